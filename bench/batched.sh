@@ -24,7 +24,6 @@ if [[ $device != cuda && $device != cpu ]]; then
 fi
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
 
 # Folders in which Python packages (torch, cupy) and toolkits keep cuBLAS.
 cublas_folders() {
@@ -42,21 +41,11 @@ if [[ $device == cuda ]]; then
     export LD_LIBRARY_PATH
 fi
 
-# measure NAME ARGUMENT...: continues after a failure; the last line reports it.
-failed=()
-measure() {
-    local name=$1 start=$SECONDS status=0
-    shift
-    "$bench" batched --device "$device" --json "$folder/$name.json" "$@" </dev/null || status=$?
-    echo "$name: $((SECONDS - start)) s, exit status $status"
-    if ((status != 0)); then failed+=("$name"); fi
-}
-
 if [[ $device == cpu ]]; then
-    measure batched --op invert,condition,norm,multiply --type f32,f64 --sizes 4,8,12,16,24,32 \
-        --batch 10000 --layout uniform,variable --threads 1 --peers
+    measure batched batched --op invert,condition,norm,multiply --type f32,f64 \
+        --sizes 4,8,12,16,24,32 --batch 10000 --layout uniform,variable --threads 1 --peers
 else
-    both=(--type "f32,f64")
+    both=(batched --type "f32,f64")
     measure batched "${both[@]}" --op invert,condition,norm,norm_one,multiply --sizes 1-32 \
         --batch 500000 --layout uniform,variable --peers --seconds 0.05
     measure batched_30000 "${both[@]}" --op invert,condition,norm --sizes 1-32 --batch 30000 \
@@ -74,8 +63,4 @@ else
     measure batched_many "${both[@]}" --op norm,multiply --sizes 4-12 --batch 5000000 --seconds 0.03
     measure batched_accuracy "${both[@]}" --op accuracy,registers --sizes 1-32
 fi
-if ((${#failed[@]})); then
-    echo "FAILED: ${failed[*]}"
-    exit 1
-fi
-echo "all measured in $SECONDS s; results are in $folder"
+report_failures

@@ -22,40 +22,26 @@ if [[ $device != cuda && $device != cpu ]]; then
 fi
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
-
-# measure NAME ARGUMENT...: continues after a failure; the last line reports it.
-failed=()
-measure() {
-    local name=$1 start=$SECONDS status=0
-    shift
-    "$bench" block_jacobi --device "$device" --json "$folder/$name.json" "$@" </dev/null || status=$?
-    echo "$name: $((SECONDS - start)) s, exit status $status"
-    if ((status != 0)); then failed+=("$name"); fi
-}
 
 if [[ $device == cpu ]]; then
-    measure block_jacobi elasticity3d:24 --bounds 4,8,16,32 --precisions working,adaptive
+    measure block_jacobi block_jacobi elasticity3d:24 --bounds 4,8,16,32 \
+        --precisions working,adaptive
 else
     every=(--extractions "cached,shared_full,shared,shared_multiple")
-    measure block_jacobi elasticity3d:90 elasticity3d:54,free --bounds 4,8,12,16,20,24,28,32 \
-        --type f64,f32 --precisions working,adaptive --paper --seconds 0.03
+    measure block_jacobi block_jacobi elasticity3d:90 elasticity3d:54,free \
+        --bounds 4,8,12,16,20,24,28,32 --type f64,f32 --precisions working,adaptive --paper --seconds 0.03
     for n in 4 8 12 16 24 32; do
-        measure "block_jacobi_dense_$n" "block_diagonal:$((50000 * n)),$n" --bounds "$n" \
-            --type f64,f32 --precisions working,adaptive,f16 --vectors 1,16 --seconds 0.03
+        measure "block_jacobi_dense_$n" block_jacobi "block_diagonal:$((50000 * n)),$n" \
+            --bounds "$n" --type f64,f32 --precisions working,adaptive,f16 --vectors 1,16 --seconds 0.03
     done
-    measure block_jacobi_wide elasticity3d:54,free "block_diagonal:1200000,{n}" --bounds 40,48,64 \
-        --type f64,f32 --precisions working,adaptive --vectors 1,16 --seconds 0.03
-    measure block_jacobi_patterns arrow:1000000 tridiagonal:1000000 "block_diagonal:1000000,{n}" \
-        poisson2d:1000 --uniform --bounds "$(seq -s, 1 32)" "${every[@]}" --sparse --seconds 0.005
+    measure block_jacobi_wide block_jacobi elasticity3d:54,free "block_diagonal:1200000,{n}" \
+        --bounds 40,48,64 --type f64,f32 --precisions working,adaptive --vectors 1,16 --seconds 0.03
+    measure block_jacobi_patterns block_jacobi arrow:1000000 tridiagonal:1000000 \
+        "block_diagonal:1000000,{n}" poisson2d:1000 --uniform --bounds "$(seq -s, 1 32)" "${every[@]}" --sparse --seconds 0.005
     if compgen -G "$matrices/*.mtx.gz" >/dev/null; then
         mapfile -t real < <(cd "$matrices" && ls ./*.mtx.gz | sed 's|^\./||')
-        measure block_jacobi_real "${real[@]}" --folder "$matrices" --bounds 4,8,12,16,24,32 \
-            "${every[@]}" --seconds 0.005
+        measure block_jacobi_real block_jacobi "${real[@]}" --folder "$matrices" \
+            --bounds 4,8,12,16,24,32 "${every[@]}" --seconds 0.005
     fi
 fi
-if ((${#failed[@]})); then
-    echo "FAILED: ${failed[*]}"
-    exit 1
-fi
-echo "all measured in $SECONDS s; results are in $folder"
+report_failures

@@ -32,7 +32,6 @@ if ((${#parts[@]} == 0)); then
 fi
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
 
 # Every generator for indefinite systems (shell and circuit are definite: G3_circuit, af_shell7).
 easy20=(kkt:13333 "kkt:13333,spread=1" qpband:15000 bordered:20000 "stokes:82,beta=1" shell:141 circuit:141)
@@ -41,21 +40,10 @@ easy200=(kkt:133333 "kkt:133333,spread=1" qpband:150000 bordered:200000 "stokes:
 hard200=(stokes:258 darcy:258 helmholtz:447 schroedinger:58 "shell:447,shift=0.8")
 peers=(--way none --way "block_jacobi:32,singular=identity")
 
-# measure NAME ARGUMENT...: continues after rows that were stopped, and after a failure; the last
-# line reports it.
-failed=()
-measure() {
-    local name=$1 start=$SECONDS status=142
-    local file=$folder/block_ldlt_$name.json
-    shift
-    rm -f "$file"
-    while ((status == 142)); do  # SIGALRM: a row was cut.
-        status=0
-        "$bench" block_ldlt --device "$device" --json "$file" --resume \
-            --limit "${TESSERA_BENCH_LIMIT:-60}" "$@" </dev/null || status=$?
-    done
-    echo "$name: $((SECONDS - start)) s, exit status $status"
-    if ((status != 0)); then failed+=("$name"); fi
+# record NAME ARGUMENT...: writes block_ldlt_NAME.json, row by row.
+record() {
+    rm -f "$folder/block_ldlt_$1.json"
+    measure "block_ldlt_$1" block_ldlt --resume --limit "${TESSERA_BENCH_LIMIT:-60}" "${@:2}"
 }
 
 measure_fig3() {
@@ -77,11 +65,12 @@ measure_fig3() {
         done
     done
     for value in 1 2 3 4 5 6 12 16; do ways+=(--way "$base,epsilon=0.1,sweeps=$value"); done
-    measure fig3 "${easy20[@]}" "${hard20[@]}" --dominance 8 --measure reconstruction "${ways[@]}"
+    record fig3 "${easy20[@]}" "${hard20[@]}" --dominance 8 --measure reconstruction \
+        "${ways[@]}"
 }
 
 measure_time() {
-    measure time "${easy200[@]}" --measure setup,apply \
+    record time "${easy200[@]}" --measure setup,apply \
         --way block_ldlt:8,safeguard=off --way block_ldlt:8,safeguard=off,method=level
 }
 
@@ -89,18 +78,18 @@ measure_table1() {
     local -a own=(--way "block_ldlt:8,fill={fill}" --way "block_ldlt:8,method=level,fill={fill}")
     local -a direct=()
     if [[ $device == cpu ]]; then direct=(--way mumps); fi
-    measure table1_20000 "${easy20[@]}" "${hard20[@]}" "${peers[@]}" "${own[@]}" "${direct[@]}" \
-        --seconds 0 --measure setup,apply,solve
-    measure table1_matching kkt:13333 kkt:13333,spread=1 --seconds 0 \
+    record table1_20000 "${easy20[@]}" "${hard20[@]}" "${peers[@]}" "${own[@]}" \
+        "${direct[@]}" --seconds 0 --measure setup,apply,solve
+    record table1_matching kkt:13333 kkt:13333,spread=1 --seconds 0 \
         --way block_ldlt:8,matching=off
     local -a large=("${easy200[@]}")
     if [[ $device == cpu ]]; then large+=("${hard200[@]}"); fi
-    measure table1_200000 "${large[@]}" "${peers[@]}" "${own[@]}" "${direct[@]}" --seconds 0 \
+    record table1_200000 "${large[@]}" "${peers[@]}" "${own[@]}" "${direct[@]}" --seconds 0 \
         --measure setup,apply,solve
 }
 
 measure_fills() {
-    measure fills "${hard20[@]}" --max-fill 40 --seconds 0 \
+    record fills "${hard20[@]}" --max-fill 40 --seconds 0 \
         --way "block_ldlt:8,method=level,fill={fill}"
 }
 
@@ -127,12 +116,12 @@ PYTHON
     fi
     local -a direct=()
     if [[ $device == cpu ]]; then direct=(--way mumps); fi
-    measure real "${names[@]}" --folder "$matrices" "${peers[@]}" --way "block_ldlt:8,fill={fill}" \
-        --way "block_ldlt:8,method=level,fill={fill}" "${direct[@]}" --seconds 0
+    record real "${names[@]}" --folder "$matrices" "${peers[@]}" \
+        --way "block_ldlt:8,fill={fill}" --way "block_ldlt:8,method=level,fill={fill}" "${direct[@]}" --seconds 0
 }
 
 measure_sizes() {
-    measure sizes kkt:666667 --measure setup,apply,solve --way block_ldlt:8 --seconds 0.05
+    record sizes kkt:666667 --measure setup,apply,solve --way block_ldlt:8 --seconds 0.05
 }
 
 for part in "${parts[@]}"; do
@@ -142,8 +131,4 @@ for part in "${parts[@]}"; do
     fi
     "measure_$part"
 done
-if ((${#failed[@]})); then
-    echo "FAILED: ${failed[*]}"
-    exit 1
-fi
-echo "all measured in $SECONDS s; results are in $folder"
+report_failures

@@ -40,17 +40,6 @@ if ((${#known[@]} == 0)); then
 fi
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
-
-# measure NAME SUBCOMMAND ARGUMENT...: continues after a failure; the last line reports it.
-failed=()
-measure() {
-    local name=$1 start=$SECONDS status=0
-    shift
-    "$bench" "$@" --device "$device" --json "$folder/$name.json" </dev/null || status=$?
-    echo "$name: $((SECONDS - start)) s, exit status $status"
-    if ((status != 0)); then failed+=("$name"); fi
-}
 
 wanted() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 
@@ -153,8 +142,4 @@ for matrix in elasticity2d:400 elasticity3d:54; do
         measure "cpu_one_core_$dimensions" solve "$matrix" --runs 1 --threads 1 --way "${two[@]}"
     fi
 done
-if ((${#failed[@]})); then
-    echo "FAILED: ${failed[*]}"
-    exit 1
-fi
-echo "all measured in $SECONDS s; results are in $folder"
+report_failures

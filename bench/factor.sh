@@ -14,7 +14,6 @@ if [[ $device != cuda && $device != cpu ]]; then
 fi
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
 if [[ $device == cpu ]]; then
     exec "$bench" factor --device cpu --threads 1 --type f32,f64 --sizes 4,8,16,24,32 \
         --batch 10000 --peers --json "$folder/factor.json"

@@ -27,14 +27,14 @@ def recorded(name):
     text = (results / "cpu" / f"{name}.txt").read_text()
     report = load(f"cpu/{name}.json")
     iterations = f"{report['iterations']} iteration" + "s" * (report["iterations"] != 1)
-    for fact in (
+    for expected in (
         f"{report['status']} in {iterations}",
         f"{report['matrix']['rows']} rows, {report['matrix']['nonzeros']} nonzeros",
         f"residual        {report['true_relative_residual']:.3e}",
         f"solve {report['seconds']['solve']:.3f}",
     ):
-        if fact not in text:
-            sys.exit(f"bench/results/cpu/{name}.txt lacks '{fact}' of the JSON")
+        if expected not in text:
+            sys.exit(f"bench/results/cpu/{name}.txt lacks '{expected}' of the JSON")
     return text
 
 
@@ -308,7 +308,7 @@ def batched():
     }
     lines = [
         f"500,000 random matrices of n rows inverted on one {bench['device']} (copy bandwidth "
-        f"{bench['copy_gbps'] / 1000:.2f} TB/s); 2 n^3 operations a matrix:",
+        f"{bench['copy_gbps'] / 1000:.2f} TB/s); 2 n^3 operations per matrix:",
         "",
         "| n | FP64 GFLOP/s | of copy | over cuBLAS | FP32 GFLOP/s | of copy | over cuBLAS "
         "| with condition number, FP64 |",

@@ -22,7 +22,6 @@ fi
 wanted() { ((${#only[@]} == 0)) || [[ " ${only[*]} " == *" $1 "* ]]; }
 # shellcheck source=find_bench.sh
 source "$here/find_bench.sh"
-mkdir -p "$folder"
 for name in "${only[@]}"; do
     if ! awk -v name="$name" -v device="$device" \
         '$1 == name && index($0 " ", " " device " ") { found = 1 } END { exit !found }' \

@@ -43,24 +43,24 @@ def tune(tessera, matrix, seconds):
     return json.loads(run.stdout)
 
 
-def judged(name, reference, choice):
+def compared(name, reference, choice):
     """One row of the result."""
     mark = "same blocks as "
-    same = {trial["preconditioner"]: trial["verdict"].removeprefix(mark)
-            for trial in reference["trials"] if trial["verdict"].startswith(mark)}
+    same = {trial["preconditioner"]: trial["status"].removeprefix(mark)
+            for trial in reference["trials"] if trial["status"].startswith(mark)}
     table = {trial["preconditioner"]: trial for trial in reference["trials"]}
     best = reference["best"]
     chosen = same.get(choice["best"], choice["best"])
     entry = table.get(chosen, {})
     ratio = None
-    if reference["converged"] and entry.get("verdict") == table[best]["verdict"]:
+    if reference["converged"] and entry.get("status") == table[best]["status"]:
         ratio = entry["total_seconds"] / table[best]["total_seconds"]
     return {"matrix": name, "rows": reference["rows"], "nonzeros": reference["nonzeros"],
             "reference_seconds": reference["seconds"], "tried": len(table),
             "not_tried": len(reference["not_tried"]), "seconds": choice["seconds"],
             "choice": choice["best"], "fastest": best,
             "fastest_milliseconds": 1e3 * table[best].get("total_seconds", 0), "ratio": ratio,
-            "table": {name: [trial["verdict"], trial["iterations"], trial["runs"],
+            "table": {name: [trial["status"], trial["iterations"], trial["runs"],
                              trial.get("total_seconds")] for name, trial in table.items()}}
 
 
@@ -89,7 +89,7 @@ def main():
             left_out.append(name)
             continue
         reference = tune(arguments.tessera, path, REFERENCE)
-        row = judged(name, reference, tune(arguments.tessera, path, BUDGET))
+        row = compared(name, reference, tune(arguments.tessera, path, BUDGET))
         head = {"version": reference["version"], "commit": reference["commit"],
                 "device": reference["device"]}
         if row["not_tried"]:

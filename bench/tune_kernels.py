@@ -7,11 +7,12 @@
     tune_kernels.py choose FILE...   reads their output on a GPU and writes
                                      src/gpu/tuning/batched_h200.hpp
 
-A shape is lanes a matrix, rows a lane, thread blocks a multiprocessor, and whether each step checks
-its pivot (checked) or the warp repeats its matrices after an unusable pivot. The fastest is chosen;
-of several within half a percent, the first in the order of the candidates. The smallest
-matrices also have a kernel of one thread a matrix, of which only the thread blocks are chosen; it is
-preferred when equal. FP64 shapes from n = 25 on matter only where TESSERA_TILES leaves the size out.
+A shape is lanes per matrix, rows per lane, thread blocks per multiprocessor, and whether each step
+checks its pivot (checked) or the warp repeats its matrices after an unusable pivot. The fastest is
+chosen; of several within half a percent, the first in the order of the candidates. The smallest
+matrices also have a kernel of one thread per matrix, of which only the thread blocks are chosen; it
+is preferred when equal. FP64 shapes from n = 25 on matter only where TESSERA_TILES leaves the size
+out.
 """
 import os
 import pathlib
@@ -24,7 +25,7 @@ SIZES = range(1, 33)
 REGISTERS = 65536
 THREADS = 128
 ALL_TILES = sum(1 << width // 2 for width in range(2, 33, 2))
-LANE_SIZES = range(1, 11)  # For one thread a matrix.
+LANE_SIZES = range(1, 11)  # For one thread per matrix.
 
 
 def candidates(value_bytes):
@@ -36,7 +37,7 @@ def candidates(value_bytes):
             data = rows * width * words  # Registers of a lane that hold the matrix.
             if lanes > width or lanes * rows > 32 or data > (168 if lanes <= 2 else 200):
                 continue
-            # Hardly a row a lane; hardly a lane a matrix.
+            # Hardly a row per lane; hardly a lane per matrix.
             if lanes > 1 and (lanes * 4 > 3 * width or rows > 10):
                 continue
             blocks = set()

@@ -87,8 +87,8 @@ def choose(tessera, matrix, budget):
                          capture_output=True, text=True)
     report = json.loads(run.stdout)
     mark = "same blocks as "
-    same = {ordered(trial["preconditioner"]): ordered(trial["verdict"].removeprefix(mark))
-            for trial in report["trials"] if trial["verdict"].startswith(mark)}
+    same = {ordered(trial["preconditioner"]): ordered(trial["status"].removeprefix(mark))
+            for trial in report["trials"] if trial["status"].startswith(mark)}
     return {"choice": ordered(report["best"]), "converged": report["converged"],
             "seconds": report["seconds"], "trials": len(report["trials"]),
             "not_tried": len(report["not_tried"]), "same": same}

@@ -5,7 +5,7 @@
 int main() {
     using namespace tessera;
     const Context cpu = Context::cpu();
-    const Context context = Context::from_name("auto");  // The GPU where there is one.
+    const Context context = Context::from_name("auto");  // The GPU if there is one.
     const auto problem = problems::generate<double>(cpu, "elasticity3d:12");
     const auto matrix = copy_to(context, problem.matrix);
     const auto b = copy_to_buffer(context, problem.load);

@@ -54,27 +54,27 @@ double difference(const CsrView<double>& a, const std::vector<double>& x,
     return norm(product);
 }
 
-/// The context under test beside one thread of the CPU: counts agree to `share` (or one
-/// iteration), and the solutions to what the tolerance allows.
+/// The context under test against one thread of the CPU: counts agree to `share` (or one
+/// iteration), and the solutions within the tolerance.
 void compare(const std::string& text, const std::string& solver, double share) {
     SCOPED_TRACE(text + " " + solver);
     const auto problem = problems::generate<double>(test::host(), Spec(text));
-    const Solved here = solve_on(test::context(), problem, solver);
-    const Solved there = solve_on(test::host(1), problem, solver);
-    ASSERT_EQ(here.report.status, Status::converged) << here.report.message;
-    ASSERT_EQ(there.report.status, Status::converged) << there.report.message;
-    const double fewest =
-        double(std::min(here.report.operator_applications, there.report.operator_applications));
+    const Solved tested = solve_on(test::context(), problem, solver);
+    const Solved reference = solve_on(test::host(1), problem, solver);
+    ASSERT_EQ(tested.report.status, Status::converged) << tested.report.message;
+    ASSERT_EQ(reference.report.status, Status::converged) << reference.report.message;
+    const double fewest = double(
+        std::min(tested.report.operator_applications, reference.report.operator_applications));
     if (solver == "cg" || fewest < 200) {
-        EXPECT_LE(std::abs(double(here.report.iterations - there.report.iterations)),
-                  std::max(1.0, share * double(there.report.iterations)));
+        EXPECT_LE(std::abs(double(tested.report.iterations - reference.report.iterations)),
+                  std::max(1.0, share * double(reference.report.iterations)));
     }
     std::vector<double> b = problem.load;
     if (b.empty()) {
         b.resize(std::size_t(problem.matrix.rows()));
         fill_uniform(test::host(), 3, std::span<double>(b));
     }
-    EXPECT_LE(difference(problem.matrix.view(), here.x, there.x), 2 * rtol * norm(b));
+    EXPECT_LE(difference(problem.matrix.view(), tested.x, reference.x), 2 * rtol * norm(b));
 }
 
 TEST(backends, cg_needs_as_many_iterations) {
@@ -104,14 +104,14 @@ TEST(backends, blocks_are_equal) {
         const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
         for (const Index bound : {1, 2, 5, 8, 16, 31, 32, 64}) {
             for (const Blocking blocking : {Blocking::supervariable, Blocking::natural}) {
-                const BlockPartition here = find_blocks(context, matrix.view(), bound, blocking);
-                const BlockPartition there =
+                const BlockPartition tested = find_blocks(context, matrix.view(), bound, blocking);
+                const BlockPartition reference =
                     find_blocks(test::host(1), problem.matrix.view(), bound, blocking);
-                EXPECT_EQ(copy_to_host(context, here.block_offsets),
-                          copy_to_host(test::host(1), there.block_offsets))
+                EXPECT_EQ(copy_to_host(context, tested.block_offsets),
+                          copy_to_host(test::host(1), reference.block_offsets))
                     << text << " " << bound << " " << to_string(blocking);
-                EXPECT_EQ(here.largest, there.largest);
-                EXPECT_EQ(here.entries, there.entries);
+                EXPECT_EQ(tested.largest, reference.largest);
+                EXPECT_EQ(tested.entries, reference.entries);
             }
         }
     }

@@ -11,12 +11,12 @@ using test::expect_contains;
 using test::Outcome;
 using test::Words;
 
-/// tessera-bench block_ldlt and the result files that it goes on with.
+/// tessera-bench block_ldlt and the result files that it continues.
 class bench_block_ldlt : public test::ProgramTest {
   protected:
     void SetUp() override {
         ProgramTest::SetUp();
-        // Whoever builds the tests and the command line builds this too.
+        // Builds of the tests and the command line include this program.
         if (!IsSkipped()) {
             ASSERT_TRUE(std::filesystem::exists(bench())) << bench();
         }
@@ -32,7 +32,7 @@ class bench_block_ldlt : public test::ProgramTest {
 
     Outcome measure(const Words& words) const { return wait(start(command(words))); }
 
-    /// Until SIGALRM or another signal comes: no residual is as small.
+    /// Runs until SIGALRM or another signal: no residual is as small.
     static Words endless(Words words) {
         words.insert(words.begin(), {"--way", "none", "--measure", "solve", "--rtol", "1e-300",
                                      "--max-iterations", "20000000", "--json", "f"});
@@ -53,7 +53,7 @@ TEST_F(bench_block_ldlt, exact_reconstruction_errors) {
         const Json row = first_row();
         return row["reconstruction"].is_number() ? row["reconstruction"].get<double>() : -1;
     };
-    // With all fill and no pivot raised only rounding is left.
+    // With full fill and no pivot raised only rounding errors are left.
     const double complete = error_with("block_ldlt:4,fill=1000,method=level");
     EXPECT_GE(complete, 0);
     EXPECT_LT(complete, 1e-11);
@@ -76,7 +76,7 @@ TEST_F(bench_block_ldlt, rows_of_other_settings_are_rejected) {
     rejected({"--solver", "gmres:30"}, "solver");
     rejected({"--max-iterations", "300"}, "max_iterations");
     rejected({"--measure", "solve"}, "measure");
-    // The same settings: the row that is there stays to the letter, another is added.
+    // Equal settings: the existing row does not change, another one is added.
     const Json row = first_row();
     ASSERT_EQ(measure({"--way", "block_ldlt:4", "--way", "none", "--json", "f", "--resume"}).code,
               0);

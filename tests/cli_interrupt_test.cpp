@@ -5,15 +5,11 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using test::Outcome;
-using test::program;
-using test::Words;
-
-/// Ctrl-C while the program waits for a file that never comes: a pipe that nobody writes to.
-class cli_interrupt : public test::CommandLineTest {
+/// Ctrl-C while the program waits for input from a pipe that nobody writes to.
+class cli_interrupt : public CommandLineTest {
   protected:
     void SetUp() override {
         CommandLineTest::SetUp();
@@ -22,7 +18,7 @@ class cli_interrupt : public test::CommandLineTest {
         }
     }
 
-    /// The end that is written to, once somebody reads: before, opening it fails.
+    /// The writing end, once the pipe is read: opening it fails before.
     int open_end() const {
         for (int k = 0; k < 6000; ++k) {
             const int end = ::open(path("pipe").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -33,7 +29,7 @@ class cli_interrupt : public test::CommandLineTest {
         return -1;
     }
 
-    /// Interrupts a program once a byte has come out of the pipe that it writes to.
+    /// Interrupts a program after the first byte of the pipe that it writes to.
     Outcome interrupt_once_written(pid_t child, int end) const {
         char byte = 0;
         for (int k = 0; k < 6000 && ::read(end, &byte, 1) != 1; ++k) {
@@ -45,7 +41,7 @@ class cli_interrupt : public test::CommandLineTest {
     }
 
     /// Interrupts a program that writes a file of this name, a megabyte or more: its ".part" is a
-    /// pipe here, which holds less and so is written to until somebody reads it.
+    /// pipe here, which holds less, so that the program blocks until the pipe is read.
     Outcome interrupt_writing(const std::string& name, Words words) const {
         const std::string part = path(name + ".part");
         EXPECT_EQ(::mkfifo(part.c_str(), 0600), 0);
@@ -115,7 +111,7 @@ TEST_F(cli_interrupt, of_writing_leaves_what_was_there_and_nothing_else) {
         EXPECT_EQ(outcome.out, "") << words[0];
         EXPECT_EQ(outcome.err,
                   "tessera: interrupted while writing out.mtx, which was not touched\n");
-        EXPECT_EQ(test::text_of(path("out.mtx")), before) << words[0];
+        EXPECT_EQ(text_of(path("out.mtx")), before) << words[0];
         EXPECT_FALSE(std::filesystem::exists(path("out.mtx.part"))) << words[0];
     }
 }
@@ -129,8 +125,8 @@ TEST_F(cli_interrupt, of_writing_in_place_says_so_and_leaves_a_file_beside_it_al
     ::close(end);
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.err, "tessera: interrupted while writing out.mtx\n");
-    EXPECT_EQ(test::text_of(other), "of somebody else\n");
+    EXPECT_EQ(text_of(other), "of somebody else\n");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

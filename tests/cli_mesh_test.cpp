@@ -3,16 +3,10 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::text_of;
-using test::Words;
-
-/// A bar of 4 x 1 in nx x ny squares, as Gmsh writes it: the half with x < 2 is "soft", the other
+/// A bar of 4 x 1 in nx x ny squares, as a Gmsh file: the half with x < 2 is "soft", the other
 /// "stiff"; left, right and bottom are curves, "tip" is the upper corner on the right.
 std::string bar_file(int nx = 8, int ny = 2) {
     std::string text =
@@ -45,14 +39,14 @@ std::string bar_file(int nx = 8, int ny = 2) {
     return text + "$EndElements\n";
 }
 
-class cli_mesh : public test::CommandLineTest {
+class cli_mesh : public CommandLineTest {
   protected:
     void SetUp() override {
         CommandLineTest::SetUp();
         if (!IsSkipped()) write("bar.msh", bar_file());
     }
 
-    /// What the report says of the structure.
+    /// The structure in the report.
     Json structure(Words words) const {
         words.insert(words.begin(), {"bar.msh", "--rtol", "1e-12"});
         return solve_json(words)["structure"];
@@ -75,7 +69,7 @@ Words with_rollers(const Words& words) {
     return all;
 }
 
-/// Numbers of a solution to rtol 1e-12 of a system whose condition number is below 1e4.
+/// Accuracy for rtol 1e-12 and a condition number below 1e4.
 constexpr double accuracy = 1e-8;
 
 TEST_F(cli_mesh, a_bar_under_tension) {
@@ -99,7 +93,7 @@ TEST_F(cli_mesh, materials_by_region) {
     const Json body = structure(with_rollers(
         {"--load", "right=3,0", "--young", "10", "--young", "stiff=40", "--poisson", "0"}));
     EXPECT_NEAR(body["largest_displacement"].get<double>(), 0.75, accuracy);
-    // A region of its own takes what it does not say from the rest.
+    // A region's own values take precedence, its other values are those of all regions.
     EXPECT_EQ(body, structure(with_rollers({"--load", "right=3,0", "--young", "stiff=40",
                                             "--poisson", "0", "--young", "10"})));
 }
@@ -148,7 +142,8 @@ TEST_F(cli_mesh, weight_and_forces_on_points) {
     const Json hanging =
         structure(with_rollers({"--body-force", "2,0", "--young", "100", "--poisson", "0"}));
     EXPECT_NEAR(hanging["largest_displacement"].get<double>(), 2 * 16 / 200., accuracy);
-    // Reciprocity: a force at the tip moves it as far as its double does half as stiff.
+    // Reciprocity: a force at the tip moves it as far as twice the force moves a bar of twice the
+    // stiffness.
     const Json once = structure({"--fix", "left", "--load", "tip=0,-1", "--young", "3"});
     const Json twice = structure({"--fix", "left", "--load", "tip=0,-2", "--young", "6"});
     EXPECT_NEAR(once["largest_displacement"].get<double>(),
@@ -167,7 +162,7 @@ TEST_F(cli_mesh, fields_are_written) {
     for (const char* name : {"\"displacement\"", "\"stress\"", "\"von_mises\"", "\"region\""}) {
         expect_contains(file, name);
     }
-    EXPECT_EQ(io::read_vector<double>(test::host(), path("x.mtx")).size(), 48u);
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 48u);
 }
 
 TEST_F(cli_mesh, single_precision_and_tune) {
@@ -277,4 +272,4 @@ TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

@@ -1,13 +1,9 @@
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-
-using cli_polynomial = test::CommandLineTest;
+using cli_polynomial = CommandLineTest;
 
 TEST_F(cli_polynomial, tables_tell_of_the_interval) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "chebyshev:4,bound=3"});
@@ -26,7 +22,7 @@ TEST_F(cli_polynomial, json_has_the_interval) {
     EXPECT_EQ(json["polynomial"]["recoveries"], 0);
 }
 
-TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_told) {
+TEST_F(cli_polynomial, a_bound_that_is_too_low_is_raised_and_reported) {
     const Outcome outcome = solve({"elasticity2d:12", "--precond", "least_squares:5,bound=1.2"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_contains(outcome.out, "; its bound was raised ");
@@ -40,8 +36,8 @@ TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_rejected) {
     const Outcome outcome = solve({file, "--solver", "cg", "--precond", "least_squares"});
     EXPECT_EQ(outcome.code, 4);
     expect_contains(outcome.out, "row 1 (the first of 1) has no positive pivot");
-    expect_contains(outcome.out, "take --solver idr --precond block_jacobi");
+    expect_contains(outcome.out, "use --solver idr --precond block_jacobi");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

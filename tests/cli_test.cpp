@@ -2,17 +2,10 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::program;
-using test::text_of;
-using test::Words;
-
-class cli : public test::CommandLineTest {
+class cli : public CommandLineTest {
   protected:
     /// The command that `info` ends with, without its first word.
     std::string suggested(const std::string& matrix) const {
@@ -28,7 +21,7 @@ TEST_F(cli, no_argument_gives_twelve_lines_with_three_examples) {
     const Outcome outcome = run({});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 12);
-    // Each example is a line of its own.
+    // Each example has a line of its own.
     std::istringstream lines(outcome.out);
     int examples = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -72,7 +65,7 @@ TEST_F(cli, help_and_version) {
                                "--vtu"}) {
         expect_contains(help.out, option);
     }
-    for (const std::string& name : problems::names()) {
+    for (const std::string& name : problems::generator_names()) {
         expect_contains(help.out, name + ":");
         expect_contains(run({"info", "--help"}).out, name + ":");
     }
@@ -155,7 +148,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
               "tessera: --rtol needs a value (see tessera solve --help)\n");
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol", "1e-3", "--rtol", "1e-4"}).err,
               "tessera: --rtol is given more than once (see tessera solve --help)\n");
-    // Nothing like an option of tune.
+    // Not similar to any option of tune.
     EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
               "tessera: unknown option '--precond'; tessera tune --help lists all\n");
     const Outcome bench = run({"bench", "spmv"});
@@ -271,7 +264,7 @@ TEST_F(cli, info_suggests_what_solves_indefinite_systems) {
 }
 
 TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
-    // The same two systems without and with three rows that hold nothing.
+    // Two systems, each without and with three empty rows.
     for (const bool indefinite : {false, true}) {
         for (const int empty : {0, 3}) {
             std::ostringstream matrix;
@@ -288,17 +281,15 @@ TEST_F(cli, info_does_not_take_an_empty_row_for_an_indefinite_matrix) {
             EXPECT_EQ(wait(start({"/bin/sh", "-c", program() + suggestion})).code, 0) << suggestion;
         }
     }
-    expect_contains(run({"info", "rows.mtx"}).out,
-                    "singular         for its empty rows: b must be 0");
+    expect_contains(run({"info", "rows.mtx"}).out, "singular         empty rows: b must be 0");
 }
 
 TEST_F(cli, convert_keeps_every_bit) {
-    const Context host = test::host();
-    const auto original = problems::generate<double>(host, "elasticity2d:5");
+    const auto original = problems::generate<double>(host(), "elasticity2d:5");
     for (const char* name : {"a.mtx", "a.mtx.gz", "a.petsc"}) {
         ASSERT_EQ(run({"convert", "elasticity2d:5", name}).code, 0) << name;
-        io::FileFacts facts;
-        const auto back = io::read_matrix<double>(host, path(name), {}, &facts);
+        io::FileHeader header;
+        const auto back = io::read_matrix<double>(host(), path(name), &header);
         const auto a = original.matrix.view();
         const auto b = back.view();
         ASSERT_EQ(a.nonzeros, b.nonzeros);
@@ -324,4 +315,4 @@ TEST_F(cli, devices_pass_their_test) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

@@ -6,25 +6,20 @@
 
 #include "support/command_line.hpp"
 
-namespace tessera {
+namespace tessera::test {
 namespace {
 
-using Json = nlohmann::json;
-using test::expect_contains;
-using test::Outcome;
-using test::Words;
-
-class cli_tune : public test::CommandLineTest {
+class cli_tune : public CommandLineTest {
   protected:
     Outcome tune(Words words) const {
         words.insert(words.begin(), {"tune", "--device", "cpu", "--threads", "2"});
         return run(words);
     }
 
-    /// Interrupts a program once it has said something on stderr.
+    /// Interrupts a program after it printed something on stderr.
     Outcome interrupt_after(pid_t child, const std::string& said) const {
         const auto begin = std::chrono::steady_clock::now();
-        while (test::text_of(path("stderr")).find(said) == std::string::npos &&
+        while (text_of(path("stderr")).find(said) == std::string::npos &&
                std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
@@ -36,7 +31,7 @@ class cli_tune : public test::CommandLineTest {
 TEST_F(cli_tune, its_command_solves_the_system) {
     const Outcome outcome = tune({"elasticity2d:12", "--bounds", "4,8,1", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const Json report = Json::parse(test::text_of(path("t.json")));
+    const Json report = Json::parse(text_of(path("t.json")));
     EXPECT_EQ(report["schema"], "tessera-tune/1");
     EXPECT_TRUE(report["converged"]);
     const std::string command = report["command"];
@@ -49,11 +44,11 @@ TEST_F(cli_tune, its_command_solves_the_system) {
     const Outcome solved = run(words);
     EXPECT_EQ(solved.code, 0) << solved.err;
     expect_contains(solved.out, "converged in");
-    // The fastest of all, and every bound was tried.
+    // The fastest of all trials, and every bound was tried.
     double best = std::numeric_limits<double>::infinity();
     std::string name;
     for (const Json& trial : report["trials"]) {
-        if (trial["verdict"] == "converged" && trial["total_seconds"] < best) {
+        if (trial["status"] == "converged" && trial["total_seconds"] < best) {
             best = trial["total_seconds"];
             name = trial["preconditioner"];
         }
@@ -94,7 +89,7 @@ const std::set<std::string> ldlt_settings = {
     "block_ldlt:16,fill=1", "block_ldlt:16,fill=1,method=level"};
 
 TEST_F(cli_tune, block_ldlt_comes_first_where_the_diagonal_is_not_positive) {
-    // Few enough iterations that no block Jacobi gets there.
+    // Too few iterations for every block Jacobi.
     const Outcome outcome =
         tune({"kkt:300", "--bounds", "4,1", "--max-iterations", "40", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -116,7 +111,7 @@ TEST_F(cli_tune, block_ldlt_comes_first_where_the_diagonal_is_not_positive) {
 }
 
 TEST_F(cli_tune, block_ldlt_is_tried_where_block_jacobi_fails_on_a_symmetric_matrix) {
-    // Indefinite with a positive diagonal: 1 there, 2 beside it.
+    // Indefinite with a positive diagonal: 1 on it, 2 beside it.
     std::ostringstream matrix;
     matrix << "%%MatrixMarket matrix coordinate real symmetric\n40 40 79\n1 1 1\n";
     for (int row = 2; row <= 40; ++row) {
@@ -125,10 +120,10 @@ TEST_F(cli_tune, block_ldlt_is_tried_where_block_jacobi_fails_on_a_symmetric_mat
     const std::string file = write("indefinite.mtx", matrix.str());
     const Outcome outcome = tune({file, "--bounds", "1,4", "--json", "t.json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    const Json report = Json::parse(test::text_of(path("t.json")));
+    const Json report = Json::parse(text_of(path("t.json")));
     EXPECT_EQ(report["trials"][0]["preconditioner"], "jacobi");
     EXPECT_EQ(report["trials"][0]["solver"], "cg");
-    EXPECT_EQ(report["trials"][0]["verdict"], "breakdown");
+    EXPECT_EQ(report["trials"][0]["status"], "breakdown");
     EXPECT_EQ(report["trials"][1]["preconditioner"], "block_ldlt:8");
     EXPECT_EQ(ldlt_trials(report).at("sqmr"), ldlt_settings);
     expect_contains(outcome.out, " solver  ");
@@ -184,8 +179,8 @@ TEST_F(cli_tune, tries_the_same_blocks_once) {
     const Outcome again = tune({"elasticity3d:4", "--bounds", "3,4,5", "--json", "-"});
     ASSERT_EQ(again.code, 0) << again.err;
     const Json trials = Json::parse(again.out)["trials"];
-    EXPECT_EQ(trials[1]["verdict"], "same blocks as block_jacobi:3");
-    EXPECT_EQ(trials[2]["verdict"], "same blocks as block_jacobi:3");
+    EXPECT_EQ(trials[1]["status"], "same blocks as block_jacobi:3");
+    EXPECT_EQ(trials[2]["status"], "same blocks as block_jacobi:3");
 }
 
 TEST_F(cli_tune, singular_blocks_are_shifted) {
@@ -193,7 +188,7 @@ TEST_F(cli_tune, singular_blocks_are_shifted) {
         tune({singular_block_file(), "--bounds", "2", "--solver", "gmres", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json report = Json::parse(outcome.out);
-    EXPECT_EQ(report["trials"][0]["verdict"], "singular_block");
+    EXPECT_EQ(report["trials"][0]["status"], "singular_block");
     EXPECT_EQ(report["trials"][1]["preconditioner"], "block_jacobi:2,singular=shift");
 }
 
@@ -204,8 +199,8 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     const Outcome late = tune({"poisson2d:40", "--seconds", "0"});
     EXPECT_EQ(late.code, 3);
     expect_contains(late.out, "not tried: there was no time left");
-    expect_contains(late.out, "Nothing could be tried.");
-    // It is over in the first setup.
+    expect_contains(late.out, "No trial could be run.");
+    // The time ends in the first setup.
     const Outcome short_time = tune({"poisson2d:100", "--seconds", "1e-4"});
     EXPECT_EQ(short_time.code, 3) << short_time.err;
     expect_contains(short_time.out, "not tried: there was no time left");
@@ -222,7 +217,8 @@ TEST_F(cli_tune, refinement_is_rejected_before_anything_is_read) {
 }
 
 TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
-    // A singular block, which is told at once, and a system on which richardson takes for ever.
+    // A singular block, which is reported at once, and a system with endless iterations of
+    // richardson.
     const int rows = 2000;
     std::ostringstream matrix;
     matrix << "%%MatrixMarket matrix coordinate real symmetric\n"
@@ -231,9 +227,9 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
         matrix << row << " " << row - 1 << " -1\n" << row << " " << row << " 2\n";
     }
     const pid_t child =
-        start({test::program(), "tune", write("slow.mtx", matrix.str()), "--device", "cpu",
-               "--threads", "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations",
-               "1000000000", "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
+        start({program(), "tune", write("slow.mtx", matrix.str()), "--device", "cpu", "--threads",
+               "1", "--solver", "richardson", "--rtol", "1e-14", "--max-iterations", "1000000000",
+               "--stagnation-window", "0", "--seconds", "600", "--bounds", "2,4"});
     ASSERT_GT(child, 0);
     const Outcome outcome = interrupt_after(child, "singular_block");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
@@ -242,19 +238,19 @@ TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
 }
 
 TEST_F(cli_tune, interrupt_says_at_once_what_it_waits_for) {
-    // Setups and solves of block_ldlt, one behind the other, that take many seconds together.
-    const pid_t child = start({test::program(), "tune", "kkt:10000", "--device", "cpu", "--threads",
-                               "1", "--bounds", "1", "--seconds", "600"});
+    // Setups and solves of block_ldlt, one after the other, that take many seconds together.
+    const pid_t child = start({program(), "tune", "kkt:10000", "--device", "cpu", "--threads", "1",
+                               "--bounds", "1", "--seconds", "600"});
     ASSERT_GT(child, 0);
     const Outcome outcome = interrupt_after(child, " iterations\n");
     EXPECT_EQ(outcome.code, 130) << outcome.err;
     const std::regex said(
-        "tessera: interrupted while (solving with block_ldlt:[^;]*; what was found follows|"
-        "setting up block_ldlt:[^;]*; what was found follows once that is done "
-        "\\(Ctrl-C again ends it at once, without\\))\n");
+        "tessera: interrupted while (solving with block_ldlt:[^;]*; the results so far follow|"
+        "setting up block_ldlt:[^;]*; the results so far follow after this setup "
+        "\\(Ctrl-C again ends at once, without results\\))\n");
     EXPECT_TRUE(std::regex_search(outcome.err, said)) << outcome.err;
     expect_contains(outcome.out, "The fastest:\n");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::test

@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using test::Outcome;
 
-/// The command line's compare and bench.
+/// The subcommands compare and bench.
 class compare : public test::ProgramTest {
   protected:
     static Json row(const char* implementation, int n, Json milliseconds, double spread) {
@@ -32,16 +32,17 @@ class compare : public test::ProgramTest {
         return write(name + ".json", json.dump());
     }
 
-    Outcome of(const Json& before, const Json& after) const {
+    Outcome compare_rows(const Json& before, const Json& after) const {
         return run({"compare", results("old", before), results("new", after)});
     }
 };
 
-TEST_F(compare, verdicts_follow_medians_and_spreads) {
-    const Outcome outcome = of({row("tessera", 1, 1.0, 0.01), row("tessera", 2, 1.0, 0.01),
-                                row("tessera", 3, 1.0, 0.10), row("tessera", 4, 2.0, 0.01)},
-                               {row("tessera", 4, 1.0, 0.01), row("tessera", 3, 1.1, 0.15),
-                                row("tessera", 2, 1.0625, 0.01), row("tessera", 1, 1.02, 0)});
+TEST_F(compare, results_follow_medians_and_spreads) {
+    const Outcome outcome =
+        compare_rows({row("tessera", 1, 1.0, 0.01), row("tessera", 2, 1.0, 0.01),
+                      row("tessera", 3, 1.0, 0.10), row("tessera", 4, 2.0, 0.01)},
+                     {row("tessera", 4, 1.0, 0.01), row("tessera", 3, 1.1, 0.15),
+                      row("tessera", 2, 1.0625, 0.01), row("tessera", 1, 1.02, 0)});
     EXPECT_EQ(outcome.code, 1);
     EXPECT_EQ(outcome.err, "");
     EXPECT_EQ(outcome.out,
@@ -60,18 +61,18 @@ TEST_F(compare, verdicts_follow_medians_and_spreads) {
 
 TEST_F(compare, nothing_slower_is_success) {
     const Json rows = {row("tessera", 1, 1.0, 0.5), row("fused", 1, 3.0, 0.01)};
-    EXPECT_EQ(of(rows, rows).code, 0);
-    // As much faster as slower: the rule has no direction.
+    EXPECT_EQ(compare_rows(rows, rows).code, 0);
+    // Equal factors faster and slower: the rule is symmetric.
     const auto single = [](double milliseconds) {
         return Json::array({row("tessera", 1, milliseconds, 0)});
     };
-    EXPECT_EQ(of(single(1), single(1.029)).code, 0);
-    EXPECT_EQ(of(single(1), single(1.031)).code, 1);
-    EXPECT_NE(of(single(1.031), single(1)).out.find("FASTER"), std::string::npos);
+    EXPECT_EQ(compare_rows(single(1), single(1.029)).code, 0);
+    EXPECT_EQ(compare_rows(single(1), single(1.031)).code, 1);
+    EXPECT_NE(compare_rows(single(1.031), single(1)).out.find("FASTER"), std::string::npos);
 }
 
 TEST_F(compare, rows_of_one_file_and_rows_without_a_time_are_named) {
-    const Outcome outcome = of(
+    const Outcome outcome = compare_rows(
         {row("tessera", 1, 1.0, 0), row("paper_single", 1, 1.0, 0)},
         {row("tessera", 1, 1.0, 0), row("cublas_matinv", 1, 2.0, 0), row("fused", 1, nullptr, 0)});
     EXPECT_EQ(outcome.code, 0);
@@ -83,8 +84,8 @@ TEST_F(compare, rows_of_one_file_and_rows_without_a_time_are_named) {
 }
 
 TEST_F(compare, rows_measured_twice_are_paired_in_order) {
-    const Outcome outcome = of({row("tessera", 1, 1.0, 0), row("tessera", 1, 2.0, 0)},
-                               {row("tessera", 1, 1.0, 0), row("tessera", 1, 2.0, 0)});
+    const Outcome outcome = compare_rows({row("tessera", 1, 1.0, 0), row("tessera", 1, 2.0, 0)},
+                                         {row("tessera", 1, 1.0, 0), row("tessera", 1, 2.0, 0)});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.out.find("2 rows compared: 0 slower, 0 unclear, 0 faster, 2 same"),
               std::string::npos)

@@ -2,12 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "support/test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using test::expect_contains;
 
 RunReport sample() {
     RunReport report;
@@ -71,31 +72,31 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                         "sampled"}));
 }
 
-/// Of block Jacobi.
-Fact block_sample() {
-    const std::vector<Fact> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
-    const std::vector<Fact> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};
+/// Sample report of block Jacobi.
+Statistic block_sample() {
+    const std::vector<Statistic> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
+    const std::vector<Statistic> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};
     const auto block = [](Offset at, Offset first, Offset rows, double condition) {
-        return Fact{"", std::vector<Fact>{{"block", at},
-                                          {"first_row", first},
-                                          {"rows", rows},
-                                          {"condition", condition},
-                                          {"format", "f64"}}};
+        return Statistic{"", std::vector<Statistic>{{"block", at},
+                                                    {"first_row", first},
+                                                    {"rows", rows},
+                                                    {"condition", condition},
+                                                    {"format", "f64"}}};
     };
-    const std::vector<Fact> worst = {block(7, 12, 6, 3.25e4),
-                                     block(9, 40, 2, std::numeric_limits<double>::infinity())};
-    return {"blocks", std::vector<Fact>{{"near_singular", 2},
-                                        {"stored_bytes", 3000},
-                                        {"working_bytes", 12000},
-                                        {"rebuilds", 0},
-                                        {"formats", formats},
-                                        {"condition_decades", decades},
-                                        {"worst", worst}}};
+    const std::vector<Statistic> worst = {block(7, 12, 6, 3.25e4),
+                                          block(9, 40, 2, std::numeric_limits<double>::infinity())};
+    return {"blocks", std::vector<Statistic>{{"near_singular", 2},
+                                             {"stored_bytes", 3000},
+                                             {"working_bytes", 12000},
+                                             {"rebuilds", 0},
+                                             {"formats", formats},
+                                             {"condition_decades", decades},
+                                             {"worst", worst}}};
 }
 
 TEST(report, block_jacobi_tells_of_formats_and_conditions) {
     RunReport report = sample();
-    report.setup.facts = {block_sample()};
+    report.setup.statistics = {block_sample()};
     const Json blocks = Json::parse(to_json(report))["blocks"];
     EXPECT_EQ(keys(blocks),
               (std::vector<std::string>{"count", "largest", "singular", "near_singular",
@@ -159,18 +160,14 @@ TEST(report, json_survives_a_name_that_is_not_utf8) {
     EXPECT_EQ(json["matrix"]["name"], "caf\xef\xbf\xbd.mtx");
 }
 
-TEST(report, facts_of_any_preconditioner_are_shown) {
+TEST(report, statistics_of_any_preconditioner_are_shown) {
     RunReport report = sample();
-    const std::vector<Fact> facts = {{"order", 3}, {"shift", 0.5}, {"kind", "new"}};
-    report.setup.facts = {{"toy", facts}};
+    const std::vector<Statistic> statistics = {{"order", 3}, {"shift", 0.5}, {"kind", "new"}};
+    report.setup.statistics = {{"toy", statistics}};
     EXPECT_EQ(Json::parse(to_json(report))["toy"]["shift"], 0.5);
     EXPECT_NE(to_table(report).find("toy             order 3, shift 0.5, kind new\n"),
               std::string::npos)
         << to_table(report);
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
 }
 
 TEST(report, table_says_what_a_person_asks) {

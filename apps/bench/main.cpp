@@ -14,17 +14,17 @@ void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string&
         sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
     };
     add_list_option(
-        "--op", to.ops, "What is measured",
+        "--op", to.ops, "Operations",
         {"invert", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
-    add_list_option("--type", to.types, "Of the values", {"f32", "f64"});
-    add_list_option("--layout", to.layouts, "Where the matrices are",
+    add_list_option("--type", to.types, "Types of the values", {"f32", "f64"});
+    add_list_option("--layout", to.layouts, "Memory layouts of the batch",
                     {"uniform", "strided", "variable", "pointers"});
-    sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32; drawn from where they vary");
-    sub->add_option("--batch", to.batches, "Matrices")
+    sub->add_option("--sizes", sizes, "Matrix sizes, such as 4,8,16-32; the range for variable");
+    sub->add_option("--batch", to.batches, "Numbers of matrices")
         ->delimiter(',')
         ->check(CLI::Range(1, 1 << 27));
-    sub->add_option("--seconds", to.seconds, "Measure each row for at least this time");
-    sub->add_flag("--peers", to.peers, "Also the papers' kernels, cuBLAS, OpenBLAS, Eigen");
+    sub->add_option("--seconds", to.seconds, "Minimum time per row in seconds");
+    sub->add_flag("--peers", to.peers, "Also measure the papers' kernels, cuBLAS, OpenBLAS, Eigen");
 }
 
 void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& sizes) {
@@ -33,40 +33,45 @@ void add_factor(CLI::App& app, tessera::bench::FactorBench& to, std::string& siz
                                      const char* help, const std::vector<std::string>& known) {
         sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
     };
-    add_list_option("--op", to.ops, "What is measured", {"ldu", "llt", "ldlt"});
-    add_list_option("--type", to.types, "Of the values", {"f32", "f64"});
-    add_list_option("--workspace", to.workspaces, "Of a GPU",
+    add_list_option("--op", to.ops, "Factorisations", {"ldu", "llt", "ldlt"});
+    add_list_option("--type", to.types, "Types of the values", {"f32", "f64"});
+    add_list_option("--workspace", to.workspaces, "Workspace of the factorisation on a GPU",
                     {"fastest", "registers", "shared_memory"});
-    sub->add_option("--sizes", sizes, "Rows, such as 4,8,16-32");
-    sub->add_option("--batch", to.batches, "Matrices")
+    sub->add_option("--sizes", sizes, "Matrix sizes, such as 4,8,16-32");
+    sub->add_option("--batch", to.batches, "Numbers of matrices")
         ->delimiter(',')
         ->check(CLI::Range(1, 1 << 27));
-    sub->add_option("--solve", to.solves, "Also solves, of so many right-hand sides")
+    sub->add_option("--solve", to.solves,
+                    "Also measure solves with these numbers of right-hand sides")
         ->delimiter(',')
         ->check(CLI::Range(1, 1000));
-    sub->add_option("--seconds", to.seconds, "Measure each row for at least this time");
-    sub->add_flag("--peers", to.peers, "Also cuBLAS, cuSOLVER, OpenBLAS");
+    sub->add_option("--seconds", to.seconds, "Minimum time per row in seconds");
+    sub->add_flag("--peers", to.peers, "Also measure cuBLAS, cuSOLVER, OpenBLAS");
 }
 
 CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
     CLI::App* sub = app.add_subcommand("block_ldlt", "Indefinite systems");
-    sub->add_option("--way", to.configurations,
-                    "Such as block_ldlt:8,fill={fill} ({fill}: 0, 1, ... until it converges), "
-                    "block_jacobi:32, none, or mumps, a direct solver");
-    sub->add_option("--measure", to.what, "What, of each configuration")
+    sub->add_option(
+        "--way", to.configurations,
+        "Preconditioner such as block_ldlt:8,fill={fill} ({fill}: 0, 1, ... until it converges), "
+        "block_jacobi:32, none, or mumps, a direct solver");
+    sub->add_option("--measure", to.what, "Measurements of each configuration")
         ->delimiter(',')
         ->check(CLI::IsMember({"setup", "apply", "solve", "reconstruction"}));
-    sub->add_option("--dominance", to.dominance, "Of the diagonal blocks of so many rows")
+    sub->add_option("--dominance", to.dominance,
+                    "Block diagonal dominance for blocks of these rows")
         ->delimiter(',')
         ->check(CLI::Range(1, 1024));
-    sub->add_option("--max-fill", to.max_fill, "Of {fill}")->check(CLI::Range(0, 1000));
-    sub->add_option("--solver", to.solver, "As in tessera solve");
+    sub->add_option("--max-fill", to.max_fill, "Maximum of {fill}")->check(CLI::Range(0, 1000));
+    sub->add_option("--solver", to.solver, "Solver, as in tessera solve");
     sub->add_option("--rtol", to.rtol, "Relative residual");
-    sub->add_option("--max-iterations", to.max_iterations, "Of a solve");
-    sub->add_option("--seconds", to.seconds, "Measure each for at least this time");
-    sub->add_option("--limit", to.limit,
-                    "Seconds a row may take; then SIGALRM ends the program, and with --resume "
-                    "another run continues after it; 0: none")
+    sub->add_option("--max-iterations", to.max_iterations,
+                    "Maximum number of iterations of a solve");
+    sub->add_option("--seconds", to.seconds, "Minimum time of each measurement");
+    sub->add_option(
+           "--limit", to.limit,
+           "Time limit per row in seconds; then SIGALRM ends the program, and with --resume "
+           "another run continues after it; 0: none")
         ->check(CLI::Range(0, 86400));
     sub->callback([&to] {
         if (to.configurations.empty() && to.dominance.empty())
@@ -89,13 +94,14 @@ int main(int argc, char** argv) {
     std::vector<int> bounds;
     const auto common = [&](CLI::App* sub) {
         sub->add_option("--device", device, "auto, cpu, cuda[:k]");
-        sub->add_option("--threads", threads, "Threads of the CPU");
+        sub->add_option("--threads", threads, "Number of CPU threads");
         sub->add_option("--json", json, "Result file, or - for stdout");
         return sub;
     };
     const auto on_matrices = [&](CLI::App* sub) {
-        sub->add_option("matrices", matrices, "Files of --folder, or generator texts")->required();
-        sub->add_option("--folder", folder, "Where the matrix files are");
+        sub->add_option("matrices", matrices, "Files of --folder, or generated problems")
+            ->required();
+        sub->add_option("--folder", folder, "Folder of the matrix files");
         return common(sub);
     };
     bench::BatchedOptions batched_options;
@@ -113,48 +119,55 @@ int main(int argc, char** argv) {
         jacobi->add_option(name, to, help)->delimiter(',');
     };
     add_list_option("--bounds", bounds, "Block size bounds");
-    add_list_option("--type", jacobi_options.types, "f64, f32");
+    add_list_option("--type", jacobi_options.types, "Types of the values: f64, f32");
     add_list_option("--precisions", jacobi_options.precisions,
-                    "working, adaptive, f64, f32, bf16, f16");
+                    "Storage: working, adaptive, f64, f32, bf16, f16");
     add_list_option("--extractions", jacobi_options.extractions,
                     "automatic (or shared_multiple); of the paper: cached, shared_full, shared");
-    add_list_option("--vectors", jacobi_options.vectors, "Applied to together");
-    jacobi->add_flag("--uniform", jacobi_options.uniform, "Blocks of as many rows as the bound");
-    jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix, "Also apply as a CSR matrix");
+    add_list_option("--vectors", jacobi_options.vectors, "Numbers of vectors applied to at once");
+    jacobi->add_flag("--uniform", jacobi_options.uniform,
+                     "All blocks have as many rows as the bound");
+    jacobi->add_flag("--sparse", jacobi_options.as_sparse_matrix,
+                     "Also apply the inverses as a CSR matrix");
     jacobi->add_flag("--paper", jacobi_options.paper_rows,
-                     "Also the paper's inversion, and a pass over A");
-    jacobi->add_option("--seconds", jacobi_options.seconds,
-                       "Measure each row for at least this time");
+                     "Also measure the paper's inversion, and a pass over A");
+    jacobi->add_option("--seconds", jacobi_options.seconds, "Minimum time per row in seconds");
     CLI::App* spmv = on_matrices(app.add_subcommand("spmv", "Products in each format"));
     bench::SpmvBench spmv_options;
     spmv->add_option("--format", spmv_options.formats,
-                     "Such as sbell:{b},slice=32; {b}: the block that suits the matrix");
-    spmv->add_option("--type", spmv_options.types, "Of the vectors: f64, f32")->delimiter(',');
-    spmv->add_flag("--peers", spmv_options.peers, "Also cuSPARSE");
-    spmv->add_flag("--conversions", spmv_options.conversions, "Also from CSR and back");
-    spmv->add_option("--seconds", spmv_options.seconds, "Measure each row for at least this time");
+                     "Formats such as sbell:{b},slice=32; {b}: natural block size");
+    spmv->add_option("--type", spmv_options.types, "Types of the vectors: f64, f32")
+        ->delimiter(',');
+    spmv->add_flag("--peers", spmv_options.peers, "Also measure cuSPARSE");
+    spmv->add_flag("--conversions", spmv_options.conversions,
+                   "Also measure conversions from CSR and back");
+    spmv->add_option("--seconds", spmv_options.seconds, "Minimum time per row in seconds");
     bench::BlockLdltBench ldlt_options;
     CLI::App* solve = on_matrices(app.add_subcommand("solve", "Time to a true residual"));
     bench::SolveBench solve_options;
     solve
         ->add_option("--way", solve_options.configurations,
-                     "'SOLVER PRECONDITIONER FORMAT'; {b}: the block that suits the matrix; a "
-                     "format cusparse_csr is cuSPARSE's")
+                     "'SOLVER PRECONDITIONER FORMAT'; {b}: natural block size; "
+                     "format cusparse_csr: CSR product of cuSPARSE")
         ->required();
     solve->add_option("--rtol", solve_options.rtol, "Relative residual");
-    solve->add_option("--runs", solve_options.runs, "Timed runs")->check(CLI::Range(1, 100));
+    solve->add_option("--runs", solve_options.runs, "Number of timed runs")
+        ->check(CLI::Range(1, 100));
     CLI::App* ldlt = on_matrices(add_block_ldlt(app, ldlt_options));
     CLI::App* study = on_matrices(app.add_subcommand("table1", "IDR(4) cycles over block sizes"));
     study->add_option("--bounds", bounds, "Block size bounds; 1 is scalar Jacobi")->delimiter(',');
-    study->add_option("--solver", options.solver, "idr[:s][,angle=,smoothing]");
-    study->add_option("--seeds", options.seeds, "Shadow seeds an entry");
-    study->add_option("--max-iterations", options.max_iterations, "Cycles at most");
-    study->add_option("--max-seconds", options.max_seconds, "A solve at most");
-    study->add_option("--precisions", options.precisions, "working, adaptive, f32, bf16, f16")
+    study->add_option("--solver", options.solver, "Solver: idr[:s][,angle=,smoothing]");
+    study->add_option("--seeds", options.seeds, "Number of shadow space seeds per entry");
+    study->add_option("--max-iterations", options.max_iterations, "Maximum number of cycles");
+    study->add_option("--max-seconds", options.max_seconds, "Time limit per solve in seconds");
+    study
+        ->add_option("--precisions", options.precisions,
+                     "Storage: working, adaptive, f32, bf16, f16")
         ->delimiter(',');
-    study->add_option("--sides", options.sides, "right, left")->delimiter(',');
+    study->add_option("--sides", options.sides, "Sides of the preconditioner: right, left")
+        ->delimiter(',');
     for (CLI::App* sub : {study, ldlt}) {
-        sub->add_flag("--resume", resume, "Measure only rows that the file of --json lacks");
+        sub->add_flag("--resume", resume, "Measure only rows missing in the file of --json");
     }
     try {
         app.parse(argc, argv);

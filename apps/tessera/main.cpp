@@ -35,7 +35,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
     return names;
 }
 
-/// Without dashes, which would make all of them alike.
+/// Option names without dashes, which would make them all similar.
 std::vector<std::string> option_names(const CLI::App& command) {
     std::vector<std::string> names;
     for (const CLI::Option* option : command.get_options()) {
@@ -44,12 +44,12 @@ std::vector<std::string> option_names(const CLI::App& command) {
     return names;
 }
 
-/// The sentence for a first word that is no command, or empty.
-std::string wrong_command(const CLI::App& app, const std::vector<std::string>& words) {
+/// The sentence for a first word that is not a command, or empty.
+std::string unknown_command_message(const CLI::App& app, const std::vector<std::string>& words) {
     if (words.size() < 2 || words[1].starts_with("-")) return {};
     const std::vector<std::string> names = command_names(app);
     if (std::find(names.begin(), names.end(), words[1]) != names.end()) return {};
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string problem = words[1].substr(0, words[1].find_first_of(":,"));
     std::error_code error;
     if (std::filesystem::exists(words[1], error) ||
@@ -59,7 +59,7 @@ std::string wrong_command(const CLI::App& app, const std::vector<std::string>& w
     return unknown_word_message("command", words[1], names);
 }
 
-/// One sentence for what CLI11 could not parse.
+/// One sentence for an error of CLI11.
 std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
     const auto parsed = app.get_subcommands();
     const CLI::App& command = parsed.empty() ? app : *parsed.front();
@@ -83,7 +83,7 @@ std::string parse_message(const CLI::App& app, const CLI::ParseError& error) {
                ")";
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-        const std::string what = error.what();  // NAME: At Most 1 required .., or another one.
+        const std::string what = error.what();  // NAME: At Most 1 required .., or another message.
         return what.substr(0, what.find(':')) +
                (what.find(": At Most") != std::string::npos ? " is given more than once"
                                                             : " needs a value") +
@@ -104,7 +104,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     return devices(arguments.devices);
 }
 
-/// Prints the message; writes it as JSON too, except for exit code 2.
+/// Prints the message; also writes it as JSON, except for exit code 2.
 int fail(ExitCode code, const std::string& message, const std::string& json) {
     std::fprintf(stderr, "tessera: %s\n", message.c_str());
     if (code == exit_usage || json.empty()) return code;
@@ -123,7 +123,7 @@ int fail(ExitCode code, const std::string& message, const std::string& json) {
     return code;
 }
 
-int guarded(const CLI::App& app, const Arguments& arguments) {
+int run_reporting_errors(const CLI::App& app, const Arguments& arguments) {
     const std::string& json =
         arguments.solve.json.empty() ? arguments.tune.solve.json : arguments.solve.json;
     try {
@@ -150,19 +150,20 @@ int run(int argc, char** argv) {
     }
     Arguments arguments;
     arguments.solve.command_line.assign(argv, argv + argc);
-    // Commands that are printed name the program as the help does.
+    // Printed commands name the program as the help does.
     arguments.solve.command_line[0] = "tessera";
     CLI::App app("Sparse linear systems made of small dense blocks, on GPUs and CPUs", "tessera");
     app.set_version_flag("--version", std::string("tessera ") + version() + " (" + commit() + ")");
     app.require_subcommand(1);
     app.option_defaults()->always_capture_default();
     add_commands(app, arguments);
-    if (const std::string message = wrong_command(app, arguments.solve.command_line);
+    if (const std::string message = unknown_command_message(app, arguments.solve.command_line);
         !message.empty()) {
         return fail(exit_usage, message, {});
     }
     // The words after it are for the other program.
-    if (argc > 1 && std::string_view(argv[1]) == "bench") return guarded(app, arguments);
+    if (argc > 1 && std::string_view(argv[1]) == "bench")
+        return run_reporting_errors(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {
@@ -170,7 +171,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return fail(exit_usage, parse_message(app, error), {});
     }
-    return guarded(app, arguments);
+    return run_reporting_errors(app, arguments);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr const char* problems_help =
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
-Symmetric indefinite (but circuit, and shell without shift):
+Symmetric indefinite (except circuit, and shell without shift):
   kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]         interior point, N variables
   qpband:N  bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]   quadratic programmes
   stokes:N[,beta=0]  darcy:N[,contrast=4][,seed=1]         N x N cells; beta: stabilised
@@ -44,27 +44,27 @@ constexpr const char* formats_help =
   csr
   ell                      ELLPACK with row lengths
   sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
-  bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (what reads the fewest bytes)
+  bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (default: fewest bytes read)
   sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
-                           index=auto|16|32 (sell, sbell): bits of a block's column, 16 where each
-                           slice spans few of them
+                           index=auto|16|32 (sell, sbell): bits of a block's column, 16 if each
+                           slice spans few columns
 )";
 
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
-const char* const threads_help = "CPU threads; 0: all that may be used";
+const char* const threads_help = "Number of CPU threads; 0: all available";
 constexpr std::int64_t max_threads = std::numeric_limits<int>::max();
 const char* const empty_rows_help =
     "Accept files whose header declares many more rows than entries";
-const char* const json_help = "Write JSON to FILE, or to stdout alone for -";
+const char* const json_help = "Write JSON to FILE; -: to stdout, which then gets nothing else";
 
-// Instead of CLI11's own checks: their messages say what to do.
+// Replaces CLI11's own checks by messages that say what to do.
 CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     const auto check = [most](const std::string& text) -> std::string {
         std::int64_t number = 0;
         const std::string reason = parse_integer(text, number);
         if (reason.empty() && number >= 0 && number <= most) return {};
         if (!text.starts_with("-") && (reason.empty() || reason == "out of range")) {
-            return "'" + text + "' is too large; the most is " + std::to_string(most);
+            return "'" + text + "' is too large; the maximum is " + std::to_string(most);
         }
         return "give a whole number that is 0 or more, not '" + text + "'";
     };
@@ -105,13 +105,13 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     return {check, name};
 }
 
-/// What solve and tune have in common.
+/// Common options of solve and tune.
 void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("A", to.matrix, matrix_help)->required();
     const char* const rhs_help =
         "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
         "error of x), or a file; default: the problem's load, else ones";
-    auto* const b = command.add_option("b", to.right_hand_side, "The same as --rhs");
+    auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs");
     command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
     command.add_option("--seed", to.seed, "Seed of random right-hand sides")->check(whole_number());
     std::string solvers;
@@ -141,7 +141,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
 
-/// Options that a mesh needs to become a system.
+/// Options that make a system of a mesh.
 void add_mesh(CLI::App& command, MeshArguments& to) {
     const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
         command.add_option(name, value, help)
@@ -151,13 +151,14 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     };
     add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
         "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free. May be repeated; of two for one group or node the later counts");
+        "the word free. May be repeated; of two for one group or node the later is used");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "A force on a group in total, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
     add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
-    add("--young", to.young, "[REGION=]E", "Young's modulus, of all regions or one; default 1");
-    add("--poisson", to.poisson, "[REGION=]NU", "Poisson's ratio, likewise; default 0.3");
+    add("--young", to.young, "[REGION=]E", "Young's modulus of all regions or of one; default 1");
+    add("--poisson", to.poisson, "[REGION=]NU",
+        "Poisson's ratio of all regions or of one; default 0.3");
     add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
 }
 
@@ -171,7 +172,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
         ->check(file_name())
         ->group("Meshes");
-    solve.add_option("--x0", to.start, "File with the start; default: zero");
+    solve.add_option("--x0", to.start, "File with the initial x; default: zero");
     std::string names;
     for (const std::string& name : preconditioner_names()) {
         names += (names.empty() ? "" : ", ") + name;
@@ -224,17 +225,19 @@ void add_others(CLI::App& app, Arguments& to) {
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
-    devices.add_flag("--test", to.devices.test, "Solve and invert something small on each");
+    devices.add_flag("--test", to.devices.test, "Test each device by small solves and inversions");
     devices.add_option("--json", to.devices.json, json_help)->check(file_name());
 
-    CLI::App& compare = *app.add_subcommand("compare", "Two results of tessera-bench, row by row");
-    compare.add_option("OLD", to.compare.before, "JSON of tessera-bench")->required();
-    compare.add_option("NEW", to.compare.after, "JSON of tessera-bench")->required();
+    CLI::App& compare =
+        *app.add_subcommand("compare", "Compare two results of tessera-bench row by row");
+    compare.add_option("OLD", to.compare.before, "Earlier result file of tessera-bench")
+        ->required();
+    compare.add_option("NEW", to.compare.after, "Later result file of tessera-bench")->required();
     compare.footer(
         "SAME: within 3 %. UNCLEAR: more than that, but within half the sum of the interquartile\n"
         "ranges. Exit code 1 when a row is SLOWER.\n");
 
-    app.add_subcommand("bench", "Runs tessera-bench; tessera bench --help lists its benchmarks");
+    app.add_subcommand("bench", "Run tessera-bench; tessera bench --help lists its benchmarks");
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ for kind, name in (("f64", "FP64"), ("f32", "FP32")):
     getri, matinv = fractions("cublas_getrf_getri"), fractions("cublas_matinv")
     curves = {
         "Tessera": fractions("tessera"),
-        "paper, several a warp": fractions("paper_multiple"),
-        "paper, one a warp": fractions("paper_single"),
+        "paper, several per warp": fractions("paper_multiple"),
+        "paper, one per warp": fractions("paper_single"),
         "cuBLAS": {n: max(getri.get(n, 0), f) for n, f in matinv.items()},
     }
     figure.needs(**curves)

@@ -189,12 +189,12 @@ role = {
     s: max(v[s] for v in pivoted.values()) / max(1e-2, min(v[s] for v in pivoted.values()))
     for s in figure.systems
 }
-pushed = {
-    s: row["pushed"]
+delayed = {
+    s: row["delayed"]
     for s, row in pick(rows, ordering="amd", pivoting="complete", outer="on").items()
-    if row["pushed"]
+    if row["delayed"]
 }
-print(f"  block rows pushed back by outer pivoting: {pushed or 'none'}")
+print(f"  block rows delayed by outer pivoting: {delayed or 'none'}")
 figure.claim(
     "neither inner nor outer pivoting plays a striking role (a factor of 10)",
     sum(r <= 10 for r in role.values()) >= 0.75 * len(role),

@@ -6,7 +6,7 @@ the operations of the inversion count. Asserted: every rate grows with the numbe
 the most matrices the condition number costs at most 15 % (the paper: 5 to 15 %), and both beat
 cuBLAS.
 """
-from measured_results import Figure, grows, last
+from measured_results import Figure, condition_curves, grows, last
 
 figure = Figure(__file__, __doc__)
 expected = figure.expected()
@@ -20,13 +20,7 @@ for n in (16, 32):
             )
             return {batch: rate for batch, rate in series.items() if batch <= 50000}
 
-        getri, matinv = rates("invert", "cublas_getrf_getri"), rates("invert", "cublas_matinv")
-        curves = {
-            "Tessera, inversion": rates("invert", "tessera"),
-            "Tessera, inversion + condition": rates("condition", "fused"),
-            "cuBLAS": {b: max(getri.get(b, 0), r) for b, r in matinv.items()},
-            "paper's kernel, inversion": rates("invert", "paper_multiple"),
-        }
+        curves = condition_curves(rates)
         figure.needs(**curves)
         panels.append((f"{n} x {n}, {name}", curves))
         for label, curve in curves.items():

@@ -2,12 +2,12 @@
 """Figs. 6 and 7 of the condition-number paper: rates against n = 1..32, 30,000 matrices.
 
 Inversion, inversion with the condition number and the faster way of cuBLAS, FP32 and FP64; the
-paper has one figure a GPU (P100, V100). Asserted: the paper's kernel (several problems a warp) has
-peaks at n = 8 and 16; at n = 32 the fused kernel is over 6 times cuBLAS and FP32 faster than FP64;
-from n = 8 on the condition number costs at most 15 %; the rate of the fused kernel does not fall
+paper has one figure per GPU (P100, V100). Asserted: the paper's kernel (several problems per warp)
+has peaks at n = 8 and 16; at n = 32 the fused kernel is over 6 times cuBLAS and FP32 faster than
+FP64; from n = 8 on the condition number costs at most 15 %; the rate of the fused kernel does not fall
 beyond n = 23 as it did on the V100: at n = 32 it is at least that at n = 23.
 """
-from measured_results import Figure, common
+from measured_results import Figure, common, condition_curves
 
 figure = Figure(__file__, __doc__)
 expected = figure.expected()
@@ -19,13 +19,7 @@ for kind, name in (("f32", "FP32"), ("f64", "FP64")):
             "n", op=op, implementation=way, type=kind, batch=30000, layout="uniform"
         )
 
-    getri, matinv = rates("invert", "cublas_getrf_getri"), rates("invert", "cublas_matinv")
-    curves = {
-        "Tessera, inversion": rates("invert", "tessera"),
-        "Tessera, inversion + condition": rates("condition", "fused"),
-        "cuBLAS": {n: max(getri.get(n, 0), r) for n, r in matinv.items()},
-        "paper's kernel, inversion": rates("invert", "paper_multiple"),
-    }
+    curves = condition_curves(rates)
     figure.needs(**curves)
     panels.append((f"30,000 matrices, {name}", curves))
     alone, fused, cublas, paper = curves.values()

@@ -4,7 +4,7 @@
 usage: condition_tables.py [RESULTS [PROGRAM]]
 
 Table I: the sustained rates, here of a copy and of a pass that only reads. Table II: registers a
-thread, registers a thread block and active thread blocks per multiprocessor of the papers' kernels,
+thread, registers per thread block and active thread blocks per multiprocessor of the papers' kernels,
 as the benchmark asked the driver; and of the library's batched kernels, as `cuobjdump
 --dump-resource-usage PROGRAM` prints them (default build/release/bin/tessera-bench), of which the
 active thread blocks are not known here, as they depend on the launch; bytes of stack are registers
@@ -23,7 +23,7 @@ root = pathlib.Path(__file__).resolve().parents[2]
 
 
 def registers_per_block(registers, threads):
-    """They are given out in units of 256 a warp."""
+    """They are given out in units of 256 per warp."""
     return (threads + 31) // 32 * (-(-registers * 32 // 256) * 256)
 
 
@@ -73,14 +73,14 @@ def main(arguments):
         word = "  "
         if (row["implementation"], row["type"]) == ("paper_multiple", "f64"):
             holds = (
-                row["registers"] <= 1.1 * paper["V100 registers a thread"]
+                row["registers"] <= 1.1 * paper["V100 registers per thread"]
                 and row["local_bytes"] == 0
                 and active >= paper["V100 active thread blocks"]
             )
             fine = fine and holds
             word = "  holds: " if holds else "  FAILS: "
         print(
-            f"{word}{row['implementation']} {row['type']}: {row['registers']} registers a thread, "
+            f"{word}{row['implementation']} {row['type']}: {row['registers']} registers per thread, "
             f"{block} a thread block, {active} active thread blocks, {row['local_bytes']} bytes of "
             "local memory"
         )
@@ -88,7 +88,7 @@ def main(arguments):
     if kernels is None:
         print("  the library's kernels are left out: there is no cuobjdump, or no program")
     for name, registers, stack in kernels or []:
-        print(f"  {registers:3} registers a thread, {stack:3} bytes of stack: {name}")
+        print(f"  {registers:3} registers per thread, {stack:3} bytes of stack: {name}")
     return 0 if fine else 1
 
 

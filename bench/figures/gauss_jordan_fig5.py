@@ -1,22 +1,15 @@
 #!/usr/bin/env python3
 """Fig. 5 of the Gauss-Jordan paper: rate of inversion against the number of matrices, FP64.
 
-n = 32 and 16; the paper's kernels (one problem a warp, several problems a warp), cuBLAS (getrf and
+n = 32 and 16; the paper's kernels (one problem per warp, several problems per warp), cuBLAS (getrf and
 getri, matinv) and Tessera. Asserted: every rate grows with the number of matrices; both kernels of
-the paper beat both ways of cuBLAS at n = 32; at n = 16 several problems a warp are at least twice
+the paper beat both ways of cuBLAS at n = 32; at n = 16 several problems per warp are at least twice
 as fast as one; Tessera is not slower than the paper's kernels.
 """
-from measured_results import Figure, common, grows, last
+from measured_results import Figure, common, grows, inversions, last
 
 figure = Figure(__file__, __doc__)
 figure.expected()
-ways = {
-    "Tessera": "tessera",
-    "paper, several a warp": "paper_multiple",
-    "paper, one a warp": "paper_single",
-    "getrf + getri": "cublas_getrf_getri",
-    "matinv": "cublas_matinv",
-}
 panels = []
 for n in (32, 16):
     curves = {
@@ -27,7 +20,7 @@ for n in (32, 16):
             ).items()
             if batch <= 50000
         }
-        for label, way in ways.items()
+        for label, way in inversions.items()
     }
     figure.needs(**curves)
     panels.append((f"{n} x {n}, FP64", curves))
@@ -48,7 +41,7 @@ for n in (32, 16):
         )
     else:
         figure.claim(
-            "n = 16: several problems a warp are twice as fast as one",
+            "n = 16: several problems per warp are twice as fast as one",
             several >= 2 * one,
             f"{several:.0f} against {one:.0f}",
         )

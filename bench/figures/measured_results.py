@@ -109,9 +109,10 @@ class Figure:
             axis.set_xlabel(x_label)
             axis.set_ylabel(y_label)
             axis.grid(alpha=0.3)
-            if max(max(series) for series in curves.values()) == 32:
+            largest = max(max(series) for series in curves.values())
+            if largest == 32:
                 axis.set_xticks(range(0, 33, 4))
-            elif max(max(series) for series in curves.values()) <= 16:
+            elif not isinstance(largest, str) and largest <= 16:
                 axis.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
             if log:
                 axis.set_yscale("log")
@@ -199,3 +200,24 @@ def grows(series):
 
 def common(*series):
     return sorted(set.intersection(*(set(s) for s in series)))
+
+
+# The implementations of the figures of the Gauss-Jordan paper.
+inversions = {
+    "Tessera": "tessera",
+    "paper, several per warp": "paper_multiple",
+    "paper, one per warp": "paper_single",
+    "getrf + getri": "cublas_getrf_getri",
+    "matinv": "cublas_matinv",
+}
+
+
+def condition_curves(rates):
+    """Those of the condition-number paper; rates(op, implementation) is a series."""
+    getri, matinv = rates("invert", "cublas_getrf_getri"), rates("invert", "cublas_matinv")
+    return {
+        "Tessera, inversion": rates("invert", "tessera"),
+        "Tessera, inversion + condition": rates("condition", "fused"),
+        "cuBLAS": {key: max(getri.get(key, 0), rate) for key, rate in matinv.items()},
+        "paper's kernel, inversion": rates("invert", "paper_multiple"),
+    }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fig. 8 of the SBELL paper: products in every format and of cuSPARSE on the meshes, FP64.
 
-The paper's six (solid), and CSR with the best number of threads a row, ELLPACK-R, BCSR, cuSPARSE's
+The paper's six (solid), and CSR with the best number of threads per row, ELLPACK-R, BCSR, cuSPARSE's
 SELL and BSR (hatched); of several ways of one format the fastest counts. Below, the four meshes with
 8 times the paper's nonzeros: the paper's quadrilaterals fit the 60 MB of L2 of an H200, none of these
 does (megabytes are printed). Asserted: on every mesh SBELL is the fastest, as in the paper;
@@ -25,7 +25,7 @@ def measured(*implementations, **keys):
 
 rates = {
     "cuSPARSE CSR": measured("cusparse_csr1", "cusparse_csr2"),
-    "CSR, a warp a row": measured("csr", lanes=32),
+    "CSR, one warp per row": measured("csr", lanes=32),
     "ELLPACK": measured("ell"),
     "BELL": measured("bell:{b}"),
     "SELL": measured("sell:32", "sell:32,threads=32"),

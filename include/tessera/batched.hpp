@@ -25,12 +25,12 @@ template <class T>
 struct BatchView {
     Index count = 0;
     Index size = 0;                   ///< n_b of all matrices, when `sizes` is null.
-    const Index* sizes = nullptr;     ///< n_b; ld_b = n_b then.
+    const Index* sizes = nullptr;     ///< n_b of each matrix, or null; if given, ld_b = n_b.
     Offset leading_dimension = 0;     ///< ld_b of all matrices, when `sizes` is null.
     Offset stride = 0;                ///< start_b = values + b stride, without offsets and starts.
     const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
     T* values = nullptr;
-    T* const* starts = nullptr;  ///< start_b.
+    T* const* starts = nullptr;  ///< start_b = starts[b].
     Layout layout = Layout::column_major;
 
     /// Matrices of different sizes without padding: matrix b has sizes[b]^2 values from offsets[b].
@@ -68,7 +68,7 @@ struct VectorsView {
     Offset stride = 0;                ///< start_b = values + b stride, without offsets and starts.
     const Offset* offsets = nullptr;  ///< start_b = values + offsets[b].
     T* values = nullptr;
-    T* const* starts = nullptr;  ///< start_b.
+    T* const* starts = nullptr;  ///< start_b = starts[b].
 
     template <class U>
     requires(std::is_same_v<U, const T>) operator VectorsView<U>() const {
@@ -76,7 +76,7 @@ struct VectorsView {
     }
 };
 
-/// Views that are read. Another argument decides T; views of T are accepted, too.
+/// Read-only views as parameters: another argument decides T, so views of T are accepted, too.
 template <class T>
 using ConstBatch = BatchView<std::type_identity_t<const T>>;
 template <class T>
@@ -124,7 +124,7 @@ TESSERA_API void invert(const Context& context, const ConstBatch<T>& a, const Ba
 /// Optional outputs, one per matrix: arrays of `count`, or null.
 template <class T>
 struct ConditionResults {
-    Index* info = nullptr;  ///< As of invert; condition number and growth are infinity then.
+    Index* info = nullptr;  ///< As in invert; a failed matrix has condition 0 and infinite growth.
     /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix.
     T* reciprocal_condition = nullptr;
     /// max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right of their pivots when they are
@@ -143,7 +143,7 @@ TESSERA_API void invert_with_condition(const Context& context, const ConstBatch<
                                        const ConditionResults<std::type_identity_t<T>>& results,
                                        const Plan* plan = nullptr);
 
-/// The same outputs without storing the inverses.
+/// The outputs of invert_with_condition, without storing the inverses.
 template <class T>
 TESSERA_API void condition(const Context& context, const ConstBatch<T>& a,
                            const ConditionResults<T>& results, const Plan* plan = nullptr);
@@ -161,7 +161,7 @@ enum class Transpose : std::uint8_t { no, yes };
 
 /// y_b = alpha op(A_b) x_b + beta y_b for all vectors, op(A) = A or its transpose; beta 0 does not
 /// read y. x and y have equal numbers of vectors and do not overlap. The matrices are read once.
-/// Each sum has an error below n eps sum |alpha a_ij x_j|, plus a rounding of the result.
+/// Each sum has an error below n eps sum |alpha a_ij x_j|, plus one rounding of the result.
 template <class T>
 TESSERA_API void multiply(const Context& context, std::type_identity_t<T> alpha,
                           const ConstBatch<T>& a, Transpose transpose, const ConstVectors<T>& x,

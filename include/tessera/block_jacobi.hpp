@@ -8,26 +8,27 @@
 
 namespace tessera {
 
-/// What happens to a block that Gauss-Jordan cannot invert.
+/// Treatment of a block that Gauss-Jordan elimination cannot invert.
 enum class SingularPolicy : std::uint8_t {
     stop,      ///< Stored as NaN and counted; a solver must not start.
     identity,  ///< Replaced by the identity.
     shift,     ///< B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 that inverts.
-    /// The inverse of the rows and columns that complete pivoting finds usable (pivots above
-    /// n eps max |b_ij|), zero in the others; the same rows and columns where B is symmetric.
+    /// Generalised inverse: that of the rows and columns that complete pivoting finds usable
+    /// (pivots above n eps max |b_ij|), zero elsewhere; for symmetric B rows and columns are the
+    /// same.
     generalised,
 };
 TESSERA_API const char* to_string(SingularPolicy policy);
 
-/// The format of the values of a stored inverse, each rounded to nearest; the last two are for
-/// options alone.
+/// Format of the values of a stored inverse, each rounded to nearest; working and adaptive are
+/// options only.
 enum class BlockPrecision : std::uint8_t {
     f64,
     f32,
     bf16,
     f16,
     working,   ///< The type of the matrix.
-    adaptive,  ///< Block by block the first of f16, bf16, f32, f64 that is accurate enough.
+    adaptive,  ///< Per block the first of f16, bf16, f32, f64 that is accurate enough.
 };
 TESSERA_API const char* to_string(BlockPrecision precision);
 
@@ -38,24 +39,16 @@ struct BlockJacobiOptions {
     double accuracy = 0.1;
 };
 
-/// What a setup of block Jacobi found; the facts say the same.
+/// Results of a block Jacobi setup; `values` also lists the ten largest condition numbers.
 struct BlockJacobiReport : PreconditionerReport {
-    /// Blocks stored as f64, f32, bf16, f16.
+    /// Number of blocks stored as f64, f32, bf16, f16.
     std::array<Index, 4> formats{};
-    /// conditions[d]: blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm, beyond
-    /// 10^19 in the last; those that are singular as given are left out.
+    /// conditions[d]: number of blocks with 10^d <= ||B|| ||B^-1|| < 10^(d+1) in the infinity norm
+    /// (the last: all above 10^19), without the blocks that are singular as given.
     std::array<Index, 20> conditions{};
-    struct Block {
-        Index block = 0;
-        Index first_row = 0;
-        Index rows = 0;
-        double condition = 0;  ///< Infinity where singular.
-        BlockPrecision format = BlockPrecision::f64;
-    };
-    std::vector<Block> worst;  ///< The ten largest condition numbers, in descending order.
-    Offset stored_bytes = 0;   ///< Of the inverses as they are stored.
-    Offset working_bytes = 0;  ///< Of the inverses in the type of the matrix.
-    Index near_singular = 0;   ///< Condition number above 1 / (10 n eps), but not singular.
+    Offset stored_bytes = 0;   ///< Bytes of the inverses as stored.
+    Offset working_bytes = 0;  ///< Bytes of the inverses in the type of the matrix.
+    Index near_singular = 0;   ///< Nonsingular blocks with a condition number above 1 / (10 n eps).
     Index rebuilds = 0;        ///< Updates whose values did not fit the formats in use.
 };
 
@@ -65,8 +58,8 @@ struct BlockJacobiReport : PreconditionerReport {
 template <class T>
 class TESSERA_API BlockJacobi final : public Preconditioner<T> {
   public:
-    /// Extracts, inverts and stores the blocks of `matrix`, of at most 64 rows; waits until it is
-    /// known which are singular. Throws InvalidArgument on precision f64 for a matrix in float.
+    /// Extracts, inverts and stores the blocks of `matrix`, of at most 64 rows; waits until the
+    /// singular ones are known. Throws InvalidArgument on precision f64 for a matrix in float.
     BlockJacobi(const Context& context, const CsrView<T>& matrix, BlockPartition blocks,
                 const BlockJacobiOptions& options = {});
     ~BlockJacobi() override;
@@ -78,24 +71,24 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     /// vector's result does not depend on the others, to the last bit.
     void apply(const Context& context, batched::Transpose transpose, Index vectors,
                std::span<const T> r, Offset r_leading, std::span<T> z, Offset z_leading) const;
-    /// With BlockPrecision::adaptive formats are kept; where a block no longer fits its own (by its
-    /// new condition number or range), all are chosen anew, which allocates and is reported.
+    /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one no
+    /// longer fits (by its new condition number or range), all are chosen anew: allocates.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;
-    /// Waits, and copies a few numbers a block to the host.
+    /// Waits, and copies a few numbers per block to the host.
     BlockJacobiReport report() const;
 
     const BlockPartition& blocks() const;
     const BlockJacobiOptions& options() const;
     /// The inverses as they are stored, packed (sum of size^2 values), in the memory of `context`.
     Buffer<T> copy_inverses(const Context& context) const;
-    /// Facts about the blocks, in the memory of the Context of the setup.
+    /// Properties of the blocks, in the memory of the Context of the setup.
     struct Details {
-        std::span<const Offset> offsets;  ///< Where each starts in copy_inverses; count + 1.
-        std::span<const Index> info;      ///< 0, or as SingularBlock has it.
+        std::span<const Offset> offsets;           ///< Start of each in copy_inverses; count + 1.
+        std::span<const Index> info;               ///< 0, or SingularBlock::info.
         std::span<const T> reciprocal_conditions;  ///< 1 / (||B|| ||B^-1||), 0 where singular.
-        std::span<const BlockPrecision> formats;   ///< Empty where all have the same.
+        std::span<const BlockPrecision> formats;   ///< Empty if all have the same.
     };
     Details details() const;
 

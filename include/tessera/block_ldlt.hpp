@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "tessera/detail/block_ldlt_factor.hpp"
 #include "tessera/detail/ordering.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/operator.hpp"
@@ -27,8 +28,8 @@ struct BlockLdltOptions {
     Index block = 8;  ///< k, the rows of a block: 1, 4, 8, 16 or 32.
     int fill = 0;     ///< Blocks up to this fill level are stored, 0..1000.
     BlockLdltStage method = BlockLdltStage::jacobi;  ///< jacobi or level.
-    int sweeps = 8;                                  ///< Of the jacobi method, 1..1000.
-    /// Static pivoting: smaller pivots are raised to epsilon times the unit. Below 0: 0.1 for
+    int sweeps = 8;                                  ///< Sweeps of the jacobi method, 1..1000.
+    /// Static pivoting: smaller pivots are raised to epsilon times the unit. Negative: 0.1 for
     /// jacobi and the square root of the unit roundoff for level.
     double epsilon = -1;
     double delta = 0.95;  ///< After each sweep epsilon is multiplied by this, 0..1.
@@ -36,59 +37,49 @@ struct BlockLdltOptions {
     /// Pivoting within the diagonal blocks: fixed, bunch_kaufman, rook or full.
     batched::Pivoting pivoting = batched::Pivoting::full;
     bool matching = true;  ///< Scale by a maximum product matching, and keep its pairs in blocks.
-    /// None: rcm without fill, amd with fill, where it stores far fewer blocks.
+    /// Not set: rcm without fill; amd with fill, as it then stores far fewer blocks.
     std::optional<OrderingMethod> ordering;
     /// Outer pivoting: after the first sweep, or the level factorisation, block rows with a pivot
     /// below outer_threshold times the largest entry (with norm1 the 1-norm) are ordered after the
-    /// others, and setup starts again; at most three times, and never for over 60 % of them.
+    /// others, and setup starts again; at most three times, never for over 60 % of the rows.
     bool outer = false;
     double outer_threshold = 0.01;
     bool safeguard = true;  ///< Undo bad sweeps, replace factors worse than none; see BlockLdlt.
     /// Jacobi iterations in place of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
-    /// D becomes |D|, as MINRES requires.
+    /// Replace D by |D|, as MINRES requires.
     bool positive_definite = false;
 };
 
-/// Statistics of a setup.
+/// Results of a setup.
 struct BlockLdltReport {
     Index block_rows = 0;
-    Index padding = 0;  ///< Empty slots of the grid of blocks.
+    Index padding = 0;  ///< Unit rows added to fill up blocks.
     Index pairs = 0;    ///< Matched pairs of rows, each within a block.
-    OrderingMethod ordering = OrderingMethod::natural;  ///< The one used.
+    OrderingMethod ordering = OrderingMethod::natural;  ///< The ordering used.
     Index structural_rank = 0;                          ///< 0 without matching.
     Index levels = 0;
-    Offset stored_blocks = 0;     ///< In the lower triangle with its diagonal.
-    double stored_share = 0;      ///< Their values over those of a dense matrix.
-    Offset updates = 0;           ///< Block products of a factorisation off the diagonal.
+    Offset stored_blocks = 0;     ///< Blocks in the lower triangle and on the diagonal.
+    double stored_share = 0;      ///< Values in these blocks over those of a dense matrix.
+    Offset updates = 0;           ///< Off-diagonal block products of one factorisation.
     Index delayed = 0;            ///< Block rows moved by outer pivoting, in all rounds.
-    Offset bytes = 0;             ///< Allocated in the memory of the Context.
-    double symbolic_seconds = 0;  ///< Of matching, ordering and symbolic factorisation.
+    Offset bytes = 0;             ///< Bytes allocated in the memory of the Context.
+    double symbolic_seconds = 0;  ///< Time of matching, ordering, symbolic factorisation.
 
     BlockLdltStage stage = BlockLdltStage::none;
-    int sweeps = 0;             ///< Since the last restart of the jacobi method.
-    int best_sweep = 0;         ///< The one that is applied, from 1.
-    int restarts = 0;           ///< With a larger epsilon.
-    double epsilon = 0;         ///< Of the last sweep, or of the level factorisation.
+    int sweeps = 0;             ///< Sweeps since the last restart of the jacobi method.
+    int best_sweep = 0;         ///< Number of the sweep that is applied, from 1.
+    int restarts = 0;           ///< Restarts with a larger epsilon.
+    double epsilon = 0;         ///< Epsilon of the last sweep or the level factorisation.
     Index perturbed = 0;        ///< Pivots raised in the last factorisation.
-    double smallest_pivot = 0;  ///< In magnitude, before pivots were raised.
-    /// ||(M - A) w|| / ||A w|| for the scaled matrix and random w (two vectors), after each sweep
-    /// or of the level factor.
+    double smallest_pivot = 0;  ///< Smallest magnitude before pivots were raised.
+    /// ||(M - A) w|| / ||A w||, A scaled, M the product of its factors, two random vectors w: one
+    /// value per sweep, or that of the level factor.
     std::vector<double> reconstruction;
-    /// Relative residual after at most 25 steps of GMRES with each stage; negative: not tried.
+    /// Relative residual after at most 25 steps of GMRES with each stage; negative: not run.
     double probe[4] = {-1, -1, -1, -1};
     Offset probe_products = 0;  ///< Products with the matrix in the probes.
     std::string outcome;        ///< One sentence for a report.
-};
-
-/// A factor in host memory, for studies: P S A S P^T ~ (I + V) F (I + V)^T in k x k blocks,
-/// column-major, one after the other.
-template <class T>
-struct BlockLdltFactor {
-    std::vector<Index> row_of_slot;    ///< P; -1: padding, a unit row.
-    std::vector<T> scaling;            ///< S, by rows of A.
-    std::vector<Index> rows, columns;  ///< Block row and block column of the blocks of V.
-    std::vector<T> v, f;               ///< The blocks of V, and the diagonal blocks of F.
 };
 
 /// Block incomplete LDL^T of a symmetric, possibly indefinite matrix:
@@ -129,7 +120,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     std::string describe() const override;
     const BlockLdltOptions& options() const;
     const BlockLdltReport& report() const;
-    /// The factor that is applied; empty in stage none. Waits.
+    /// The factor that is applied, on the host, for studies; empty in stage none. Waits.
     BlockLdltFactor<T> factor(const Context& context) const;
 
   private:
@@ -141,7 +132,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
 /// [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01]
-/// [,safeguard=on|off][,solve_sweeps=0][,positive_definite]. Throws InvalidArgument for any other.
+/// [,safeguard=on|off][,solve_sweeps=0][,positive_definite]. Throws InvalidArgument on others.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);
 
 }  // namespace tessera

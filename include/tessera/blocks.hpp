@@ -10,23 +10,23 @@ namespace tessera {
 /// block_offsets[b+1]-1.
 struct BlockPartition {
     Index rows = 0;
-    Index count = 0;              ///< Blocks.
+    Index count = 0;              ///< Number of blocks.
     Index largest = 0;            ///< Rows of the largest block.
     Offset entries = 0;           ///< Sum of size^2 over the blocks.
-    Buffer<Index> block_offsets;  ///< count + 1 rows, in the memory of a Context.
-    std::string options;          ///< How it was made, as text: "32", "32,blocks=natural".
+    Buffer<Index> block_offsets;  ///< count + 1 row numbers, in the memory of a Context.
+    std::string options;          ///< Option text that gives it: "32", "32,blocks=natural".
 };
 
 /// Largest number of rows of a block.
 inline constexpr Index largest_block_bound = 64;
-/// Default of the bound on the rows of a block.
+/// Default bound on the rows of a block.
 inline constexpr Index default_block_bound = 32;
 
 /// How supervariables (consecutive rows with equal patterns) become blocks of at most `bound` rows.
-/// Larger ones are cut every `bound` rows.
+/// Larger supervariables are cut every `bound` rows.
 enum class Blocking : std::uint8_t {
-    natural,        ///< Each is a block.
-    supervariable,  ///< Agglomerated, first come first served.
+    natural,        ///< Each supervariable is a block.
+    supervariable,  ///< Consecutive ones are merged greedily while they fit.
 };
 TESSERA_API const char* to_string(Blocking blocking);
 
@@ -43,7 +43,7 @@ BlockPartition find_blocks(const Context& context, const CsrMatrix<T>& matrix, I
 }
 
 /// Blocks of `size` rows (1..64); the last one is smaller when size does not divide rows.
-TESSERA_API BlockPartition uniform_blocks(const Context& context, Index rows, Index size);
+TESSERA_API BlockPartition uniform_partition(const Context& context, Index rows, Index size);
 
 /// Blocks from the caller's offsets (host memory): ascending from 0 to rows, none empty, none above
 /// 64 rows. Throws InvalidArgument that names the first block at fault.

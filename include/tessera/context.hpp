@@ -26,18 +26,18 @@ struct PhaseRecord {
     std::string name;
     Offset calls = 0;
     double seconds = 0;
-    double bytes = 0;  ///< Fewest bytes these calls must move through memory; 0: not known.
+    double bytes = 0;  ///< Least memory traffic of these calls; 0: not known.
     bool sampled = false;
 };
 
-/// Where work runs: a backend, a device, one stream, a memory pool, a number of threads and an
-/// instruction set. The first argument of everything. Copies share one state. A Context belongs to
-/// one host thread at a time; nothing in Tessera is global. On a GPU, functions that take a Context
-/// return before their work is done unless their comment says "waits"; synchronize a Context before
-/// another one uses its results.
+/// An execution context: a backend, a device, one stream, a memory pool, a number of threads and an
+/// instruction set. The first argument of all operations. Copies share one state. A Context belongs
+/// to one host thread at a time; nothing in Tessera is global. On a GPU, functions that take a
+/// Context return before their work is done unless their comment says "waits"; synchronize a
+/// Context before another one uses its results.
 class TESSERA_API Context {
   public:
-    /// The CPU backend. `threads` 0: what OMP_NUM_THREADS or the process affinity allows.
+    /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow.
     /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
     /// InvalidArgument when the CPU lacks that, or SSE4.2.
     static Context cpu(int threads = 0);
@@ -46,8 +46,8 @@ class TESSERA_API Context {
     /// when this build has no CUDA backend, or no such device can be used.
     static Context cuda(int device = 0, int threads = 0);
 
-    /// "auto", "cpu", "cuda" or "cuda:K". "auto" takes the CUDA backend when it can be used, else
-    /// the CPU; `why_not_cuda`, when given, then receives the reason.
+    /// "auto", "cpu", "cuda" or "cuda:K". "auto" uses CUDA where possible, else the CPU;
+    /// `why_not_cuda`, when given, then receives the reason.
     static Context from_name(std::string_view device, int threads = 0,
                              std::string* why_not_cuda = nullptr);
 
@@ -57,31 +57,31 @@ class TESSERA_API Context {
     InstructionSet instruction_set() const;
     /// The CUDA stream (cudaStream_t) of this Context; nullptr on the CPU.
     void* stream() const;
-    /// For people: "NVIDIA H200" or "CPU, 2 threads, AVX-512".
+    /// Readable: "NVIDIA H200" or "CPU, 2 threads, AVX-512".
     std::string description() const;
 
     /// Waits until all work given to this Context is done; reports asynchronous device errors.
     void synchronize() const;
 
-    /// Records the work that `work` gives to this Context; each call of the result runs it once
-    /// more. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the host or
-    /// wait. On the CPU the result is `work`. Capturing itself runs nothing.
+    /// Records the work that `work` enqueues on this Context; each call of the returned function
+    /// runs it once. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the
+    /// host or wait. On the CPU the function is `work` itself. Capturing runs nothing.
     std::function<void()> capture(std::function<void()> work) const;
 
-    /// Turns the timing of phases on or off (at first off). On a GPU it takes some five
-    /// microseconds a call, and keeps the kernels of consecutive calls from overlapping.
+    /// Turns the timing of phases on or off (initially off). On a GPU it costs some five
+    /// microseconds per call, and keeps the kernels of consecutive calls from overlapping.
     void time_phases(bool timed = true) const;
     /// The phases timed so far, in the order of their first call. Waits.
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;
 
-    /// Memory held by Buffers of this Context (in its own memory space), now and at most.
+    /// Bytes held by Buffers of this Context (in its own memory space): current and peak.
     Offset memory_bytes() const;
     Offset peak_memory_bytes() const;
     /// Free bytes of this Context's memory space.
     Offset free_memory() const;
 
-    /// Bytes a second (read plus written) of a large copy in this Context's memory; measured at
+    /// Bytes per second (read plus written) of a large copy in this Context's memory; measured at
     /// the first call (about 50 ms), waits.
     double copy_bandwidth() const;
 
@@ -101,7 +101,7 @@ struct DeviceDescription {
     int multiprocessors = 0;
 };
 
-/// The CUDA devices of this machine. Empty, with `reason` set when given, if none can be used.
+/// The CUDA devices of this machine. Empty if none can be used; `reason`, if given, receives why.
 TESSERA_API std::vector<DeviceDescription> cuda_devices(std::string* reason = nullptr);
 
 /// An owned array in the memory of a Context (host memory on the CPU, device memory on a GPU).
@@ -126,8 +126,8 @@ class Buffer {
     detail::Memory memory_;
 };
 
-/// A vector that is read. Another argument decides T, so that views of a Buffer, const or not, and
-/// std::vector are accepted.
+/// A read-only vector as parameter: T is deduced from another argument, so that views of a Buffer,
+/// const or not, and std::vector are accepted.
 template <class T>
 using Input = std::span<const std::type_identity_t<T>>;
 

@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-/// A sparse matrix in compressed sparse rows, owned by somebody else. Columns are sorted and unique
-/// in a row. Row i has the entries row_offsets[i] .. row_offsets[i+1].
+/// A view of a sparse matrix in compressed sparse rows; the arrays belong to the caller. Columns
+/// are sorted and unique in each row. Row i has the entries row_offsets[i] .. row_offsets[i+1] - 1.
 template <class T>
 struct CsrView {
     Index rows = 0;
@@ -30,7 +30,7 @@ template <class T>
 class CsrMatrix {
   public:
     CsrMatrix() = default;
-    /// With arrays that the caller writes.
+    /// Allocates arrays, which the caller fills.
     CsrMatrix(const Context& context, Index rows, Index columns, Offset nonzeros)
         : rows_(rows),
           columns_(columns),
@@ -103,8 +103,8 @@ template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
 
 /// y = alpha A x + beta y. `x` has A.columns entries, `y` A.rows, no overlap; with beta = 0, y is
-/// not read. Componentwise |error| <= gamma_(k+2) (|alpha| |A| |x| + |beta| |y|), k the entries of
-/// the row. Bitwise repeatable, independent of threads and stream.
+/// not read. Componentwise |error| <= gamma_(k+2) (|alpha| |A| |x| + |beta| |y|), k the number of
+/// entries of the row. Bitwise repeatable, independent of threads and stream.
 template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
@@ -115,8 +115,8 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
 template <class T>
 TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 
-/// Unless is_symmetric, throws InvalidArgument that begins with `who` and names the first entry (in
-/// row order) at fault. Waits.
+/// Unless is_symmetric, throws InvalidArgument whose message begins with `who` and names the first
+/// entry (in row order) at fault. Waits.
 template <class T>
 TESSERA_API void check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
 

@@ -14,7 +14,7 @@ namespace tessera::elasticity {
 
 using Vector = std::array<double, 3>;  ///< x, y, z; in two dimensions the last is ignored.
 
-/// A vector for each point of space. Called by several threads at once.
+/// A vector field, evaluated at points of space. Called by several threads at once.
 using Field = std::function<Vector(const Vector& point)>;
 
 inline Field constant(const Vector& value) {
@@ -31,30 +31,22 @@ struct Material {
 /// A Dirichlet condition: the displacement of a group's nodes is prescribed, by component.
 struct FixedSupport {
     std::string group;
-    std::array<bool, 3> components{true, true, true};  ///< Those that are prescribed.
-    Field displacement = constant({0, 0, 0});          ///< A length.
-};
-
-/// A force per area (of length times thickness in two dimensions) on a group's edges or faces.
-struct Traction {
-    std::string group;
-    Field force;
-};
-/// A force on a group as a whole: an even traction, or equal forces on its points.
-struct Force {
-    std::string group;
-    Vector total{};
+    std::array<bool, 3> components{true, true, true};  ///< Which components are prescribed.
+    Field displacement = constant({0, 0, 0});          ///< Prescribed values, lengths.
 };
 
 /// -div stress(u) = body_force, u given on the fixed supports, stress . normal given on the
 /// tractions and 0 on the rest of the surface.
 struct Model {
     Mesh mesh;
-    Material material;                          ///< Of regions that have none of their own.
-    std::map<std::string, Material> materials;  ///< By names of regions of the mesh.
-    std::vector<FixedSupport> fixed_supports;   ///< Where two meet at a node, the later one counts.
-    std::vector<Traction> tractions;
-    std::vector<Force> forces;
+    Material material;                          ///< Material of regions not in `materials`.
+    std::map<std::string, Material> materials;  ///< Materials by names of regions of the mesh.
+    std::vector<FixedSupport> fixed_supports;   ///< At a node of two the later one is used.
+    /// Forces per area (of length times thickness in two dimensions) on the edges or faces of the
+    /// groups named.
+    std::vector<std::pair<std::string, Field>> tractions;
+    /// Forces on groups as a whole: uniform tractions, or equal forces on their points.
+    std::vector<std::pair<std::string, Vector>> forces;
     Field body_force;      ///< A force per volume; empty: none.
     double thickness = 1;  ///< In two dimensions, a length.
 };
@@ -66,12 +58,12 @@ struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
     Index natural_block = 1;  ///< `dimensions` where nodes are fixed in all components or none.
-    /// A connected part of the mesh can move rigidly (hinges between parts are not found).
+    /// A connected part of the mesh can move rigidly (hinges between parts are not detected).
     bool known_singular = false;
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
-    std::vector<double> prescribed;  ///< Displacements, `dimensions` a node; 0 elsewhere.
+    std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
 
-    /// All displacements, `dimensions` a node, from a solution of the system.
+    /// All displacements, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
 };
 
@@ -79,18 +71,19 @@ struct System {
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
-/// by two Gauss points an axis, on simplices by the midpoint. All couplings of nodes that share an
-/// element are stored, zeros too. The matrix is symmetric in every bit, all is equal in every bit
-/// for every number of threads of `cpu`, a CPU context. T. J. R. Hughes, The Finite Element Method,
-/// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
-/// for groups, regions, materials and thicknesses that do not exist or do not fit.
+/// with two Gauss points per axis, on simplices at the midpoint. All couplings of nodes that share
+/// an element are stored, zeros too. The matrix is exactly symmetric; all results are bitwise equal
+/// for every number of threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element
+/// Method, 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat
+/// elements, and for groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
-/// Numbers of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx, yy, zz, xy, yz,
-/// xz: the order of VTK). Shears are the tensor's, half the engineering ones.
+/// Number of components of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx,
+/// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.
 inline int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
 
-// Below, `displacements` has `dimensions` numbers a node; determinism and errors as in `assemble`.
+// Below, `displacements` has `dimensions` numbers per node; determinism and errors as in
+// `assemble`.
 
 /// The strain (grad u + grad u^T) / 2 at the centre of each element, and the stress by its
 /// material.
@@ -103,8 +96,8 @@ TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,
                                  std::span<const double> displacements);
 
-/// Values at nodes from `components` values an element: the mean over the elements of a node,
-/// weighted by their areas or volumes; 0 at nodes of no element.
+/// Values at nodes from `components` values per element: the mean over the elements of a node,
+/// weighted by their areas or volumes; 0 at nodes without elements.
 TESSERA_API std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
                                            std::span<const double> element_values, int components);
 

@@ -36,7 +36,8 @@ enum class Factorisation : std::uint8_t {
 template <class I>
 struct PermutationsView {
     I* rows = nullptr;     ///< rows[start_b + s] is the original row in position s.
-    I* columns = nullptr;  ///< The same for columns, which only ldu with full pivoting exchanges.
+    I* columns = nullptr;  ///< columns[start_b + s]: the original column; only ldu with full
+                           ///< pivoting exchanges columns.
     Offset stride = 0;
     const Offset* offsets = nullptr;
 
@@ -51,8 +52,8 @@ struct PermutationsView {
 template <class T>
 struct FactorOptions {
     /// Static pivot perturbation threshold tau: a smaller pivot becomes tau with its sign (0 counts
-    /// as positive); a 2 x 2 pivot keeps its eigenvectors and gets such eigenvalues; llt replaces
-    /// every pivot below tau, negative ones too. 0, negative, or NaN: no threshold.
+    /// as positive); of a 2 x 2 pivot the eigenvalues are raised so; llt replaces every pivot below
+    /// tau, negative ones too. 0, negative, or NaN: no threshold.
     T threshold = T(0);
     /// If not null, tau of matrix b is thresholds[b threshold_stride] instead, in the memory of the
     /// Context, read when the factorisation runs; a stride of 0 gives one tau for all.
@@ -70,7 +71,7 @@ struct FactorResults {
     /// llt: not positive), or not finite. A pivot whose reciprocal is not finite counts as 0.
     Index* info = nullptr;
     Index* perturbed = nullptr;   ///< Number of pivots that the threshold changed.
-    T* perturbation = nullptr;    ///< The largest of these changes in magnitude; 0 without one.
+    T* perturbation = nullptr;    ///< Largest magnitude of these changes; 0 without one.
     T* smallest_pivot = nullptr;  ///< min |d| (llt: min d) before the threshold; infinity if n = 0.
     Index* inertia = nullptr;  ///< 3 count: positive, negative, zero pivots, after the threshold.
     T* log_determinant = nullptr;       ///< log |det A| from the pivots after the threshold.
@@ -112,7 +113,7 @@ TESSERA_API void llt(const Context& context, Pivoting pivoting, const ConstBatch
 
 /// A_b(p, p) = L D L^T of symmetric matrices, D of 1 x 1 and 2 x 2 pivots, with static (fixed),
 /// Bunch-Kaufman, rook or full pivoting; only the lower triangle of A is read. Static pivoting
-/// takes E = A(s..s+1, s..s+1) for a 2 x 2 pivot where |e_11| < alpha max |column| and
+/// uses E = A(s..s+1, s..s+1) for a 2 x 2 pivot where |e_11| < alpha max |column| and
 /// ||E^-1|| |e_11| < 1, alpha = (1 + sqrt 17) / 8. |L| is at most 2.78 with rook and full pivoting.
 /// Everything else as in ldu; |A(p, p) - L D L^T| stays below n eps |L| |D| |L|^T plus the
 /// perturbations, 2 x 2 ones at most delta in the 2-norm each.
@@ -125,7 +126,7 @@ TESSERA_API void ldlt(const Context& context, Pivoting pivoting, const ConstBatc
                       const Plan* plan = nullptr);
 
 /// x_b = op(A_b)^-1 b_b for all vectors, from the factors of A_b: op(A) is A, or its transpose,
-/// which differ for ldu only. `f` and `permutations` are what the factorisation wrote. `b` and `x`
+/// which differ for ldu only. `f` and `permutations` are those of the factorisation. `b` and `x`
 /// have equal numbers of vectors; they are the same arrays (in place) or do not overlap. A pivot of
 /// 0 gives elements that are not finite. The computed x solves (op(A) + E) x = b, where |E| is
 /// below 3 n eps P^T |L| |D| |U| Q^T.

@@ -32,14 +32,14 @@ TESSERA_API const char* to_string(ValueFormat format);
 
 struct FormatOptions {
     MatrixFormat format = MatrixFormat::sbell;
-    /// Rows and columns of a block: 1, 2, 3, 4 or 6. 0: of these the one whose product
-    /// reads the fewest bytes.
+    /// Rows and columns of a block: 1, 2, 3, 4 or 6. 0: the one of these whose product reads the
+    /// fewest bytes.
     Index block = 0;
-    /// Block rows of a slice. 0: 32 on a GPU (64 for 16-bit values), for which products are
-    /// fastest, as many as fill a cache line on the CPU.
+    /// Block rows per slice. 0: 32 on a GPU (64 for 16-bit values), where products are fastest; on
+    /// the CPU as many as fill a cache line.
     Index slice_height = 0;
-    /// Block rows are sorted by descending length within windows of so many; 1: not, 0: all, -1:
-    /// within 1024 where pads would otherwise be more than a tenth (sell, sbell).
+    /// Block rows are sorted by descending length within windows of this many; 1: not sorted, 0:
+    /// all together, -1: 1024 if pads would otherwise exceed a tenth (sell, sbell).
     Index sort_window = -1;
     ValueFormat values = ValueFormat::working;
     /// Bits of a column index: 32, or 16 for its distance from the first block column of the slice
@@ -62,13 +62,13 @@ TESSERA_API std::vector<std::string> format_names();
 /// Sizes of a matrix in a format.
 struct FormatStatistics {
     Index block = 1;
-    Index slice_height = 0;    ///< 0 for csr.
-    int index_bits = 32;       ///< Of the column of a block.
-    Offset nonzeros = 0;       ///< Entries of the matrix.
-    Offset blocks = 0;         ///< That hold an entry.
-    Offset stored_blocks = 0;  ///< With the pads.
-    Offset bytes = 0;          ///< Of all arrays.
-    Offset read_bytes = 0;     ///< That a product must read of them: no pads.
+    Index slice_height = 0;               ///< 0 for csr.
+    int index_bits = 32;                  ///< Bits of the column index of a block.
+    Offset nonzeros = 0;                  ///< Entries of the matrix.
+    Offset blocks = 0;                    ///< Blocks that hold an entry.
+    Offset stored_blocks = 0;             ///< Blocks with an entry, and pads.
+    Offset bytes = 0;                     ///< Bytes of all arrays.
+    Offset matrix_bytes_per_product = 0;  ///< Bytes of them that a product reads: no pads.
     /// Stored values (with fill of blocks and pads) over entries of the matrix.
     double padding() const {
         return nonzeros > 0 ? double(stored_blocks) * block * block / double(nonzeros) : 1;
@@ -83,7 +83,7 @@ TESSERA_API FormatStatistics format_statistics(const Context& context, const Csr
                                                const FormatOptions& options);
 
 /// A sparse matrix in one of the sliced formats, in the memory of a Context. apply_step is one pass
-/// over A, apply_dot on a GPU too.
+/// over A; on a GPU so is apply_dot.
 template <class T>
 class TESSERA_API SlicedMatrix final : public Operator<T> {
   public:
@@ -104,7 +104,7 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
                 std::span<const std::type_identity_t<S>> scaling = {});
 
     SlicedView<T> view() const;
-    const FormatOptions& options() const;  ///< With what was chosen.
+    const FormatOptions& options() const;  ///< With the defaults resolved.
     const FormatStatistics& statistics() const;
     Index rows() const override { return view().pattern.rows; }
     Index columns() const override { return view().pattern.columns; }
@@ -124,8 +124,8 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
 /// y = alpha A x + beta y. `x` has A.columns entries, `y` A.rows, no overlap; with beta = 0, y is
 /// not read. Componentwise |error| <= gamma_(k+2) (|alpha| |A| |x| + |beta| |y|), k the entries of
 /// the row, A the stored values, gamma of T: 16-bit values are widened exactly. Bitwise repeatable,
-/// independent of threads, stream and the other rows. A NaN in x reaches the rows with a block in
-/// its block column and no others.
+/// independent of threads, stream and the other rows. A NaN in x affects only the rows with a block
+/// in its block column.
 template <class T>
 TESSERA_API void multiply(const Context& context, const SlicedMatrix<T>& matrix,
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,

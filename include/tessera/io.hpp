@@ -8,19 +8,15 @@
 
 namespace tessera::io {
 
-struct ReadOptions {
-    bool allow_empty_rows = false;  ///< More than max(2^20, 16 x file bytes) rows or columns.
-};
-
 enum class Symmetry : std::uint8_t { general, symmetric, skew_symmetric };
 
-/// What the header of a file says, and duplicates.
-struct FileFacts {
+/// The header of a matrix file, and the number of duplicates.
+struct FileHeader {
     std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
     std::string field;   ///< "real", "integer", "pattern".
     Symmetry symmetry = Symmetry::general;
     Offset stored_entries = 0;
-    Offset duplicates = 0;  ///< Entries that were summed into another.
+    Offset duplicates = 0;  ///< Entries that were summed into another one.
 };
 
 /// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
@@ -29,10 +25,11 @@ struct FileFacts {
 /// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
 /// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
-/// with the first bad line, also for values not finite in T and sizes the file is too short for.
+/// with the first bad line, also for values not finite in T and sizes the file is too short for:
+/// more than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
-                                     const ReadOptions& options = {}, FileFacts* facts = nullptr);
+                                     FileHeader* header = nullptr, bool allow_empty_rows = false);
 
 /// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
 template <class T>
@@ -40,13 +37,13 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
 /// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
-/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix has
-/// not that symmetry, for another ending and for values that are not finite, and Error if the file
+/// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix does not
+/// have that symmetry, for another ending and for values that are not finite, and Error if the file
 /// cannot be written; then no part of it remains. The bytes do not depend on the threads.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
-/// Likewise for a vector in host memory; Matrix Market's array form.
+/// Writes a vector in host memory in Matrix Market's array form; otherwise as write_matrix.
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);

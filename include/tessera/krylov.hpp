@@ -16,7 +16,7 @@ enum class Status : std::uint8_t {
     converged,
     max_iterations,
     max_seconds,
-    accuracy_lost,   ///< The recursive residual met the tolerance, the true one cannot.
+    accuracy_lost,   ///< The recursive residual met the tolerance, the true residual cannot.
     stagnated,       ///< No progress within `stagnation_window` iterations.
     breakdown,       ///< A quantity the method divides by vanished, also after a restart.
     non_finite,      ///< NaN or infinity appeared.
@@ -38,15 +38,15 @@ struct SolveOptions {
     /// recursive residual is M^-1 (b - A x); at exit the true residual is still checked.
     double rtol = 1e-8;
     double atol = 0;
-    /// In the unit of `SolveReport::iterations`.
+    /// Counted as in SolveReport::iterations.
     Offset max_iterations = 10000;
     double max_seconds = std::numeric_limits<double>::infinity();
-    bool left_preconditioning = false;  ///< gmres, idr, bicgstab, richardson.
-    /// Stop as stagnated when the smallest residual has not fallen by 1 % in so many iterations;
-    /// 0 never does.
+    bool left_preconditioning = false;  ///< For gmres, idr, bicgstab, richardson.
+    /// Stop as stagnated when the smallest residual has not fallen by 1 % in this many iterations;
+    /// 0: never.
     Offset stagnation_window = 2000;
     /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU, 16 on a
-    /// GPU, fewer where they take long. The result does not depend on it.
+    /// GPU, fewer if iterations take long. The result does not depend on it.
     int check_interval = 0;
     /// Called at every convergence check; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;
@@ -54,15 +54,15 @@ struct SolveOptions {
 
 struct SolveReport {
     Status status = Status::converged;
-    std::string message;  ///< One sentence for people when the status is not converged.
+    std::string message;  ///< One sentence if the status is not converged.
     /// idr(s): cycles of s + 1 products; gmres: inner steps; otherwise loop passes.
     Offset iterations = 0;
     Offset operator_applications = 0;
-    double relative_residual = 0;       ///< From the recursion, over ||b||.
+    double relative_residual = 0;       ///< Recursive residual norm over ||b||.
     double true_relative_residual = 0;  ///< ||b - A x|| / ||b||, computed at exit.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
-    Offset restarts = 0;                ///< From the true residual.
-    Offset recoveries = 0;              ///< Of the preconditioner, after r^T M^-1 r <= 0 was seen.
+    Offset restarts = 0;                ///< Restarts from the true residual.
+    Offset recoveries = 0;              ///< Changes of the preconditioner after r^T M^-1 r <= 0.
     double seconds = 0;
 };
 
@@ -76,39 +76,22 @@ class TESSERA_API SolverConfig {
     virtual SolveReport solve(const Context& context, const Operator<double>& matrix,
                               const Operator<double>* preconditioner, std::span<const double> b,
                               std::span<double> x, const SolveOptions& options) const = 0;
-    /// About the numbers that it keeps for n rows, b and x among them.
+    /// Approximate number of values that it stores for n rows, b and x included.
     virtual Offset numbers(Offset rows) const = 0;
 };
 
-/// Throws InvalidArgument for another name or option.
+/// Throws InvalidArgument for an unknown name or option.
 TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 
 /// Solves A x = b from the start in x (x0) by the solver that a text names, vectors in the memory
 /// of `context`. `preconditioner` nullptr: none. A must be square; preconditioner of the same size.
 /// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual is
 /// computed; when only the recursive one met the tolerance, the method restarts from the true one,
-/// and says accuracy_lost when such restarts gain nothing. NaN and breakdown end with a status. x
-/// is never worse than where the last restart began, whatever the end.
-///   cg          preconditioned conjugate gradients: A and M symmetric positive definite
-///   fcg         the same with the beta of Polak and Ribiere: M may change a little from one
-///               application to the next
-///   minres      minimal residuals (Paige and Saunders 1975): A symmetric, also indefinite or
-///               singular and consistent, M symmetric positive definite. Minimises the norm of the
-///               residual in M^-1 (without M the 2-norm), which never grows
-///   sqmr        symmetric quasi-minimal residuals (Freund and Nachtigal 1994, without look-ahead):
-///               A and M symmetric, both may be indefinite. May break down where gmres does not
-///   richardson  x += M^-1 (b - A x): with block Jacobi x = D^-1 b + (I - D^-1 A) x
-///   bicgstab    van der Vorst 1992; two products an iteration
-///   gmres[:RESTART]  restarted GMRES (30): classical Gram-Schmidt, twice; Givens rotations
-///   idr[:S][,seed=1][,angle=0.7][,smoothing]  IDR(s), biorthogonal variant (van Gijzen and
-///               Sonneveld, ACM TOMS 38, 2011, Algorithm 913), S = 1..16 (4) shadow vectors, which
-///               are orthonormalised Philox normals of `seed`. angle: of "maintaining the
-///               convergence", 0 is off. smoothing: returns the smoothed x, and the angle is
-///               applied with the smoothed norm, which leaves the steps in a spike of the residual
-///               as they are. When the residual has been so large that its rounding would hide the
-///               target, it is computed anew from x (one more product, two with smoothing) once it
-///               is back below where it started
-/// Left preconditioning throws InvalidArgument with cg, fcg, minres and sqmr.
+/// and ends as accuracy_lost if such restarts do not help. NaN and breakdown end with a status. x
+/// is never worse than at the last restart, whatever the status.
+/// docs/guide/options.md has the solvers, what they are for and where they come from; solver_help
+/// lists their options. Throws InvalidArgument for left preconditioning with a solver that does not
+/// support it (cg, fcg, minres, sqmr).
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
@@ -124,32 +107,32 @@ SolveReport cg(const Context& context, const Operator<T>& matrix,
     return solve(context, "cg", matrix, preconditioner, b, x, options);
 }
 
-/// The names that parse_solver knows, and a line of help or more for each.
+/// The names that parse_solver knows, and their help text.
 TESSERA_API std::vector<std::string> solver_names();
 TESSERA_API std::string solver_help();
 
 struct RefinementOptions {
-    /// Works in single precision; null: cg.
-    std::shared_ptr<const SolverConfig> inner;
-    double inner_rtol = 1e-3;  ///< Of the inner residual, for each correction.
+    /// Solver in single precision; null: cg.
+    std::shared_ptr<const SolverConfig> inner = nullptr;
+    double inner_rtol = 1e-3;  ///< Relative tolerance of the inner solve of each correction.
 };
 
 /// Iterative refinement (Cao, Zhang et al., sbell-polynomial-pcg-elasticity, Algorithm 5):
 ///   r = b - A x,  L c = r / s to inner_rtol in single precision,  x += s c,
 /// s the power of two next below ||r||; residuals and corrections in double. `low_matrix` is L,
-/// A rounded_to_float; `preconditioner` that of L. It converges where the condition number of L
-/// is well below 2^24; else it ends as stagnated where the first correction does not take 10 % off
-/// the residual, and as accuracy_lost where a later one does not. `iterations` and `residuals` are
-/// those of the inner solver, whose products count with those of A as operator_applications;
-/// `restarts` counts the corrections after the first one. b^T b must be within the range of
-/// double. Each correction allocates; left preconditioning does not apply.
+/// A rounded_to_float; `preconditioner` approximates L. It converges if the condition number of L
+/// is well below 2^24; else it ends as stagnated if the first correction reduces the residual by
+/// less than 10 %, and as accuracy_lost if a later one does. `iterations` and `residuals` are those
+/// of the inner solver, whose products count with those of A as operator_applications; `restarts`
+/// counts the corrections after the first one. b^T b must be within the range of double. Each
+/// correction allocates; left preconditioning does not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
                                    const Operator<float>* preconditioner, std::span<const double> b,
                                    std::span<double> x, const RefinementOptions& refinement_options,
                                    const SolveOptions& options = {});
 
-/// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for another one.
+/// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for others.
 TESSERA_API RefinementOptions parse_refinement(Spec spec);
 
 }  // namespace tessera

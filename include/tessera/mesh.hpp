@@ -32,14 +32,14 @@ struct Cells {
 /// A named part of a mesh that supports or loads refer to: points, edges, faces or elements.
 struct MeshGroup {
     std::string name;
-    int dimensions = 0;  ///< Of its cells, 0..3.
+    int dimensions = 0;  ///< Dimension of its cells, 0..3.
     std::vector<Cells> cells;
 };
 
 /// A finite-element mesh in host memory.
 struct Mesh {
-    int dimensions = 2;          ///< 2 or 3, of space and elements.
-    std::vector<double> points;  ///< `dimensions` coordinates a node.
+    int dimensions = 2;          ///< Dimensions of space and elements, 2 or 3.
+    std::vector<double> points;  ///< `dimensions` coordinates per node.
     std::vector<Cells> elements;
     /// The region (of one material) of each element, all of elements[0] first: an index of
     /// region_names. Both are empty for one unnamed region.
@@ -66,7 +66,7 @@ struct GridOptions {
     /// In [0, 1): nodes inside are moved by at most jitter / 4 (in three dimensions jitter / 6) of
     /// the shorter neighbouring cell along each axis, which inverts no element.
     double jitter = 0;
-    std::uint64_t seed = 1;  ///< Of the jitter: Philox 4x32-10 by seed and node.
+    std::uint64_t seed = 1;  ///< Seed of the jitter: Philox 4x32-10 by seed and node.
 };
 
 /// [0, lengths[0]] x [0, lengths[1]] in nx x ny cells, each one quadrilateral or two triangles (by
@@ -75,9 +75,9 @@ struct GridOptions {
 /// bottom and top (y). Throws InvalidArgument for other shapes, sizes below 1 and too many nodes.
 TESSERA_API Mesh rectangle(CellShape element, Index nx, Index ny, const GridOptions& options = {});
 
-/// The same with z: each cell is one hexahedron or six tetrahedra (Kuhn's, mirrored from cell to
-/// cell). Groups of faces, seen from outside counterclockwise: left and right (x), bottom and top
-/// (y), back and front (first and last z).
+/// A cuboid with edges `lengths` in nx x ny x nz cells, each one hexahedron or six tetrahedra
+/// (Kuhn's, mirrored from cell to cell). Groups of faces, counterclockwise seen from outside: left
+/// and right (x), bottom and top (y), back and front (first and last z).
 TESSERA_API Mesh box(CellShape element, Index nx, Index ny, Index nz,
                      const GridOptions& options = {});
 

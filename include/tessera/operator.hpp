@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-/// What is read, written or used to precondition in the value type of another argument, so that a
-/// call names no type: cg(context, a, &m, b.view(), x.view()).
+/// Vector parameters whose value type is deduced from another argument, so that a call names no
+/// type: cg(context, a, &m, b.view(), x.view()).
 template <class T>
 using ReadVector = std::span<const std::type_identity_t<T>>;
 template <class T>
@@ -23,17 +23,17 @@ class TESSERA_API Operator {
     virtual ~Operator() = default;
     virtual Index rows() const = 0;
     virtual Index columns() const = 0;
-    /// y = A x; no overlap. Only gives work to `context`: no allocation, no copy to the host, so
+    /// y = A x; no overlap. Only enqueues work on `context`: no allocation, no copy to the host, so
     /// that it can be captured in a graph.
     virtual void apply(const Context& context, std::span<const T> x, std::span<T> y) const = 0;
-    /// y = A x and *xy = x^T y, A square; no overlap. What is not one kernel is these two.
+    /// y = A x and *xy = x^T y, A square; no overlap. By default apply, then dot.
     virtual void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
                            T* xy) const {
         apply(context, x, y);
         dot<T>(context, x, y, xy);
     }
     /// recurrence_step with q = A x, A square. `next` may be y; otherwise no overlap, but r may
-    /// be x. `work` has as many elements and may be overwritten. The values are those of apply and
+    /// be x. `work` is as long as y and may be overwritten. The values are those of apply and
     /// recurrence_step to the last bit.
     virtual void apply_step(const Context& context, const RecurrenceStep<T>& step,
                             std::span<const T> x, std::span<const T> y, std::span<const T> r,
@@ -41,25 +41,24 @@ class TESSERA_API Operator {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
     }
-    /// Of a preconditioner: blocks or rows that could not be inverted as they are.
+    /// Number of blocks or rows that a preconditioner could not invert as given.
     virtual Index singular_blocks() const { return 0; }
-    /// Of a preconditioner, called by a solver that saw r^T M^-1 r <= 0. True: M was changed, and
-    /// the solver may go on with it; graphs captured before stay as they were. Waits.
+    /// Called by a solver on its preconditioner after r^T M^-1 r <= 0. True: M was changed, and the
+    /// solver may go on with it; graphs captured before still apply the old M. Waits.
     virtual bool recover(const Context& context) const {
         (void)context;
         return false;
     }
 };
 
-/// Preconditions what is of type Operator<T>; null: nothing.
+/// A preconditioner parameter: T is deduced from the matrix; null: no preconditioner.
 template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
-/// One fact of a report: text, a number, or facts in turn, which are a list where they have no
-/// names.
-struct Fact {
+/// One named value of a report: a text, a number, or nested values (a list, if they have no names).
+struct ReportValue {
     std::string name;
-    std::variant<std::string, Offset, double, std::vector<Fact>> value;
+    std::variant<std::string, Offset, double, std::vector<ReportValue>> value;
 };
 
 /// One block that was singular as given.
@@ -73,27 +72,28 @@ struct SingularBlock {
     int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
 };
 
-/// What the setup of any preconditioner found.
+/// Report of the setup of any preconditioner.
 struct PreconditionerReport {
-    Offset blocks = 0;  ///< Diagonal blocks that were inverted, and the rows of the largest.
-    Offset largest_block = 0;
-    const BlockPartition* partition = nullptr;  ///< Of the preconditioner; null: it has none.
-    std::vector<SingularBlock> first_singular;  ///< Ten at most.
-    Index first_non_finite_row = -1;            ///< Of the matrix; -1: none was found.
-    bool overflow = false;    ///< A finite value is infinite in the precision asked for.
-    std::string unusable;     ///< Why no solve should start with it; empty: one may.
-    std::vector<Fact> facts;  ///< Groups of facts, such as {"polynomial", {{"degree", 6}, ...}}.
+    Offset blocks = 0;                          ///< Number of inverted diagonal blocks.
+    Offset largest_block = 0;                   ///< Rows of the largest block.
+    const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
+    std::vector<SingularBlock> first_singular;  ///< The first ten at most.
+    Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
+    bool overflow = false;  ///< A finite value is infinite in the precision requested.
+    std::string unusable;   ///< Why a solve must not start; empty: it may.
+    /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
+    std::vector<ReportValue> values;
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.
 template <class T>
 class TESSERA_API Preconditioner : public Operator<T> {
   public:
-    /// Takes new values on the pattern it was set up with; does not allocate.
+    /// Sets up again for new values on the same pattern; does not allocate.
     virtual void update(const Context& context, const CsrView<T>& matrix) = 0;
     /// The normalised option text, for example "block_jacobi:32,singular=stop".
     virtual std::string describe() const = 0;
-    /// What the setup found. Classes have a report() of their own type besides. Waits.
+    /// The report of the setup; classes may have a report() of their own type, too. Waits.
     PreconditionerReport report() const { return make_report(); }
 
   private:
@@ -118,8 +118,7 @@ class TESSERA_API CsrOperator final : public Operator<T> {
     SpmvPlan plan_;
 };
 
-/// The matrix with its values rounded to float, in memory of `context` as the one given. Without
-/// waiting.
+/// The matrix with its values rounded to float; both are in the memory of `context`. Does not wait.
 TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
                                               const CsrView<double>& matrix);
 

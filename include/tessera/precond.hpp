@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-/// A preconditioner and its options, read once from a text: none, jacobi, block_jacobi, block_ldlt
-/// or a polynomial; preconditioner_help lists the options.
+/// A preconditioner and its options, read once from a text; preconditioner_help lists them,
+/// docs/guide/options.md says what each is for.
 class TESSERA_API PreconditionerConfig {
   public:
     virtual ~PreconditionerConfig() = default;
@@ -18,13 +18,13 @@ class TESSERA_API PreconditionerConfig {
                                                         const CsrView<float>& matrix) const = 0;
     virtual std::unique_ptr<Preconditioner<double>> make(const Context& context,
                                                          const CsrView<double>& matrix) const = 0;
-    /// An upper bound, or about, of the bytes that it takes; 0 where that depends on the pattern.
+    /// An upper bound or an estimate of its bytes; 0 if they depend on the pattern.
     virtual Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const = 0;
-    /// Products with the matrix take this format, unless the text named one.
+    /// Products with the matrix use this format, unless the text named one.
     virtual void use_format(const FormatOptions& format) = 0;
 };
 
-/// Throws InvalidArgument for another name or option.
+/// Throws InvalidArgument for an unknown name or option.
 TESSERA_API std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text);
 
 /// The preconditioner named by a text, "block_jacobi:24"; nullptr for none. `matrix` is a CsrMatrix
@@ -40,7 +40,7 @@ std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, S
     return make_preconditioner(context, std::move(text), matrix.view());
 }
 
-/// The names that parse_preconditioner knows, and a line of help or more for each.
+/// The names that parse_preconditioner knows, and their help text.
 TESSERA_API std::vector<std::string> preconditioner_names();
 TESSERA_API std::string preconditioner_help();
 

@@ -14,12 +14,12 @@ struct Problem {
     CsrMatrix<T> matrix;
     std::vector<T> load = {};     ///< Right-hand side that belongs to the problem; may be empty.
     bool known_singular = false;  ///< For kernels and benchmarks only ("free" elasticity).
-    Index natural_block = 1;      ///< Unknowns a node, rows a block; 1 where they differ.
+    Index natural_block = 1;      ///< Unknowns per node, rows per block; 1 if they vary.
     std::string name = {};        ///< The normalised text.
 };
 
-/// Builds a problem in the memory of `cpu`, a CPU context, by its threads; equal in every bit for
-/// every number of threads. Options are shown with their defaults. Symmetric positive definite:
+/// Builds a problem in the memory of `cpu`, a CPU context, by its threads; bitwise equal for every
+/// number of threads. Options are shown with their defaults. Symmetric positive definite:
 ///   poisson2d:N poisson3d:N tridiagonal:N arrow:N circuit:N[,spread=2][,leak=0.001][,seed=1]
 ///   elasticity2d:N[,element=q4][,jitter=0][,grading=1][,seed=1][,free] (q4 or t3; free: singular)
 ///   elasticity3d:N[,element=hex8] with the same options (hex8 or tet4)
@@ -40,6 +40,6 @@ template <class T>
 TESSERA_API Problem<T> generate(const Context& cpu, Spec problem);
 
 /// The names that `generate` knows.
-TESSERA_API std::vector<std::string> names();
+TESSERA_API std::vector<std::string> generator_names();
 
 }  // namespace tessera::problems

@@ -13,7 +13,7 @@ namespace tessera {
 ///   spec := name [":" value] { "," (key "=" value | value | flag) }
 /// A bare item that starts with a digit, a sign or a dot is a further value ("block_diagonal:9,4"
 /// has two), any other bare item is a flag and means key=true. Values hold no comma. Reading a
-/// value marks it as known; `finish` rejects what was given and never read.
+/// value marks it as known; `finish` rejects items that were given but never read.
 class TESSERA_API Spec {
   public:
     /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
@@ -29,14 +29,14 @@ class TESSERA_API Spec {
     std::string word(int k, std::string_view fallback);
     Offset integer(int k, Offset fallback, Offset low, Offset high);
 
-    /// The same for keys. `choices`, when not empty, lists the words that are valid.
+    /// The value of a key likewise. `choices`, when not empty, lists the words that are valid.
     std::string word(std::string_view key, std::string_view fallback,
                      const std::vector<std::string>& choices = {});
     Offset integer(std::string_view key, Offset fallback, Offset low, Offset high);
     double real(std::string_view key, double fallback, double low, double high);
     bool flag(std::string_view key, bool fallback = false);
 
-    /// Throws InvalidArgument that names what was given and never read, and the nearest valid key.
+    /// Throws InvalidArgument that names the items never read, and the nearest valid key.
     void finish() const;
 
     /// The text again, keys sorted: "name:value,key=value".

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-/// Marks what a shared libtessera exports; everything else is hidden.
+/// Marks the symbols that a shared libtessera exports; everything else is hidden.
 #define TESSERA_API __attribute__((visibility("default")))
 
 namespace tessera {
@@ -19,13 +19,13 @@ using Offset = std::int64_t;
 TESSERA_API const char* version();
 TESSERA_API const char* commit();
 
-/// Everything Tessera throws: misuse and failing devices. Numerical outcomes (a singular block, no
+/// Base class of all errors: misuse and failing devices. Numerical outcomes (a singular block, no
 /// convergence) are data and never exceptions.
 class TESSERA_API Error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// An argument outside what a function documents.
+/// An argument outside its documented range.
 class TESSERA_API InvalidArgument : public Error {
     using Error::Error;
 };

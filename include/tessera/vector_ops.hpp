@@ -5,22 +5,13 @@
 
 namespace tessera {
 
-/// A number known on the host, or one in the memory of a Context, read when work runs.
-template <class T>
-struct Scalar {
-    T value{};
-    const T* pointer = nullptr;
-    Scalar(T number) : value(number) {}             // NOLINT(google-explicit-constructor)
-    Scalar(const T* address) : pointer(address) {}  // NOLINT(google-explicit-constructor)
-    Scalar(T* address) : pointer(address) {}        // NOLINT(google-explicit-constructor)
-};
-
-// The primitives that every Krylov method is written on. All vectors and pointers are in the memory
+// The vector operations of all Krylov methods. All vectors and pointers are in the memory
 // of `context`; sizes must agree (InvalidArgument otherwise). None allocates after the first call
 // with a given size. None waits, except that a GPU context reads its events after every 4096 timed
 // calls. Sums run over fixed chunks of 4096 elements in a fixed tree, so results are bitwise
 // repeatable and independent of the number of threads.
-// A coefficient that is exactly 0 means that its vector is not read (as in BLAS).
+// A Scalar is a number, or the address of one in the memory of `context`, read when work runs. A
+// coefficient that is exactly 0 means that its vector is not read (as in BLAS).
 
 /// x_i = value.
 template <class T>
@@ -53,7 +44,8 @@ TESSERA_API void combine(const Context& context, int count, Input<T> x,
                          const std::type_identity_t<T>* coefficients,
                          Scalar<std::type_identity_t<T>> beta, std::span<T> y);
 
-/// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass.
+/// x += alpha p, r -= alpha q, *rr = r^T r: the update of conjugate gradients in one pass. The
+/// vectors must not overlap.
 template <class T>
 TESSERA_API void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha,
                                Input<T> p, Input<T> q, std::span<std::type_identity_t<T>> x,

@@ -54,13 +54,13 @@ Context Context::cpu(int threads) {
 Context Context::cuda(int device, int threads) {
     if constexpr (TESSERA_WITH_CUDA) {
         std::string reason;
-        const auto found = cuda::devices(&reason);
-        if (found.empty()) throw DeviceError("CUDA cannot be used: " + reason);
-        if (device < 0 || device >= int(found.size())) {
+        const auto devices = cuda::devices(&reason);
+        if (devices.empty()) throw DeviceError("CUDA cannot be used: " + reason);
+        if (device < 0 || device >= int(devices.size())) {
             throw DeviceError("there is no CUDA device " + std::to_string(device) + ", only 0.." +
-                              std::to_string(found.size() - 1));
+                              std::to_string(devices.size() - 1));
         }
-        const DeviceDescription& chosen = found[std::size_t(device)];
+        const DeviceDescription& chosen = devices[std::size_t(device)];
         if (chosen.compute_capability < 80) {
             throw DeviceError(chosen.name + " has compute capability " +
                               std::to_string(chosen.compute_capability / 10) + "." +

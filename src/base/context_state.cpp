@@ -16,7 +16,7 @@ namespace tessera {
 
 namespace {
 
-/// More than any machine has cores.
+/// Above the number of cores of any machine.
 constexpr int max_threads = 1024;
 
 constexpr std::size_t huge_page = std::size_t(1) << 21;
@@ -66,7 +66,7 @@ void* ContextState::allocate(Offset bytes) {
             if (poison) {
                 std::memset(begin + first, 0xff, std::size_t(last - first));
             } else {
-                for (Offset at = first; at < last; at += 4096) begin[at] = 0;
+                for (Offset offset = first; offset < last; offset += 4096) begin[offset] = 0;
             }
         },
         Offset(1) << 22);

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-/// What the copies of a Context share. The virtual functions are those of the CPU;
+/// The state that copies of a Context share. The virtual functions are those of the CPU;
 /// runtime_cuda.cpp overrides them.
 struct ContextState {
     /// Throws InvalidArgument for a bad number of threads or instruction set.
@@ -13,7 +13,7 @@ struct ContextState {
     ContextState& operator=(const ContextState&) = delete;
     virtual ~ContextState();
 
-    int device = -1;  ///< Of CUDA; -1: the CPU.
+    int device = -1;  ///< CUDA device; -1: the CPU.
     int threads = 1;
     InstructionSet instruction_set = InstructionSet::sse4;
     void* stream = nullptr;
@@ -29,7 +29,7 @@ struct ContextState {
     virtual void* allocate(Offset bytes);
     virtual void release(void* memory) noexcept;
     virtual void fill_bytes(void* memory, int byte, Offset bytes);
-    /// Between any two memory spaces, asynchronous on a GPU.
+    /// Copies between any two memory spaces, asynchronous on a GPU.
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
     virtual void synchronize() {}
     virtual Offset free_memory();
@@ -52,15 +52,15 @@ struct ContextState {
     void add_phase(const char* name, double seconds, double bytes);
     virtual void begin_phase(const char* name, double bytes);
     virtual void end_phase() noexcept;
-    virtual void finish_phases() {}  ///< Waits for those that are not in `phases` yet.
+    virtual void finish_phases() {}  ///< Waits for phases that are not in `phases` yet.
 
   private:
-    const char* open_name_ = nullptr;  ///< Of the phase being timed.
+    const char* open_name_ = nullptr;  ///< Name of the phase being timed.
     double open_bytes_ = 0;
     double open_start_ = 0;
 };
 
-/// Defined where the CUDA backend is built.
+/// Functions of the CUDA backend, where it is built.
 namespace cuda {
 std::vector<DeviceDescription> devices(std::string* reason);
 std::shared_ptr<ContextState> make_state(int device, int threads);

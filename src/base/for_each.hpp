@@ -15,7 +15,7 @@ namespace cuda {
 /// Defined in gpu/for_each.cuh; a .cu file instantiates it for every F.
 template <class F>
 void for_each_index(const Context& context, Offset count, const F& f);
-/// The same of gpu/scan.cuh.
+/// Defined in gpu/scan.cuh.
 template <class F>
 void exclusive_scan(const Context& context, Offset count, F values, Offset* sums);
 }  // namespace cuda

@@ -7,7 +7,7 @@
 
 namespace tessera {
 
-/// Lists of distinct numbers, one a row, ascending: row i has items[offsets[i]] ..
+/// Lists of distinct numbers, one per row, ascending: row i has items[offsets[i]] ..
 /// items[offsets[i + 1] - 1].
 struct GatheredRows {
     std::vector<Offset> offsets;
@@ -21,9 +21,9 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     GatheredRows result;
     result.offsets.assign(std::size_t(rows) + 1, 0);
     const Offset parts = std::clamp<Offset>(rows / 1024, 1, threads);
-    std::vector<std::vector<Index>> found(static_cast<std::size_t>(parts));
+    std::vector<std::vector<Index>> lists(static_cast<std::size_t>(parts));
     parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset last) {
-        std::vector<Index>& list = found[std::size_t(part)];
+        std::vector<Index>& list = lists[std::size_t(part)];
         for (Offset i = first; i < last; ++i) {
             const Offset before = Offset(list.size());
             gather(i, list);
@@ -35,15 +35,15 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
     result.items.resize(std::size_t(result.offsets.back()));
     parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset) {
-        std::ranges::copy(found[std::size_t(part)],
+        std::ranges::copy(lists[std::size_t(part)],
                           result.items.begin() + result.offsets[std::size_t(first)]);
     });
     return result;
 }
 
-/// Prefetches rows of a CSR matrix that are read soon, for loops over the rows in another order,
-/// which would miss the cache twice a row: row_at(n) is the n-th row that is read (-1: none), the
-/// one at `at` is next. Inlined, as compilers drop calls that only prefetch.
+/// Prefetches the CSR rows that are read next, for loops over rows in another order, which would
+/// miss the cache twice per row: row_at(n) is the n-th row that is read (-1: none), the one at `at`
+/// is next. Inlined, as compilers drop calls that only prefetch.
 template <class Csr, class RowAt>
 [[gnu::always_inline]] inline void prefetch_rows(const Csr& matrix, Offset at, Offset count,
                                                  RowAt&& row_at) {

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// Number of elements from which a second thread pays.
+/// Minimum number of elements for a second thread.
 inline constexpr Offset parallel_grain = 16384;
 
 /// f(part, first, last) for `parts` ranges of equal length of 0..count, which do not depend on the
@@ -34,7 +34,7 @@ void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
     if (error) std::rethrow_exception(error);
 }
 
-/// f(first, last) over 0..count, one range a thread: the ranges depend on the number of threads.
+/// f(first, last) over 0..count, one range per thread: the ranges depend on the number of threads.
 template <class F>
 void parallel_ranges(int threads, Offset count, F&& f, Offset grain = parallel_grain) {
     const Offset parts = std::clamp<Offset>(count / std::max<Offset>(grain, 1), 1, threads);

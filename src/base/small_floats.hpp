@@ -5,10 +5,10 @@
 
 #include "base/host_device.hpp"
 
-/// Conversions between float and 16-bit floating-point numbers given by their bits, equal to the
-/// last bit on CPU and GPU. Those from float round to nearest, ties to even: beyond the largest
-/// finite number comes infinity, below the smallest normal one subnormal numbers, NaN stays NaN.
-/// Those to float are exact.
+/// Conversions between float and 16-bit floating-point numbers given by their bits, bitwise equal
+/// on CPU and GPU. Conversions from float round to nearest, ties to even: to infinity above the
+/// largest finite number, to subnormal numbers below the smallest normal one; NaN stays NaN.
+/// Conversions to float are exact.
 namespace tessera {
 
 template <class To, class From>

@@ -135,11 +135,11 @@ std::string parse_integer(std::string_view token, std::int64_t& number) {
 
 Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
     require(!name_.empty(), "an option text needs a name: ", quoted(text));
-    for (std::size_t at = name_.size(); at < text.size();) {
-        const bool after_name = text[at] == ':' && at == name_.size();
-        const std::size_t comma = std::min(text.find(',', at + 1), text.size());
-        const std::string item = text.substr(at + 1, comma - at - 1);
-        at = comma;
+    for (std::size_t position = name_.size(); position < text.size();) {
+        const bool after_name = text[position] == ':' && position == name_.size();
+        const std::size_t comma = std::min(text.find(',', position + 1), text.size());
+        const std::string item = text.substr(position + 1, comma - position - 1);
+        position = comma;
         const std::size_t equals = item.find('=');
         require(!item.empty() && equals != 0, "something is missing in ", quoted(text),
                 "; write NAME[:VALUE][,OPTION=VALUE]");
@@ -150,7 +150,7 @@ Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
         const std::string key = item.substr(0, equals);
         const bool flag = equals == std::string::npos;
         require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, quoted(key),
-                " stands twice in ", quoted(text));
+                " is given twice in ", quoted(text));
     }
 }
 
@@ -167,14 +167,14 @@ Offset Spec::integer(int k, Offset fallback, Offset low, Offset high) {
 std::string Spec::word(std::string_view key, std::string_view fallback,
                        const std::vector<std::string>& choices) {
     keys_read_.emplace_back(key);
-    const auto found = options_.find(key);
-    if (found == options_.end()) return std::string(fallback);
-    if (!choices.empty() && std::ranges::find(choices, found->second) == choices.end()) {
+    const auto option = options_.find(key);
+    if (option == options_.end()) return std::string(fallback);
+    if (!choices.empty() && std::ranges::find(choices, option->second) == choices.end()) {
         throw InvalidArgument(
             name_ + ": " +
-            unknown_word_message("value of " + std::string(key), found->second, choices));
+            unknown_word_message("value of " + std::string(key), option->second, choices));
     }
-    return found->second;
+    return option->second;
 }
 
 Offset Spec::integer(std::string_view key, Offset fallback, Offset low, Offset high) {

@@ -1,16 +1,9 @@
-#include "support/test.hpp"
+#include "support/messages.hpp"
 
 namespace tessera {
 namespace {
 
-std::string message_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const InvalidArgument& error) {
-        return error.what();
-    }
-    return "";
-}
+using test::message_of;
 
 TEST(spec, parses_values_flags_and_keys) {
     Spec spec = "random_blocks:1000,8,sizes=1-32,free";
@@ -55,7 +48,7 @@ TEST(spec, rejects_invalid_texts) {
     }
     Spec plain = "cg,fast";
     EXPECT_EQ(message_of([&] { plain.finish(); }), "cg: unknown option 'fast'; there are none");
-    EXPECT_EQ(message_of([] { Spec("a:1,b=1,b=2"); }), "'b' stands twice in 'a:1,b=1,b=2'");
+    EXPECT_EQ(message_of([] { Spec("a:1,b=1,b=2"); }), "'b' is given twice in 'a:1,b=1,b=2'");
     Spec spec = "idr:99";
     EXPECT_EQ(message_of([&] { spec.integer(0, 4, 1, 16); }), "idr: 99 is not within 1..16");
     Spec words = "idr:many";

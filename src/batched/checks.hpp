@@ -52,7 +52,7 @@ void check_output(const char* name, Index count, const View& written) {
 /// Checks input and output vectors of `count` matrices with up to `largest` rows; false if there
 /// are no vectors.
 template <class X, class Y>
-bool check_vectors(const char* name, Index count, Index largest, const X& x, const Y& y) {
+bool has_valid_vectors(const char* name, Index count, Index largest, const X& x, const Y& y) {
     require_argument(x.vectors >= 0 && x.vectors == y.vectors, name,
                      "the numbers of vectors on both sides must be equal");
     if (largest == 0 || x.vectors == 0) return false;
@@ -65,7 +65,7 @@ bool check_vectors(const char* name, Index count, Index largest, const X& x, con
     return true;
 }
 
-/// The plan that the kernels need: null for matrices of one size, else the given one, or one made
+/// The plan that the kernels use: null for matrices of one size, else the given one, or one made
 /// here and stored in `own`.
 template <class T>
 const Plan* resolve_plan(const char* name, const Context& context, const BatchView<T>& a,

@@ -7,7 +7,7 @@
 #include "batched/invert/test_invert_reference.hpp"
 #include "support/blocks.hpp"
 
-// What the tests of the batched operations share: batches in host memory, and what comes back.
+// Common parts of the tests of the batched operations: batches in host memory, and their results.
 
 namespace tessera::test {
 
@@ -25,7 +25,7 @@ struct HostBatch {
         values.insert(values.end(), matrix.begin(), matrix.end());
     }
     std::vector<T> matrix(Index b) const { return matrix_in(values, b); }
-    /// Matrix b of values that lie as those of this batch do.
+    /// Matrix b of values in the layout of this batch.
     std::vector<T> matrix_in(const std::vector<T>& all, Index b) const {
         const auto first = all.begin() + offsets[std::size_t(b)];
         return {first, first + Offset(sizes[std::size_t(b)]) * sizes[std::size_t(b)]};
@@ -44,8 +44,8 @@ HostBatch<T> random_batch(std::mt19937_64& random, Index count, Index low, Index
 
 /// A HostBatch in the memory of a Context.
 template <class T>
-struct ThereBatch {
-    ThereBatch(const Context& context, const HostBatch<T>& batch)
+struct DeviceBatch {
+    DeviceBatch(const Context& context, const HostBatch<T>& batch)
         : count(batch.count()),
           sizes(copy_to_buffer(context, batch.sizes)),
           offsets(copy_to_buffer(context, batch.offsets)),
@@ -63,8 +63,8 @@ struct ThereBatch {
 
 /// Results in the memory of a Context.
 template <class T>
-struct ThereResults {
-    ThereResults(const Context& context, Index count)
+struct DeviceResults {
+    DeviceResults(const Context& context, Index count)
         : info(context, count),
           reciprocal_condition(context, count),
           pivot_growth(context, count) {}
@@ -105,39 +105,29 @@ bool all_nan(const std::vector<T>& a) {
 }
 
 template <class T>
-void take_results(const Context& context, const ThereResults<T>& results, Outcome<T>& outcome) {
+void copy_outputs(const Context& context, const DeviceResults<T>& results, Outcome<T>& outcome) {
     outcome.info = copy_to_host(context, results.info);
     outcome.reciprocal_condition = copy_to_host(context, results.reciprocal_condition);
     outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
 }
 
-/// Inverses with everything about them.
+/// Inverts with all optional outputs, or with `info` only.
 template <class T>
-Outcome<T> inverted(const Context& context, const HostBatch<T>& batch) {
-    ThereBatch<T> there(context, batch);
+Outcome<T> inverted(const Context& context, const HostBatch<T>& batch, bool info_alone = false) {
+    DeviceBatch<T> device_batch(context, batch);
     Buffer<T> inverses(context, Offset(batch.values.size()));
-    ThereResults<T> results(context, batch.count());
-    auto x = there.view();
+    DeviceResults<T> results(context, batch.count());
+    auto x = device_batch.view();
     x.values = inverses.data();
-    batched::invert_with_condition(context, there.view(), x, results.view());
     Outcome<T> outcome;
+    if (info_alone) {
+        batched::invert(context, device_batch.view(), x, results.info.data());
+        outcome.info = copy_to_host(context, results.info);
+    } else {
+        batched::invert_with_condition(context, device_batch.view(), x, results.view());
+        copy_outputs(context, results, outcome);
+    }
     outcome.inverses = copy_to_host(context, inverses);
-    take_results(context, results, outcome);
-    return outcome;
-}
-
-/// Inverses and info alone.
-template <class T>
-Outcome<T> only_inverted(const Context& context, const HostBatch<T>& batch) {
-    ThereBatch<T> there(context, batch);
-    Buffer<T> inverses(context, Offset(batch.values.size()));
-    ThereResults<T> results(context, batch.count());
-    auto x = there.view();
-    x.values = inverses.data();
-    batched::invert(context, there.view(), x, results.info.data());
-    Outcome<T> outcome;
-    outcome.inverses = copy_to_host(context, inverses);
-    outcome.info = copy_to_host(context, results.info);
     return outcome;
 }
 
@@ -148,18 +138,19 @@ struct PaddedBatch {
     PaddedBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
         : count(count_), n(n_), leading(n_ + 3), stride(leading * n_ + 5) {
         const std::vector<T> values = random_vector<T>(random, std::size_t(stride * count));
-        there = copy_to_buffer(context, values);
+        device_values = copy_to_buffer(context, values);
         std::vector<const T*> addresses;
         for (Index b = 0; b < count; ++b) {
             batch.add(n, block_of<T>(n, [&](Index i, Index j) {
                           return values[std::size_t(b * stride + i + j * leading)];
                       }));
-            addresses.push_back(there.data() + b * stride);
+            addresses.push_back(device_values.data() + b * stride);
         }
         starts = copy_to_buffer(context, addresses);
     }
     batched::BatchView<const T> strided() const {
-        return batched::BatchView<const T>::strided(count, n, leading, stride, there.data());
+        return batched::BatchView<const T>::strided(count, n, leading, stride,
+                                                    device_values.data());
     }
     batched::BatchView<const T> pointers() const {
         return batched::BatchView<const T>::pointers(count, n, leading, starts.data());
@@ -170,7 +161,7 @@ struct PaddedBatch {
     Offset leading;
     Offset stride;
     HostBatch<T> batch;
-    Buffer<T> there;
+    Buffer<T> device_values;
     Buffer<const T*> starts;
 };
 
@@ -184,16 +175,16 @@ struct RunBatch {
         for (std::size_t k = 0; k < std::size_t(count * n * n); ++k) {
             values.push_back(some[k % some.size()]);
         }
-        there = copy_to_buffer(context, values);
+        device_values = copy_to_buffer(context, values);
         values.insert(values.begin(), T(0));
-        there_misaligned = copy_to_buffer(context, values);
+        misaligned_values = copy_to_buffer(context, values);
         values.erase(values.begin());
     }
     batched::BatchView<const T> aligned() const {
-        return batched::BatchView<const T>::uniform(count, n, there.data());
+        return batched::BatchView<const T>::uniform(count, n, device_values.data());
     }
     batched::BatchView<const T> misaligned() const {  // One value after an aligned address.
-        return batched::BatchView<const T>::uniform(count, n, there_misaligned.data() + 1);
+        return batched::BatchView<const T>::uniform(count, n, misaligned_values.data() + 1);
     }
     std::vector<T> matrix(Index b) const {
         const auto first = values.begin() + Offset(b) * n * n;
@@ -203,11 +194,11 @@ struct RunBatch {
     Offset count;
     Index n;
     std::vector<T> values;
-    Buffer<T> there;
-    Buffer<T> there_misaligned;
+    Buffer<T> device_values;
+    Buffer<T> misaligned_values;
 };
 
-/// A type in which residuals of T are computed with no error that matters.
+/// A type in which residuals of T have negligible rounding errors.
 template <class T>
 using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
@@ -239,9 +230,9 @@ double residual_in(Index n, const T* x, const T* a) {
     return largest(rows) / (n * eps * largest(rows_a) * largest(rows_x));
 }
 
-/// An upper bound on the left residual of x, in units n eps ||A|| ||X||, that is the residual
-/// itself (computed with no error that matters) unless it is below `enough`. The right residual of
-/// x is residual_below(enough, n, a, x).
+/// An upper bound on the left residual of x, in units n eps ||A|| ||X||: the residual itself (with
+/// negligible rounding errors) unless it is below `enough`. The right residual of x is
+/// residual_below(enough, n, a, x).
 template <class T>
 double residual_below(double enough, Index n, const T* x, const T* a) {
     // In double the error of each element is below gamma_{n+1} |X| |A|, for doubles.
@@ -260,7 +251,7 @@ double reference_growth(Index n, const std::vector<T>& matrix, double* pivot_gap
 }
 
 /// Every inverse has a left residual below the pivot growth and, on request, a right one below
-/// `right_bound`; those with info are not looked at.
+/// `right_bound`; those with info are not checked.
 template <class T>
 void expect_inverses(const HostBatch<T>& batch, const Outcome<T>& outcome, const char* what,
                      double right_bound = std::numeric_limits<double>::infinity()) {

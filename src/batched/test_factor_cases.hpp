@@ -7,7 +7,7 @@
 
 namespace tessera::test {
 
-/// The factorisation of one matrix by the plain loops; p and q have room for n.
+/// The factorisation of one matrix by the plain loops; p and q have n elements.
 template <class T>
 batched::PivotRecord<T> reference_factor(const Method& method, Index n, T tau, std::vector<T>& a,
                                          std::vector<Index>& p, std::vector<Index>& q) {
@@ -133,7 +133,7 @@ void expect_non_finite(const Method& method) {
 }
 
 /// A matrix gives the same bits in place, alone, among others, in any order, in any layout, with
-/// any number of threads, and whatever else is asked for.
+/// any number of threads, and with any other outputs requested.
 template <class T>
 void expect_no_neighbours(const Method& method) {
     auto random = generator();
@@ -221,7 +221,7 @@ std::vector<T> exact_matrix(std::mt19937_64& random, const Method& method, Index
     return a;
 }
 
-/// Where nothing is rounded the factors are those of the plain loops, ties and all.
+/// If nothing is rounded, the factors equal those of the plain loops, ties included.
 template <class T>
 void expect_exact(const Method& method) {
     auto random = generator();
@@ -248,7 +248,7 @@ void expect_exact(const Method& method) {
         }
         EXPECT_EQ(batch.matrix_in(found.values, b), expected) << method.name() << ", n = " << n;
         EXPECT_EQ(found.info[at], record.info);
-        const double eps = double(std::numeric_limits<T>::epsilon());  // Of 2 x 2 pivots.
+        const double eps = double(std::numeric_limits<T>::epsilon());  // Rounding of 2 x 2 pivots.
         EXPECT_NEAR(found.smallest[at], record.smallest, 8 * eps * double(record.smallest));
     }
 }
@@ -302,7 +302,7 @@ void expect_determinants(const Method& method) {
     }
 }
 
-/// What lies above the diagonal is not looked at, also with a relative threshold.
+/// The elements above the diagonal are not read, also with a relative threshold.
 template <class T>
 void expect_lower_triangle(const Method& method) {
     auto random = generator();

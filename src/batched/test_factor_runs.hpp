@@ -6,7 +6,7 @@
 
 namespace tessera::test {
 
-/// Makes matrix b of a batch, by its number, one that is not well-behaved.
+/// Replaces matrix b of a batch by a singular, tied or not finite one, depending on b.
 template <class T>
 void spoil(HostBatch<T>& batch, Index b) {
     const Index n = batch.sizes[std::size_t(b)];
@@ -38,9 +38,9 @@ void spoil(HostBatch<T>& batch, Index b) {
     }
 }
 
-/// Batches that ask for little, and those of one size in one run of memory, may have kernels of
-/// their own. They give the bits of the others, also where every other matrix is singular, tied or
-/// not finite.
+/// Batches with few requested outputs, and contiguous ones of one size, may have kernels of their
+/// own. Their results equal those of the general kernels bitwise, also where every other matrix is
+/// singular, tied or not finite.
 template <class T>
 void expect_runs(const Method& method) {
     auto random = generator();
@@ -56,8 +56,8 @@ void expect_runs(const Method& method) {
             const auto expected = factored(where, method, batch, options);
             for (const bool in_place : {false, true}) {
                 if (fewer_run() && in_place != (threshold > T(0))) continue;
-                ThereBatch<T> device(where, batch);
-                ThereFactors<T> factors(where, batch.sizes);
+                DeviceBatch<T> device(where, batch);
+                DeviceFactors<T> factors(where, batch.sizes);
                 Buffer<T> out(where, Offset(batch.values.size()));
                 auto given = device.view();
                 auto permutations = factors.permutations();
@@ -70,7 +70,7 @@ void expect_runs(const Method& method) {
                 factor<T>(where, method, given, f, permutations, {factors.info.data()}, options);
                 HostFactors<T> found;
                 found.values = copy_to_host(where, in_place ? device.values : out);
-                factors.take_permutations(where, found);
+                factors.copy_permutations(where, found);
                 found.info = copy_to_host(where, factors.info);
                 EXPECT_EQ(found.info, expected.info) << method.name() << ", n = " << n;
                 for (Index b = 0; b < count; ++b) {

@@ -4,14 +4,14 @@
 
 #include "batched/test_zoo.hpp"
 
-// What the tests of the factorisations share: factoring a batch, and judging the factors.
+// Common parts of the tests of the factorisations: factoring a batch, and checking the factors.
 
 namespace tessera::test {
 
 using batched::Factorisation;
 using batched::Pivoting;
 
-/// All that a factorisation returns, in host memory; the permutations lie as n_b values a matrix.
+/// All outputs of a factorisation, in host memory; permutations have n_b values per matrix.
 template <class T>
 struct HostFactors {
     std::vector<T> values;
@@ -65,23 +65,16 @@ void factor(const Context& context, const Method& method, const batched::BatchVi
             const batched::BatchView<T>& f, const batched::PermutationsView<Index>& permutations,
             const batched::FactorResults<T>& results = {},
             const batched::FactorOptions<T>& options = {}, const batched::Plan* plan = nullptr) {
-    const auto call = [&](auto&& operation) {
-        operation(context, method.pivoting, a, f, permutations, results, options, plan);
-    };
-    switch (method.factorisation) {
-        case Factorisation::ldu:
-            return call(batched::ldu<T>);
-        case Factorisation::llt:
-            return call(batched::llt<T>);
-        case Factorisation::ldlt:
-            return call(batched::ldlt<T>);
-    }
+    const auto factorise = method.factorisation == Factorisation::ldu   ? batched::ldu<T>
+                           : method.factorisation == Factorisation::llt ? batched::llt<T>
+                                                                        : batched::ldlt<T>;
+    factorise(context, method.pivoting, a, f, permutations, results, options, plan);
 }
 
 /// The permutations and results of `count` matrices in the memory of a Context.
 template <class T>
-struct ThereFactors {
-    ThereFactors(const Context& context, const std::vector<Index>& sizes)
+struct DeviceFactors {
+    DeviceFactors(const Context& context, const std::vector<Index>& sizes)
         : info(context, Offset(sizes.size())),
           perturbed(context, Offset(sizes.size())),
           inertia(context, 3 * Offset(sizes.size())),
@@ -102,14 +95,14 @@ struct ThereFactors {
         return {info.data(),    perturbed.data(),       perturbation.data(), smallest.data(),
                 inertia.data(), log_determinant.data(), sign.data()};
     }
-    void take_permutations(const Context& context, HostFactors<T>& host) const {
+    void copy_permutations(const Context& context, HostFactors<T>& host) const {
         host.starts = starts;
         host.rows = copy_to_host(context, rows);
         host.columns = copy_to_host(context, columns);
     }
-    /// For a factorisation that was asked for results().
-    void take(const Context& context, HostFactors<T>& host) const {
-        take_permutations(context, host);
+    /// For a factorisation with results() requested.
+    void copy_outputs(const Context& context, HostFactors<T>& host) const {
+        copy_permutations(context, host);
         host.info = copy_to_host(context, info);
         host.perturbed = copy_to_host(context, perturbed);
         host.inertia = copy_to_host(context, inertia);
@@ -125,19 +118,20 @@ struct ThereFactors {
     Buffer<T> perturbation, smallest, log_determinant;
 };
 
-/// Factors with everything about them; in place on request.
+/// Factors with all optional outputs; in place on request.
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
                         const batched::FactorOptions<T>& options = {}, bool in_place = false) {
-    ThereBatch<T> device(context, batch);
-    ThereFactors<T> factors(context, batch.sizes);
+    DeviceBatch<T> device(context, batch);
+    DeviceFactors<T> factors(context, batch.sizes);
     Buffer<T> values(context, Offset(batch.values.size()));
     auto f = device.view();
     if (!in_place) f.values = values.data();
-    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(), options);
+    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(),
+              options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
-    factors.take(context, host);
+    factors.copy_outputs(context, host);
     return host;
 }
 
@@ -182,7 +176,7 @@ double norm_inf(const Dense<Real>& a) {
     return norm_inf(a.n, a.values);
 }
 
-/// L, D and U of one matrix, taken apart.
+/// L, D and U of one matrix as separate matrices.
 template <class Real>
 struct Parts {
     Dense<Real> l, d, u;
@@ -194,7 +188,7 @@ struct Parts {
     }
 };
 
-/// `clean` becomes false where something lies in f that should not.
+/// `clean` becomes false if f has nonzeros where zeros are documented.
 template <class Real, class T>
 Parts<Real> parts_of(Factorisation factorisation, Index n, const T* f, bool& clean) {
     Parts<Real> parts{Dense<Real>(n), Dense<Real>(n), Dense<Real>(n)};
@@ -318,7 +312,7 @@ std::string fault_of(const Method& method, const HostBatch<T>& batch, const Host
     return {};
 }
 
-/// Judges all matrices of a batch, but those named by `except`.
+/// Checks all matrices of a batch, but those named by `except`.
 template <class T, class Except>
 void expect_factors(const Method& method, const HostBatch<T>& batch, const HostFactors<T>& factors,
                     const char* what, Except&& except) {

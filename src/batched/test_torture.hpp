@@ -30,7 +30,7 @@ std::vector<T> random_definite(std::mt19937_64& random, Index n, double shift) {
     });
 }
 
-/// A random matrix such as a method factors without trouble.
+/// A random matrix that the method factors without difficulty.
 template <class T>
 std::vector<T> random_matrix(std::mt19937_64& random, const Method& method, Index n) {
     if (method.factorisation == Factorisation::llt) return random_definite<T>(random, n, 0.1);

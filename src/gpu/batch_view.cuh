@@ -35,7 +35,7 @@ TESSERA_HOST_DEVICE bool is_contiguous(const batched::BatchView<T>& view) {
            is_packed(view, view.size) && view.stride == Offset(view.size) * view.size;
 }
 
-/// The same, aligned to 16 bytes.
+/// Whether they are contiguous and aligned to 16 bytes.
 template <class T>
 bool is_contiguous_aligned(const batched::BatchView<T>& view) {
     return is_contiguous(view) && reinterpret_cast<std::uintptr_t>(view.values) % 16 == 0;

@@ -6,7 +6,7 @@
 
 namespace tessera::cuda {
 
-/// Element-wise loop; for_each_items<F::work> elements per thread, for_each_threads apart.
+/// Element-wise loop; for_each_items<F::work> elements per thread, at distance for_each_threads.
 template <class F>
 __global__ void __launch_bounds__(for_each_threads)
     for_each_kernel(Offset count, const __grid_constant__ F f) {
@@ -21,5 +21,10 @@ void for_each_index(const Context& context, Offset count, const F& f) {
     launch_dependent(&for_each_kernel<F>, blocks, for_each_threads, 0, stream_of(context), count,
                      f);
 }
+
+/// Instantiates for_each_index for F<float> and F<double>.
+#define TESSERA_FOR_EACH_REAL(F)                                           \
+    template void for_each_index(const Context&, Offset, const F<float>&); \
+    template void for_each_index(const Context&, Offset, const F<double>&);
 
 }  // namespace tessera::cuda

@@ -24,11 +24,11 @@ inline std::uint64_t* clear_mailbox(const Context& context, int count) {
 
 /// Waits until `count` words are written, or all work of the Context has ended.
 inline void wait_for_mailbox(const Context& context, int count) {
-    constexpr int reads_a_query = 20000;  // Reading a word is far faster than cudaStreamQuery.
+    constexpr int reads_per_query = 20000;  // Reading a word is far faster than cudaStreamQuery.
     const std::uint64_t* const words = context.state().mailbox;
     int written = 0;
     for (bool ended = false; !ended;) {
-        for (int read = 0; read < reads_a_query; ++read) {
+        for (int read = 0; read < reads_per_query; ++read) {
             while (written < count &&
                    (__atomic_load_n(words + written, __ATOMIC_ACQUIRE) & word_written) != 0) {
                 ++written;

@@ -29,7 +29,7 @@ constexpr bool supports_dependent_launch() {
     return *std::min_element(std::begin(architectures), std::end(architectures)) >= 900;
 }
 
-/// Whether they support bulk copies (cp.async.bulk).
+/// Whether all compiled architectures support bulk copies (cp.async.bulk).
 constexpr bool supports_bulk_copies() { return supports_dependent_launch(); }
 
 /// Programmatic dependent launch of a kernel that calls begin_dependent (or begin_in_chain) in
@@ -68,8 +68,8 @@ __device__ __forceinline__ void wait_for_prior_kernels() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/// Both. A kernel must not end before the previous ones have ended, else the next one would not
-/// wait for them.
+/// trigger_dependent_launch and wait_for_prior_kernels. A kernel must not end before the previous
+/// ones have ended, else the next one would not wait for them.
 __device__ __forceinline__ void begin_dependent() {
     trigger_dependent_launch();
     wait_for_prior_kernels();

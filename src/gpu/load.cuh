@@ -51,7 +51,7 @@ __device__ __forceinline__ Pack<T, count> load_if(bool condition, const Pack<T, 
     return otherwise;
 }
 
-/// The same for memory that the kernel also writes: a coherent load, in program order.
+/// As load_if, for memory that the kernel also writes: a coherent load, in program order.
 template <class T>
 __device__ __forceinline__ T load_coherent_if(bool condition, const T* address, T otherwise) {
     if constexpr (sizeof(T) == 8) {

@@ -16,11 +16,12 @@
 /// pipeline of stages in its shared memory; bulk copies of the next tiles are always in flight.
 namespace tessera::cuda {
 
-/// Bytes that an array of `bytes` occupies in a stage. Copies are faster if source and destination
-/// have equal offsets within a line of 128 bytes.
-constexpr bool is_shifted(int bytes) { return bytes % 128 != 0; }
+/// Whether a tile of `bytes` needs 128 more bytes in a stage: tiles then begin at different offsets
+/// within a line of 128 bytes, and copies are faster if source and destination have equal ones.
+constexpr bool needs_offset_slack(int bytes) { return bytes % 128 != 0; }
+/// Bytes that a tile of `bytes` occupies in a stage.
 constexpr int staged_bytes(int bytes) {
-    return (bytes + 127) / 128 * 128 + (is_shifted(bytes) ? 128 : 0);
+    return (bytes + 127) / 128 * 128 + (needs_offset_slack(bytes) ? 128 : 0);
 }
 
 /// Shape of the pipeline for matrices of N rows with up to `Vectors` vectors of N values each.
@@ -53,14 +54,14 @@ struct PipelineShape {
     static __device__ __forceinline__ int first_row() {
         return min(int(threadIdx.x) % lanes * rows, N - rows);
     }
-    // Where a column has 16, 32 or 64 bytes, lanes of one transaction would read the same
-    // banks; so some matrices run some columns late.
+    // If a column has 16, 32 or 64 bytes, lanes of one transaction would read the same banks; so
+    // some matrices are read some columns later.
     static constexpr int column_chunks = N * int(sizeof(T)) / 16;
     static constexpr bool skewed =
         (N & (N - 1)) == 0 && N * int(sizeof(T)) >= 16 && column_chunks == lanes && lanes < 8;
     static constexpr int matrices_per_line = skewed ? std::max(8 / (N * column_chunks), 1) : 1;
     static constexpr int skews = skewed ? 8 / lanes / matrices_per_line : 1;
-    /// Columns by which this lane runs late, below `skews`.
+    /// Number of columns by which this lane lags, below `skews`.
     static __device__ __forceinline__ int skew() {
         return int(threadIdx.x) % 32 / lanes / matrices_per_line % skews;
     }
@@ -92,7 +93,7 @@ class TileArray {
   public:
     static constexpr int bytes = Matrices * Each * int(sizeof(T));
     static_assert(bytes % 16 == 0, "all tiles are aligned like the first");
-    static constexpr bool shifted = is_shifted(bytes);
+    static constexpr bool shifted = needs_offset_slack(bytes);
 
     /// `values` is aligned to 16 bytes, or null: not read. Tiles begin `offset` bytes into a stage.
     __device__ __forceinline__ TileArray(const T* values, int offset)
@@ -179,7 +180,7 @@ class WarpPipeline {
         stage_ = 0;
         phase_ ^= 1;
     }
-    /// Back to the first stage, once copies to all stages were started.
+    /// Back to the first stage, after copies to all stages were started.
     __device__ __forceinline__ void rewind() { phase_ = 0; }
 
   private:
@@ -254,17 +255,17 @@ bool fits_pipeline(const batched::BatchView<T>& a) {
 /// launch(std::integral_constant<int, n>()) for 1 <= n <= 32; false where n is not compiled.
 template <class Launch>
 bool with_compiled_size(int n, Launch&& launch) {
-    bool found = false;
+    bool launched = false;
     for_compiled_sizes<1, 32>([&](auto size) {
         if (n != size()) return;
         launch(size);
-        found = true;
+        launched = true;
     });
-    return found;
+    return launched;
 }
 
-/// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors a matrix, in as many
-/// thread blocks as fill the GPU: with fewer, which overlap the kernel before them, some
+/// Launches a kernel made of for_tiles with `vectors` of the `Vectors` vectors per matrix, in as
+/// many thread blocks as fill the GPU: with fewer, which overlap the kernel before them, some
 /// multiprocessors would get more of them than others. The occupancy is queried once, which takes
 /// some microseconds.
 template <class T, int N, int Vectors, class... Parameters, class... Arguments>

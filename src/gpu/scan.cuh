@@ -31,6 +31,7 @@ __device__ inline Offset block_exclusive_scan(Offset value, Offset* shared, Offs
     return shared[warp] + inclusive - value;
 }
 
+/// Reduce-then-scan, first pass: the sum of each tile; one tile per thread block.
 template <class Values>
 __global__ void __launch_bounds__(scan_threads)
     scan_tile_sums_kernel(Offset count, Values values, Offset* tile_sums) {
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(scan_threads)
     if (threadIdx.x == 0) tile_sums[blockIdx.x] = total;
 }
 
-/// Exclusive scan of the tile sums in place, by one thread block.
+/// Reduce-then-scan, second pass: exclusive scan of the tile sums in place; one thread block.
 static __global__ void __launch_bounds__(scan_sums_threads)
     scan_sums_kernel(Offset tiles, Offset* tile_sums) {
     __shared__ Offset shared[33];
@@ -63,6 +64,8 @@ static __global__ void __launch_bounds__(scan_sums_threads)
     }
 }
 
+/// Reduce-then-scan, last pass: exclusive scan of each tile from its start; one tile per thread
+/// block, scan_items consecutive items per thread.
 template <class Values>
 __global__ void __launch_bounds__(scan_threads)
     scan_write_kernel(Offset count, Values values, const Offset* tile_starts, Offset* sums) {

@@ -29,13 +29,13 @@ struct TeamBatch {
     int n;
     int matrices;  ///< Per team.
     Offset first;  ///< First position in the order, of the whole thread block.
-    Offset end;    ///< Of all matrices of this size.
+    Offset end;    ///< End of all matrices of this size.
 };
 
 /// The thread blocks of a launch, in ascending order of the sizes of their matrices.
 struct SizeClasses {
-    Index size = 0;                ///< Of all, where `order` is null.
-    Index count = 0;               ///< Of all, where `order` is null.
+    Index size = 0;                ///< Size of all matrices if `order` is null.
+    Index count = 0;               ///< Number of all matrices if `order` is null.
     const Index* order = nullptr;  ///< See Plan.
     Index begin[batched::largest_size + 2] = {};
     unsigned first_block[batched::largest_size + 2] = {};
@@ -65,7 +65,7 @@ struct SizeClasses {
 struct StagedLaunch {
     SizeClasses classes;
     unsigned blocks = 0;  ///< Thread blocks.
-    int team_bytes = 0;   ///< Of shared memory, a multiple of 16.
+    int team_bytes = 0;   ///< Shared memory per team, a multiple of 16.
 };
 
 /// The launch for the sizes from..to, with `teams` per thread block, matrices_of(n) per team and
@@ -82,13 +82,13 @@ StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* 
         const int matrices = matrices_of(n);
         classes.matrices[n] = std::uint8_t(matrices);
         classes.first_block[n] = launch.blocks;
-        Offset here = n == a.size ? a.count : 0;
+        Offset size_count = n == a.size ? a.count : 0;
         if (plan != nullptr) {
             classes.begin[n] = plan->begin(n);
-            here = plan->begin(n + 1) - plan->begin(n);
+            size_count = plan->begin(n + 1) - plan->begin(n);
         }
-        if (n < from || n > to || here == 0) continue;
-        launch.blocks += blocks_for(here, teams * matrices);
+        if (n < from || n > to || size_count == 0) continue;
+        launch.blocks += blocks_for(size_count, teams * matrices);
         launch.team_bytes = std::max(launch.team_bytes, bytes_of(n));
     }
     if (plan != nullptr) classes.begin[batched::largest_size + 1] = plan->count();
@@ -114,8 +114,7 @@ __device__ __forceinline__ T* broadcast_address(T* address, int m) {
 }
 
 /// Copies `units` units of `Width` values to shared memory, `column` per column, with `pad` values
-/// between the columns. address(i, c) is that of unit i of column c. About 64 bytes per thread are
-/// in flight.
+/// between the columns. address(i, c): unit i of column c. About 64 bytes per thread are in flight.
 template <int Team, int Width, class T, class Address>
 __device__ __forceinline__ void stage_units(int units, int column, int pad, Address address,
                                             T* to) {
@@ -145,8 +144,8 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// `start` of lane m of a warp is that of matrix m, of every thread of a larger team that of its
-/// only matrix. `columns` is scratch memory of the team: an address per column.
+/// `start` is the address of matrix m in lane m of a warp, that of the only matrix in every thread
+/// of a larger team. `columns` is scratch memory of the team: an address per column.
 template <int Team, class T>
 __device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
                                               int matrices, const T** columns, T* to) {
@@ -193,9 +192,9 @@ struct StagedTeam {
     int matrices;         ///< May be 0.
     Offset first;         ///< Their first position in the order.
     const T* start;       ///< Address of the matrix of this thread; see stage_columns.
-    const T** addresses;  ///< Shared memory: an address per column,
-    T* staged;            ///< the matrices,
-    T* scratch;           ///< and scratch of the caller.
+    const T** addresses;  ///< Shared memory: an address per column.
+    T* staged;            ///< Shared memory: the matrices.
+    T* scratch;           ///< Shared memory: scratch of the caller.
 
     __device__ __forceinline__ StagedTeam(const SizeClasses& classes,
                                           const batched::BatchView<const T>& a,
@@ -223,8 +222,8 @@ struct StagedTeam {
     }
 };
 
-/// launch(threads of a team, threads of a thread block, launch) for all sizes of a batch: teams of
-/// a warp up to 32 rows, of a thread block above. line_bytes: scratch per row of a matrix.
+/// launch(threads per team, threads per thread block, launch) for all sizes of a batch: teams of
+/// one warp up to 32 rows, of a thread block above. line_bytes: scratch per row of a matrix.
 template <class T, class Launch>
 void for_staged_launches(const batched::BatchView<T>& a, const batched::Plan* plan, int line_bytes,
                          Launch&& launch) {

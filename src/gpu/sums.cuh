@@ -48,8 +48,8 @@ __device__ void finish_sums(unsigned* counter, const T* partial, int count, Offs
             T parts[sum_loads];
 #pragma unroll
             for (int k = 0; k < sum_loads; ++k) {
-                const Offset at = c + Offset(k) * sum_threads;
-                parts[k] = at < chunks ? __ldcg(&partial[j * chunks + at]) : T(0);
+                const Offset chunk = c + Offset(k) * sum_threads;
+                parts[k] = chunk < chunks ? __ldcg(&partial[j * chunks + chunk]) : T(0);
             }
 #pragma unroll
             for (int k = 0; k < sum_loads; ++k) sum += parts[k];

@@ -13,16 +13,16 @@ namespace tessera::io {
 
 /// A file to parse in host memory.
 struct InputFile {
-    const Context& cpu;  ///< Its threads parse.
+    const Context& cpu;  ///< Context whose threads parse.
     std::string_view bytes;
-    std::string name;  ///< For messages.
-    ReadOptions options = {};
-    FileFacts* facts = nullptr;
+    std::string name;  ///< Name for messages.
+    FileHeader* header = nullptr;
+    bool allow_empty_rows = false;
 };
 
 bool is_matrix_market(std::string_view text);
 
-/// Least bytes of text parsed as one task.
+/// Minimum number of bytes of text parsed as one task.
 inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
 /// The result does not depend on `chunk_bytes`.
@@ -49,14 +49,14 @@ CsrMatrix<T> parse_harwell_boeing(const InputFile& file);
 
 /// The field of one number in a line with a Fortran format.
 struct FortranField {
-    std::size_t begin;  ///< First column of the line, from 0.
+    std::size_t begin;  ///< First character of the field, from 0.
     std::size_t width;
     std::size_t decimals;  ///< Digits after the implied point.
     int scale;             ///< k of kP: a number without exponent is divided by 10^k.
     bool integer;
 };
-/// The numbers of one line by a format such as (13I6), (1P,5D16.8), (3(1X,E22.15)). Rejects others,
-/// and formats that differ between lines (groups after numbers).
+/// The numbers of one line by a format such as (13I6), (1P,5D16.8), (3(1X,E22.15)). Rejects other
+/// formats, and those that differ between lines (groups after numbers).
 std::vector<FortranField> parse_fortran_format(std::string_view format);
 /// The text of a field for parse_real: without blanks, with the implied point and scale.
 std::string fortran_number(std::string_view text, const FortranField& field);

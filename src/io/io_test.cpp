@@ -10,14 +10,14 @@ namespace {
 
 /// A square matrix with values of every magnitude, symmetric or skew-symmetric on request.
 template <class T>
-CsrMatrix<T> random_matrix(std::mt19937_64& random, Index n, Index entries_a_row,
+CsrMatrix<T> random_matrix(std::mt19937_64& random, Index n, Index entries_per_row,
                            Symmetry symmetry = Symmetry::general) {
     std::vector<std::map<Index, T>> rows(static_cast<std::size_t>(n));
     std::uniform_int_distribution<Index> column(0, n - 1);
     std::uniform_int_distribution<int> exponent(-30, 30);
     std::uniform_real_distribution<double> mantissa(-1, 1);
     for (Index i = 0; i < n; ++i) {
-        for (Index k = 0; k < entries_a_row; ++k) {
+        for (Index k = 0; k < entries_per_row; ++k) {
             const Index j = column(random);
             const T value = std::ldexp(T(mantissa(random)), exponent(random));
             rows[std::size_t(i)][j] = value;
@@ -50,12 +50,12 @@ void round_trip(Symmetry symmetry) {
     for (const char* ending : {"/a.mtx", "/a.mtx.gz", "/a.petsc"}) {
         const std::string path = folder + ending;
         write_matrix(test::host(3), path, matrix.view(), symmetry);
-        FileFacts facts;
-        const auto back = read_matrix<T>(test::host(2), path, {}, &facts);
+        FileHeader header;
+        const auto back = read_matrix<T>(test::host(2), path, &header);
         EXPECT_TRUE(same_bits(back.view(), matrix.view())) << path;
         const bool petsc = path.ends_with(".petsc");
-        EXPECT_EQ(facts.symmetry, petsc ? Symmetry::general : symmetry);
-        EXPECT_EQ(facts.duplicates, 0);
+        EXPECT_EQ(header.symmetry, petsc ? Symmetry::general : symmetry);
+        EXPECT_EQ(header.duplicates, 0);
     }
 }
 
@@ -145,7 +145,7 @@ TEST(io, a_file_that_cannot_be_read_says_why) {
                   "binary. The file starts with '1 2 3'");
 }
 
-TEST(io, gzip_is_told_by_content) {
+TEST(io, gzip_is_recognised_by_content) {
     const std::string folder = test::scratch_folder();
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});
     write_matrix(test::host(), folder + "/a.mtx.gz", matrix.view());
@@ -169,18 +169,18 @@ TEST(io, gzip_is_told_by_content) {
 
 TEST(io, harwell_boeing_and_petsc_are_told_by_content) {
     const std::string folder = test::scratch_folder();
-    FileFacts facts;
+    FileHeader header;
     write_text(folder + "/a.mtx",
                "t\n 3 1 1 1\nrua 2 2 1 0\n(3I2) (2I2) (2F3.0)\n 1 2 2\n 1\n 7.\n");
-    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/a.mtx", {}, &facts).view()),
+    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/a.mtx", &header).view()),
               "2x2 (1,1)=7");
-    EXPECT_EQ(facts.format, "Rutherford-Boeing");
+    EXPECT_EQ(header.format, "Rutherford-Boeing");
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});
     write_matrix(test::host(), folder + "/b.petsc", matrix.view());
     std::filesystem::rename(folder + "/b.petsc", folder + "/b.mtx");
-    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/b.mtx", {}, &facts).view()),
+    EXPECT_EQ(described(read_matrix<double>(test::host(), folder + "/b.mtx", &header).view()),
               "2x2 (1,1)=3 (2,2)=4");
-    EXPECT_EQ(facts.format, "PETSc");
+    EXPECT_EQ(header.format, "PETSc");
 }
 
 TEST(io, a_file_that_cannot_be_written_says_why) {
@@ -287,13 +287,13 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
         }
         ASSERT_GE(cells.size(), 7u) << line;
         const std::string path = folder + "/" + cells[0] + ".mtx.gz";
-        FileFacts facts;
+        FileHeader header;
         const std::string found = outcome([&] {
-            const auto matrix = read_matrix<double>(test::host(), path, {}, &facts);
+            const auto matrix = read_matrix<double>(test::host(), path, &header);
             validate(matrix.view());
             return std::to_string(matrix.rows()) + "," + std::to_string(matrix.columns()) + "," +
-                   std::to_string(facts.stored_entries) + "," + std::to_string(matrix.nonzeros()) +
-                   "," + facts.field;
+                   std::to_string(header.stored_entries) + "," + std::to_string(matrix.nonzeros()) +
+                   "," + header.field;
         });
         if (cells[5] == "complex") {
             EXPECT_EQ(
@@ -305,7 +305,7 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
         EXPECT_EQ(found,
                   cells[1] + "," + cells[2] + "," + cells[3] + "," + cells[4] + "," + cells[5])
             << path;
-        EXPECT_EQ(facts.duplicates, 0) << path;
+        EXPECT_EQ(header.duplicates, 0) << path;
         ++read;
     }
     EXPECT_GT(read, 0);

@@ -8,7 +8,7 @@
 #include "io/text.hpp"
 #include "tessera/tessera.hpp"
 
-/// What the tests of readers and writers share.
+/// Common parts of the tests of readers and writers.
 namespace tessera::io {
 
 /// f(), or the message of the error that it throws.
@@ -29,7 +29,7 @@ std::string shortest(T number) {
 
 /// "2x3 (1,1)=3 (2,3)=0.5 1 duplicate", numbers in their shortest form.
 template <class T>
-std::string described(const CsrView<T>& matrix, const FileFacts& facts = {}) {
+std::string described(const CsrView<T>& matrix, const FileHeader& header = {}) {
     std::string text = std::to_string(matrix.rows) + "x" + std::to_string(matrix.columns);
     for (Index i = 0; i < matrix.rows; ++i) {
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
@@ -38,8 +38,8 @@ std::string described(const CsrView<T>& matrix, const FileFacts& facts = {}) {
                     ")=" + shortest(matrix.values[k]);
         }
     }
-    if (facts.duplicates == 1) text += " 1 duplicate";
-    if (facts.duplicates > 1) text += " " + std::to_string(facts.duplicates) + " duplicates";
+    if (header.duplicates == 1) text += " 1 duplicate";
+    if (header.duplicates > 1) text += " " + std::to_string(header.duplicates) + " duplicates";
     return text;
 }
 

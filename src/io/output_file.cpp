@@ -27,8 +27,9 @@ class OutputFile {
         in_place_ = exists && !S_ISREG(about.st_mode);
         if (exists && !in_place_ && ::access(path.c_str(), W_OK) != 0) fail();
         if (!in_place_) written_ += ".part";
-        const int no_link = in_place_ ? 0 : O_NOFOLLOW;
-        file_ = ::open(written_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | no_link, 0666);
+        const int no_follow = in_place_ ? 0 : O_NOFOLLOW;
+        file_ =
+            ::open(written_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | no_follow, 0666);
         if (file_ < 0) fail();
         temporary_ = !in_place_;
         if (exists && temporary_ && ::fchmod(file_, about.st_mode & 07777) != 0) fail();
@@ -46,7 +47,7 @@ class OutputFile {
         }
     }
 
-    /// A full disk may show only here.
+    /// Write errors of a full disk may be reported only here.
     void close() {
         if (::close(std::exchange(file_, -1)) != 0) fail();
         if (temporary_ && ::rename(written_.c_str(), path_.c_str()) != 0) fail();
@@ -112,11 +113,11 @@ FileSection text_section(std::string text) {
 
 void write_sections(const Context& cpu, const std::string& path, bool zip,
                     const std::vector<FileSection>& sections) {
-    constexpr Offset items_a_piece = 1 << 16;
+    constexpr Offset items_per_piece = 1 << 16;
     std::vector<Piece> pieces;
     for (const FileSection& section : sections) {
-        for (Offset first = 0; first < section.count; first += items_a_piece) {
-            pieces.push_back({&section, first, std::min(section.count, first + items_a_piece)});
+        for (Offset first = 0; first < section.count; first += items_per_piece) {
+            pieces.push_back({&section, first, std::min(section.count, first + items_per_piece)});
         }
     }
     OutputFile file(path);

@@ -14,7 +14,7 @@ struct FileSection {
     std::function<void(Offset first, Offset last, std::string& bytes)> append;
 };
 
-/// `count` items one by one.
+/// A section of `count` items, appended one by one.
 template <class Append>
 FileSection item_section(Offset count, Append append) {
     return {count, [append](Offset first, Offset last, std::string& bytes) {
@@ -22,7 +22,7 @@ FileSection item_section(Offset count, Append append) {
             }};
 }
 
-/// The binary numbers number(k) for k in 0..count; `swap`: in the other byte order.
+/// The binary numbers number(k) for k in 0..count; `swap`: in the reversed byte order.
 template <class Number>
 FileSection number_section(Offset count, Number number, bool swap = false) {
     return item_section(count, [number, swap](Offset k, std::string& bytes) {
@@ -32,11 +32,11 @@ FileSection number_section(Offset count, Number number, bool swap = false) {
 
 FileSection text_section(std::string text);
 
-/// Writes sections one after another, cut into pieces of 2^16 items that all threads of `cpu`
-/// make; each piece as a gzip member of its own when `zip`. The bytes do not depend on the threads.
-/// Throws Error with the reason when the file cannot be written, and then leaves what was there
-/// before: the bytes are collected in PATH.part, which is renamed at the end. Only what is not a
-/// regular file (a device, a pipe, a link such as /dev/stdout) is written in place.
+/// Writes sections one after another, cut into pieces of 2^16 items that all threads of `cpu` make;
+/// each piece as a gzip member of its own when `zip`. The bytes do not depend on the threads.
+/// Throws Error with the reason when the file cannot be written, and then leaves an existing file
+/// unchanged: the bytes are collected in PATH.part, which is renamed at the end. Only a path that
+/// is not a regular file (a device, a pipe, a link such as /dev/stdout) is written in place.
 void write_sections(const Context& cpu, const std::string& path, bool zip,
                     const std::vector<FileSection>& sections);
 

@@ -47,7 +47,7 @@ struct Mapping {
     }
 };
 
-/// The bytes of a file, mapped into memory where it can be; of a gzipped file (by its first bytes,
+/// The bytes of a file, mapped into memory if possible; of a gzipped file (by its first bytes,
 /// 1f 8b) the unzipped bytes. Rejects a file that does not exist (naming the nearest in the
 /// folder), folders, unreadable and empty files, broken gzip streams.
 class FileContents {
@@ -110,12 +110,12 @@ class FileContents {
     std::string_view bytes_;
 };
 
-/// read(file). Memory that is missing becomes an error that names the file.
+/// read(file); running out of memory becomes an error that names the file.
 template <class Read>
 auto with_file(const Context& cpu, const char* function, const std::string& path, Read&& read) {
     require_cpu(cpu, function);
     try {
-        return with_line(path, 0, [&] {
+        return with_error_line(path, 0, [&] {
             const FileContents contents(path);
             return read(InputFile{cpu, contents.bytes(), path});
         });
@@ -135,11 +135,11 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
 }  // namespace
 
 template <class T>
-CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, const ReadOptions& options,
-                         FileFacts* facts) {
+CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, FileHeader* header,
+                         bool allow_empty_rows) {
     return with_file(cpu, "read_matrix", path, [&](InputFile file) {
-        file.options = options;
-        file.facts = facts;
+        file.header = header;
+        file.allow_empty_rows = allow_empty_rows;
         if (is_matrix_market(file.bytes)) return parse_matrix_market<T>(file);
         if (is_petsc_binary(file.bytes)) return parse_petsc_matrix<T>(file);
         if (is_harwell_boeing(file.bytes)) return parse_harwell_boeing<T>(file);
@@ -168,8 +168,7 @@ Mesh read_mesh(const Context& cpu, const std::string& path) {
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
-    template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, const ReadOptions&, \
-                                         FileFacts*);                                            \
+    template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, FileHeader*, bool); \
     template std::vector<T> read_vector<T>(const Context&, const std::string&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -8,12 +8,12 @@
 namespace tessera::io {
 
 std::vector<std::string_view> words(std::string_view line) {
-    std::vector<std::string_view> found;
+    std::vector<std::string_view> words;
     for (auto at = line.begin();;) {
         const auto begin = std::find_if_not(at, line.end(), is_blank);
-        if (begin == line.end()) return found;
+        if (begin == line.end()) return words;
         at = std::find_if(begin, line.end(), is_blank);
-        found.emplace_back(begin, at);
+        words.emplace_back(begin, at);
     }
 }
 

@@ -28,7 +28,7 @@ void expect(bool condition, const Parts&... parts) {
 
 /// f(); its InputError is thrown as a ParseError at `line` (0: no line), which f may change.
 template <class F>
-auto with_line(const std::string& name, const Offset& line, F&& f) {
+auto with_error_line(const std::string& name, const Offset& line, F&& f) {
     try {
         return f();
     } catch (const InputError& error) {

@@ -42,8 +42,8 @@ std::string escaped(std::string_view text) {
     constexpr const char* entities[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
     std::string xml;
     for (const char c : text) {
-        const std::size_t at = special.find(c);
-        xml += at == std::string_view::npos ? std::string(1, c) : entities[at];
+        const std::size_t index = special.find(c);
+        xml += index == std::string_view::npos ? std::string(1, c) : entities[index];
     }
     return xml;
 }
@@ -124,14 +124,14 @@ std::string heading(const Mesh& mesh, const VtuArrays& arrays) {
         "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" "
         "header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece NumberOfPoints=\"",
         mesh.node_count(), "\" NumberOfCells=\"", mesh.element_count(), "\">\n");
-    Offset at = 0;
+    Offset offset = 0;
     for (const auto& [name, list] : arrays) {
         xml += concat("<", name, ">\n");
         for (const VtuArray& array : list) {
             xml += concat("<DataArray type=\"", array.type, "\" Name=\"", escaped(array.name),
                           "\" NumberOfComponents=\"", array.components,
-                          "\" format=\"appended\" offset=\"", at, "\"/>\n");
-            at += Offset(sizeof(std::uint64_t)) + array.bytes;
+                          "\" format=\"appended\" offset=\"", offset, "\"/>\n");
+            offset += Offset(sizeof(std::uint64_t)) + array.bytes;
         }
         xml += concat("</", name, ">\n");
     }

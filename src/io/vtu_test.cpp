@@ -18,7 +18,7 @@ Mesh plate() {
     return mesh;
 }
 
-/// Elements of both shapes of space.
+/// Elements of both three-dimensional shapes.
 Mesh solid() {
     Mesh mesh;
     mesh.dimensions = 3;
@@ -55,7 +55,7 @@ std::string error_message(const Mesh& mesh, const std::vector<MeshField>& node_f
 /// Files, and what another program reads in them.
 class vtu : public test::ProgramTest {
   protected:
-    /// What meshio finds in the file, one line an array.
+    /// The arrays that meshio finds in the file, one line per array.
     std::string contents(const std::string& name) {
         const test::Outcome result = wait(start({python_, script_, path(name)}));
         EXPECT_EQ(result.code, 0) << result.err;
@@ -187,7 +187,8 @@ TEST_F(vtu, rejects_what_does_not_fit) {
               "element 0 (triangle) names node 5; the mesh has 5 nodes, counted from 0");
     broken = mesh;
     broken.elements[0].nodes.pop_back();
-    EXPECT_EQ(error_message(broken), "elements of shape triangle name 2 nodes, no multiple of 3");
+    EXPECT_EQ(error_message(broken),
+              "elements of shape triangle name 2 nodes, not a multiple of 3");
     broken = mesh;
     broken.regions.pop_back();
     EXPECT_EQ(error_message(broken), "the mesh gives regions for 1 elements and has 2");

@@ -32,9 +32,10 @@ Offset first_wrong(const Context& cpu, Offset count, Wrong&& wrong) {
     std::atomic<Offset> first{count};
     parallel_ranges(cpu.threads(), count, [&](Offset begin, Offset end) {
         const auto range = std::views::iota(begin, end);
-        const auto at = std::ranges::find_if(range, wrong);
-        if (at == range.end()) return;
-        for (Offset known = first; *at < known && !first.compare_exchange_weak(known, *at);) {
+        const auto first_in_range = std::ranges::find_if(range, wrong);
+        if (first_in_range == range.end()) return;
+        for (Offset known = first;
+             *first_in_range < known && !first.compare_exchange_weak(known, *first_in_range);) {
         }
     });
     return first;
@@ -43,11 +44,12 @@ Offset first_wrong(const Context& cpu, Offset count, Wrong&& wrong) {
 /// Throws InvalidArgument that names the first number that would not be read back.
 template <class T>
 void check_finite(const Context& cpu, const char* what, std::span<const T> values) {
-    const Offset at = first_wrong(cpu, Offset(values.size()),
-                                  [&](Offset k) { return !std::isfinite(values[std::size_t(k)]); });
-    if (at == Offset(values.size())) return;
-    throw InvalidArgument(
-        concat(what, ": value ", at, " (counted from 0) is not finite and could not be read back"));
+    const Offset position = first_wrong(cpu, Offset(values.size()), [&](Offset k) {
+        return !std::isfinite(values[std::size_t(k)]);
+    });
+    if (position == Offset(values.size())) return;
+    throw InvalidArgument(concat(what, ": value ", position,
+                                 " (counted from 0) is not finite and could not be read back"));
 }
 
 /// First symmetry violation in row i, or "".

@@ -13,12 +13,12 @@ namespace tessera {
 
 namespace {
 
-/// A restart that reduces the true residual by less than this share is the last one.
+/// A restart that reduces the true residual by a smaller share than this is the last one.
 constexpr double min_reduction = 0.1;
 /// Rounding error of one product and update, in units of u times the largest residual norm, as in
 /// the program of the authors of IDR(s).
 constexpr double spike_margin = 1000;
-/// Seconds of iterations beside which a convergence check is short.
+/// Duration of iterations in seconds, next to which that of a convergence check is negligible.
 constexpr double check_seconds = 2e-3;
 
 template <class T>
@@ -44,7 +44,7 @@ class Driver {
   private:
     struct Norms {
         double true_norm = 0;    ///< ||b - A x||
-        double method_norm = 0;  ///< The same; with left preconditioning ||M^-1 (b - A x)||.
+        double method_norm = 0;  ///< With left preconditioning ||M^-1 (b - A x)||, else true_norm.
     };
     /// Iterations that are enqueued together, always from the same position of the period.
     struct Batch {
@@ -89,8 +89,8 @@ class Driver {
     double method_norm_b_ = 0;
     double target_ = 0;                  ///< Target of the true residual norm.
     double threshold_ = 0;               ///< Threshold of the method's residual norm.
-    Recurrence<T> state_{};              ///< As of the latest convergence check.
-    std::optional<Status> host_status_;  ///< Ended by the host.
+    Recurrence<T> state_{};              ///< State of the latest convergence check.
+    std::optional<Status> host_status_;  ///< Set if the host ended the solve.
     SolveReport report_;
 };
 
@@ -127,8 +127,8 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
     batches_.resize(std::size_t((method_->period() + batch_ - 1) / batch_));
 }
 
-/// Computes b - A x and writes the method's form of it (from the left: M^-1 (b - A x)) to
-/// residual().
+/// Computes b - A x and writes the residual of the method (with left preconditioning M^-1 (b - A
+/// x)) to residual().
 template <class T>
 typename Driver<T>::Norms Driver<T>::residual_norms() {
     const std::span<T> residual = method_->residual();
@@ -153,17 +153,17 @@ std::optional<Status> Driver<T>::status_at_start(const Norms& norms) {
         return Status::non_finite;
     if (norms.true_norm <= target_) return Status::converged;
     if (norms.method_norm == 0) {
-        state_.cause = Cause::singular_preconditioner;
+        state_.cause = BreakdownCause::singular_preconditioner;
         return Status::breakdown;
     }
     if (options_.max_iterations == 0) return Status::max_iterations;
     return std::nullopt;
 }
 
-/// Whether the preconditioner was found not to be positive definite and has changed itself.
+/// Whether the preconditioner, found not to be positive definite, has changed itself.
 template <class T>
 bool Driver<T>::recovered() {
-    if (state_.cause != Cause::indefinite_preconditioner) return false;
+    if (state_.cause != BreakdownCause::indefinite_preconditioner) return false;
     if (!preconditioner_->recover(context_)) return false;
     ++report_.recoveries;
     for (Batch& batch : batches_) batch.captured = false;
@@ -191,8 +191,8 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
             return Status::max_iterations;
         case Outcome::breakdown: {
             if (recovered()) break;
-            const bool is_final = state_.cause == Cause::indefinite_matrix ||
-                                  state_.cause == Cause::indefinite_preconditioner;
+            const bool is_final = state_.cause == BreakdownCause::indefinite_matrix ||
+                                  state_.cause == BreakdownCause::indefinite_preconditioner;
             if (!gained || is_final) return drifted ? Status::accuracy_lost : Status::breakdown;
             break;
         }
@@ -207,9 +207,9 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
 
 template <class T>
 void Driver<T>::begin(const Norms& norms, int attempt) {
-    // A restart aims at half of what is missing: rounding alone moves the true residual past a
-    // threshold that is only just met, and with left preconditioning the preconditioned residual
-    // may be small where the true one is not.
+    // A restart aims at half of the missing reduction: rounding errors alone move the true residual
+    // across a threshold that is barely met, and with left preconditioning the preconditioned
+    // residual may be small while the true one is not.
     if (norms.method_norm <= threshold_ || attempt > 0) {
         threshold_ = std::min(threshold_, 0.5 * norms.method_norm * target_ / norms.true_norm);
     }
@@ -238,7 +238,7 @@ void Driver<T>::begin(const Norms& norms, int attempt) {
 template <class T>
 void Driver<T>::enqueue() {
     const int period = method_->period();
-    // A method that replaces its residual is checked once a period, whatever the batch.
+    // A method that replaces its residual is checked once per period, whatever the batch.
     const int length = batch_ >= period && !method_->replaces()
                            ? batch_ / period * period
                            : std::min(batch_, period - position_);
@@ -289,9 +289,8 @@ void Driver<T>::shorten_batches(double seconds) {
     batches_[0].captured = false;
 }
 
-/// Rounding leaves a gap of about u max ||r|| between the recursive residual and b - A x. Where
-/// that is more than the target allows, the residual is computed anew once it has come down
-/// (Sleijpen and van der Vorst, Computing 56, 1996).
+/// Rounding errors cause a gap of about u max ||r|| between the recursive residual and b - A x. If
+/// that exceeds the target, the residual is computed anew once it has decreased
 template <class T>
 void Driver<T>::replace_residual() {
     if (!method_->replaces() || !state_.running() || host_status_ || position_ != 0) return;
@@ -316,7 +315,7 @@ void Driver<T>::run() {
 
 template <class T>
 SolveReport Driver<T>::make_report(Status status, const Norms& norms) {
-    scaling_.undo(x_);
+    scaling_.unscale(x_);
     context_.synchronize();
     report_.status = status;
     report_.iterations = state_.iterations;

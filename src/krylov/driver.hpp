@@ -11,16 +11,17 @@ namespace tessera {
 template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
-/// What all solvers share: checks the arguments, scales a right-hand side whose squares would leave
-/// the range of T, applies left preconditioning, enqueues the iterations of the method that
-/// `factory` makes in batches (graphs on a GPU), checks convergence after each, and restarts it
-/// from the true residual where that is what decides.
+/// The common part of all solvers: checks the arguments, scales a right-hand side whose squares
+/// would leave the range of T, applies left preconditioning, enqueues the iterations of the method
+/// that `factory` makes in batches (graphs on a GPU), checks convergence after each batch, and
+/// restarts the method from the true residual where necessary.
 template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory);
 
-/// A solver without options, as registered: keeps so many vectors, b and x among them.
+/// A solver without options, as registered. `vectors`: those that the method allocates for a solve
+/// with a preconditioner.
 template <template <class> class Solver, int vectors, bool takes_left>
 struct PlainConfig {
     static constexpr bool left = takes_left;

@@ -1,6 +1,6 @@
 #include "krylov/test_systems.hpp"
 
-// Every solver ends, with the status that says why, and leaves a meaningful x.
+// Every solver ends with a status that gives the cause, and leaves a meaningful x.
 namespace tessera::test {
 
 TEST(endings, obeys_max_iterations_exactly) {
@@ -52,7 +52,7 @@ TEST(endings, ends_at_nan_without_a_loop) {
 }
 
 TEST(endings, singular_blocks_stop_before_the_first_iteration) {
-    /// What block Jacobi is when a block could not be inverted.
+    /// Behaves as block Jacobi with a block that could not be inverted.
     class Broken final : public Preconditioner<double> {
       public:
         Broken(const Context& where, const std::vector<double>& d) : diagonal_(where, d) {}
@@ -105,7 +105,7 @@ TEST(endings, zero_matrix_ends_with_a_status) {
 }
 
 TEST(endings, inconsistent_singular_systems_end) {
-    // The 1-D Laplacian of a free rod: constants are its kernel and its left kernel.
+    // The 1-D Laplacian of a free rod: constants span its kernel and its left kernel.
     const Context where = context();
     const CsrMatrix<double> rod = matrix_of<double>(30, [](Index i, Index j) {
         if (i == j) return i == 0 || i == 29 ? 1.0 : 2.0;
@@ -120,7 +120,7 @@ TEST(endings, inconsistent_singular_systems_end) {
         SCOPED_TRACE(solver);
         const auto solved = run(where, solver, rod, b, options);
         EXPECT_NE(solved.report.status, Status::converged);
-        // The mean of b, 1.1, is out of reach.
+        // The mean of b, 1.1, is outside the range of A.
         EXPECT_GE(solved.report.true_relative_residual * norm(b),
                   norm(std::vector<double>(30, 1.1)) * (1 - gamma<double>(64)));
         EXPECT_LE(solved.report.true_relative_residual, 1);

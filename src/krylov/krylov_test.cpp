@@ -1,7 +1,7 @@
 #include "base/context_state.hpp"
 #include "krylov/test_systems.hpp"
 
-// What every solver owes; the tests of one method's own properties are in files of their name.
+// Tests that every solver must pass; tests of one method's own properties are in files of its name.
 namespace tessera::test {
 
 namespace {
@@ -84,7 +84,7 @@ TEST(krylov, richardson_is_the_stationary_iteration) {
 }
 
 TEST(krylov, left_preconditioning_does_not_hide_a_residual) {
-    // M^-1 shrinks some components, so that its residual says little of the true one.
+    // M^-1 shrinks some components, so that the preconditioned residual is far from the true one.
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(15, 1);
     const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
@@ -128,7 +128,7 @@ TEST(krylov, does_not_depend_on_the_check_interval) {
     }
 }
 
-// So many rows that the vector operations run in more than one part.
+// Enough rows for the vector operations to run in more than one part.
 TEST(krylov, does_not_depend_on_the_number_of_threads) {
     if (context().on_gpu()) GTEST_SKIP() << "threads matter on the CPU only";
     auto random = generator();
@@ -216,7 +216,7 @@ TEST(krylov, allocates_nothing_inside_iterations) {
         SCOPED_TRACE(solver);
         Offset allocations[2];
         for (const int run_number : {0, 1}) {
-            // A new one: reductions keep their memory.
+            // A new Context, as reductions keep their scratch memory.
             const Context where = context().on_gpu() ? Context::cuda() : Context::cpu(2);
             SolveOptions options;
             options.max_iterations = run_number == 0 ? 10 : 100;
@@ -227,7 +227,7 @@ TEST(krylov, allocates_nothing_inside_iterations) {
     }
 }
 
-TEST(krylov, refuses_what_makes_no_sense) {
+TEST(krylov, rejects_what_makes_no_sense) {
     const Context where = context();
     const CsrMatrix<double> matrix = easy<double>(5);
     const std::vector<double> b(5, 1.0);

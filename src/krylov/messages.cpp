@@ -15,34 +15,34 @@ std::string number(double value) {
     return text;
 }
 
-std::string breakdown_message(Cause cause) {
+std::string breakdown_message(BreakdownCause cause) {
     switch (cause) {
-        case Cause::indefinite_matrix:
-            return "The matrix is not positive definite; take minres, sqmr, idr, gmres or "
+        case BreakdownCause::indefinite_matrix:
+            return "The matrix is not positive definite; use minres, sqmr, idr, gmres or "
                    "bicgstab.";
-        case Cause::indefinite_preconditioner:
-            return "The preconditioner is not positive definite; take another one (of a polynomial "
+        case BreakdownCause::indefinite_preconditioner:
+            return "The preconditioner is not positive definite; use another one (of a polynomial "
                    "an even degree, or bound=gershgorin; block_ldlt with the option "
                    "positive_definite), or "
                    "sqmr, idr, gmres or bicgstab.";
-        case Cause::shadow_orthogonal:
-            return "The residual became orthogonal to the shadow space; take gmres, or idr with "
+        case BreakdownCause::shadow_orthogonal:
+            return "The residual became orthogonal to the shadow space; use gmres, or idr with "
                    "another s or seed.";
-        case Cause::no_descent:
+        case BreakdownCause::no_descent:
             return "The stabilising step vanished (the matrix may be singular or close to skew); "
-                   "take gmres, or idr with an angle.";
-        case Cause::singular_projection:
+                   "use gmres, or idr with an angle.";
+        case BreakdownCause::singular_projection:
             return "The matrix projected on the Krylov space is singular, and so may be the "
                    "matrix; check it for empty rows and for a right-hand side outside its range.";
-        case Cause::symmetric_breakdown:
+        case BreakdownCause::symmetric_breakdown:
             return "p^T A p or r^T M^-1 r vanished, as indefinite matrices and preconditioners "
-                   "allow; take gmres, or minres with a positive definite preconditioner.";
-        case Cause::singular_preconditioner:
-            return "The preconditioner maps a residual that is not zero to zero; take another one.";
-        case Cause::none:
+                   "allow; use gmres, or minres with a positive definite preconditioner.";
+        case BreakdownCause::singular_preconditioner:
+            return "The preconditioner maps a residual that is not zero to zero; use another one.";
+        case BreakdownCause::none:
             break;
     }
-    return "The method broke down; take another one.";
+    return "The method broke down; use another one.";
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ const char* to_string(Status status) {
     return names[int(status)];
 }
 
-std::string status_message(const SolveReport& report, Cause cause, double target,
+std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks) {
     const std::string reached = "the relative residual is " +
                                 number(report.true_relative_residual) + ", the target " +
@@ -64,23 +64,23 @@ std::string status_message(const SolveReport& report, Cause cause, double target
             return "";
         case Status::max_iterations:
             return "Not converged after " + std::to_string(report.iterations) + " iterations (" +
-                   reached + "); allow more, or take a stronger preconditioner or another method.";
+                   reached + "); allow more, or use a stronger preconditioner or another method.";
         case Status::max_seconds:
             return "Out of time after " + std::to_string(report.iterations) + " iterations (" +
-                   reached + "); allow more, or take a stronger preconditioner.";
+                   reached + "); allow more, or use a stronger preconditioner.";
         case Status::accuracy_lost:
             return "Rounding error limits the true residual (" + reached +
                    "); use a larger --rtol, a higher precision or a better scaled matrix.";
         case Status::stagnated:
-            return "The residual no longer falls (" + reached +
-                   "); take a stronger preconditioner or another method, such as gmres with a "
+            return "The residual no longer decreases (" + reached +
+                   "); use a stronger preconditioner or another method, such as gmres with a "
                    "longer restart.";
         case Status::breakdown:
             return breakdown_message(cause);
         case Status::non_finite:
             return "NaN or infinity appeared (" + reached +
                    "); check the matrix, the right-hand side and the start for such numbers and "
-                   "for values near the limits of the precision, or take another method.";
+                   "for values near the limits of the precision, or use another method.";
         case Status::singular_block:
             return "The preconditioner has " + std::to_string(singular_blocks) +
                    (singular_blocks == 1 ? " singular block" : " singular blocks") +

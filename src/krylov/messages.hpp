@@ -7,9 +7,9 @@
 
 namespace tessera {
 
-/// How a solve ended and what to try next, in one sentence; empty when it converged. `target` is
-/// the requested relative residual, `singular_blocks` those of the preconditioner.
-std::string status_message(const SolveReport& report, Cause cause, double target,
+/// How a solve ended and what to try next, in one sentence; empty when it converged. `target`:
+/// requested relative residual; `singular_blocks`: number of them in the preconditioner.
+std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks);
 
 /// Throws InvalidArgument for sizes that do not agree and invalid options.

@@ -9,7 +9,8 @@
 namespace tessera {
 
 /// The system that a method solves: A x = right_hand_side from the start in x, preconditioned from
-/// the right by `preconditioner` (nullptr: none). Preconditioning from the left is an A of its own.
+/// the right by `preconditioner` (nullptr: none). With left preconditioning A is a
+/// LeftPreconditioned.
 template <class T>
 struct System {
     const Context& context;
@@ -79,11 +80,11 @@ class Method {
     virtual ~Method() = default;
     /// The driver writes right_hand_side - A x here before `start`.
     virtual std::span<T> residual() = 0;
-    /// In the memory of the Context; the driver writes it before `start`.
+    /// Pointer to memory of the Context; the driver writes it before `start`.
     virtual Recurrence<T>* recurrence() = 0;
-    /// Begins anew at x with residual(); `attempt` counts the starts from 0.
+    /// Starts at x with residual(); `attempt` counts the starts from 0.
     virtual void start(int attempt) = 0;
-    /// Iterations repeat with this period, such as the restart length of GMRES.
+    /// Length of the repeating pattern of iterations, such as the restart length of GMRES.
     virtual int period() const { return 1; }
     /// One iteration at `position` (0 .. period() - 1) of the period.
     virtual void iterate(int position) = 0;
@@ -93,7 +94,7 @@ class Method {
     /// Replaces the recursive residual by the true one and continues with the same space. Returns
     /// the number of products with A.
     virtual Offset replace_residual() { return 0; }
-    /// Makes x the iterate that the last residual norm belongs to.
+    /// Updates x to the iterate of the last residual norm.
     virtual void finish() {}
     /// Products with A in the first `iterations` iterations after a start.
     virtual Offset products(Offset iterations) const { return iterations; }

@@ -9,15 +9,15 @@
 
 namespace tessera {
 
-/// Keeps b^T b, and what the methods square, inside the range of T: where it would leave it, b and
-/// x are multiplied by a power of two, which changes no digit.
+/// Keeps b^T b, and the squares in the methods, inside the range of T: if they would leave it, b
+/// and x are multiplied by a power of two, which is exact.
 template <class T>
 class RangeScaling {
   public:
     explicit RangeScaling(const Context& context) : context_(context) {}
 
-    /// Multiplies x, and makes b a multiplied copy that is held here, where that is needed. Returns
-    /// ||b|| as it is then, in the way of `norm`.
+    /// Multiplies x, and makes b a multiplied copy that is stored here, if necessary. Returns ||b||
+    /// after that, computed by `norm`.
     double scale(const std::function<double(std::span<const T>)>& norm, std::span<const T>& b,
                  std::span<T> x) {
         using limits = std::numeric_limits<T>;
@@ -52,7 +52,7 @@ class RangeScaling {
         return length;
     }
 
-    void undo(std::span<T> x) const {
+    void unscale(std::span<T> x) const {
         const T back = T(1) / factor_;
         for (int k = 0; k < rounds_; ++k) axpby<T>(context_, back, x, T(0), x);
     }
@@ -60,7 +60,7 @@ class RangeScaling {
   private:
     const Context& context_;
     Buffer<T> scaled_b_;
-    T factor_ = 1;  ///< b and x are held multiplied by factor_^rounds_.
+    T factor_ = 1;  ///< b and x are multiplied by factor_^rounds_.
     int rounds_ = 0;
 };
 

@@ -8,18 +8,18 @@
 
 namespace tessera {
 
-/// How the recursion of a method ended, if it has.
+/// How the recursion of a method ended; running: not yet.
 enum class Outcome : int { running, converged, max_iterations, stagnated, breakdown, non_finite };
 
 /// Why a recursion broke down; selects the message of the report.
-enum class Cause : int {
+enum class BreakdownCause : int {
     none,
     indefinite_matrix,          ///< p^T A p <= 0.
     indefinite_preconditioner,  ///< r^T M^-1 r <= 0.
     shadow_orthogonal,          ///< The residual or a direction is orthogonal to the shadow space.
-    no_descent,                 ///< (A z)^T r vanishes: no step along z shortens r.
+    no_descent,                 ///< (A z)^T r vanishes: no step along z reduces r.
     singular_projection,        ///< The matrix projected on the Krylov space is singular.
-    symmetric_breakdown,        ///< p^T A p or r^T M^-1 r vanishes, which indefinite ones allow.
+    symmetric_breakdown,        ///< p^T A p or r^T M^-1 r vanishes; A or M is indefinite.
     singular_preconditioner,    ///< M^-1 maps a residual to zero.
 };
 
@@ -32,36 +32,36 @@ struct Recurrence {
     static constexpr int history_size = 256;
 
     Outcome outcome;
-    Cause cause;
-    int counting;  ///< The current iteration began while running.
+    BreakdownCause cause;
+    int counting;  ///< The current iteration began in state `running`.
     Offset iterations;
     Offset max_iterations;
     Offset stagnation_window;
-    Offset best_iteration;  ///< When the residual last fell by 1 % of `best_norm`.
+    Offset best_iteration;  ///< Iteration in which the residual last fell by 1 %.
     T best_norm;
     T threshold;       ///< Residual norm at which the method has converged.
-    T spike_norm;      ///< Residual norm whose rounding alone is as large as `threshold`.
+    T spike_norm;      ///< Residual norm with rounding errors as large as `threshold`.
     T recovered_norm;  ///< Residual norm below which a residual spike has ended.
-    int had_spike;     ///< The residual was above `spike_norm` since it was last computed from x.
-    int spike_over;    ///< It had a spike and is below `recovered_norm` now.
-    T residual_norm;   ///< The latest one.
+    int had_spike;     ///< The residual exceeded `spike_norm` since it was last computed from x.
+    int spike_over;    ///< There was a spike, and the residual is below `recovered_norm` now.
+    T residual_norm;   ///< The latest residual norm.
     T history[history_size];  ///< history[k % history_size]: residual norm after iteration k + 1.
 
     TESSERA_HOST_DEVICE bool running() const { return outcome == Outcome::running; }
 
-    /// First thing in an iteration.
+    /// Called at the start of an iteration.
     TESSERA_HOST_DEVICE bool begin() {
         counting = running() ? 1 : 0;
         return running();
     }
 
-    TESSERA_HOST_DEVICE void stop(Outcome how, Cause why = Cause::none) {
+    TESSERA_HOST_DEVICE void stop(Outcome how, BreakdownCause why = BreakdownCause::none) {
         if (!running()) return;
         outcome = how;
         cause = why;
     }
 
-    /// A new residual norm; may be called several times in an iteration.
+    /// Takes a new residual norm; may be called several times in an iteration.
     TESSERA_HOST_DEVICE void observe(T norm) {
         if (!running()) return;
         residual_norm = norm;
@@ -72,14 +72,14 @@ struct Recurrence {
         }
     }
 
-    /// A new norm of the residual that the recursion works with: detects spikes.
+    /// Takes a new norm of the recursive residual: detects spikes.
     TESSERA_HOST_DEVICE void track_spike(T norm) {
         if (!running()) return;
         if (norm > spike_norm) had_spike = 1;
         spike_over = had_spike != 0 && norm < recovered_norm ? 1 : 0;
     }
 
-    /// Last thing in an iteration. An iteration in which the method ended counts.
+    /// Called at the end of an iteration. The iteration in which the method ended counts.
     TESSERA_HOST_DEVICE void count() {
         if (counting == 0) return;
         counting = 0;
@@ -98,7 +98,7 @@ struct Recurrence {
 
 /// Whether a computed inner product is zero up to rounding: |inner| <= u ||x|| ||y||.
 template <class T>
-TESSERA_HOST_DEVICE bool vanishes(T inner, T norm_x, T norm_y) {
+TESSERA_HOST_DEVICE bool is_negligible(T inner, T norm_x, T norm_y) {
     return std::abs(inner) <= std::numeric_limits<T>::epsilon() * norm_x * norm_y;
 }
 

@@ -41,13 +41,13 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
         return inner.message;
     }
     if (report.status == Status::stagnated) {
-        return "Corrections in single precision no longer shorten the residual: the matrix is too "
-               "ill-conditioned for them; take another solver in double precision.";
+        return "Corrections in single precision no longer reduce the residual: the matrix is too "
+               "ill-conditioned for them; use another solver in double precision.";
     }
-    return status_message(report, Cause::none, target, singular_blocks);
+    return status_message(report, BreakdownCause::none, target, singular_blocks);
 }
 
-/// The vectors of a refinement.
+/// The vectors of iterative refinement.
 struct Workspace {
     Workspace(const Context& where, Offset n)
         : context(where),

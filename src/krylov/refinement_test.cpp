@@ -4,16 +4,16 @@ namespace tessera::test {
 
 namespace {
 
-/// As `run`, by refinement; the preconditioner is a diagonal in float.
+/// As `run`, with refinement; the preconditioner is a diagonal in float.
 Solved<double> refine(const Context& context, const CsrMatrix<double>& matrix,
                       const std::vector<double>& b, const SolveOptions& options = {},
                       const std::vector<double>& start = {},
                       const RefinementOptions& refinement_options = {}) {
-    const CsrMatrix<double> there = copy_to(context, matrix.view());
-    const CsrMatrix<float> rounded = rounded_to_float(context, there.view());
+    const CsrMatrix<double> device_matrix = copy_to(context, matrix.view());
+    const CsrMatrix<float> rounded = rounded_to_float(context, device_matrix.view());
     const Diagonal<float> m(context,
                             inverse_diagonal(rounded_to_float(Context::cpu(1), matrix.view())));
-    const CsrOperator<double> a(context, there.view());
+    const CsrOperator<double> a(context, device_matrix.view());
     const CsrOperator<float> low(context, rounded.view());
     const Buffer<double> right = copy_to_buffer(context, b);
     Buffer<double> x =
@@ -54,7 +54,8 @@ TEST(refinement, a_correction_gains_the_digits_asked_for) {
     options.rtol = 0.9e-8;
     const auto coarse = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-2});
     const auto fine = refine(context(), matrix, b, options, {}, {.inner_rtol = 1e-4});
-    // The last correction may fall just short: the inner residual is that of a rounded matrix.
+    // The last correction may be slightly insufficient: the inner residual is that of the rounded
+    // matrix.
     EXPECT_LE(coarse.report.restarts + 1, 8 / 2 + 1);
     EXPECT_LE(fine.report.restarts + 1, 8 / 4 + 1);
     EXPECT_LT(fine.report.restarts, coarse.report.restarts);
@@ -64,19 +65,19 @@ TEST(refinement, a_correction_gains_the_digits_asked_for) {
 }
 
 TEST(refinement, rounds_values_to_nearest) {
-    const Context there = context();
+    const Context device = context();
     const CsrMatrix<double> given = copy_to(
-        there,
+        device,
         make_csr<double>(2, 3, {{0, 2}, {1}}, {{1 + 0x1p-24, -1 - 0x1.8p-23}, {1e300}}).view());
-    CsrMatrix<float> rounded = rounded_to_float(there, given.view());
+    CsrMatrix<float> rounded = rounded_to_float(device, given.view());
     EXPECT_EQ(rounded.columns(), 3);
-    EXPECT_EQ(copy_to_host(there, rounded.row_offsets()), (std::vector<Offset>{0, 2, 3}));
-    EXPECT_EQ(copy_to_host(there, rounded.column_indices()), (std::vector<Index>{0, 2, 1}));
-    EXPECT_EQ(copy_to_host(there, rounded.values()),
+    EXPECT_EQ(copy_to_host(device, rounded.row_offsets()), (std::vector<Offset>{0, 2, 3}));
+    EXPECT_EQ(copy_to_host(device, rounded.column_indices()), (std::vector<Index>{0, 2, 1}));
+    EXPECT_EQ(copy_to_host(device, rounded.values()),
               (std::vector<float>{1, -1 - 0x1p-22f, std::numeric_limits<float>::infinity()}));
 }
 
-TEST(refinement, starts_where_it_is_told) {
+TEST(refinement, starts_from_the_given_vector) {
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(16);
     const auto exact = random_vector<double>(random, std::size_t(matrix.rows()));
@@ -105,7 +106,7 @@ TEST(refinement, scales_small_and_large_residuals) {
     }
 }
 
-TEST(refinement, ends_as_it_is_told) {
+TEST(refinement, obeys_limits_and_the_observer) {
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(30);
     const auto b = random_vector<double>(random, std::size_t(matrix.rows()));

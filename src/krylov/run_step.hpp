@@ -7,20 +7,20 @@
 
 namespace tessera {
 
-// A step is a member function of a method's state that does the scalar arithmetic between two
-// vector operations. It runs in the memory of the Context, on a GPU as a kernel of one thread, so
-// that the host need not wait for a dot before it enqueues the update that uses it. The file that
-// includes the methods, registry.cpp, is compiled by nvcc where there is one.
+// A step is a member function of a method's state: the scalar arithmetic between two vector
+// operations. It runs in the memory of the Context, on a GPU as a kernel of one thread, so that the
+// host need not wait for a dot before it enqueues the update that uses it. registry.cpp, which
+// includes the methods, is compiled by nvcc if there is one.
 
 #ifdef __CUDACC__
-/// One thread.
+/// Calls one step of the scalar recurrence; one thread.
 template <auto Step, class State, class... Arguments>
 __global__ void step_kernel(State* state, Arguments... arguments) {
     (state->*Step)(arguments...);
 }
 #endif
 
-/// Calls (state->*Step)(arguments...) in the order of the work given to `context`; does not wait.
+/// Enqueues (state->*Step)(arguments...) on `context`; does not wait.
 template <auto Step, class State, class... Arguments>
 void run_step(const Context& context, State* state, Arguments... arguments) {
 #ifdef __CUDACC__

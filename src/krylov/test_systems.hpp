@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
 #include "support/test.hpp"
 
-// Small systems for the tests of the solvers, and one call that solves them anywhere.
+// Small systems for the tests of the solvers, and a function that solves them on any Context.
 namespace tessera::test {
 
 inline const std::vector<std::string> symmetric_solvers = {"cg", "fcg", "minres", "sqmr"};
@@ -18,9 +19,13 @@ inline std::vector<std::string> krylov_solvers() {
     return all;
 }
 
+/// All registered solvers.
 inline std::vector<std::string> all_solvers() {
     std::vector<std::string> all = krylov_solvers();
-    all.emplace_back("richardson");
+    for (const std::string& name : solver_names()) {
+        const auto is_variant = [&](const std::string& one) { return Spec(one).name() == name; };
+        if (std::ranges::none_of(all, is_variant)) all.push_back(name);
+    }
     return all;
 }
 
@@ -56,7 +61,7 @@ CsrMatrix<T> laplacian_1d(Index n) {
     });
 }
 
-/// Five points on side x side; `wind` adds upwind convection along x and makes it nonsymmetric.
+/// Five-point Laplacian on side x side; `wind` adds upwind convection along x: nonsymmetric.
 template <class T>
 CsrMatrix<T> laplacian_2d(Index side, double wind = 0) {
     const Index n = side * side;
@@ -125,7 +130,7 @@ double norm(const V& v) {
     return double(std::sqrt(sum));
 }
 
-/// ||b - A x||, and how far a computation of it in T may be off.
+/// ||b - A x||, and a bound of the error of its computation in T.
 struct Residual {
     double norm = 0;
     double rounding = 0;
@@ -182,8 +187,8 @@ template <class T>
 Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix<T>& matrix,
               const std::vector<T>& b, const SolveOptions& options = {},
               const std::vector<T>& start = {}, const std::vector<T>& preconditioner = {}) {
-    const CsrMatrix<T> there = copy_to(context, matrix.view());
-    const CsrOperator<T> a(context, there.view());
+    const CsrMatrix<T> device_matrix = copy_to(context, matrix.view());
+    const CsrOperator<T> a(context, device_matrix.view());
     const Diagonal<T> m(context, preconditioner);
     const Buffer<T> right = copy_to_buffer(context, b);
     Buffer<T> x = copy_to_buffer(context, start.empty() ? std::vector<T>(b.size()) : start);
@@ -194,7 +199,7 @@ Solved<T> run(const Context& context, const std::string& solver, const CsrMatrix
     return solved;
 }
 
-/// The same bits, NaN included.
+/// Whether all bits are equal, NaN included.
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;

@@ -9,9 +9,9 @@ namespace tessera {
 
 namespace {
 
-/// A preconditioner that can be named. A Config is made of a Spec, of which it reads everything
-/// (Spec::finish), and has `help`, the functions make<T> and bytes of a PreconditionerConfig, and
-/// use_format if it multiplies with the matrix.
+/// A registered preconditioner. A Config is made of a Spec, all of which it reads (Spec::finish),
+/// and has `help`, the functions make<T> and bytes of a PreconditionerConfig, and use_format if it
+/// multiplies with the matrix.
 struct Entry {
     std::string name;
     const char* help;
@@ -58,7 +58,7 @@ struct NoneConfig {
     Offset bytes(Index, Offset, Offset) const { return 0; }
 };
 
-/// One line a preconditioner.
+/// The registered preconditioners, one per line.
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = {
         entry<NoneConfig>("none"),

@@ -13,7 +13,7 @@ inline SingularPolicy parse_singular_policy(Spec& spec) {
                    SingularPolicy::generalised});
 }
 
-/// Why a preconditioner with SingularPolicy::stop is unusable; empty where no block is singular.
+/// Why a preconditioner with SingularPolicy::stop is unusable; empty if no block is singular.
 inline std::string singular_blocks_sentence(SingularPolicy policy, Offset singular, Offset blocks) {
     if (singular == 0 || policy != SingularPolicy::stop) return {};
     return concat(singular, " of ", blocks, blocks == 1 ? " block is" : " blocks are", " singular");

@@ -88,11 +88,12 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
                     return first + (p == parts ? count : whole / lanes * lanes);
                 };
                 const Offset last = boundary(part + 1);
-                for (Offset at = boundary(part); at < last; at += set.count) {
+                for (Offset position = boundary(part); position < last; position += set.count) {
                     set.n = n;
-                    set.count = Index(std::min<Offset>(max_set_size, last - at));
+                    set.count = Index(std::min<Offset>(max_set_size, last - position));
                     for (Index k = 0; k < set.count; ++k) {
-                        set.members[k] = plan != nullptr ? plan->order()[at + k] : Index(at) + k;
+                        set.members[k] =
+                            plan != nullptr ? plan->order()[position + k] : Index(position) + k;
                     }
                     f(set);
                 }

@@ -4,8 +4,8 @@
 #include "tessera/formats.hpp"
 
 /// How products on the CPU split a sliced matrix: into chunks of adjacent lanes of a slice, and
-/// these into parts of about equal work. Conversion splits the positions evenly, which is about the
-/// same, so that a thread finds its part in memory near to it.
+/// these into parts of about equal work. Conversion splits the positions evenly, which is nearly
+/// the same, so that each thread first touches the memory of its part (NUMA).
 namespace tessera {
 
 /// Lanes first .. last-1 of a slice.
@@ -39,7 +39,7 @@ class SliceChunks {
                            f(first_of_part(part, parts), first_of_part(part + 1, parts));
                        });
     }
-    /// f(chunk) for all of them.
+    /// f(chunk) for all chunks.
     template <class F>
     void for_each(const Context& context, F&& f) const {
         for_parts(context, [&](Offset first, Offset last) {
@@ -48,7 +48,7 @@ class SliceChunks {
     }
 
   private:
-    /// Slots and positions before a chunk.
+    /// Number of slots and positions before a chunk.
     Offset work_before(Offset c) const {
         const Offset slice = c / chunks_per_slice_, lane = c % chunks_per_slice_ * lanes_;
         const Offset positions = slice * pattern_.slice_height + lane;
@@ -73,7 +73,7 @@ class SliceChunks {
 
     SlicedPattern pattern_;
     Index lanes_;
-    Offset chunks_per_slice_;  ///< Chunks.
+    Offset chunks_per_slice_;  ///< Number of chunks per slice.
 };
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ struct bf16 {
     std::uint16_t bits;
 };
 
-/// Rounded to nearest once, also from double to 16 bits.
+/// Rounds to nearest once, also from double to 16 bits.
 template <class Stored, class T>
 TESSERA_HOST_DEVICE inline Stored narrow_to(T value) {
     if constexpr (std::is_floating_point_v<Stored>) {
@@ -33,7 +33,7 @@ TESSERA_HOST_DEVICE inline Stored narrow_to(T value) {
     }
 }
 
-/// Exact.
+/// Exact conversion.
 template <class T, class Stored>
 TESSERA_HOST_DEVICE inline T widen_to(Stored value) {
     if constexpr (std::is_same_v<Stored, f16>) {
@@ -59,8 +59,8 @@ auto with_stored(ValueFormat format, F&& f) {
     return f(TypeTag<T>());
 }
 
-/// The block columns of a pattern that stores them as Column: Index, or std::uint16_t from the
-/// first block column of the slice.
+/// The block columns of a pattern that stores them as Column: Index, or std::uint16_t relative to
+/// the first block column of the slice.
 template <class Column>
 TESSERA_HOST_DEVICE inline const Column* stored_columns(const SlicedPattern& pattern) {
     if constexpr (sizeof(Column) == 2) {
@@ -72,7 +72,7 @@ TESSERA_HOST_DEVICE inline const Column* stored_columns(const SlicedPattern& pat
 
 inline constexpr Index block_sizes[] = {1, 2, 3, 4, 6};
 
-/// f(std::integral_constant<int, B>()) for a block size of the list.
+/// f(std::integral_constant<int, B>()) for a supported block size B.
 template <class F>
 auto with_block(Index block, F&& f) {
     if (block == 2) return f(std::integral_constant<int, 2>());

@@ -7,7 +7,7 @@
 
 #include "support/test.hpp"
 
-/// Matrices that the formats are tested with.
+/// Matrices for tests of the formats.
 namespace tessera::test {
 
 /// The options of a text such as "sbell:3,slice=64".
@@ -47,8 +47,8 @@ CsrMatrix<T> random_blocks(std::mt19937_64& random, Index block_rows, Index bloc
     return make_csr<T>(block_rows * block, block_columns * block, pattern, values);
 }
 
-/// Shapes that matter: none, empty rows, around slices and warps, sizes that no block divides, a
-/// long row.
+/// Relevant shapes: none, empty rows, around slices and warps, sizes that no block divides, a long
+/// row.
 template <class T>
 std::vector<CsrMatrix<T>> format_matrices(std::mt19937_64& random) {
     std::vector<CsrMatrix<T>> all;
@@ -65,16 +65,6 @@ std::vector<CsrMatrix<T>> format_matrices(std::mt19937_64& random) {
         all.push_back(random_blocks<T>(random, 130, 97, block, 11));
     }
     return all;
-}
-
-template <class T>
-CsrMatrix<T> to_host_csr(const Context& context, const CsrMatrix<T>& matrix) {
-    const CsrView<T> a = matrix.view();
-    CsrMatrix<T> to(host(), a.rows, a.columns, a.nonzeros);
-    copy_to_host(context, a.row_offsets_span(), to.row_offsets().view());
-    copy_to_host(context, a.column_indices_span(), to.column_indices().view());
-    copy_to_host(context, a.values_span(), to.values().view());
-    return to;
 }
 
 /// The pattern and the bits of all values.

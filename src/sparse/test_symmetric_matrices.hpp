@@ -5,7 +5,7 @@
 
 #include "support/test.hpp"
 
-/// Symmetric matrices that matchings and orderings are tested with.
+/// Symmetric matrices for tests of matchings and orderings.
 namespace tessera::test {
 
 /// Entries by position; `add` sets an entry and its mirror image.
@@ -35,7 +35,7 @@ class SymmetricEntries {
     std::vector<std::map<Index, double>> rows_;
 };
 
-/// About `entries` entries a row off the diagonal, sizes 2^(-range..range), a third of the
+/// About `entries` entries per row off the diagonal, sizes 2^(-range..range), a third of the
 /// diagonal.
 inline SymmetricEntries random_symmetric(std::mt19937_64& random, Index rows, double entries,
                                          double range) {
@@ -53,7 +53,7 @@ inline SymmetricEntries random_symmetric(std::mt19937_64& random, Index rows, do
     return all;
 }
 
-/// [-H J^T; J 0], H = diag(2^(-range..range)), J with three entries +-1 a row and one a column.
+/// [-H J^T; J 0], H = diag(2^(-range..range)), J with three entries +-1 per row and one per column.
 inline SymmetricEntries random_kkt(std::mt19937_64& random, Index variables, Index constraints,
                                    double range) {
     std::uniform_real_distribution<double> exponent(-range, range);

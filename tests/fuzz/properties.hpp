@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -8,11 +10,21 @@
 #include "io/io_test.hpp"
 #include "tessera/tessera.hpp"
 
-/// What must hold for every input of the readers; the fuzz targets and the test that replays their
-/// corpus share it. Each function returns an empty text or what does not hold.
+/// Properties that must hold for every input of the readers; shared by the fuzz targets and the
+/// test that replays their corpus. Each function returns an empty text or the violated property.
 namespace tessera::io::fuzz {
 
-/// read() as a matrix, or its error's message.
+/// Ends a fuzz target with the first text that is not empty.
+inline int abort_if_broken(std::initializer_list<std::string> properties) {
+    for (const std::string& broken : properties) {
+        if (broken.empty()) continue;
+        std::fprintf(stderr, "%s\n", broken.c_str());
+        std::abort();
+    }
+    return 0;
+}
+
+/// read() as a matrix, or the message of its error.
 template <class T, class Read>
 std::string try_read(CsrMatrix<T>& matrix, Read&& read) {
     try {
@@ -49,9 +61,7 @@ std::string check_matrix_market(const Context& cpu, std::string_view text) {
     for (const FileSection& section : matrix_market_text(cpu, matrix.view(), Symmetry::general)) {
         section.append(0, section.count, written);
     }
-    ReadOptions options;
-    options.allow_empty_rows = true;
-    const auto back = parse_matrix_market<T>({cpu, written, "written", options});
+    const auto back = parse_matrix_market<T>({cpu, written, "written", nullptr, true});
     return same_bits(matrix.view(), back.view()) ? "" : "what was written reads back differently";
 }
 
@@ -77,7 +87,7 @@ std::string check_other_formats(const Context& cpu, std::string_view bytes) {
     return "";
 }
 
-/// What io::read_mesh promises of a mesh.
+/// Properties of a mesh that io::read_mesh documents.
 inline std::string broken_promise(const Mesh& mesh) {
     const std::size_t nodes = std::size_t(mesh.node_count());
     if (mesh.points.size() != nodes * std::size_t(mesh.dimensions)) return "half a point";

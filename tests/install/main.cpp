@@ -11,7 +11,7 @@ int main() {
     const auto a = problem.matrix.view();
     const tessera::CsrOperator<double> matrix(context, a);
     const tessera::BlockJacobi<double> jacobi(context, a,
-                                              tessera::uniform_blocks(context, a.rows, 4));
+                                              tessera::uniform_partition(context, a.rows, 4));
     const std::vector<double> b(std::size_t(a.rows), 1.0);
     std::vector<double> x(b.size(), 0.0);
     const auto report = tessera::cg<double>(context, matrix, &jacobi, b, x);
@@ -25,7 +25,7 @@ int main() {
     residual = std::sqrt(residual / double(a.rows));
     std::printf("tessera %s: %s, relative residual %.1e\n", tessera::version(),
                 tessera::to_string(report.status), residual);
-    // What is computed here differs from the report by the rounding of one product.
+    // The residual computed here differs from the report by the rounding of one product.
     return report.status == tessera::Status::converged &&
                    residual <= 2 * tessera::SolveOptions().rtol
                ? 0

@@ -2,9 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/messages.hpp"
 #include "support/program.hpp"
 
 namespace tessera::test {
+
+using Json = nlohmann::json;
 
 /// Runs the command line.
 class CommandLineTest : public ProgramTest {
@@ -14,11 +17,11 @@ class CommandLineTest : public ProgramTest {
         return run(words);
     }
 
-    nlohmann::json solve_json(Words words) const {
+    Json solve_json(Words words) const {
         words.insert(words.end(), {"--json", "-"});
         const Outcome outcome = solve(words);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
-        return nlohmann::json::parse(outcome.out, nullptr, false);
+        return Json::parse(outcome.out, nullptr, false);
     }
 
     /// A symmetric nonsingular matrix whose leading 2 x 2 block is singular.
@@ -28,9 +31,5 @@ class CommandLineTest : public ProgramTest {
                      "3 1 1\n3 3 2\n4 4 1\n");
     }
 };
-
-inline void expect_contains(const std::string& text, const std::string& part) {
-    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is missing in\n" << text;
-}
 
 }  // namespace tessera::test

@@ -18,7 +18,7 @@ namespace tessera::test {
 
 using Words = std::vector<std::string>;
 
-/// The command line is in the folder of the test binary, in the build folder and in a pack.
+/// The command-line program, in the folder of the test binary, in the build folder and in a pack.
 inline std::string program() {
     return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "tessera").string();
 }
@@ -31,7 +31,7 @@ inline std::string text_of(const std::string& path) {
 }
 
 struct Outcome {
-    int code = -1;  ///< Exit code, or 128 + the signal that killed it.
+    int code = -1;  ///< Exit code, or 128 + the signal that ended it.
     std::string out, err;
 };
 
@@ -53,8 +53,8 @@ class ProgramTest : public ::testing::Test {
         return path(name);
     }
 
-    /// Starts a program in the scratch folder; SIGINT is as by default even where the tests ignore
-    /// it.
+    /// Starts a program in the scratch folder; SIGINT has its default action, even if the tests
+    /// ignore it.
     pid_t start(const Words& command) const {
         std::vector<char*> arguments;
         for (const std::string& word : command)

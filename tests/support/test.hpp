@@ -14,8 +14,8 @@
 namespace tessera::test {
 
 /// The context that this run tests: the CPU with two threads (TESSERA_TEST_BACKEND=cpu or unset),
-/// or the first GPU. It is one and the same during a test: what one Context computes must be waited
-/// for before another uses it. Where there is no GPU the whole run is skipped before any test starts.
+/// or the first GPU. It does not change during a test: wait for the results of one Context before
+/// another one uses them. Without a GPU the whole run is skipped before any test starts.
 Context context();
 
 /// A CPU context for host-side work (reading, generating, references).
@@ -25,16 +25,16 @@ Context host(int threads = 2);
 /// the test fails.
 std::mt19937_64 generator();
 
-/// The folder of real matrices, or empty; tests that need it skip by name when it is.
+/// The folder of real matrices, or empty; tests that need it are then skipped.
 std::string matrix_folder();
 
-/// A folder for files of the running test, made fresh.
+/// An empty folder for files of the running test.
 std::string scratch_folder();
 
 /// TESSERA_FULL=1 enables the long cases.
 bool full_run();
 
-/// TESSERA_FEWER=1 selects fewer matrices in cases that take long under a sanitizer.
+/// TESSERA_FEWER=1 selects fewer matrices in cases that are slow under a sanitizer.
 bool fewer_run();
 
 /// gamma_k = k u / (1 - k u) of the standard rounding-error analysis, u the unit roundoff of T.

@@ -32,8 +32,8 @@ std::uint64_t seed_of_running_test() {
     return hash + (extra != nullptr ? std::strtoull(extra, nullptr, 10) : 0);
 }
 
-/// Prints what is needed to repeat a failure, and which case was skipped and why; each test has a
-/// Context of its own.
+/// Prints how to repeat a failure, and which case was skipped and why; each test has its own
+/// Context.
 class CasePrinter : public ::testing::EmptyTestEventListener {
     void OnTestEnd(const ::testing::TestInfo& info) override {
         context_of_test.reset();

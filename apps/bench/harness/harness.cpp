@@ -38,18 +38,18 @@ Timing measure(const Context& context, const std::function<void()>& work, double
                const std::function<void()>& restore, Offset runs) {
     restore();
     double once = seconds_of(context, 1, work);
-    if (once > 0.02) {  // Perhaps only since the first use of a kernel loads it.
+    if (once > 0.02) {  // Possibly only because the first use of a kernel loads it.
         restore();
         once = seconds_of(context, 1, work);
     }
-    const bool slow = once > 0.02;  // Runs in few samples, without another warm-up.
+    const bool slow = once > 0.02;  // Slow work has few samples, without another warm-up.
     const int warm_up = int(std::min<Offset>(3, runs));
     for (int k = 0; k < 2 && !slow; ++k) {
         restore();
         once = std::max(1e-7, seconds_of(context, warm_up, work));
     }
     const std::size_t min_samples = slow ? 3 : 9;
-    // A sample is long enough that the events around it do not count.
+    // A sample is long enough for the events around it to be negligible.
     const int inside = int(std::clamp(1e-3 / once, 1.0, double(std::min<Offset>(runs, 200))));
     std::vector<double> samples;
     double total = 0;
@@ -64,7 +64,7 @@ Timing measure(const Context& context, const std::function<void()>& work, double
     return {1e3 * median, range / median, 1e3 * samples.front()};
 }
 
-double read_rate([[maybe_unused]] const Context& context) {
+double measure_read_bandwidth([[maybe_unused]] const Context& context) {
 #if TESSERA_WITH_CUDA
     if (context.on_gpu()) {
         const Offset count = Offset(1) << 27;

@@ -23,6 +23,7 @@ double seconds_on_gpu(const Context& context, int count, const std::function<voi
 
 namespace {
 
+/// Streaming read of the arrays of a CSR matrix; 16 bytes per load, grid-stride loops.
 __global__ void read_kernel(const double2* values, const int4* columns, const int4* offsets,
                             Offset values_count, Offset columns_count, Offset offsets_count,
                             double* sink) {
@@ -56,7 +57,7 @@ void read_csr(const Context& context, const CsrView<double>& matrix, double* sin
 
 namespace {
 
-/// The library's kernels for whole batches start while the one before them ends; so do these.
+/// The library's kernels for whole batches overlap the end of the previous kernel; so do these.
 template <class... Parameters, class... Arguments>
 void launch_overlapping(const Context& context, void (*kernel)(Parameters...),
                         Arguments... arguments) {
@@ -80,6 +81,7 @@ __device__ __forceinline__ void begin_overlapping() {
 #endif
 }
 
+/// Streaming read; 16 bytes per load, grid-stride loop.
 __global__ void read_values_kernel(const double2* values, Offset count, double* sink) {
     begin_overlapping();
     const Offset step = Offset(gridDim.x) * blockDim.x;
@@ -91,6 +93,7 @@ __global__ void read_values_kernel(const double2* values, Offset count, double* 
     if (sum == 0.123456789) *sink = sum;  // Never; keeps the reads.
 }
 
+/// Streaming copy; 16 bytes per load and store, grid-stride loop.
 __global__ void copy_values_kernel(const double2* from, Offset count, double2* to) {
     begin_overlapping();
     const Offset step = Offset(gridDim.x) * blockDim.x;

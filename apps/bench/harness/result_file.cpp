@@ -12,19 +12,19 @@ namespace tessera::bench {
 
 namespace {
 
-/// What the handler of SIGALRM writes: it must not allocate.
-struct Pending {
+/// File and document that the handler of SIGALRM writes: it must not allocate.
+struct PendingWrite {
     std::string file, temporary, text;
 };
 
-Pending& pending() {
-    static Pending at_alarm;
-    return at_alarm;
+PendingWrite& pending() {
+    static PendingWrite write_at_alarm;
+    return write_at_alarm;
 }
 
-/// Restored to the default before it runs, so that the signal ends the program.
+/// The handler is reset before it runs, so that the signal ends the program.
 void save_pending(int signal) {
-    const Pending& now = pending();
+    const PendingWrite& now = pending();
     const int file = open(now.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     std::size_t done = 0;
     while (file >= 0 && done < now.text.size()) {
@@ -39,7 +39,7 @@ void save_pending(int signal) {
 
 std::string text_of(const Json& document) { return document.dump(1) + "\n"; }
 
-/// Where a link leads.
+/// Target of a symbolic link.
 std::string target_of(const std::string& name) {
     return std::filesystem::exists(name) ? std::filesystem::canonical(name).string() : name;
 }
@@ -99,7 +99,8 @@ Json rows_of_earlier_run(const Json& before, const Json& now) {
         if (before.contains(field) && before[field] == value) continue;
         throw Error("--resume: the rows of the file were measured with " + field + " = " +
                     (before.contains(field) ? before[field].dump() : "an unknown value") +
-                    ", this run has " + value.dump() + "; take the same, or another --json FILE");
+                    ", this run has " + value.dump() +
+                    "; use the same settings, or another --json FILE");
     }
     for (Json& row : rows) {
         if (row.contains("commit") || !before.contains("commit")) continue;

@@ -16,10 +16,10 @@ class ResultFile {
     /// The document in the file, null if there is none. Throws Error for other contents.
     Json read() const;
 
-    /// After so many seconds (0: never) SIGALRM saves `document` and ends the program. One at a
-    /// time in a program.
+    /// After this many seconds (0: never) SIGALRM saves `document` and ends the program. A program
+    /// can have one time limit at a time.
     void set_time_limit(int seconds, const Json& document) const;
-    static void cancel_time_limit();  ///< Cancels it.
+    static void cancel_time_limit();  ///< Ends the time limit.
 
   private:
     bool in_place() const;  ///< A device or a pipe, which another file must not replace.
@@ -28,8 +28,8 @@ class ResultFile {
 };
 
 /// The rows of `before`, the document of an earlier run (null: none), for a run with the header
-/// `now` that continues it. Rows measured at another commit name it. Throws Error with the name of
-/// the field if the rows were measured with other settings.
+/// `now` that continues it. Rows measured at another commit name that commit. Throws Error with the
+/// name of the field if the rows were measured with other settings.
 Json rows_of_earlier_run(const Json& before, const Json& now);
 
 }  // namespace tessera::bench

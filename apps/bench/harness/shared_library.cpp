@@ -13,7 +13,8 @@ SharedLibrary::SharedLibrary(const char* peer, std::initializer_list<const char*
         if (handle_ == nullptr) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     if (handle_ == nullptr) {
-        std::fprintf(stderr, "tessera-bench: %s is left out: no %s (LD_LIBRARY_PATH may name it)\n",
+        std::fprintf(stderr,
+                     "tessera-bench: %s is left out: no %s (LD_LIBRARY_PATH may name its folder)\n",
                      peer, *names.begin());
     }
 }

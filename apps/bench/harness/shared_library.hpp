@@ -8,12 +8,12 @@ namespace tessera::bench {
 /// A library that is loaded at run time if it is installed.
 class SharedLibrary {
   public:
-    /// The first of `names` that can be opened, by the loader's rules (LD_LIBRARY_PATH among
-    /// them); prints on stderr that `peer` is left out if there is none.
+    /// The first of `names` that can be opened, by the loader's rules (including LD_LIBRARY_PATH);
+    /// if none can, prints on stderr that `peer` is left out.
     SharedLibrary(const char* peer, std::initializer_list<const char*> names);
 
     bool found() const { return handle_ != nullptr; }
-    /// Throws Error where the library lacks the symbol.
+    /// Throws Error if the library lacks the symbol.
     template <class Function>
     Function symbol(const std::string& name) const {
         return reinterpret_cast<Function>(address(name));

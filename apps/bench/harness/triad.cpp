@@ -21,8 +21,8 @@ inline void stream(Pair value, Pair* to) {
 #endif
 }
 
-/// a = b + factor c for the elements first .. last-1, even numbers, with stores that leave the
-/// caches alone, or with ordinary ones, which read a line before they write it.
+/// a = b + factor c for the elements first .. last-1, even numbers, with non-temporal stores, or
+/// with ordinary ones, which read a line before they write it.
 void triad(bool streaming, Offset first, Offset last, double* a, const double* b, const double* c) {
     if (streaming) {
         for (Offset i = first; i < last; i += 2) {
@@ -54,7 +54,7 @@ double triad_rate(const Context& cpu) {
         }
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         best = std::min(best, elapsed.count());
-        if (a.data()[count - 1] != 1 + factor * 2) throw Error("the triad is wrong");
+        if (a.data()[count - 1] != 1 + factor * 2) throw Error("wrong results of the triad");
     }
     return 3.0 * sizeof(double) * double(count) / best;
 }

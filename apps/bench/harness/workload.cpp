@@ -11,16 +11,16 @@ namespace tessera::bench {
 
 namespace {
 
-// More than any cache in front of the memory; the L2 of an H200 has 60 MB.
+// Larger than any cache; the L2 of an H200 has 60 MB.
 constexpr double bytes_of_all_sets = 256e6;
-constexpr Offset values_a_line = 32;
+constexpr Offset values_per_line = 32;
 
 Offset round_up(Offset count, Offset unit) { return (count + unit - 1) / unit * unit; }
 
 }  // namespace
 
 double Shape::sum(int power) const {
-    if (!varies()) return double(batch) * std::pow(double(n), power);
+    if (!has_varying_sizes()) return double(batch) * std::pow(double(n), power);
     double total = 0;
     for (const Index size : sizes) total += std::pow(double(size), power);
     return total;
@@ -43,7 +43,7 @@ Workload<T>::Workload(const Context& context, Shape shape, bool rotate)
     const std::size_t batch = std::size_t(shape_.batch);
     Offset rows = Offset(shape_.n) * shape_.batch;
     Offset values = shape_.leading_dimension() * shape_.n * shape_.batch;
-    if (shape_.varies()) {
+    if (shape_.has_varying_sizes()) {
         host_offsets_.resize(batch);
         host_vector_offsets_.resize(batch);
         values = rows = 0;
@@ -58,8 +58,8 @@ Workload<T>::Workload(const Context& context, Shape shape, bool rotate)
         vector_offsets_ = copy_to_buffer(context_, host_vector_offsets_);
         plan_.emplace(context_, shape_.batch, sizes_.data());
     }
-    step_ = round_up(values, values_a_line);
-    vector_step_ = round_up(rows, values_a_line);
+    step_ = round_up(values, values_per_line);
+    vector_step_ = round_up(rows, values_per_line);
     if (rotate) sets_ = Offset(std::ceil(bytes_of_all_sets / (2.0 * sizeof(T) * double(step_))));
     a_ = Buffer<T>(context_, sets_ * step_);
     x_ = Buffer<T>(context_, sets_ * step_);
@@ -89,20 +89,21 @@ void Workload<T>::fill_outputs_with_nan() {
 
 template <class T>
 Offset Workload<T>::start(Index b) const {
-    return shape_.varies() ? host_offsets_[std::size_t(b)]
-                           : shape_.leading_dimension() * shape_.n * b;
+    return shape_.has_varying_sizes() ? host_offsets_[std::size_t(b)]
+                                      : shape_.leading_dimension() * shape_.n * b;
 }
 
 template <class T>
 Offset Workload<T>::vector_start(Index b) const {
-    return shape_.varies() ? host_vector_offsets_[std::size_t(b)] : Offset(shape_.n) * b;
+    return shape_.has_varying_sizes() ? host_vector_offsets_[std::size_t(b)] : Offset(shape_.n) * b;
 }
 
 template <class T>
 batched::BatchView<T> Workload<T>::view(T* values, const Buffer<T*>& starts, Offset set) const {
     using View = batched::BatchView<T>;
     T* const first = values + set * step_;
-    if (shape_.varies()) return View::packed(shape_.batch, sizes_.data(), offsets_.data(), first);
+    if (shape_.has_varying_sizes())
+        return View::packed(shape_.batch, sizes_.data(), offsets_.data(), first);
     const Offset ld = shape_.leading_dimension();
     if (shape_.layout == "pointers") {
         return View::pointers(shape_.batch, shape_.n, ld, starts.data() + set * shape_.batch);
@@ -115,7 +116,7 @@ batched::VectorsView<T> Workload<T>::vectors(T* values, Offset set) const {
     batched::VectorsView<T> view;
     view.values = values + set * vector_step_;
     view.stride = shape_.n;
-    if (shape_.varies()) view.offsets = vector_offsets_.data();
+    if (shape_.has_varying_sizes()) view.offsets = vector_offsets_.data();
     return view;
 }
 
@@ -150,7 +151,7 @@ T* const* Workload<T>::vector_addresses(Buffer<T>& values, Buffer<T*>& starts, O
 template <class T>
 std::vector<T> Workload<T>::host_matrix(const Buffer<T>& values, Index b) const {
     const Index n = shape_.size(b);
-    const Offset ld = shape_.varies() ? n : shape_.leading_dimension();
+    const Offset ld = shape_.has_varying_sizes() ? n : shape_.leading_dimension();
     std::vector<T> padded(std::size_t(ld * n));
     copy_to_host(context_, values.view().subspan(std::size_t(start(b)), padded.size()),
                  std::span<T>(padded));

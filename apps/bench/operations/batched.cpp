@@ -15,7 +15,7 @@ namespace tessera::bench {
 
 namespace {
 
-/// Matrices whose results are checked before a row is timed.
+/// Number of matrices whose results are checked before a row is timed.
 constexpr Index samples = 64;
 
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -33,7 +33,7 @@ std::string text_of(const std::vector<int>& sizes) {
     return text;
 }
 
-/// The worst error of some results, among them the first that the operation itself calls failed.
+/// The worst error of some results, including the first that the operation reports as failed.
 template <class T>
 double worst_error(Workload<T>& work, const Implementation<T>& implementation) {
     const Index batch = work.shape().batch;
@@ -127,10 +127,10 @@ class Study {
         Json row = {{"op", implementation.op},
                     {"implementation", implementation.name},
                     {"type", sizeof(T) == 4 ? "f32" : "f64"},
-                    {"n", shape.varies() ? Json(nullptr) : Json(shape.n)},
+                    {"n", shape.has_varying_sizes() ? Json(nullptr) : Json(shape.n)},
                     {"batch", shape.batch},
                     {"layout", shape.layout}};
-        if (shape.varies()) row["sizes"] = text_of(options_.sizes);
+        if (shape.has_varying_sizes()) row["sizes"] = text_of(options_.sizes);
         return row;
     }
 
@@ -152,9 +152,10 @@ class Study {
         row["gflops"] = implementation.operations / (1e6 * timing.milliseconds);
         row["residual_ratio"] = error;
         if (!implementation.variant.empty()) row["variant"] = implementation.variant;
-        if (shape.varies()) row["predicted_milliseconds"] = predict(shape, implementation);
+        if (shape.has_varying_sizes())
+            row["predicted_milliseconds"] = predict_from_uniform(shape, implementation);
         Json& rows = document_["rows"];
-        // Another variant of the same implementation: the faster one is reported.
+        // Another variant of one implementation: the faster one is reported.
         if (!implementation.variant.empty() && !rows.empty() && same_row(rows.back(), row)) {
             if (rows.back()["milliseconds"] > row["milliseconds"]) rows.back() = row;
             return;
@@ -187,13 +188,13 @@ class Study {
         return {op, op == "condition" ? "fused" : "tessera"};
     }
 
-    Json predict(const Shape& shape, const Implementation<T>& implementation) const {
+    Json predict_from_uniform(const Shape& shape, const Implementation<T>& implementation) const {
         double total = 0;
         for (const Index size : shape.sizes) {
-            const auto found =
+            const auto entry =
                 uniform_.find({implementation.op, implementation.name, size, shape.batch});
-            if (found == uniform_.end()) return nullptr;
-            total += found->second;
+            if (entry == uniform_.end()) return nullptr;
+            total += entry->second;
         }
         return total;
     }
@@ -201,7 +202,7 @@ class Study {
     Context context_;
     const BatchedOptions& options_;
     Json& document_;
-    std::map<Key, double> uniform_;  ///< Milliseconds a matrix.
+    std::map<Key, double> uniform_;  ///< Milliseconds per matrix.
 };
 
 /// Errors of condition numbers against long double: Fig. 3 of the paper on condition numbers.
@@ -242,7 +243,7 @@ void add_registers(const std::vector<int>& sizes, Json& rows) {
     for (const int n : sizes) {
         for (const bool multiple : {false, true}) {
             if (n > 32) continue;
-            const KernelUse use = multiple ? paper_multiple_use<T>(n) : paper_single_use<T>();
+            const KernelResources use = multiple ? paper_multiple_use<T>(n) : paper_single_use<T>();
             rows.push_back({{"op", "registers"},
                             {"implementation", multiple ? "paper_multiple" : "paper_single"},
                             {"type", sizeof(T) == 4 ? "f32" : "f64"},
@@ -275,30 +276,31 @@ std::vector<int> parse_sizes(const std::string& text) {
     std::vector<int> sizes;
     const auto fail = [&]() -> InvalidArgument {
         return InvalidArgument("'" + text +
-                               "' is no list of sizes; write 4,8,16-32 with sizes of 1.." +
+                               "' is not a list of sizes; write 4,8,16-32 with sizes of 1.." +
                                std::to_string(batched::largest_size));
     };
-    std::size_t at = 0;
+    std::size_t position = 0;
     const auto number = [&] {
         int value = 0;
-        const std::size_t start = at;
-        while (at < text.size() && text[at] >= '0' && text[at] <= '9' && value < 1000) {
-            value = 10 * value + (text[at++] - '0');
+        const std::size_t start = position;
+        while (position < text.size() && text[position] >= '0' && text[position] <= '9' &&
+               value < 1000) {
+            value = 10 * value + (text[position++] - '0');
         }
-        if (at == start || value < 1 || value > batched::largest_size) throw fail();
+        if (position == start || value < 1 || value > batched::largest_size) throw fail();
         return value;
     };
     while (true) {
         const int first = number();
         int last = first;
-        if (at < text.size() && text[at] == '-') {
-            ++at;
+        if (position < text.size() && text[position] == '-') {
+            ++position;
             last = number();
         }
         if (last < first) throw fail();
         for (int n = first; n <= last; ++n) sizes.push_back(n);
-        if (at == text.size()) break;
-        if (text[at++] != ',') throw fail();
+        if (position == text.size()) break;
+        if (text[position++] != ',') throw fail();
     }
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
@@ -307,7 +309,8 @@ std::vector<int> parse_sizes(const std::string& text) {
 
 Json batched(const Context& context, const BatchedOptions& options) {
     Json result = document(context, "batched");
-    if (const double rate = read_rate(context); rate > 0) result["read_gbps"] = rate / 1e9;
+    if (const double rate = measure_read_bandwidth(context); rate > 0)
+        result["read_gbps"] = rate / 1e9;
     result["failed_checks"] = 0;
     for (const std::string& type : options.types) {
         if (type == "f32")

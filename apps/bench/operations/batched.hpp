@@ -8,7 +8,7 @@ struct BatchedOptions {
     /// invert, condition, norm, norm_one, multiply, accuracy, registers.
     std::vector<std::string> ops = {"invert"};
     std::vector<std::string> types = {"f64"};
-    /// Rows of the matrices; what sizes are drawn from where they vary.
+    /// Rows of the matrices; for varying sizes the set that they are drawn from.
     std::vector<int> sizes = {4, 8, 12, 16, 20, 24, 28, 32};
     std::vector<int> batches = {10000};
     /// uniform; strided (leading dimension n + 1); variable (sizes drawn uniformly from `sizes`,
@@ -31,10 +31,10 @@ std::vector<int> parse_sizes(const std::string& text);
 ///   norm       |norm - exact| over n eps exact
 ///   multiply   |y - A x| over (n + 1) eps |A| |x|, the worst row
 /// Rows `read` and `copy` beside norms and products are the times of the GPU for reading or copying
-/// as many bytes.
+/// an equal number of bytes.
 Json batched(const Context& context, const BatchedOptions& options);
 
-/// Peers guarantee neither a side nor a constant.
+/// Peers do not guarantee a side or a constant.
 inline constexpr double peer_bound = 10;
 
 }  // namespace tessera::bench

@@ -28,7 +28,7 @@ double entries_in_blocks(const CsrMatrix<double>& host, const std::vector<Index>
     return count;
 }
 
-/// What the rows of one matrix and bound share.
+/// Common data of the rows of one matrix and bound.
 struct Measured {
     const Context& context;
     const NamedMatrix& named;
@@ -67,11 +67,11 @@ BlockPrecision precision_of(const std::string& word) {
 
 template <class T>
 BlockPartition partition_of(const Context& context, const CsrView<T>& a, int bound, bool uniform) {
-    return uniform ? uniform_blocks(context, a.rows, Index(bound))
+    return uniform ? uniform_partition(context, a.rows, Index(bound))
                    : find_blocks(context, a, Index(bound));
 }
 
-/// The preconditioner as a sparse matrix: each value of an inverse an entry.
+/// The preconditioner as a sparse matrix with one entry per value of an inverse.
 template <class T>
 CsrMatrix<T> sparse_inverses(const Context& context, const BlockJacobi<T>& jacobi) {
     const std::vector<Index> rows = copy_to_host(context, jacobi.blocks().block_offsets);
@@ -94,7 +94,7 @@ CsrMatrix<T> sparse_inverses(const Context& context, const BlockJacobi<T>& jacob
     return copy_to(context, view);
 }
 
-/// Applications of what was set up: to several vectors, transposed, and as a sparse matrix.
+/// Applications of the inverses: to several vectors, transposed, and as a sparse matrix.
 template <class T>
 void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>& jacobi,
                       const std::string& precision, const BlockJacobiBench& bench) {
@@ -126,8 +126,8 @@ void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>
                     blocks);
 }
 
-/// One setup: by the library (automatic, or shared_multiple as the paper calls it), or with one of
-/// the paper's other extractions.
+/// One setup: by the library (automatic; the paper's shared_multiple), or with one of the paper's
+/// other extractions.
 template <class T>
 std::function<void()> setup_by(const Context& context, const std::string& extraction,
                                const CsrView<T>& a, BlockJacobi<T>& jacobi) {
@@ -181,7 +181,7 @@ void add_rows(Json& rows, const Context& context, const NamedMatrix& named, cons
 }
 
 #if TESSERA_WITH_CUDA
-/// What the bar of the setup is made of: the paper's inversion kernel alone on as many blocks of
+/// Reference for the setup: the paper's inversion kernel alone on an equal number of blocks of
 /// `bound`, and one pass over the CSR arrays.
 void add_paper_rows(Json& rows, const Context& context, const NamedMatrix& named,
                     const CsrMatrix<double>& matrix, int bound) {
@@ -246,14 +246,15 @@ Json block_jacobi(const Context& context, const Context& cpu, const std::string&
     static constexpr std::string_view place = "{n}";
     Json result = document(context, "block_jacobi");
     for (const std::string& name : matrices) {
-        const auto at = name.find(place);
-        if (at == std::string::npos) {
+        const auto position = name.find(place);
+        if (position == std::string::npos) {
             add_matrix(result["rows"], context, load(cpu, name, folder), cpu, bench.bounds, bench);
             continue;
         }
         for (const int bound : bench.bounds) {
-            NamedMatrix named = load(
-                cpu, std::string(name).replace(at, place.size(), std::to_string(bound)), folder);
+            NamedMatrix named =
+                load(cpu, std::string(name).replace(position, place.size(), std::to_string(bound)),
+                     folder);
             named.name = name;
             add_matrix(result["rows"], context, named, cpu, {bound}, bench);
         }

@@ -61,7 +61,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["best_sweep"] = report.best_sweep;
     row["restarts"] = report.restarts;
     row["perturbed"] = report.perturbed;
-    row["pushed"] = report.delayed;
+    row["delayed"] = report.delayed;
     row["estimated_error"] = Json::array();
     for (const double error : report.reconstruction)
         row["estimated_error"].push_back(finite(error));
@@ -70,7 +70,7 @@ void add_report(Json& row, const BlockLdlt<double>& ldlt) {
     row["symbolic_seconds"] = report.symbolic_seconds;
 }
 
-/// Bytes that an application must move: V twice or blocks once, F^-1 once, six vectors or two.
+/// Least memory traffic of an application: V twice or blocks once, F^-1 once, six vectors or two.
 double bytes_of(const Preconditioner<double>& preconditioner) {
     const double n = preconditioner.rows();
     if (const auto* ldlt = dynamic_cast<const BlockLdlt<double>*>(&preconditioner)) {
@@ -83,7 +83,7 @@ double bytes_of(const Preconditioner<double>& preconditioner) {
     return (jacobi != nullptr ? double(jacobi->report().stored_bytes) : 0) + 16 * n;
 }
 
-/// Milliseconds of work that has run before; slow work runs only once more.
+/// Milliseconds of work that has run before; slow work is repeated only once.
 double milliseconds_of(const Context& context, const std::function<void()>& work, double seconds) {
     const double once = seconds_of(context, work);
     return once > 0.05 ? 1e3 * std::min(once, seconds_of(context, work))
@@ -137,14 +137,14 @@ void add_solve(Json& row, const Context& context, const LinearSystem& system,
     add_errors(row, system.host, copy_to_host(context, x));
 }
 
-/// The rows of a document, saved one by one. While it is measured a row has the status "running";
-/// the limit of time makes that "cut" and ends the program.
+/// The rows of a document, saved one by one. While it is measured, a row has the status "running";
+/// the time limit changes that to "cut" and ends the program.
 class Rows {
   public:
     Rows(Json& document, const ResultFile& file, int limit)
         : document_(document), rows_(document["rows"]), file_(file), limit_(limit) {}
 
-    /// The row that has all of `key`: of a run before, or completed by `measure` (none, where that
+    /// The row with all of `key`: from an earlier run, or completed by `measure` (no row, if that
     /// returns false).
     Json add(const Json& key, const std::function<bool(Json&)>& measure) {
         const std::size_t place = find(key);
@@ -153,9 +153,9 @@ class Rows {
         row["limit"] = limit_;
         begin(place, row);
         row = key;
-        const bool found = measure(row);
+        const bool finished = measure(row);
         ResultFile::cancel_time_limit();
-        if (found) {
+        if (finished) {
             rows_[place] = row;
             std::fprintf(stderr, "%s\n", row.dump().c_str());
         } else {
@@ -176,7 +176,7 @@ class Rows {
         return place;
     }
 
-    /// Not a row that was only begun, nor one that was ended by a shorter limit than this run's.
+    /// False for a row that was only started, or that was ended by a shorter limit than this run's.
     bool is_done(const Json& row) const {
         const std::string status = row.value("status", "");
         if (status == "cut") return limit_ > 0 && row.value("limit", 0) >= limit_;
@@ -207,7 +207,7 @@ Json key_of(const LinearSystem& system, const std::string& configuration) {
             {"preconditioner", configuration}};
 }
 
-/// One preconditioner, or none, of a system. If its setup fails, the row has the message.
+/// Measures one preconditioner, or none, on a system. If its setup fails, the row has the message.
 void measure_configuration(Json& row, const Context& context, const LinearSystem& system,
                            const std::string& configuration, const BlockLdltBench& bench) {
     const CsrView<double> a = std::as_const(system.matrix).view();
@@ -245,10 +245,10 @@ Json add_configuration(Rows& rows, const Context& context, const LinearSystem& s
 void add_fills(Rows& rows, const Context& context, const LinearSystem& system,
                const std::string& configuration, const BlockLdltBench& bench) {
     const std::string mark = "{fill}";
-    const auto at = configuration.find(mark);
+    const auto position = configuration.find(mark);
     for (int level = 0; level <= bench.max_fill; ++level) {
         std::string with = configuration;
-        with.replace(at, mark.size(), std::to_string(level));
+        with.replace(position, mark.size(), std::to_string(level));
         const Json row = add_configuration(rows, context, system, with, bench);
         const std::string status = row.value("status", "");
         const bool reached =
@@ -275,7 +275,7 @@ void add_dominance(Rows& rows, const Context& cpu, const NamedMatrix& named, Ind
     add("matched", [&] { return matched_dominance(cpu, a, k); });
 }
 
-/// Loads kernels and grows the memory pool before anything is timed.
+/// Loads kernels and grows the memory pool before the measurements.
 void warm_up(const Context& context, const Context& cpu, const BlockLdltBench& bench) {
     const NamedMatrix named = load(cpu, "kkt:200", "");
     const LinearSystem small(context, cpu, named);

@@ -17,7 +17,7 @@ using batched::Pivoting;
 
 struct Variant {
     Pivoting pivoting;
-    std::optional<Workspace> workspace;  ///< None: the library's choice.
+    std::optional<Workspace> workspace;  ///< Not set: the library's choice.
 };
 
 Factorisation factorisation_of(const std::string& op) {
@@ -43,24 +43,24 @@ std::optional<Workspace> workspace_of(const std::string& name) {
     return std::nullopt;
 }
 
-/// Whether a kernel of the paper's did it, which leaves the workspace to be chosen.
+/// Runs a kernel of the paper, which has a choice of workspace; false if there is none.
 template <class T>
 bool run_paper([[maybe_unused]] const Context& context,
                [[maybe_unused]] Factorisation factorisation, [[maybe_unused]] Pivoting pivoting,
                [[maybe_unused]] Workspace workspace,
-               [[maybe_unused]] const FactorArguments<T>& of) {
+               [[maybe_unused]] const FactorArguments<T>& arguments) {
 #if TESSERA_WITH_CUDA
     if (!context.on_gpu()) return false;
     const auto run = [&](auto&& fixed, auto&& bunch_kaufman, auto&& rook, auto&& full) {
         return (pivoting == Pivoting::fixed           ? fixed
                 : pivoting == Pivoting::bunch_kaufman ? bunch_kaufman
                 : pivoting == Pivoting::rook          ? rook
-                                                      : full)(context, workspace, of);
+                                                      : full)(context, workspace, arguments);
     };
     switch (factorisation) {
         case Factorisation::ldu: {
             constexpr auto partial = &paper::ldu_in<Pivoting::partial, T>;
-            if (pivoting == Pivoting::partial) return partial(context, workspace, of);
+            if (pivoting == Pivoting::partial) return partial(context, workspace, arguments);
             return run(paper::ldu_in<Pivoting::fixed, T>, partial, partial,
                        paper::ldu_in<Pivoting::full, T>);
         }
@@ -144,17 +144,10 @@ void run_library(FactorWork<T>& work, Factorisation factorisation, const Variant
                                           *variant.workspace, {a, f, permutations, results})) {
         return;
     }
-    const auto call = [&](auto&& operation) {
-        operation(work.context, variant.pivoting, a, f, permutations, results, {}, nullptr);
-    };
-    switch (factorisation) {
-        case Factorisation::ldu:
-            return call(batched::ldu<T>);
-        case Factorisation::llt:
-            return call(batched::llt<T>);
-        case Factorisation::ldlt:
-            return call(batched::ldlt<T>);
-    }
+    const auto factorise = factorisation == Factorisation::ldu   ? batched::ldu<T>
+                           : factorisation == Factorisation::llt ? batched::llt<T>
+                                                                 : batched::ldlt<T>;
+    factorise(work.context, variant.pivoting, a, f, permutations, results, {}, nullptr);
 }
 
 /// ||A(p, q) - L D U|| over 10 n eps || |L| |D| |U| ||, and the rows in 2 x 2 pivots.
@@ -197,21 +190,21 @@ double residual_ratio(Factorisation factorisation, Index n, const T* a, const T*
     return worst / (10 * n * double(std::numeric_limits<T>::epsilon()) * size);
 }
 
-/// Factors set 0 and judges some of its matrices.
+/// Factors set 0 and checks some of its matrices.
 template <class T>
 void check(FactorWork<T>& work, Factorisation factorisation, const Variant& variant, Json& row) {
     run_library(work, factorisation, variant, 0);
     const auto n = std::size_t(work.n);
     const Index count = std::min<Index>(work.batch, 100);
-    const auto some = [&](const auto& buffer, std::size_t values) {
+    const auto first_matrices = [&](const auto& buffer, std::size_t values) {
         return buffer.view().subspan(0, values * std::size_t(count));
     };
     std::vector<T> a(n * n * std::size_t(count)), f = a;
     std::vector<Index> p(n * std::size_t(count)), q = p;
-    copy_to_host(work.context, some(std::as_const(work.a), n * n), std::span(a));
-    copy_to_host(work.context, some(std::as_const(work.f), n * n), std::span(f));
-    copy_to_host(work.context, some(std::as_const(work.rows), n), std::span(p));
-    copy_to_host(work.context, some(std::as_const(work.columns), n), std::span(q));
+    copy_to_host(work.context, first_matrices(std::as_const(work.a), n * n), std::span(a));
+    copy_to_host(work.context, first_matrices(std::as_const(work.f), n * n), std::span(f));
+    copy_to_host(work.context, first_matrices(std::as_const(work.rows), n), std::span(p));
+    copy_to_host(work.context, first_matrices(std::as_const(work.columns), n), std::span(q));
     double worst = 0;
     Index in_pairs = 0;
     for (std::size_t b = 0; b < std::size_t(count); ++b) {
@@ -232,7 +225,7 @@ void check(FactorWork<T>& work, Factorisation factorisation, const Variant& vari
     row["correct"] = worst <= 1;
 }
 
-/// What solve writes for a factorisation with its usual pivoting, of `vectors` right-hand sides.
+/// Measures solves of `vectors` right-hand sides for a factorisation with its usual pivoting.
 template <class T>
 void add_solve(FactorWork<T>& work, const std::string& op, Index vectors, double seconds,
                Json& result) {

@@ -12,7 +12,7 @@ struct FactorBench {
     std::vector<std::string> types = {"f64"};
     std::vector<int> sizes = {4, 8, 16, 32};
     std::vector<int> batches = {10000};
-    /// Of a GPU: fastest, registers, shared_memory.
+    /// Workspaces on a GPU: fastest, registers, shared_memory.
     std::vector<std::string> workspaces = {"fastest"};
     /// Numbers of right-hand sides for solve with the factors, if any.
     std::vector<int> solves;
@@ -28,7 +28,7 @@ struct FactorBench {
 /// Bunch-Kaufman (ldlt) pivoting; their bytes are all of the factors, once, and the vectors.
 Json factor(const Context& context, const FactorBench& options);
 
-/// Contiguous column-major matrices, in so many sets that they exceed the caches.
+/// Contiguous column-major matrices, in enough sets to exceed the caches.
 template <class T>
 struct FactorWork {
     Context context;

@@ -165,8 +165,8 @@ Implementations<T> bandwidth([[maybe_unused]] const std::string& op,
     implementation.name = reads ? "read" : "copy";
     implementation.operations = 0;
     implementation.error = [](Index) { return 0.0; };
-    // Whole chunks of 16 bytes: all that is read lies in the matrices, or, for the copy, half of
-    // what the product moves.
+    // Whole chunks of 16 bytes: all reads are in the matrices, or, for the copy, half of the
+    // product's traffic.
     const auto doubles = [](double bytes) { return Offset(bytes) / 16 * 2; };
     const double matrices = double(sizeof(T)) * work.shape().sum(2);
     implementation.bytes =

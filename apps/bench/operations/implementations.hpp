@@ -12,32 +12,32 @@ namespace tessera::bench {
 template <class T>
 struct Implementation {
     std::string op, name;
-    double bytes = 0;       ///< Fewest that must move through memory.
-    double operations = 0;  ///< Floating-point ones, as papers count them.
+    double bytes = 0;       ///< Least memory traffic.
+    double operations = 0;  ///< Floating-point operations, as counted in papers.
     double bound = 1;       ///< Upper bound of `error`.
     std::function<void(Offset set)> run = {};
-    /// How wrong the result for matrix b of set 0 is; see Json batched(...).
+    /// Error of the result for matrix b of set 0; see Json batched(...).
     std::function<double(Index b)> error = {};
     bool writes_info = false;
-    bool overwrites = false;   ///< Its inputs.
-    std::string variant = {};  ///< Of those with equal names the fastest counts.
+    bool overwrites = false;   ///< Overwrites its inputs.
+    std::string variant = {};  ///< The fastest variant of a name is reported.
 };
 
 template <class T>
 using Implementations = std::vector<Implementation<T>>;
 
-/// What all inversions of a workload share; their inverses are in x.
+/// Common data of all inversions of a workload; their inverses are in x.
 template <class T>
 Implementation<T> inversion(Workload<T>& work, const std::string& name);
-/// Of the products w = A v.
+/// Common data of the products w = A v.
 template <class T>
 Implementation<T> product(Workload<T>& work, const std::string& name);
 
-// Those that can do `op` on `work`, which must outlive them.
+// Implementations that support `op` on `work`, which must outlive them.
 template <class T>
 Implementations<T> library(const std::string& op, Workload<T>& work);
-/// Reading (norms) or copying (products) as many bytes on the GPU as a batch of this size moves,
-/// uncached too; for layout uniform.
+/// Reading (norms) or copying (products) an equal number of bytes on the GPU, uncached too; for
+/// layout uniform.
 template <class T>
 Implementations<T> bandwidth(const std::string& op, Workload<T>& work);
 /// The papers' kernels; for layout uniform and n <= 32 on a GPU.

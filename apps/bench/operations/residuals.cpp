@@ -10,7 +10,7 @@ namespace {
 
 using Real = long double;
 
-/// Column-major n x n.
+/// Column-major n x n matrix.
 template <class T>
 struct Matrix {
     Index n;
@@ -62,7 +62,7 @@ void eliminate(Matrix<Real>& a, Index k) {
     }
 }
 
-/// `a` becomes its inverse, columns permuted, which leaves the infinity norm alone.
+/// Replaces `a` by its inverse with permuted columns, which does not change the infinity norm.
 Inverse invert(Matrix<Real>& a) {
     Inverse result;
     Real largest = 0, grown = 0;

@@ -4,17 +4,17 @@
 
 #include "tessera/types.hpp"
 
-/// Errors of results in units of their bounds, computed in long double. Matrices are
-/// column-major without padding. All return NaN where a result is.
+/// Errors of results in units of their bounds, computed in long double. Matrices are column-major
+/// without padding. All return NaN if the result has one.
 namespace tessera::bench {
 
-/// The larger of both; NaN where one is.
+/// max(a, b); NaN if either is NaN.
 template <class Real>
 Real larger(Real a, Real b) {
     return a > b || a != a ? a : b;
 }
 
-/// The inverse by Gauss-Jordan elimination with partial pivoting, and what bounds are made of.
+/// The inverse by Gauss-Jordan elimination with partial pivoting, and the quantities in its bounds.
 struct Inverse {
     bool singular = false;         ///< A pivot was exactly zero.
     long double condition = 0;     ///< ||A|| ||A^-1||, infinity norm.
@@ -27,7 +27,7 @@ struct InverseResidualRatios {
     double left = 0;   ///< ||X A - I||.
     double right = 0;  ///< ||A X - I||.
 };
-/// In units of n eps ||A|| ||X|| max(1, pivot growth), infinity norm.
+/// Residuals in units of n eps ||A|| ||X|| max(1, pivot growth), infinity norm.
 template <class T>
 InverseResidualRatios inverse_residual_ratios(Index n, const std::vector<T>& a,
                                               const std::vector<T>& x);

@@ -27,8 +27,8 @@ Configuration parse_configuration(const std::string& text) {
     return configuration;
 }
 
-/// A polynomial takes the format of the products, as in `tessera solve`, unless it names its own.
-void take_format(Configuration& configuration) {
+/// A polynomial uses the format of the products, as in `tessera solve`, unless it names its own.
+void inherit_format(Configuration& configuration) {
     const Spec spec = Spec(configuration.preconditioner);
     const bool polynomial =
         spec.name() != "none" && spec.name() != "jacobi" && spec.name() != "block_jacobi";
@@ -43,7 +43,7 @@ struct LoadedSystem {
     std::string name;
     CsrMatrix<double> matrix;
     Buffer<double> right_hand_side;
-    Index block = 1;  ///< That suits the matrix.
+    Index block = 1;  ///< Natural block size of the matrix.
 };
 
 LoadedSystem load_system(const Context& context, const Context& cpu, const std::string& name,
@@ -60,13 +60,13 @@ LoadedSystem load_system(const Context& context, const Context& cpu, const std::
 }
 
 /// The matrix rounded to float, its operator and preconditioner.
-struct LowPrecision {
+struct SinglePrecisionSystem {
     CsrMatrix<float> matrix;
     std::unique_ptr<Operator<float>> product;
     std::unique_ptr<Preconditioner<float>> preconditioner;
 };
 
-/// What solves one system in one configuration.
+/// Solves one system in one configuration.
 class Solver {
   public:
     Solver(const Context& context, const LoadedSystem& system, const Configuration& configuration)
@@ -126,18 +126,19 @@ class Solver {
     bool refines_ = false;
     std::unique_ptr<Operator<double>> product_;
     std::unique_ptr<Preconditioner<double>> preconditioner_;
-    LowPrecision low_;
+    SinglePrecisionSystem low_;
     double setup_seconds_ = 0;
 };
 
 Json measured_configuration(const Context& context, const LoadedSystem& system,
                             const std::string& text, const SolveBench& bench) {
-    std::string suited = text;
-    for (auto at = suited.find("{b}"); at != std::string::npos; at = suited.find("{b}")) {
-        suited.replace(at, 3, std::to_string(system.block));
+    std::string text_with_block = text;
+    for (auto at = text_with_block.find("{b}"); at != std::string::npos;
+         at = text_with_block.find("{b}")) {
+        text_with_block.replace(at, 3, std::to_string(system.block));
     }
-    Configuration configuration = parse_configuration(suited);
-    take_format(configuration);
+    Configuration configuration = parse_configuration(text_with_block);
+    inherit_format(configuration);
     Solver solver(context, system, configuration);
     SolveOptions options;
     options.rtol = bench.rtol;
@@ -166,7 +167,7 @@ Json measured_configuration(const Context& context, const LoadedSystem& system,
             {"status", to_string(report.status)},
             {"iterations", report.iterations},
             {"operator_applications", report.operator_applications},
-            {"mends", report.recoveries},
+            {"recoveries", report.recoveries},
             {"true_relative_residual", report.true_relative_residual},
             {"setup_seconds", solver.setup_seconds()},
             {"seconds", seconds[seconds.size() / 2]},

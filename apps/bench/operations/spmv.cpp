@@ -8,14 +8,14 @@ namespace tessera::bench {
 
 namespace {
 
-/// One of each kind; the paper's slices and threads for its figures 6 to 8.
+/// One of each kind, and the paper's slices and threads for its figures 6 to 8.
 const std::vector<std::string> default_formats = {
     "csr,lanes=1", "csr,lanes=2", "csr,lanes=4", "csr,lanes=8", "csr,lanes=16", "csr,lanes=32",
     "ell",         "ellr",        "sell:32",     "bell:{b}",    "bcsr:{b}",     "sbell:{b}"};
 
-/// A format of the library, or a configuration of the papers to multiply: csr,lanes=N (so many
-/// threads a row), and on a GPU the kernels of paper_product: ell, bcsr, threads=N (sell, sbell).
-/// ellr: the library's ell, which skips pads.
+/// A format of the library, or a configuration of the papers to multiply: csr,lanes=N (N threads
+/// per row), and on a GPU the kernels of paper_product: ell, bcsr, threads=N (sell, sbell). ellr:
+/// the library's ell, which skips pads.
 struct Configuration {
     FormatOptions options;
     int lanes = 0;
@@ -44,8 +44,8 @@ std::string with_block(std::string text, Index block) {
     return at == std::string::npos ? text : text.replace(at, 3, std::to_string(block));
 }
 
-/// The largest sum of absolute values of a row, and the most entries of one.
-std::pair<double, Offset> row_facts(const CsrView<double>& a) {
+/// The largest row sum of absolute values, and the largest number of entries of a row.
+std::pair<double, Offset> row_sum_and_length(const CsrView<double>& a) {
     double largest = 0;
     Offset longest = 0;
     for (Index i = 0; i < a.rows; ++i) {
@@ -79,7 +79,7 @@ class MatrixRows {
           y_(context, host.rows()),
           expected_(context, host.rows()),
           blocks_(format_statistics(context, matrix_.view(), {})),
-          row_(row_facts(named.matrix.view())) {
+          row_(row_sum_and_length(named.matrix.view())) {
         fill_uniform(context, 1, x_.view());
         const CsrView<T> a = matrix_.view();
         multiply(context, a, plan_spmv(context, a), T(1), x(), T(0), expected_.view());
@@ -101,7 +101,7 @@ class MatrixRows {
 #if TESSERA_WITH_CUDA
         for (const SpmvPeer& peer :
              cusparse_products<T>(context_, matrix_.view(), blocks_.block, x_.data(), y_.data())) {
-            spoil();
+            fill_with_nan();
             Json line = header(peer.name);
             add_timing(line, context_, measure(context_, peer.run, bench_.seconds),
                        roofline(sizeof(T), 32));
@@ -112,9 +112,9 @@ class MatrixRows {
 
   private:
     std::span<const T> x() const { return x_.view(); }
-    void spoil() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
+    void fill_with_nan() { fill(context_, std::numeric_limits<T>::quiet_NaN(), y_.view()); }
 
-    /// Bytes of the values, one index a block, x and y, each once.
+    /// Bytes of the values, one index per block, x and y, each once.
     double roofline(double value_bytes, int index_bits) const {
         const double block = blocks_.block;
         return double(blocks_.blocks) * (block * block * value_bytes + index_bits / 8) +
@@ -133,7 +133,7 @@ class MatrixRows {
                 {"type", sizeof(T) == 8 ? "f64" : "f32"}};
     }
 
-    /// The product that `configuration` names.
+    /// The product for `configuration`.
     std::function<void()> product_of(const Configuration& configuration) {
         const CsrView<T> a = matrix_.view();
         if (configuration.options.format == MatrixFormat::csr) {
@@ -158,22 +158,23 @@ class MatrixRows {
         const CsrView<T> a = matrix_.view();
         const FormatOptions& options = configuration.options;
         const auto product = product_of(configuration);
-        const FormatStatistics facts = format_statistics(context_, a, options);
-        spoil();
+        const FormatStatistics statistics = format_statistics(context_, a, options);
+        fill_with_nan();
         Json line = header(text);
-        line["padding"] = facts.padding();
-        line["index_bits"] = facts.index_bits;
+        line["padding"] = statistics.padding();
+        line["index_bits"] = statistics.index_bits;
         if (options.format == MatrixFormat::csr) {
             line["implementation"] = "csr";
             line["lanes"] = configuration.lanes;
             line["chosen"] = configuration.lanes == plan_spmv(context_, a).lanes_per_row;
         }
         add_timing(line, context_, measure(context_, product, bench_.seconds),
-                   double(facts.read_bytes) + vector_bytes());
-        finish(result, line, options.values, facts.index_bits);
+                   double(statistics.matrix_bytes_per_product) + vector_bytes());
+        finish(result, line, options.values, statistics.index_bits);
     }
 
-    /// The configuration from CSR, and new values; bytes are those of both sides, each once.
+    /// Times the conversion from CSR, and an update of values; bytes are those of both sides, each
+    /// once.
     void add_conversions(Json& result, const std::string& text, const FormatOptions& options) {
         const CsrView<T> a = matrix_.view();
         auto sliced = SlicedMatrix<T>::from_csr(context_, a, options);
@@ -195,12 +196,12 @@ class MatrixRows {
 
     /// The result is compared with the product of the CSR matrix.
     void finish(Json& result, Json& line, ValueFormat values, int index_bits) {
-        const auto found = copy_to_host(context_, y_);
+        const auto computed = copy_to_host(context_, y_);
         const auto expected = copy_to_host(context_, expected_);
         double error = 0;
-        for (std::size_t i = 0; i < found.size(); ++i) {
-            const double difference = std::abs(double(found[i]) - double(expected[i]));
-            error = difference <= error ? error : difference;  // NaN stays.
+        for (std::size_t i = 0; i < computed.size(); ++i) {
+            const double difference = std::abs(double(computed[i]) - double(expected[i]));
+            error = difference <= error ? error : difference;  // NaN propagates.
         }
         const double bound =
             row_.first * (rounding(values, sizeof(T) == 8) +
@@ -208,7 +209,7 @@ class MatrixRows {
         line["fraction_of_roofline"] = roofline(value_size(values), index_bits) /
                                        context_.copy_bandwidth() /
                                        (1e-3 * double(line["milliseconds"]));
-        if (result.contains("triad_gbps")) {  // The fastest against the fastest.
+        if (result.contains("triad_gbps")) {  // Compares the fastest times of both.
             line["fraction_of_triad"] = 1e-6 * double(line["bytes"]) /
                                         double(line["fastest_milliseconds"]) /
                                         double(result["triad_gbps"]);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double target = 1e-9;
 
-/// u || |A| |x| || / ||b||: the relative residual that rounding the elements of x alone may cause.
-/// No x of this precision meets a smaller target.
+/// u || |A| |x| || / ||b||: the relative residual that rounding errors of the elements of x may
+/// cause; no x of this precision has a smaller one in general.
 double attainable_accuracy(const CsrView<double>& a, const std::vector<double>& x,
                            const std::vector<double>& b) {
     double sum = 0, b_square = 0;
@@ -28,14 +28,14 @@ double attainable_accuracy(const CsrView<double>& a, const std::vector<double>& 
     return std::numeric_limits<double>::epsilon() / 2 * std::sqrt(sum / b_square);
 }
 
-/// The first cycle after which the recursive residual met the target; null: none.
+/// The first cycle after which the recursive residual meets the target; null: none.
 Json recursive_iterations(const SolveReport& report) {
     const auto met = std::ranges::find_if(report.residuals, [](double r) { return r <= target; });
     if (met == report.residuals.end()) return nullptr;
     return met - report.residuals.begin();
 }
 
-/// A matrix in host memory and for a Context, and one preconditioner of it.
+/// A matrix in host memory and for a Context, and one preconditioner.
 struct Case {
     const CsrView<double>& host;
     const CsrView<double>& matrix;
@@ -77,7 +77,7 @@ void solve_entry(Json& line, const Context& context, const Case& given, const St
     line["seconds"] = report.seconds;
 }
 
-/// The same measurement in an earlier result, or nullptr.
+/// The row of this measurement in an earlier result, or nullptr.
 const Json* find_row(const Json& rows, const Json& key) {
     for (const Json& row : rows) {
         const auto same = [&](const auto& item) {
@@ -90,12 +90,12 @@ const Json* find_row(const Json& rows, const Json& key) {
     return nullptr;
 }
 
-/// Adds the entries of one preconditioner that `rows` lacks.
+/// Adds the entries of one preconditioner that are missing in `rows`.
 void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                  const CsrView<double>& matrix, const Json& key, const StudyOptions& options) {
     const CsrView<double> host = named.matrix.view();
     std::unique_ptr<Preconditioner<double>> preconditioner;
-    Json facts;
+    Json setup_results;
     for (const std::string& side : options.sides) {
         for (int seed = 1; seed <= options.seeds; ++seed) {
             Json line = key;
@@ -106,20 +106,20 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
             } else {
                 if (preconditioner == nullptr) {
                     const Spec spec = Spec(preconditioner_text(key["bound"], key["precision"]));
-                    // What the first one allocates the second finds in the pool.
+                    // The second setup finds the allocations of the first one in the pool.
                     const Timing setup = measure(
                         context, [&] { make_preconditioner<double>(context, spec, matrix); }, 0);
                     preconditioner = make_preconditioner<double>(context, spec, matrix);
-                    facts["setup_milliseconds"] = setup.milliseconds;
-                    facts["singular_blocks"] = preconditioner->singular_blocks();
+                    setup_results["setup_milliseconds"] = setup.milliseconds;
+                    setup_results["singular_blocks"] = preconditioner->singular_blocks();
                 }
-                line.update(facts);
+                line.update(setup_results);
                 solve_entry(line, context, {host, matrix, *preconditioner}, options);
                 line["commit"] = commit();
                 std::fprintf(stderr, "%s\n", line.dump().c_str());
                 rows.push_back(line);
             }
-            // An entry that does not converge once is not run with other seeds.
+            // An entry that does not converge is not repeated with other seeds.
             if (seed == 1 &&
                 (line["status"] == "max_iterations" || line["status"] == "max_seconds"))
                 break;

@@ -6,10 +6,10 @@ namespace tessera::bench {
 
 namespace {
 
-constexpr int warps = paper::threads_a_block / 32;
+constexpr int warps = paper::threads_per_block / 32;
 
-/// One row of the matrix, swept by a warp from its start to the last column of the block; the
-/// entries in its n columns from `first` on go to values[column - first].
+/// Extracts one row of the matrix, read by a warp from its start to the last column of the block;
+/// the entries in its n columns from `first` on go to values[column - first].
 template <class T>
 __device__ void sweep_row(const CsrView<T>& matrix, Index row, Index first, int n, T* values) {
     const Offset end = matrix.row_offsets[row + 1];
@@ -22,21 +22,21 @@ __device__ void sweep_row(const CsrView<T>& matrix, Index row, Index first, int 
 }
 
 /// Setup of block Jacobi with the extractions of Anzt et al. (2019), section 4, blocks of up to N
-/// rows: extraction from CSR, Gauss-Jordan elimination with a row a thread, inverses packed and
+/// rows: extraction from CSR, Gauss-Jordan elimination with one row per thread, inverses packed and
 /// column-major.
-///   cached       32 / N blocks a warp; each thread walks its row by itself;
-///   shared_full  a block a warp, which sweeps its rows; the whole block lies in shared memory;
-///   shared       the same with one row in shared memory; threads keep columns.
+///   cached       32 / N blocks per warp; each thread reads its own row;
+///   shared_full  one block per warp, which reads its rows; the whole block lies in shared memory;
+///   shared       as shared_full with one row in shared memory; threads hold columns.
 template <class T, int N, PaperExtraction way>
-__global__ void __launch_bounds__(paper::threads_a_block)
+__global__ void __launch_bounds__(paper::threads_per_block)
     setup_kernel(CsrView<T> matrix, Index count, const Index* block_offsets,
                  const Offset* entry_offsets, T* inverses) {
     constexpr int lanes = way == PaperExtraction::cached ? N : 32;
-    constexpr int values = way == PaperExtraction::shared ? N : N * (N + 1);  // Of a block.
-    __shared__ T memory[paper::threads_a_block / lanes][values];
+    constexpr int values = way == PaperExtraction::shared ? N : N * (N + 1);  // Values per block.
+    __shared__ T memory[paper::threads_per_block / lanes][values];
     T* const shared = memory[threadIdx.x / lanes];
     const int lane = int(threadIdx.x) % lanes;
-    const Offset b = (Offset(blockIdx.x) * paper::threads_a_block + threadIdx.x) / lanes;
+    const Offset b = (Offset(blockIdx.x) * paper::threads_per_block + threadIdx.x) / lanes;
     const Index first = b < count ? block_offsets[b] : 0;
     const int n = b < count ? block_offsets[b + 1] - first : 0;
     T row[N];
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(paper::threads_a_block)
         for (int j = 0; j < N; ++j) row[j] = lane < N ? shared[lane * (N + 1) + j] : T(0);
     }
     int step, chosen;
-    // All blocks of a warp take as many steps: those of the identity behind smaller ones.
+    // All blocks of a warp run equally many steps: smaller ones are padded with the identity.
 #pragma unroll
     for (int j = 0; j < N; ++j) {
         if (lane >= n && lane < N && j == lane) row[j] = T(1);
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(paper::threads_a_block)
     for (int k = 0; k < N; ++k) {
         const int column = __shfl_sync(~0u, chosen, k, lanes);
         if (step >= n || column >= n) continue;
-        // Threads that keep columns have inverted the transpose.
+        // With one row in shared memory threads hold columns, so the transpose was inverted.
         to[way == PaperExtraction::shared ? step * n + column : column * n + step] = row[k];
     }
 }
@@ -93,8 +93,8 @@ template <PaperExtraction way, int N, class T>
 void launch(const Context& context, const CsrView<T>& matrix, const BlockPartition& blocks,
             std::span<const Offset> entry_offsets, T* inverses) {
     constexpr int each = way == PaperExtraction::cached ? warps * (32 / N) : warps;
-    setup_kernel<T, N, way><<<unsigned((blocks.count + each - 1) / each), paper::threads_a_block, 0,
-                              static_cast<cudaStream_t>(context.stream())>>>(
+    setup_kernel<T, N, way><<<unsigned((blocks.count + each - 1) / each), paper::threads_per_block,
+                              0, static_cast<cudaStream_t>(context.stream())>>>(
         matrix, blocks.count, blocks.block_offsets.data(), entry_offsets.data(), inverses);
     const cudaError_t status = cudaGetLastError();
     if (status != cudaSuccess) throw DeviceError(cudaGetErrorString(status));
@@ -116,7 +116,7 @@ void paper_block_jacobi_setup(const Context& context, PaperExtraction way, const
                               T* inverses) {
     using enum PaperExtraction;
     const Index n = blocks.largest;
-    if (n > 32) throw InvalidArgument("the papers' extractions take blocks of at most 32 rows");
+    if (n > 32) throw InvalidArgument("the papers' extractions need blocks of at most 32 rows");
     if (blocks.count == 0) return;
     if (way == cached) {
         launch_width<cached>(n, context, matrix, blocks, entry_offsets, inverses);

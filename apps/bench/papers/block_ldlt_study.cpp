@@ -4,7 +4,7 @@
 
 #include "operations/block_ldlt.hpp"
 
-// What figure 3 of "Two-level pivoting for block incomplete LDL^T factorisations on GPUs" needs.
+// For figure 3 of "Two-level pivoting for block incomplete LDL^T factorisations on GPUs".
 
 namespace tessera::bench {
 
@@ -23,7 +23,7 @@ void add_product(std::size_t k, const double* a, const double* b, bool transpose
     }
 }
 
-/// The blocks of V by rows and by columns, and where the rows of A stand.
+/// The blocks of V by rows and by columns, and the slots of the rows of A.
 struct Lists {
     const CsrView<double>& a;
     const BlockLdltFactor<double>& factor;
@@ -84,8 +84,8 @@ class BlockRow {
         }
         add_terms(i, lists_.factor.f.data() + i * square);
     }
-    /// The largest sum of magnitudes in a row; leaves zeros.
-    double take_norm() {
+    /// The largest row sum of magnitudes; sets the row to zero.
+    double norm_and_clear() {
         const std::size_t k = lists_.k;
         std::vector<double> sums(k, 0);
         for (const std::size_t j : touched_) {
@@ -137,10 +137,10 @@ double reconstruction_error(const CsrView<double>& a, const BlockLdltFactor<doub
 #pragma omp for schedule(static, 1)
         for (std::size_t i = 0; i < errors.size(); ++i) {
             row.add_matrix(i, 1);
-            sizes[i] = row.take_norm();
+            sizes[i] = row.norm_and_clear();
             row.add_factor(i);
             row.add_matrix(i, -1);
-            errors[i] = row.take_norm();
+            errors[i] = row.norm_and_clear();
         }
     }
     double error = 0, size = 0;
@@ -191,7 +191,7 @@ Json matched_dominance(const Context& cpu, const CsrView<double>& a, Index k) {
     for (std::size_t slot = 0; slot < row_of_slot.size(); ++slot) {
         if (row_of_slot[slot] >= 0) slot_of_row[std::size_t(row_of_slot[slot])] = Index(slot);
     }
-    // P S A S P^T with a unit row and column for every empty slot.
+    // P S A S P^T with a unit row and column for every padding slot.
     std::vector<Offset> offsets{0};
     std::vector<Index> columns;
     std::vector<double> values;

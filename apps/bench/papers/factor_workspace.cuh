@@ -5,12 +5,12 @@
 
 namespace tessera::bench::paper {
 
-/// The matrices of Width / 2 + 1 .. Width rows (4: of 1 .. 4) in the given workspace; false where
-/// these are the library's own kernels.
+/// The matrices of Width / 2 + 1 .. Width rows (4: of 1 .. 4) in the given workspace; false if the
+/// library's own kernels use it.
 template <class Method, int Width, class T>
 bool factor_width(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
     using batched::cuda::factor_small;
-    constexpr bool usual = batched::cuda::shared_is_faster<Method, T>(Width);
+    constexpr bool usual = batched::cuda::prefers_shared_memory<Method, T>(Width);
     if ((workspace == Workspace::shared_memory) == usual) return false;
     factor_small<Method, T, Width, !usual>(context, job);
     return true;
@@ -26,19 +26,22 @@ bool factor_in(const Context& context, Workspace workspace, const batched::Facto
 }
 
 template <batched::Pivoting pivoting, class T>
-bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool ldu_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Ldu<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
-bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool llt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Llt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 template <batched::Pivoting pivoting, class T>
-bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& of) {
+bool ldlt_in(const Context& context, Workspace workspace, const FactorArguments<T>& arguments) {
     return factor_in<batched::cuda::Ldlt<pivoting>, T>(
-        context, workspace, {of.a, of.f, of.permutations, of.results, {}, pivoting});
+        context, workspace,
+        {arguments.a, arguments.f, arguments.permutations, arguments.results, {}, pivoting});
 }
 
 }  // namespace tessera::bench::paper

@@ -4,7 +4,7 @@
 
 namespace tessera::bench::paper {
 
-constexpr int threads_a_block = 128;
+constexpr int threads_per_block = 128;
 
 /// The smallest power of two that is not below n.
 constexpr int lanes_of(int n) {
@@ -13,8 +13,8 @@ constexpr int lanes_of(int n) {
     return lanes;
 }
 
-/// The largest |value| of Lanes neighbouring lanes, the first of equal ones; -1 marks rows that are
-/// out of the game.
+/// The largest |value| of Lanes neighbouring lanes, the first of equal ones; -1 marks rows already
+/// used as pivot rows.
 template <int Lanes, class T>
 __device__ int find_pivot(T size, int lane) {
     int pivot = lane;
@@ -30,16 +30,16 @@ __device__ int find_pivot(T size, int lane) {
     return pivot;
 }
 
-/// Gauss-Jordan inversion with implicit pivoting as in Fig. 2 of Anzt et al. (2019): one row a
-/// thread in registers, every loop unrolled, the pivot found and its row spread by shuffles.
+/// Gauss-Jordan elimination with implicit pivoting as in Fig. 2 of Anzt et al. (2019): one row per
+/// thread in registers, every loop unrolled, the pivot found and its row broadcast by shuffles.
 /// Sub-warps of Lanes threads hold matrices of at most N rows; n <= N of their steps are run.
-/// Afterwards row[k] of a thread is the element of the inverse in the row `step` and in the column
-/// that is `chosen` in lane k.
+/// Afterwards row[k] of a thread is the element of the inverse in row `step` and in the column that
+/// is `chosen` in lane k.
 template <class T, int N, int Lanes>
 __device__ void eliminate(int n, T (&row)[N], int& step, int& chosen) {
     const int lane = int(threadIdx.x) % Lanes;
-    step = lane < n ? -1 : Lanes;  // In which step this thread's row was the pivot.
-    chosen = 0;                    // The pivot row of step `lane`.
+    step = lane < n ? -1 : Lanes;  // Step in which this thread's row was the pivot.
+    chosen = 0;                    // Pivot row of step `lane`.
 #pragma unroll
     for (int k = 0; k < N; ++k) {
         if (k >= n) break;
@@ -57,12 +57,12 @@ __device__ void eliminate(int n, T (&row)[N], int& step, int& chosen) {
     }
 }
 
-/// The permutations are undone when the inverse is written. In the transposed reading of
-/// column-major data, as the paper's extraction has it.
+/// Inverts column-major matrices read as their transposes, as the paper's extraction does; the
+/// permutations are undone when the inverse is written.
 template <class T, int N, int Lanes>
 __device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     const int lane = int(threadIdx.x) % Lanes;
-    const Offset problem = (Offset(blockIdx.x) * threads_a_block + threadIdx.x) / Lanes;
+    const Offset problem = (Offset(blockIdx.x) * threads_per_block + threadIdx.x) / Lanes;
     const T* const from = in + min(problem, batch - 1) * n * n;
     const bool mine = lane < n;
     T row[N];
@@ -79,21 +79,21 @@ __device__ void invert(int n, Offset batch, const T* __restrict__ in, T* __restr
     }
 }
 
-/// Several problems a warp: n is N.
+/// Gauss-Jordan elimination of Fig. 2; several matrices per warp, n is N.
 template <class T, int N>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(threads_per_block)
     multiple(int, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     invert<T, N, lanes_of(N)>(N, batch, in, out);
 }
 
-/// One problem a warp, padded.
+/// Gauss-Jordan elimination of Fig. 2; one matrix per warp, padded.
 template <class T>
-__global__ void __launch_bounds__(threads_a_block)
+__global__ void __launch_bounds__(threads_per_block)
     single(int n, Offset batch, const T* __restrict__ in, T* __restrict__ out) {
     invert<T, 32, 32>(n, batch, in, out);
 }
 
-/// The kernel `multiple` for n, Low <= n <= High: one source file for each range of sizes.
+/// The kernel `multiple` for n, Low <= n <= High: one source file per range of sizes.
 template <class T, int Low, int High>
 const void* multiple_kernel(int n);
 

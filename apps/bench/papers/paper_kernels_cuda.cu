@@ -26,19 +26,19 @@ const void* single_kernel() {
 template <class T>
 void launch(const Context& context, const void* kernel, int lanes, int n, Offset batch, const T* in,
             T* out) {
-    const Offset blocks = (batch * lanes + paper::threads_a_block - 1) / paper::threads_a_block;
+    const Offset blocks = (batch * lanes + paper::threads_per_block - 1) / paper::threads_per_block;
     void* arguments[] = {&n, &batch, &in, &out};
-    check(cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(paper::threads_a_block), arguments,
-                           0, static_cast<cudaStream_t>(context.stream())));
+    check(cudaLaunchKernel(kernel, dim3(unsigned(blocks)), dim3(paper::threads_per_block),
+                           arguments, 0, static_cast<cudaStream_t>(context.stream())));
 }
 
-KernelUse use_of(const void* kernel) {
+KernelResources use_of(const void* kernel) {
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel));
-    KernelUse use;
+    KernelResources use;
     use.registers = attributes.numRegs;
     use.local_bytes = int(attributes.localSizeBytes);
-    use.threads = paper::threads_a_block;
+    use.threads = paper::threads_per_block;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&use.blocks, kernel, use.threads, 0));
     return use;
 }
@@ -57,12 +57,12 @@ void paper_multiple(const Context& context, int n, Offset batch, const T* in, T*
 }
 
 template <class T>
-KernelUse paper_single_use() {
+KernelResources paper_single_use() {
     return use_of(single_kernel<T>());
 }
 
 template <class T>
-KernelUse paper_multiple_use(int n) {
+KernelResources paper_multiple_use(int n) {
     return use_of(multiple_kernel<T>(n));
 }
 
@@ -70,9 +70,9 @@ template void paper_single(const Context&, int, Offset, const float*, float*);
 template void paper_single(const Context&, int, Offset, const double*, double*);
 template void paper_multiple(const Context&, int, Offset, const float*, float*);
 template void paper_multiple(const Context&, int, Offset, const double*, double*);
-template KernelUse paper_single_use<float>();
-template KernelUse paper_single_use<double>();
-template KernelUse paper_multiple_use<float>(int);
-template KernelUse paper_multiple_use<double>(int);
+template KernelResources paper_single_use<float>();
+template KernelResources paper_single_use<double>();
+template KernelResources paper_multiple_use<float>(int);
+template KernelResources paper_multiple_use<double>(int);
 
 }  // namespace tessera::bench

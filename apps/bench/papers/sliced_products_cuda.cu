@@ -23,9 +23,9 @@ __device__ void store(const SlicedPattern& a, Offset p, const T (&sums)[B], T* y
     }
 }
 
-/// Algorithm 4 of the paper, with blocks of one row algorithm 3, with one slice and a thread for
-/// each row algorithm 2: `a_slice` threads walk the block rows of a slice, each all of its columns,
-/// pads included.
+/// Sliced product by Algorithm 4 of the paper, with blocks of one row by algorithm 3, with one
+/// slice and one thread per row by algorithm 2: `a_slice` threads process the block rows of a
+/// slice, each all of its columns, pads included.
 template <int B, class T>
 __global__ void __launch_bounds__(block_threads)
     slices_kernel(SlicedPattern a, const T* values, Offset a_slice, const T* x, T* y) {
@@ -56,15 +56,16 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-/// `lanes` threads take the scalar columns of a block row in turn, and add up in a tree.
+/// BCSR product: `lanes` threads process the scalar columns of a block row in turn, and add up in a
+/// tree.
 template <int B, class T>
 __global__ void __launch_bounds__(block_threads)
     bcsr_kernel(SlicedPattern a, const T* values, int lanes, const T* x, T* y) {
     const Offset p = (Offset(blockIdx.x) * block_threads + threadIdx.x) / lanes;
     const int lane = int(threadIdx.x) % lanes;
-    const bool here = p < a.block_rows();
-    const Offset start = here ? a.slice_offsets[p] : 0;
-    const Offset end = here ? a.slice_offsets[p + 1] : 0;
+    const bool active = p < a.block_rows();
+    const Offset start = active ? a.slice_offsets[p] : 0;
+    const Offset end = active ? a.slice_offsets[p + 1] : 0;
     T sums[B] = {};
 #pragma unroll 2
     for (Offset j = start * B + lane; j < end * B; j += lanes) {
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(block_threads)
 #pragma unroll
         for (int r = 0; r < B; ++r) sums[r] += __shfl_xor_sync(~0u, sums[r], distance);
     }
-    if (here && lane == 0) store(a, p, sums, y);
+    if (active && lane == 0) store(a, p, sums, y);
 }
 
 unsigned blocks_for(Offset threads) {

@@ -1,70 +1,25 @@
-#include <cublas_v2.h>
-
 #include <memory>
 
 #include "operations/implementations.hpp"
-#include "peers/cublas.hpp"
-#include "tessera/types.hpp"
+#include "peers/cublas_cuda.hpp"
 
 namespace tessera::bench {
 
 namespace {
 
-void check(cublasStatus_t status, const char* call) {
-    if (status != CUBLAS_STATUS_SUCCESS) {
-        throw DeviceError(std::string(call) + " returned status " + std::to_string(int(status)));
-    }
-}
-
+/// Arguments of the calls other than the workload; made once per workload.
 template <class T>
-struct Prototypes;
-template <>
-struct Prototypes<float> {
-    static constexpr char letter = 'S';
-    using Getrf = decltype(&cublasSgetrfBatched);
-    using Getri = decltype(&cublasSgetriBatched);
-    using Matinv = decltype(&cublasSmatinvBatched);
-    using Gemv = decltype(&cublasSgemvBatched);
-    using GemvStrided = decltype(&cublasSgemvStridedBatched);
-};
-template <>
-struct Prototypes<double> {
-    static constexpr char letter = 'D';
-    using Getrf = decltype(&cublasDgetrfBatched);
-    using Getri = decltype(&cublasDgetriBatched);
-    using Matinv = decltype(&cublasDmatinvBatched);
-    using Gemv = decltype(&cublasDgemvBatched);
-    using GemvStrided = decltype(&cublasDgemvStridedBatched);
-};
-
-template <class T, class Function>
-Function function(const std::string& name) {
-    return cublas_library().symbol<Function>("cublas" + std::string(1, Prototypes<T>::letter) +
-                                             name);
-}
-
-/// What the calls need beside the workload; made once a workload.
-template <class T>
-struct Calls {
-    explicit Calls(Workload<T>& workload)
+struct CallOperands {
+    explicit CallOperands(Workload<T>& workload)
         : work(workload),
           n(workload.shape().n),
           ld(int(workload.shape().leading_dimension())),
           batch(workload.shape().batch),
           pivots(workload.context(), Offset(n) * batch),
-          info(workload.context(), batch) {
-        check(cublas_library().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle),
-              "cublasCreate");
-        const auto set_stream =
-            cublas_library().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
-        check(set_stream(handle, static_cast<cudaStream_t>(work.context().stream())),
-              "cublasSetStream");
-    }
-    Calls(const Calls&) = delete;
-    Calls& operator=(const Calls&) = delete;
-    ~Calls() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+          info(workload.context(), batch),
+          handle(workload.context()) {}
 
-    /// Factors a in place, inverse in x.
+    /// Factors a in place, and writes the inverse to x.
     void getrf_getri(Offset set) {
         check(getrf(handle, n, work.a_addresses(set), ld, pivots.data(), info.data(), batch),
               "getrfBatched");
@@ -94,16 +49,17 @@ struct Calls {
     Workload<T>& work;
     int n, ld, batch;
     Buffer<int> pivots, info;
-    cublasHandle_t handle = nullptr;
+    CublasHandle handle;
     typename Prototypes<T>::Getrf getrf =
-        function<T, typename Prototypes<T>::Getrf>("getrfBatched");
+        cublas_function<T, typename Prototypes<T>::Getrf>("getrfBatched");
     typename Prototypes<T>::Getri getri =
-        function<T, typename Prototypes<T>::Getri>("getriBatched");
+        cublas_function<T, typename Prototypes<T>::Getri>("getriBatched");
     typename Prototypes<T>::Matinv matinv_ =
-        function<T, typename Prototypes<T>::Matinv>("matinvBatched");
-    typename Prototypes<T>::Gemv gemv_ = function<T, typename Prototypes<T>::Gemv>("gemvBatched");
+        cublas_function<T, typename Prototypes<T>::Matinv>("matinvBatched");
+    typename Prototypes<T>::Gemv gemv_ =
+        cublas_function<T, typename Prototypes<T>::Gemv>("gemvBatched");
     typename Prototypes<T>::GemvStrided gemv_strided_ =
-        function<T, typename Prototypes<T>::GemvStrided>("gemvStridedBatched");
+        cublas_function<T, typename Prototypes<T>::GemvStrided>("gemvStridedBatched");
 };
 
 }  // namespace
@@ -112,11 +68,11 @@ template <class T>
 Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
     const bool inverts = op == "invert";
-    if ((!inverts && op != "multiply") || shape.varies() || !work.context().on_gpu() ||
+    if ((!inverts && op != "multiply") || shape.has_varying_sizes() || !work.context().on_gpu() ||
         !cublas_library().found()) {
         return {};
     }
-    const auto calls = std::make_shared<Calls<T>>(work);
+    const auto calls = std::make_shared<CallOperands<T>>(work);
     Implementations<T> implementations;
     if (inverts) {
         implementations.push_back(inversion(work, "cublas_getrf_getri"));

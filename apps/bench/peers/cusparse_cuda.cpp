@@ -27,7 +27,7 @@ void check(cusparseStatus_t status, const char* call) {
 template <class T>
 constexpr cudaDataType data_type = sizeof(T) == 8 ? CUDA_R_64F : CUDA_R_32F;
 
-/// What all products of a matrix share.
+/// Common data of all products of a matrix.
 template <class T>
 struct Vectors {
     Vectors(const Context& in, const CsrView<T>& matrix, const T* x_, T* y_)
@@ -52,12 +52,12 @@ struct Vectors {
     cusparseDnVecDescr_t x = nullptr, y = nullptr;
 };
 
-/// Arrays and description of a matrix as cuSPARSE takes it.
+/// Arrays and description of a matrix for cuSPARSE.
 template <class T>
 struct Matrix {
     Buffer<int> offsets, columns;
     const T* values = nullptr;
-    std::optional<SlicedMatrix<T>> sliced;  ///< Not for CSR.
+    std::optional<SlicedMatrix<T>> sliced;  ///< Empty for CSR.
     cusparseSpMatDescr_t description = nullptr;
 };
 
@@ -78,7 +78,7 @@ SlicedMatrix<T> convert(const Context& context, const CsrView<T>& matrix, const 
     return SlicedMatrix<T>::from_csr(context, matrix, parse_format(Spec(to)));
 }
 
-/// Columns of pads are -1, as cuSPARSE wants.
+/// Columns of pads are -1, as cuSPARSE requires.
 template <class T>
 Buffer<int> sell_columns(const Context& context, const SlicedMatrix<T>& matrix) {
     const SlicedPattern a = matrix.view().pattern;
@@ -86,11 +86,11 @@ Buffer<int> sell_columns(const Context& context, const SlicedMatrix<T>& matrix) 
     const auto lengths = on_host(context, a.row_lengths, Offset(a.slices) * a.slice_height);
     auto columns = on_host(context, a.block_columns, matrix.statistics().stored_blocks);
     for (Index s = 0; s < a.slices; ++s) {
-        for (Offset at = offsets[std::size_t(s)]; at < offsets[std::size_t(s) + 1]; ++at) {
-            const Offset k = (at - offsets[std::size_t(s)]) / a.slice_height;
-            const Offset lane = (at - offsets[std::size_t(s)]) % a.slice_height;
+        for (Offset entry = offsets[std::size_t(s)]; entry < offsets[std::size_t(s) + 1]; ++entry) {
+            const Offset k = (entry - offsets[std::size_t(s)]) / a.slice_height;
+            const Offset lane = (entry - offsets[std::size_t(s)]) % a.slice_height;
             if (k >= lengths[std::size_t(s * Offset(a.slice_height) + lane)]) {
-                columns[std::size_t(at)] = -1;
+                columns[std::size_t(entry)] = -1;
             }
         }
     }
@@ -161,9 +161,9 @@ std::vector<SpmvPeer> cusparse_products(const Context& context, const CsrView<T>
                          Offset(slices.view().pattern.slices) + 1),
                   sell_columns(context, slices), static_cast<const T*>(slices.view().values),
                   std::move(slices), nullptr});
-    const FormatStatistics facts = sell->sliced->statistics();
+    const FormatStatistics statistics = sell->sliced->statistics();
     TESSERA_CUSPARSE(cusparseCreateSlicedEll, &sell->description, a.rows, a.columns, a.nonzeros,
-                     facts.stored_blocks, 32, sell->offsets.data(), sell->columns.data(),
+                     statistics.stored_blocks, 32, sell->offsets.data(), sell->columns.data(),
                      const_cast<T*>(sell->values), index, index, base, data_type<T>);
     add(sell, "cusparse_sell", CUSPARSE_SPMV_SELL_ALG1, false);
     for (const auto& [name, algorithm] : {std::pair{"cusparse_csr1", CUSPARSE_SPMV_CSR_ALG1},

@@ -4,7 +4,7 @@
 #include "operations/implementations.hpp"
 
 #if TESSERA_WITH_EIGEN
-// The same declarations for each instruction set that eigen_loops.cpp is compiled for.
+// One declaration for each instruction set that eigen_loops.cpp is compiled for.
 #define TESSERA_EIGEN_SET eigen_avx2
 #include "peers/eigen_loops.hpp"
 #undef TESSERA_EIGEN_SET
@@ -17,9 +17,9 @@ namespace tessera::bench {
 namespace {
 
 void say_left_out(const char* reason) {
-    static bool said = false;
-    if (!said) std::fprintf(stderr, "tessera-bench: Eigen is left out: %s\n", reason);
-    said = true;
+    static bool reported = false;
+    if (!reported) std::fprintf(stderr, "tessera-bench: Eigen is left out: %s\n", reason);
+    reported = true;
 }
 
 }  // namespace
@@ -28,8 +28,9 @@ void say_left_out(const char* reason) {
 template <class T>
 Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
-    const Index largest =
-        shape.varies() ? *std::max_element(shape.sizes.begin(), shape.sizes.end()) : shape.n;
+    const Index largest = shape.has_varying_sizes()
+                              ? *std::max_element(shape.sizes.begin(), shape.sizes.end())
+                              : shape.n;
     if ((op != "invert" && op != "multiply") || work.context().on_gpu() || largest > 32) return {};
     Implementations<T> implementations;
     const auto add = [&](const char* variant, auto invert, auto multiply) {
@@ -57,7 +58,7 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
 #else
 template <class T>
 Implementations<T> eigen_peers(const std::string&, Workload<T>& work) {
-    if (!work.context().on_gpu()) say_left_out("its headers were not there when this was built");
+    if (!work.context().on_gpu()) say_left_out("built without its headers");
     return {};
 }
 #endif

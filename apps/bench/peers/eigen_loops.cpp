@@ -1,5 +1,5 @@
 // Compiled once for each instruction set, by the name TESSERA_EIGEN_SET: Eigen chooses its vectors
-// when it is compiled. The macro Eigen gives the templates of each a namespace of their own.
+// at compile time. The macro Eigen gives the templates of each a namespace of their own.
 #include <Eigen/LU>
 
 #include "peers/eigen_loops.hpp"

@@ -4,8 +4,8 @@
 
 namespace tessera::bench::TESSERA_EIGEN_SET {
 
-/// x_b = a_b^-1 and w_b = a_b v_b by Eigen, of at most 32 rows, a loop over matrices in host memory
-/// spread over threads.
+/// x_b = a_b^-1 and w_b = a_b v_b by Eigen, for at most 32 rows; a loop over matrices in host
+/// memory, distributed over threads.
 template <class T>
 void invert_all(int threads, const batched::BatchView<const T>& a, const batched::BatchView<T>& x);
 template <class T>

@@ -1,35 +1,18 @@
-#include <cublas_v2.h>
 #include <cusolverDn.h>
 
 #include <memory>
 
 #include "operations/factor.hpp"
-#include "peers/cublas.hpp"
+#include "peers/cublas_cuda.hpp"
 
 namespace tessera::bench {
 
 namespace {
 
-void check(int status, const char* call) {
-    if (status != 0) {
-        throw DeviceError(std::string(call) + " returned status " + std::to_string(status));
-    }
-}
-
 template <class T>
-struct Prototypes;
-template <>
-struct Prototypes<float> {
-    static constexpr char letter = 'S';
-    using Getrf = decltype(&cublasSgetrfBatched);
-    using Potrf = decltype(&cusolverDnSpotrfBatched);
-};
-template <>
-struct Prototypes<double> {
-    static constexpr char letter = 'D';
-    using Getrf = decltype(&cublasDgetrfBatched);
-    using Potrf = decltype(&cusolverDnDpotrfBatched);
-};
+using PotrfFunction =
+    std::conditional_t<std::is_same_v<T, float>, decltype(&cusolverDnSpotrfBatched),
+                       decltype(&cusolverDnDpotrfBatched)>;
 
 const SharedLibrary& cusolver() {
     static const SharedLibrary library("cuSOLVER", {"libcusolver.so.12", "libcusolver.so"});
@@ -50,17 +33,8 @@ Buffer<T*> addresses_of(FactorWork<T>& work) {
 
 template <class T>
 struct Getrf {
-    explicit Getrf(FactorWork<T>& work_) : work(work_), addresses(addresses_of(work_)) {
-        check(cublas_library().symbol<decltype(&cublasCreate)>("cublasCreate_v2")(&handle),
-              "cublasCreate");
-        const auto set_stream =
-            cublas_library().symbol<decltype(&cublasSetStream)>("cublasSetStream_v2");
-        check(set_stream(handle, static_cast<cudaStream_t>(work.context.stream())),
-              "cublasSetStream");
-    }
-    Getrf(const Getrf&) = delete;
-    Getrf& operator=(const Getrf&) = delete;
-    ~Getrf() { cublas_library().symbol<decltype(&cublasDestroy)>("cublasDestroy_v2")(handle); }
+    explicit Getrf(FactorWork<T>& work_)
+        : work(work_), addresses(addresses_of(work_)), handle(work_.context) {}
     void run(Offset set) {
         check(getrf(handle, work.n, addresses.data() + set * work.batch, work.n, work.rows.data(),
                     work.info.data(), work.batch),
@@ -69,24 +43,17 @@ struct Getrf {
 
     FactorWork<T>& work;
     Buffer<T*> addresses;
-    cublasHandle_t handle = nullptr;
-    typename Prototypes<T>::Getrf getrf = cublas_library().symbol<typename Prototypes<T>::Getrf>(
-        "cublas" + std::string(1, Prototypes<T>::letter) + "getrfBatched");
+    CublasHandle handle;
+    typename Prototypes<T>::Getrf getrf =
+        cublas_function<T, typename Prototypes<T>::Getrf>("getrfBatched");
 };
 
 template <class T>
 struct Potrf {
-    explicit Potrf(FactorWork<T>& work_) : work(work_), addresses(addresses_of(work_)) {
-        check(cusolver().symbol<decltype(&cusolverDnCreate)>("cusolverDnCreate")(&handle),
-              "cusolverDnCreate");
-        const auto set_stream =
-            cusolver().symbol<decltype(&cusolverDnSetStream)>("cusolverDnSetStream");
-        check(set_stream(handle, static_cast<cudaStream_t>(work.context.stream())),
-              "cusolverDnSetStream");
-    }
-    Potrf(const Potrf&) = delete;
-    Potrf& operator=(const Potrf&) = delete;
-    ~Potrf() { cusolver().symbol<decltype(&cusolverDnDestroy)>("cusolverDnDestroy")(handle); }
+    explicit Potrf(FactorWork<T>& work_)
+        : work(work_),
+          addresses(addresses_of(work_)),
+          handle(cusolver(), "cusolverDn", "", work_.context) {}
     void run(Offset set) {
         check(potrf(handle, CUBLAS_FILL_MODE_LOWER, work.n, addresses.data() + set * work.batch,
                     work.n, work.info.data(), work.batch),
@@ -95,8 +62,8 @@ struct Potrf {
 
     FactorWork<T>& work;
     Buffer<T*> addresses;
-    cusolverDnHandle_t handle = nullptr;
-    typename Prototypes<T>::Potrf potrf = cusolver().symbol<typename Prototypes<T>::Potrf>(
+    LibraryHandle<cusolverDnHandle_t, cusolverStatus_t> handle;
+    PotrfFunction<T> potrf = cusolver().symbol<PotrfFunction<T>>(
         "cusolverDn" + std::string(1, Prototypes<T>::letter) + "potrfBatched");
 };
 

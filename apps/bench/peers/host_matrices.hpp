@@ -2,8 +2,8 @@
 
 #include "tessera/batched.hpp"
 
-/// Where matrix and vector b of a batch in host memory are. Static, as these are compiled for more
-/// than one instruction set.
+/// Addresses of matrix and vector b of a batch in host memory. Static, as these are compiled for
+/// several instruction sets.
 namespace tessera::bench {
 
 template <class T>
@@ -16,7 +16,7 @@ static Offset leading_dimension_of(const batched::BatchView<T>& view, Index b) {
     return view.sizes != nullptr ? view.sizes[b] : view.leading_dimension;
 }
 
-/// Of a BatchView or a VectorsView.
+/// Start of matrix or vector b of a view.
 template <class View>
 static auto* start_of(const View& view, Index b) {
     if (view.starts != nullptr) return view.starts[b];

@@ -14,12 +14,12 @@ namespace tessera::bench {
 
 namespace {
 
-constexpr double most_operations = 2e12;
+constexpr double max_operations = 2e12;
 
 const SharedLibrary& library() {
-    static const SharedLibrary found("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
-                                               "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
-    return found;
+    static const SharedLibrary library("MUMPS", {"libdmumps_seq-5.8.so", "libdmumps_seq-5.7.so",
+                                                 "libdmumps_seq-5.6.so", "libdmumps_seq-5.5.so"});
+    return library;
 }
 
 /// An instance of the sequential library for symmetric indefinite matrices.
@@ -36,11 +36,11 @@ class Mumps {
         }
         data_.sym = 2;
         data_.par = 1;
-        data_.comm_fortran = world;
+        data_.comm_fortran = comm_world;
         run(initialise);
         for (const int unit : {0, 1, 2}) data_.icntl[unit] = -1;
         data_.icntl[3] = 0;    // No messages.
-        data_.icntl[13] = 60;  // Percent of workspace for pivoting beyond the estimate, at first.
+        data_.icntl[13] = 60;  // Initial percentage of workspace for pivoting beyond the estimate.
         data_.n = matrix.rows;
         data_.nnz = MUMPS_INT8(values_.size());
         data_.irn = rows_.data();
@@ -53,7 +53,7 @@ class Mumps {
 
     static constexpr MUMPS_INT initialise = -1, finish = -2, analyse = 1, factor = 2, solve = 3;
 
-    /// Seconds that a job took.
+    /// Runs a job; returns its seconds.
     double run(MUMPS_INT job) {
         static const auto call = library().symbol<void (*)(DMUMPS_STRUC_C*)>("dmumps_c");
         const auto begin = std::chrono::steady_clock::now();
@@ -62,7 +62,7 @@ class Mumps {
         const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
         return elapsed.count();
     }
-    /// The factorisation, repeated with more workspace where it needs it; seconds of all.
+    /// The factorisation, repeated with more workspace if needed; seconds of all runs.
     double factorise() {
         double seconds = run(factor);
         while ((error() == -8 || error() == -9) && data_.icntl[13] < 10000) {
@@ -76,7 +76,7 @@ class Mumps {
         data_.rhs = b.data();
         return run(solve);
     }
-    /// 0, or the code of what went wrong.
+    /// 0, or the error code.
     int error() const { return data_.infog[0]; }
     double estimated_operations() const { return data_.rinfog[0]; }
     double factor_entries(bool estimated) const {
@@ -85,7 +85,7 @@ class Mumps {
     }
 
   private:
-    static constexpr MUMPS_INT world = -987654;
+    static constexpr MUMPS_INT comm_world = -987654;
     DMUMPS_STRUC_C data_{};
     std::vector<MUMPS_INT> rows_, columns_;
     std::vector<double> values_;
@@ -101,7 +101,7 @@ bool add_mumps(Json& row, const HostSystem& system) {
     row["symbolic_seconds"] = analysis;
     row["operations"] = mumps.estimated_operations();
     row["stored_share"] = mumps.factor_entries(true) / square;
-    if (mumps.error() >= 0 && mumps.estimated_operations() > most_operations) {
+    if (mumps.error() >= 0 && mumps.estimated_operations() > max_operations) {
         row["status"] = "not_tried";
         return true;
     }
@@ -123,7 +123,7 @@ bool add_mumps(Json& row, const HostSystem& system) {
 #else
 
 bool add_mumps(Json&, const HostSystem&) {
-    std::fprintf(stderr, "tessera-bench: MUMPS is left out: dmumps_c.h was not there\n");
+    std::fprintf(stderr, "tessera-bench: MUMPS is left out: built without dmumps_c.h\n");
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "report/text.hpp"
+#include "run/interrupt.hpp"
 
 namespace tessera::cli {
 
@@ -46,7 +47,7 @@ ParsedSolve parse(const SolveArguments& arguments) {
     return parsed;
 }
 
-/// The number of rows if there is none.
+/// The first empty row, or the number of rows.
 template <class T>
 Index first_empty_row(const CsrView<T>& matrix) {
     const auto offsets = matrix.row_offsets_span();
@@ -90,6 +91,18 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
     return parsed;
 }
 
+SolveOptions solve_options(const SolveArguments& arguments) {
+    SolveOptions options;
+    options.rtol = arguments.rtol;
+    options.atol = arguments.atol;
+    options.max_iterations = arguments.max_iterations;
+    options.max_seconds = arguments.max_seconds;
+    options.stagnation_window = arguments.stagnation_window;
+    options.left_preconditioning = arguments.side == "left";
+    options.observer = [](const Progress&) { return !interrupted(); };
+    return options;
+}
+
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
     try {
         return Context::from_name(device, threads, &why_not_cuda);
@@ -114,7 +127,7 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
     const auto values = matrix.values_span();
     if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
         throw InvalidArgument("'" + system.name +
-                              "' has no nonzeros, so it can be solved with for b = 0 alone; check "
+                              "' has no nonzeros, so only b = 0 has a solution; check "
                               "how it was written");
     }
     if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {

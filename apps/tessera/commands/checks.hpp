@@ -13,7 +13,7 @@ namespace tessera::cli {
 
 /// The parsed arguments of a solve.
 struct ParsedSolve {
-    Spec solver;                           ///< As text; its name may be auto.
+    Spec solver;                           ///< Solver as text; its name may be auto.
     std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
     std::optional<RefinementOptions> refinement;
     std::unique_ptr<PreconditionerConfig> preconditioner;
@@ -24,20 +24,59 @@ struct ParsedSolve {
     void resolve_solver(const char* name);
 };
 
-/// Throws InvalidArgument for everything that can be checked before a large file is read.
+/// Throws InvalidArgument for all errors that can be found before a large file is read.
 ParsedSolve check_arguments(const SolveArguments& arguments);
 
-/// The Context of --device, and why auto fell back to the CPU, where it did. Throws
+/// The Context of --device, and, if auto fell back to the CPU, the reason. Throws
 /// DeviceUnavailable.
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda);
 
-/// Prints that on stderr; called when all arguments and files are in order, so that an error is the
-/// only message.
+/// The options that the arguments give; an interrupt ends the solve.
+SolveOptions solve_options(const SolveArguments& arguments);
+
+/// Prints the reason on stderr; called after all arguments and files were checked, so that an error
+/// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
 
 /// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a
 /// solution.
 template <class T>
 void check_system(const System<T>& system, bool allow_singular, bool quiet);
+
+/// The system of a solve, the Contexts it is solved with, and its vectors.
+template <class T>
+class SolveProblem {
+  protected:
+    SolveProblem(const SolveArguments& arguments, ParsedSolve parsed)
+        : parsed_(std::move(parsed)),
+          context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
+          host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {}
+
+    void read_system(const SolveArguments& arguments) {
+        system_ = load_system<T>(host_, arguments.matrix, arguments.allow_empty_rows,
+                                 &arguments.mesh, arguments.right_hand_side.empty());
+        check_system(system_, arguments.allow_singular, arguments.quiet);
+        matrix_ = system_.matrix.view();
+    }
+    /// Copies the matrix to the GPU, if that solves, and frees it on the host.
+    void upload_matrix() {
+        if (!context_.on_gpu()) return;
+        uploaded_ = copy_to(context_, matrix_);
+        matrix_ = uploaded_.view();
+        system_.matrix = {};
+    }
+
+    ParsedSolve parsed_;
+    std::string why_not_cuda_;
+    Context context_;
+    Context host_;
+    System<T> system_;
+    CsrView<T> matrix_;  ///< After upload_matrix in the memory of context_.
+    Vectors<T> vectors_;
+    Buffer<T> x_;
+
+  private:
+    CsrMatrix<T> uploaded_;
+};
 
 }  // namespace tessera::cli

@@ -14,7 +14,7 @@ enum ExitCode : int {
     exit_converged = 0,
     exit_internal = 1,
     exit_slower = 1,  ///< compare: a result is slower.
-    exit_usage = 2,   ///< Wrong arguments, unreadable input, or more memory than there is.
+    exit_usage = 2,   ///< Wrong arguments, unreadable input, or not enough memory.
     exit_not_converged = 3,
     exit_breakdown = 4,
     exit_no_device = 5,
@@ -29,7 +29,7 @@ class DeviceUnavailable : public Error {
 
 struct SolveArguments {
     std::string matrix;
-    std::string right_hand_side;  ///< Empty: the problem's own load, else ones.
+    std::string right_hand_side;  ///< Empty: load of the problem, else ones.
     std::string solver = "auto";
     std::string preconditioner = "block_jacobi:32";
     std::string format = "csr";  ///< Format of the matrix in products.
@@ -55,7 +55,7 @@ struct SolveArguments {
 };
 
 struct TuneArguments {
-    SolveArguments solve;  ///< Its preconditioner is not used.
+    SolveArguments solve;  ///< The preconditioner is ignored.
     std::vector<int> bounds = {16, 32, 8, 24,
                                12, 4,  1};  ///< Block sizes, in this order; 1: jacobi.
     double seconds = 60;
@@ -90,21 +90,21 @@ struct CompareArguments {
 int solve(const SolveArguments& arguments);
 /// Solves the system with one preconditioner after the other, each for at most the time of the
 /// fastest so far, and prints the command that solves it fastest. The time is a budget for all of
-/// them. Symmetric systems are also solved with block LDL^T where the diagonal is not positive or
-/// the first block Jacobi fails; with the requested solver, else with sqmr and gmres:25.
+/// them. Symmetric systems are also solved with block LDL^T if the diagonal is not positive or the
+/// first block Jacobi fails; with the requested solver, else with sqmr and gmres:25.
 int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
-/// The part of `info` for a mesh.
+/// The output of `info` for a mesh.
 int mesh_info(const InfoArguments& arguments);
 int convert(const ConvertArguments& arguments);
 int devices(const DevicesArguments& arguments);
 
-/// Two result files of tessera-bench. Rows of equal keys, those of measured values apart, are
+/// Compares two result files of tessera-bench. Rows with equal keys (measured values apart) are
 ///   SAME     when their medians differ by at most 3 %;
 ///   UNCLEAR  when they differ by more, but not by more than half the sum of the two interquartile
 ///            ranges, so that the middle halves of the samples may overlap;
 ///   FASTER or SLOWER otherwise.
-/// Lists them with the ratio new over old, and the rows that one file lacks. 1 when a row is
+/// Lists them with the ratio new over old, and the rows that one file lacks. Returns 1 if a row is
 /// slower.
 int compare(const CompareArguments& arguments);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Runs of one program on an idle machine differ by so much.
+/// Relative difference between runs of one program on an idle machine.
 constexpr double same_within = 0.03;
 
 /// Keys of measured values; all other keys identify the row.
@@ -26,7 +26,7 @@ const std::set<std::string> measured_keys = {
 struct Row {
     std::string name;  ///< All keys that identify it.
     double milliseconds = 0;
-    double spread = 0;  ///< The interquartile range over the median.
+    double spread = 0;  ///< Interquartile range over the median.
 };
 
 struct Results {
@@ -40,7 +40,7 @@ std::string text_of(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// "invert tessera f64 n=16 batch=30000 uniform"; values alone where they are words.
+/// Such as "invert tessera f64 n=16 batch=30000 uniform"; text values without their keys.
 std::string name_of(const Json& row) {
     std::string name;
     for (const auto& [key, value] : row.items()) {
@@ -63,11 +63,11 @@ Results read_results(const std::string& path) {
                               "writes them with --json FILE");
     }
     Results results;
-    const auto fact = [&](const char* key) {
+    const auto text_under = [&](const char* key) {
         return json.contains(key) ? text_of(json[key]) : std::string("unknown");
     };
-    results.device = fact("device");
-    results.title = fact("commit") + ", " + results.device;
+    results.device = text_under("device");
+    results.title = text_under("commit") + ", " + results.device;
     std::map<std::string, int> seen;
     for (const Json& row : json["rows"]) {
         if (!row.is_object()) throw InvalidArgument(path + ": a row is not an object");
@@ -126,13 +126,13 @@ int compare(const CompareArguments& arguments) {
     std::vector<Pair> pairs;
     std::vector<const Row*> only_before, only_after;
     for (const Row& row : after.rows) {
-        const auto found = known.find(row.name);
-        if (found == known.end()) {
+        const auto entry = known.find(row.name);
+        if (entry == known.end()) {
             only_after.push_back(&row);
             continue;
         }
-        pairs.push_back({compare_rows(*found->second, row), found->second, &row});
-        known.erase(found);
+        pairs.push_back({compare_rows(*entry->second, row), entry->second, &row});
+        known.erase(entry);
     }
     for (const Row& row : before.rows) {
         if (known.contains(row.name)) only_before.push_back(&row);

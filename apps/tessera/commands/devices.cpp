@@ -10,7 +10,7 @@ namespace {
 
 /// One device, with the result of its self-test if it ran.
 struct Device {
-    std::string name;  ///< As for --device.
+    std::string name;  ///< Name for --device.
     std::string description;
     std::vector<TestItem> items;
 };
@@ -38,23 +38,23 @@ std::vector<TestItem> test(const std::string& device) {
 }
 
 DeviceReport find_devices(bool with_test) {
-    DeviceReport found;
+    DeviceReport report;
     const Context cpu = Context::cpu();
-    found.threads = cpu.threads();
-    for (const InstructionSet set : instruction_sets()) found.sets.emplace_back(to_string(set));
-    found.devices.push_back({"cpu", cpu.description(), {}});
-    found.cuda = cuda_devices(&found.why_not_cuda);
-    for (std::size_t k = 0; k < found.cuda.size(); ++k) {
-        found.devices.push_back({"cuda:" + std::to_string(k), describe(found.cuda[k]), {}});
+    report.threads = cpu.threads();
+    for (const InstructionSet set : instruction_sets()) report.sets.emplace_back(to_string(set));
+    report.devices.push_back({"cpu", cpu.description(), {}});
+    report.cuda = cuda_devices(&report.why_not_cuda);
+    for (std::size_t k = 0; k < report.cuda.size(); ++k) {
+        report.devices.push_back({"cuda:" + std::to_string(k), describe(report.cuda[k]), {}});
     }
     if (with_test) {
-        for (Device& device : found.devices) device.items = test(device.name);
+        for (Device& device : report.devices) device.items = test(device.name);
     }
-    return found;
+    return report;
 }
 
-bool all_passed(const DeviceReport& found) {
-    for (const Device& device : found.devices) {
+bool all_passed(const DeviceReport& report) {
+    for (const Device& device : report.devices) {
         for (const TestItem& item : device.items) {
             if (!item.passed) return false;
         }
@@ -62,13 +62,13 @@ bool all_passed(const DeviceReport& found) {
     return true;
 }
 
-std::string to_table(const DeviceReport& found) {
+std::string to_table(const DeviceReport& report) {
     std::string table;
-    for (const Device& device : found.devices) {
+    for (const Device& device : report.devices) {
         table += format("%-8s %s\n", device.name.c_str(), device.description.c_str());
         if (device.name == "cpu") {
             table += "         instruction sets:";
-            for (const std::string& set : found.sets) table += " " + set;
+            for (const std::string& set : report.sets) table += " " + set;
             table += "\n";
         }
         for (const TestItem& item : device.items) {
@@ -76,13 +76,13 @@ std::string to_table(const DeviceReport& found) {
                             item.name.c_str(), item.detail.c_str());
         }
     }
-    if (found.cuda.empty()) table += "cuda     none: " + found.why_not_cuda + "\n";
+    if (report.cuda.empty()) table += "cuda     none: " + report.why_not_cuda + "\n";
     return table;
 }
 
-std::string to_json(const DeviceReport& found, bool with_test) {
+std::string to_json(const DeviceReport& report, bool with_test) {
     std::vector<JsonObject> cuda;
-    for (const DeviceDescription& device : found.cuda) {
+    for (const DeviceDescription& device : report.cuda) {
         cuda.push_back(
             JsonObject()
                 .add("name", device.name)
@@ -95,12 +95,12 @@ std::string to_json(const DeviceReport& found, bool with_test) {
     json.add("schema", "tessera-devices/1").add("version", version()).add("commit", commit());
     json.add(
         "cpu",
-        JsonObject().add("threads", Offset(found.threads)).add("instruction_sets", found.sets));
+        JsonObject().add("threads", Offset(report.threads)).add("instruction_sets", report.sets));
     json.add("cuda", cuda);
-    if (found.cuda.empty()) json.add("why_not_cuda", found.why_not_cuda);
+    if (report.cuda.empty()) json.add("why_not_cuda", report.why_not_cuda);
     if (with_test) {
         std::vector<JsonObject> items;
-        for (const Device& device : found.devices) {
+        for (const Device& device : report.devices) {
             for (const TestItem& item : device.items) {
                 items.push_back(JsonObject()
                                     .add("device", device.name)
@@ -118,10 +118,10 @@ std::string to_json(const DeviceReport& found, bool with_test) {
 
 int devices(const DevicesArguments& arguments) {
     check_output("--json", arguments.json, {});
-    const DeviceReport found = find_devices(arguments.test);
-    if (!arguments.json.empty()) write_text(arguments.json, to_json(found, arguments.test));
-    if (arguments.json != "-") write_text("-", to_table(found));
-    return all_passed(found) ? exit_converged : exit_internal;
+    const DeviceReport report = find_devices(arguments.test);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(report, arguments.test));
+    if (arguments.json != "-") write_text("-", to_table(report));
+    return all_passed(report) ? exit_converged : exit_internal;
 }
 
 }  // namespace tessera::cli

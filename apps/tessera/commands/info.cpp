@@ -27,20 +27,21 @@ Histogram histogram(const BlockPartition& blocks) {
     return sizes;
 }
 
-struct BoundFacts {
+/// The diagonal blocks that a bound on their rows leads to.
+struct BoundStatistics {
     Index bound = 0;
     Histogram sizes;
     Offset inverse_bytes = 0;
-    Index singular = 0;  ///< Blocks that are singular.
+    Index singular = 0;  ///< Number of singular blocks.
 };
 
 /// A matrix format for products.
 struct NamedFormat {
     std::string name;
-    FormatStatistics facts;
+    FormatStatistics statistics;
 };
 
-/// What `tessera info` reports of a matrix.
+/// The output of `tessera info` for a matrix.
 struct MatrixInfo {
     std::string name, format, field;
     Offset rows = 0, columns = 0, nonzeros = 0, csr_bytes = 0;
@@ -48,42 +49,42 @@ struct MatrixInfo {
     RowStatistics row;
     bool square = false;
     SymmetryStatistics symmetry;
-    bool symmetric = false;  ///< Up to rounding.
+    bool symmetric = false;  ///< Symmetric up to rounding.
     DiagonalStatistics diagonal;
     Histogram natural;
-    std::vector<BoundFacts> agglomerated;
+    std::vector<BoundStatistics> agglomerated;
     std::vector<NamedFormat> formats;
     bool positive_definite = false;  ///< Symmetric with a positive diagonal.
     bool known_singular = false;
     std::string suggestion;
 };
 
-BoundFacts find_bound(const Context& host, const CsrView<double>& matrix, Index bound) {
+BoundStatistics find_bound(const Context& host, const CsrView<double>& matrix, Index bound) {
     BlockPartition blocks = find_blocks(host, matrix, bound);
-    BoundFacts facts{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
-    facts.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
-    return facts;
+    BoundStatistics result{bound, histogram(blocks), blocks.entries * Offset(sizeof(double)), 0};
+    result.singular = BlockJacobi<double>(host, matrix, std::move(blocks)).singular_blocks();
+    return result;
 }
 
 /// One format of each kind, with the natural block of the matrix and slices for a GPU.
 std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>& matrix) {
-    const auto facts = [&](const std::string& name) {
+    const auto statistics_of = [&](const std::string& name) {
         return format_statistics(host, matrix, parse_format(Spec(name)));
     };
-    const std::string block = std::to_string(facts("sbell,slice=32").block);
+    const std::string block = std::to_string(statistics_of("sbell,slice=32").block);
     std::vector<NamedFormat> formats;
     for (const std::string& name :
          {std::string("csr"), std::string("ell"), std::string("sell:32,sort_window=1"),
           "bell:" + block, "bcsr:" + block, "sbell:" + block + ",slice=32,sort_window=1",
           "sbell:" + block + ",slice=32,sort_window=all"}) {
-        formats.push_back({name, facts(name)});
+        formats.push_back({name, statistics_of(name)});
     }
     return formats;
 }
 
 /// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
-/// matrix that is indefinite by its diagonal, apart from empty rows (few right-hand sides have a
-/// solution then).
+/// matrix that is indefinite by its diagonal, but not because of empty rows (then few right-hand
+/// sides have a solution).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
     std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
     const DiagonalStatistics& diagonal = info.diagonal;
@@ -146,7 +147,7 @@ Offset block_count(const Histogram& sizes) {
     return count;
 }
 
-/// "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
+/// For example "1 x 12, 3 x 400": size 12 once, size 3 400 times; the ten most frequent.
 std::string histogram_text(const Histogram& sizes) {
     std::multimap<Offset, Index, std::greater<>> frequent;
     for (const auto& [size, number] : sizes) frequent.emplace(number, size);
@@ -166,9 +167,10 @@ std::string formats_table(const std::vector<NamedFormat>& formats) {
     std::string table = format("\n  %-30s %8s %6s %14s %14s\n", "format", "padding", "index",
                                "memory", "product reads");
     for (const NamedFormat& one : formats) {
-        table += format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.facts.padding(),
-                        one.facts.index_bits, format_bytes(double(one.facts.bytes)).c_str(),
-                        format_bytes(double(one.facts.read_bytes)).c_str());
+        table +=
+            format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.statistics.padding(),
+                   one.statistics.index_bits, format_bytes(double(one.statistics.bytes)).c_str(),
+                   format_bytes(double(one.statistics.matrix_bytes_per_product)).c_str());
     }
     return table;
 }
@@ -184,7 +186,7 @@ std::string to_table(const MatrixInfo& info) {
              (info.duplicates > 0 ? ", " + number(info.duplicates) + " duplicates summed" : ""));
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
-    line("entries a row",
+    line("entries per row",
          "least " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", most " +
              number(info.row.max) +
              (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
@@ -192,7 +194,7 @@ std::string to_table(const MatrixInfo& info) {
                           number(info.row.upper_bandwidth) + " above the diagonal");
     line("memory as CSR", format_bytes(double(info.csr_bytes)));
     if (!info.square) {
-        return table + "  not square: it cannot be solved with\n" + formats_table(info.formats);
+        return table + "  not square: no systems can be solved\n" + formats_table(info.formats);
     }
     std::string values = yes_no(info.symmetry.exact());
     if (info.symmetry.pattern && !info.symmetry.exact()) {
@@ -203,18 +205,19 @@ std::string to_table(const MatrixInfo& info) {
          std::string("pattern ") + yes_no(info.symmetry.pattern) + ", values " + values);
     line("diagonal", number(info.diagonal.missing) + " missing, " + number(info.diagonal.zero) +
                          " zero, " + number(info.diagonal.negative) + " negative");
-    if (info.nonzeros == 0) return table + "  no nonzeros: it cannot be solved with\n";
+    if (info.nonzeros == 0) return table + "  no nonzeros: no systems can be solved\n";
     if (info.row.empty > 0) {
-        line("singular", "for its empty rows: b must be 0 in them, and x is not unique");
+        line("singular", "empty rows: b must be 0 in them, and x is not unique");
     }
     line("natural blocks", number(block_count(info.natural)) + ": " + histogram_text(info.natural));
     table += format("\n  %-16s %10s %8s %14s %10s\n", "block_jacobi", "blocks", "largest",
                     "inverses", "singular");
-    for (const BoundFacts& facts : info.agglomerated) {
-        table += format("  bound %-10d %10lld %8d %14s %10d\n", facts.bound,
-                        static_cast<long long>(block_count(facts.sizes)),
-                        facts.sizes.empty() ? 0 : facts.sizes.rbegin()->first,
-                        format_bytes(double(facts.inverse_bytes)).c_str(), facts.singular);
+    for (const BoundStatistics& statistics : info.agglomerated) {
+        table +=
+            format("  bound %-10d %10lld %8d %14s %10d\n", statistics.bound,
+                   static_cast<long long>(block_count(statistics.sizes)),
+                   statistics.sizes.empty() ? 0 : statistics.sizes.rbegin()->first,
+                   format_bytes(double(statistics.inverse_bytes)).c_str(), statistics.singular);
     }
     return table + formats_table(info.formats) + "\nTry: " + info.suggestion + "\n";
 }
@@ -227,22 +230,22 @@ JsonObject histogram_json(const Histogram& sizes) {
 
 std::string to_json(const MatrixInfo& info) {
     std::vector<JsonObject> agglomerated;
-    for (const BoundFacts& facts : info.agglomerated) {
+    for (const BoundStatistics& statistics : info.agglomerated) {
         agglomerated.push_back(JsonObject()
-                                   .add("bound", Offset(facts.bound))
-                                   .add("count", block_count(facts.sizes))
-                                   .add("sizes", histogram_json(facts.sizes))
-                                   .add("inverse_bytes", facts.inverse_bytes)
-                                   .add("singular", Offset(facts.singular)));
+                                   .add("bound", Offset(statistics.bound))
+                                   .add("count", block_count(statistics.sizes))
+                                   .add("sizes", histogram_json(statistics.sizes))
+                                   .add("inverse_bytes", statistics.inverse_bytes)
+                                   .add("singular", Offset(statistics.singular)));
     }
     std::vector<JsonObject> formats;
     for (const NamedFormat& one : info.formats) {
         formats.push_back(JsonObject()
                               .add("format", one.name)
-                              .add("padding", one.facts.padding())
-                              .add("index_bits", Offset(one.facts.index_bits))
-                              .add("bytes", one.facts.bytes)
-                              .add("read_bytes", one.facts.read_bytes));
+                              .add("padding", one.statistics.padding())
+                              .add("index_bits", Offset(one.statistics.index_bits))
+                              .add("bytes", one.statistics.bytes)
+                              .add("read_bytes", one.statistics.matrix_bytes_per_product));
     }
     JsonObject json;
     json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());
@@ -289,9 +292,9 @@ int info(const InfoArguments& arguments) {
         std::filesystem::is_regular_file(arguments.matrix, error)) {
         return mesh_info(arguments);
     }
-    const MatrixInfo found = gather(arguments);
-    if (!arguments.json.empty()) write_text(arguments.json, to_json(found));
-    if (arguments.json != "-") write_text("-", to_table(found));
+    const MatrixInfo info = gather(arguments);
+    if (!arguments.json.empty()) write_text(arguments.json, to_json(info));
+    if (arguments.json != "-") write_text("-", to_table(info));
     return exit_converged;
 }
 

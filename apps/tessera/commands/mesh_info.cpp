@@ -11,7 +11,7 @@ namespace {
 
 Offset cell_count(const Cells& cells) { return Offset(cells.nodes.size()) / corners(cells.shape); }
 
-/// "400 quadrilaterals, 1 triangle".
+/// For example "400 quadrilaterals, 1 triangle".
 std::string shapes_text(const std::vector<Cells>& parts) {
     std::string text;
     for (const Cells& cells : parts) {
@@ -48,7 +48,7 @@ const char* kind_of(int group_dimensions) {
     return kinds[group_dimensions];
 }
 
-/// A command with the first groups that would do.
+/// A command with the first suitable groups.
 std::string suggestion(const InfoArguments& arguments, const Mesh& mesh) {
     std::vector<std::string> groups;
     for (const MeshGroup& group : mesh.groups) {

@@ -102,7 +102,7 @@ TestItem test_inversion(const Context& context) {
         const double bound = double(n) * n * std::numeric_limits<double>::epsilon() *
                              infinity_norm(block) * infinity_norm(inverse);
         const double smaller = std::min(residual(inverse, block), residual(block, inverse));
-        // NaN is the worst.
+        // NaN counts as worst.
         worst = smaller <= bound ? std::max(worst, smaller / bound)
                                  : std::numeric_limits<double>::infinity();
         if (std::isinf(worst)) break;

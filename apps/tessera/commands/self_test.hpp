@@ -11,10 +11,10 @@ namespace tessera::cli {
 struct TestItem {
     std::string name;
     bool passed = false;
-    std::string detail;  ///< What was measured, or the error.
+    std::string detail;  ///< Measured value, or the error.
 };
 
-/// Solves and inverts something small on `context`; under a second.
+/// Small solves and inversions on `context`; under a second.
 std::vector<TestItem> self_test(const Context& context);
 
 }  // namespace tessera::cli

@@ -14,7 +14,7 @@ SolveReport unsolved_report(const PreconditionerReport& setup) {
     report.message =
         setup.unusable + (setup.blocks > 0
                               ? ", so the solve was not started; use singular=shift"
-                              : " and the solve was not started; take --solver idr --precond "
+                              : " and the solve was not started; use --solver idr --precond "
                                 "block_jacobi");
     report.relative_residual = unknown;
     report.true_relative_residual = unknown;

@@ -14,7 +14,7 @@ SolveReport unsolved_report(const PreconditionerReport& setup);
 std::string singular_blocks_message(const PreconditionerReport& setup, Offset singular,
                                     const std::vector<std::string>& command_line);
 
-/// The same command line with singular=shift in its preconditioner.
+/// The command line with singular=shift in its preconditioner.
 std::string shifted_command(std::vector<std::string> command_line);
 
 }  // namespace tessera::cli

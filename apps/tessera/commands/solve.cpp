@@ -19,16 +19,16 @@ namespace tessera::cli {
 namespace {
 
 /// Why a singular system was not solved.
-std::string singular_system_message(const SolveReport& solve, bool knows_solution) {
+std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
-           (knows_solution ? "b is in its range only up to rounding: take a larger --rtol"
-                           : "most right-hand sides have no solution, one made by "
-                             "--rhs solution:random has") +
+           (has_known_solution ? "b is in its range only up to rounding: use a larger --rtol"
+                               : "most right-hand sides have no solution, one made by "
+                                 "--rhs solution:random has") +
            ".";
 }
 
-/// Prints what the x of a solve that did not converge is, and where it was written.
+/// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     std::fprintf(
@@ -40,30 +40,16 @@ void note_unconverged_solution(const SolveArguments& arguments) {
         vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
 }
 
-SolveOptions solve_options(const SolveArguments& arguments, Monitor& monitor) {
-    SolveOptions options;
-    options.rtol = arguments.rtol;
-    options.atol = arguments.atol;
-    options.max_iterations = arguments.max_iterations;
-    options.max_seconds = arguments.max_seconds;
-    options.stagnation_window = arguments.stagnation_window;
-    options.left_preconditioning = arguments.side == "left";
-    options.observer = [&monitor](const Progress& progress) {
-        monitor.show(progress);
-        return !interrupted();
-    };
-    return options;
-}
-
 /// One run of `tessera solve`, step by step.
 template <class T>
-class Run {
+class SolveCommand : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
-    Run(const SolveArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments),
-          parsed_(std::move(parsed)),
-          context_(open_context(arguments.device, arguments.threads, why_not_cuda_)),
-          host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {
+    SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
+        : Problem(arguments, std::move(parsed)), arguments_(arguments) {
         report_.device = context_.description();
         report_.threads = context_.threads();
     }
@@ -97,11 +83,8 @@ class Run {
   private:
     void load() {
         const Clock clock;
-        system_ = load_system<T>(host_, arguments_.matrix, arguments_.allow_empty_rows,
-                                 &arguments_.mesh, arguments_.right_hand_side.empty());
+        Problem::read_system(arguments_);
         report_.seconds.read = clock.seconds();
-        check_system(system_, arguments_.allow_singular, arguments_.quiet);
-        matrix_ = system_.matrix.view();
         const FormatOptions& format = parsed_.format;
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
         if (!parsed_.config && !parsed_.refinement) {
@@ -118,11 +101,7 @@ class Run {
             need.matrix += format_statistics(host_, matrix_, format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
-        if (context_.on_gpu()) {
-            uploaded_ = copy_to(context_, matrix_);
-            matrix_ = uploaded_.view();
-            system_.matrix = {};
-        }
+        Problem::upload_matrix();
     }
 
     std::unique_ptr<Operator<T>> make_product() {
@@ -145,7 +124,7 @@ class Run {
         });
     }
 
-    /// With a preconditioner of the matrix in float.
+    /// Solves by refinement, with a preconditioner of the matrix in float.
     void refine([[maybe_unused]] const Operator<T>& matrix) {
         if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
@@ -175,7 +154,7 @@ class Run {
         if (report_.setup.overflow) {
             throw InvalidArgument(
                 "the inverse of a block has a value outside the range of the precision in which "
-                "it is stored; take precision=adaptive, or scale the system");
+                "it is stored; use precision=adaptive, or scale the system");
         }
         // All arguments and files are valid from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);
@@ -197,16 +176,21 @@ class Run {
     void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
-        report_.solve = solve(solve_options(arguments_, monitor));
+        SolveOptions options = solve_options(arguments_);
+        options.observer = [&monitor](const Progress& progress) {
+            monitor.show(progress);
+            return !interrupted();
+        };
+        report_.solve = solve(options);
         monitor.finish();
         solved_ = true;
         const Status status = report_.solve.status;
-        const bool ended_by_itself = status == Status::breakdown || status == Status::stagnated ||
-                                     status == Status::accuracy_lost ||
-                                     status == Status::max_iterations;
-        if (system_.known_singular && ended_by_itself) {
-            report_.solve.message =
-                singular_system_message(report_.solve, parsed_.right_hand_side.knows_solution());
+        const bool failed_to_converge =
+            status == Status::breakdown || status == Status::stagnated ||
+            status == Status::accuracy_lost || status == Status::max_iterations;
+        if (system_.known_singular && failed_to_converge) {
+            report_.solve.message = singular_system_message(
+                report_.solve, parsed_.right_hand_side.has_known_solution());
         }
     }
 
@@ -223,11 +207,11 @@ class Run {
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
-        if (solved_ && (parsed_.right_hand_side.knows_solution() || !arguments_.out.empty() ||
+        if (solved_ && (parsed_.right_hand_side.has_known_solution() || !arguments_.out.empty() ||
                         system_.structure)) {
             x = copy_to_host(context_, x_);
         }
-        if (solved_ && parsed_.right_hand_side.knows_solution()) {
+        if (solved_ && parsed_.right_hand_side.has_known_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_bandwidth();
@@ -254,7 +238,8 @@ class Run {
         }
     }
 
-    /// 0 (unknown) if its buffers do not fit into memory beside the system.
+    /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the
+    /// system.
     void measure_copy_bandwidth() {
         try {
             report_.copy_bandwidth = context_.copy_bandwidth();
@@ -263,8 +248,8 @@ class Run {
         }
     }
 
-    /// Writes all that can be written, then throws if something could not, so that one full disk
-    /// does not cost results that took long to compute.
+    /// Writes all possible output, then throws if some failed, so that a full disk does not cost
+    /// results that took long to compute.
     void write_results(const std::vector<T>& x, std::string failures) const {
         const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
             if (!wanted) return;
@@ -304,15 +289,6 @@ class Run {
     }
 
     const SolveArguments& arguments_;
-    ParsedSolve parsed_;
-    std::string why_not_cuda_;
-    Context context_;
-    Context host_;
-    System<T> system_;
-    CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
-    Vectors<T> vectors_;
-    Buffer<T> x_;
     bool solved_ = false;
     RunReport report_;
 };
@@ -322,8 +298,8 @@ class Run {
 int solve(const SolveArguments& arguments) {
     const InterruptNote note("preparing to solve " + arguments.matrix);
     ParsedSolve parsed = check_arguments(arguments);
-    return arguments.precision == "f32" ? Run<float>(arguments, std::move(parsed))()
-                                        : Run<double>(arguments, std::move(parsed))();
+    return arguments.precision == "f32" ? SolveCommand<float>(arguments, std::move(parsed))()
+                                        : SolveCommand<double>(arguments, std::move(parsed))();
 }
 
 }  // namespace tessera::cli

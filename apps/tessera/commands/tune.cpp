@@ -28,14 +28,16 @@ bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("bloc
 
 /// One run of `tessera tune`, step by step.
 template <class T>
-class Tuning {
+class Tuning : SolveProblem<T> {
+    using Problem = SolveProblem<T>;
+    using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+
   public:
     Tuning(const TuneArguments& arguments, ParsedSolve parsed)
-        : arguments_(arguments),
-          given_(arguments.solve),
-          parsed_(std::move(parsed)),
-          context_(open_context(given_.device, given_.threads, why_not_cuda_)),
-          host_(context_.on_gpu() ? Context::cpu(given_.threads) : context_) {}
+        : Problem(arguments.solve, std::move(parsed)),
+          arguments_(arguments),
+          given_(arguments.solve) {}
 
     int operator()() {
         load();
@@ -54,10 +56,7 @@ class Tuning {
 
   private:
     void load() {
-        system_ = load_system<T>(host_, given_.matrix, given_.allow_empty_rows, &given_.mesh,
-                                 given_.right_hand_side.empty());
-        check_system(system_, given_.allow_singular, given_.quiet);
-        matrix_ = system_.matrix.view();
+        Problem::read_system(given_);
         symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
         chooses_solver_ = !parsed_.config;
@@ -66,11 +65,7 @@ class Tuning {
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;
         nonzeros_ = matrix_.nonzeros;
-        if (context_.on_gpu()) {
-            uploaded_ = copy_to(context_, matrix_);
-            matrix_ = uploaded_.view();
-            system_.matrix = {};
-        }
+        Problem::upload_matrix();
         matrix_is_loaded_ = true;
     }
 
@@ -90,24 +85,18 @@ class Tuning {
         return best != nullptr && best->converged() ? best : nullptr;
     }
 
-    /// Time limit of the next run, its setup included. A run that is cut short is not repeated, so
-    /// the limit exceeds the fastest time by more than the noise of some milliseconds.
-    double allowance(const Trial& trial) const {
+    /// Time limit of the next run, its setup included. A run that is stopped early is not repeated,
+    /// so the limit exceeds the fastest time by more than the noise of some milliseconds.
+    double time_limit_of(const Trial& trial) const {
         const Trial* best = fastest();
         if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        // Leaves time for the other trials, of which block_ldlt has many.
+        // Leaves time for other trials; block_ldlt has many.
         return left() / (is_ldlt(trial) ? 4 : 2);
     }
 
     SolveOptions options(double seconds) const {
-        SolveOptions options;
-        options.rtol = given_.rtol;
-        options.atol = given_.atol;
-        options.max_iterations = given_.max_iterations;
+        SolveOptions options = solve_options(given_);
         options.max_seconds = seconds;
-        options.stagnation_window = given_.stagnation_window;
-        options.left_preconditioning = given_.side == "left";
-        options.observer = [](const Progress&) { return !interrupted(); };
         return options;
     }
 
@@ -119,9 +108,9 @@ class Tuning {
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
-        const std::string report = "; what was found follows";
+        const std::string report = "; the results so far follow";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
-                         " once that is done (Ctrl-C again ends it at once, without)");
+                         " after this setup (Ctrl-C again ends at once, without results)");
         auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
         context_.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);
@@ -134,24 +123,24 @@ class Tuning {
         solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
     }
 
-    /// Sets up and solves.
+    /// Runs setup and solve.
     void run(Trial& trial) {
         const double before = left();
         const bool has_fastest = fastest() != nullptr;
-        const double most = allowance(trial);
+        const double most = time_limit_of(trial);
         const Clock clock;
         const auto preconditioner = set_up(trial);
         const double setup = clock.seconds();
         if (trial.totals.empty()) {
             trial.setup = setup;
-            const PreconditionerReport found = preconditioner->report();
-            trial.blocks = found.blocks;
-            trial.largest_block = found.largest_block;
-            if (found.partition != nullptr) {
-                trial.block_offsets = copy_to_host(context_, found.partition->block_offsets);
+            const PreconditionerReport setup_report = preconditioner->report();
+            trial.blocks = setup_report.blocks;
+            trial.largest_block = setup_report.largest_block;
+            if (setup_report.partition != nullptr) {
+                trial.block_offsets = copy_to_host(context_, setup_report.partition->block_offsets);
             }
             if (find_same(trial)) return;
-            if (!found.unusable.empty()) {
+            if (!setup_report.unusable.empty()) {
                 trial.solve.status = Status::singular_block;
                 return;
             }
@@ -169,13 +158,13 @@ class Tuning {
             return !other.totals.empty() && !trial.block_offsets.empty() &&
                    other.block_offsets == trial.block_offsets && other.storage == trial.storage;
         };
-        const auto found = std::ranges::find_if(trials_, same);
-        if (found == trials_.end()) return false;
-        trial.same_as = found->preconditioner;
+        const auto earlier = std::ranges::find_if(trials_, same);
+        if (earlier == trials_.end()) return false;
+        trial.same_as = earlier->preconditioner;
         return true;
     }
 
-    /// `storage`: options of how the inverses of the same blocks are stored.
+    /// `storage`: storage options of the inverses of equal blocks.
     void run_trial(const std::string& preconditioner, const std::string& solver,
                    const std::string& storage = "") {
         Trial trial(preconditioner + storage, solver);
@@ -192,7 +181,7 @@ class Tuning {
         if (trials_.empty()) warm_up(trial);
         try {
             run(trial);
-        } catch (const OutOfMemory&) {  // the memory of block_ldlt is known late
+        } catch (const OutOfMemory&) {  // The memory of block_ldlt is known late.
             trial.does_not_fit = true;
         }
         const bool again = trial.solve.status == Status::singular_block;
@@ -200,18 +189,18 @@ class Tuning {
         if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !must_stop()) {
             run_again(trials_.back());
         }
-        show(trials_.back());
+        print_trial(trials_.back());
         if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
     }
 
-    /// A setup cannot be interrupted, and one of block_ldlt may take as long as many solves.
+    /// A setup cannot be interrupted, and that of block_ldlt may take as long as many solves.
     bool setup_is_too_long(const Trial& trial) const {
         if (!is_ldlt(trial)) return false;
         return std::ranges::any_of(
             trials_, [&](const Trial& other) { return is_ldlt(other) && other.setup > left(); });
     }
 
-    /// Block LDL^T without fill and with little, exact on its pattern and by sweeps.
+    /// Block LDL^T without fill and with a small fill, by exact factorisation and by sweeps.
     void run_ldlt_trials() {
         tried_ldlt_ = true;
         const auto with_all = [&](const std::string& solver) {
@@ -227,7 +216,8 @@ class Tuning {
             }
         };
         if (!chooses_solver_) return with_all(solver_);
-        // sqmr needs the fewest products and vectors, but has no left side and may break down.
+        // sqmr needs the fewest products and vectors, but supports no left side and may break
+        // down.
         if (given_.side == "right") with_all("sqmr");
         const Trial* best = fastest();
         if (best == nullptr) return with_all("gmres:25");
@@ -247,7 +237,7 @@ class Tuning {
         std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
             return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
         });
-        // Rounded inverses may be faster whichever bound is best.
+        // Rounded inverses may be faster for every bound.
         for (const Trial& trial : ranked) {
             run_trial(trial.preconditioner, solver_, ",precision=adaptive");
         }
@@ -277,7 +267,7 @@ class Tuning {
         if (again.converged()) trial = std::move(again);
     }
 
-    void show(const Trial& trial) const {
+    void print_trial(const Trial& trial) const {
         if (given_.quiet) return;
         std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
                      trial.solver.c_str(), outcome_text(trial).c_str());
@@ -289,29 +279,22 @@ class Tuning {
     }
 
     void report() {
-        TuneReport found{given_,
-                         system_.name,
-                         rows_,
-                         nonzeros_,
-                         context_.description(),
-                         arguments_.seconds,
-                         clock_.seconds(),
-                         trials_,
-                         untried_,
-                         interrupted()};
-        if (!given_.json.empty()) write_text(given_.json, to_json(found));
-        if (!given_.quiet && given_.json != "-") write_text("-", to_table(found));
+        TuneReport result{given_,
+                          system_.name,
+                          rows_,
+                          nonzeros_,
+                          context_.description(),
+                          arguments_.seconds,
+                          clock_.seconds(),
+                          trials_,
+                          untried_,
+                          interrupted()};
+        if (!given_.json.empty()) write_text(given_.json, to_json(result));
+        if (!given_.quiet && given_.json != "-") write_text("-", to_table(result));
     }
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    ParsedSolve parsed_;
-    std::string why_not_cuda_;
-    Context context_;
-    Context host_;
-    System<T> system_;
-    CsrMatrix<T> uploaded_;
-    CsrView<T> matrix_;  ///< In the memory of context_.
     const Operator<T>* matrix_operator_ = nullptr;
     Index rows_ = 0;
     Offset nonzeros_ = 0;
@@ -320,10 +303,8 @@ class Tuning {
     bool positive_diagonal_ = false;
     bool chooses_solver_ = false;
     bool tried_ldlt_ = false;
-    std::string solver_;  ///< Solver for block Jacobi; normalised.
-    Vectors<T> vectors_;
-    Buffer<T> x_;
-    std::optional<InterruptGuard> guard_;  ///< From the first trial on.
+    std::string solver_;                   ///< Solver for block Jacobi; normalised.
+    std::optional<InterruptGuard> guard_;  ///< Set from the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;
     std::vector<Trial> untried_;

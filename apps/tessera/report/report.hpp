@@ -20,12 +20,12 @@ struct RunReport {
     Offset singular_blocks = 0;
     PreconditionerReport setup;
     SolveReport solve;
-    /// Statistics of a system that was made of a mesh.
+    /// Size and results of a system made from a mesh.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
         double largest_displacement = 0;  ///< Length of the largest displacement of a node.
-        double largest_von_mises = 0;     ///< At the centre of an element.
+        double largest_von_mises = 0;     ///< Largest value at the centre of an element.
     } structure;
     struct Seconds {
         double read = 0;
@@ -34,15 +34,15 @@ struct RunReport {
         double solve = 0;
     } seconds;
     std::vector<PhaseRecord> phases;
-    double copy_bandwidth = 0;  ///< Bytes a second; phases are reported as fractions of it.
+    double copy_bandwidth = 0;  ///< Bytes per second; phases are shares of it.
     Offset peak_memory_bytes = 0;
-    double forward_error = -1;  ///< ||x - x*|| / ||x*|| where the solution is known, else negative.
+    double forward_error = -1;  ///< ||x - x*|| / ||x*|| if the solution is known, else negative.
 };
 
 /// JSON text of a report; non-finite numbers are null.
 std::string to_json(const RunReport& report);
 
-/// The same as a table for people.
+/// The report as a table.
 std::string to_table(const RunReport& report);
 
 }  // namespace tessera::cli

@@ -1,18 +1,18 @@
 #include <cmath>
 #include <functional>
 
-#include "report/facts.hpp"
 #include "report/report.hpp"
+#include "report/values.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-Json value_of(const Fact& fact) {
-    if (const auto* text = std::get_if<std::string>(&fact.value)) return *text;
-    if (const auto* whole = std::get_if<Offset>(&fact.value)) return *whole;
-    if (const auto* real = std::get_if<double>(&fact.value)) return number(*real);
-    return to_json(std::get<std::vector<Fact>>(fact.value));
+Json value_of(const ReportValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
+    if (const auto* whole = std::get_if<Offset>(&value.value)) return *whole;
+    if (const auto* real = std::get_if<double>(&value.value)) return number(*real);
+    return to_json(std::get<std::vector<ReportValue>>(value.value));
 }
 
 Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
@@ -30,16 +30,16 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const std::vector<Fact>& facts) {
+Json to_json(const std::vector<ReportValue>& values) {
     Json named = Json::object(), list = Json::array();
-    for (const Fact& fact : facts) {
-        if (fact.name.empty()) {
-            list.push_back(value_of(fact));
+    for (const ReportValue& value : values) {
+        if (value.name.empty()) {
+            list.push_back(value_of(value));
         } else {
-            named[fact.name] = value_of(fact);
+            named[value.name] = value_of(value);
         }
     }
-    return named.empty() && !facts.empty() ? list : named;
+    return named.empty() && !values.empty() ? list : named;
 }
 
 std::string to_json(const RunReport& report) {
@@ -85,8 +85,8 @@ std::string to_json(const RunReport& report) {
         {"copy_bytes_per_second",
          report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
-    const Json groups = to_json(report.setup.facts);
-    for (const auto& [group, facts] : groups.items()) json[group].update(facts);
+    const Json groups = to_json(report.setup.values);
+    for (const auto& [group, values] : groups.items()) json[group].update(values);
     if (report.structure.nodes > 0) {
         json["structure"] = {
             {"nodes", report.structure.nodes},
@@ -94,7 +94,7 @@ std::string to_json(const RunReport& report) {
             {"largest_displacement", number(report.structure.largest_displacement)},
             {"largest_von_mises", number(report.structure.largest_von_mises)}};
     }
-    // Names of files need not be UTF-8; what is not is replaced.
+    // Names of files need not be UTF-8; invalid bytes are replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

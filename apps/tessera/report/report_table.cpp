@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "report/facts.hpp"
 #include "report/report.hpp"
 #include "report/text.hpp"
+#include "report/values.hpp"
 
 namespace tessera::cli {
 
@@ -32,7 +32,7 @@ std::string blocks_text(const RunReport& report) {
     return result + ")";
 }
 
-/// NaN for null.
+/// The number; NaN for null.
 double real(const Json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -73,7 +73,7 @@ std::string condition_text(const Json& blocks) {
     return result;
 }
 
-/// "degree 6 on [0, 2.31]", and what happened to its upper end.
+/// For example "degree 6 on [0, 2.31]", with the changes of its upper end.
 std::string polynomial_text(const Json& polynomial) {
     std::string result = format("degree %d on [%.4g, %.4g]", polynomial["degree"].get<int>(),
                                 real(polynomial["lower"]), real(polynomial["upper"]));
@@ -113,10 +113,10 @@ std::string stage_text(const Json& ldlt) {
     return result;
 }
 
-/// "degree 6, lower 0.1": of a preconditioner that has no line of its own here.
-std::string plain_text(const Json& facts) {
+/// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
+std::string plain_text(const Json& values) {
     std::string result;
-    for (const auto& [name, value] : facts.items()) {
+    for (const auto& [name, value] : values.items()) {
         result += (result.empty() ? "" : ", ") + name + " " +
                   (value.is_string() ? value.get<std::string>() : value.dump());
     }
@@ -164,19 +164,19 @@ std::string to_table(const RunReport& report) {
                        (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
-    const Json facts = to_json(report.setup.facts);
-    for (const auto& [group, found] : facts.items()) {
+    const Json values = to_json(report.setup.values);
+    for (const auto& [group, entries] : values.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
-            line("stored blocks", block_precision_text(found));
-            line("conditions", condition_text(found));
+            line("stored blocks", block_precision_text(entries));
+            line("conditions", condition_text(entries));
         } else if (group == "polynomial") {
-            line("polynomial", polynomial_text(found));
+            line("polynomial", polynomial_text(entries));
         } else if (group == "block_ldlt") {
-            line("factor", factor_text(found));
-            line("stage", stage_text(found));
-            line("safeguard", found["outcome"]);
+            line("factor", factor_text(entries));
+            line("stage", stage_text(entries));
+            line("safeguard", entries["outcome"]);
         } else {
-            line(group.c_str(), plain_text(found));
+            line(group.c_str(), plain_text(entries));
         }
     }
     line("device", report.device);

@@ -73,7 +73,7 @@ void check_output(const std::string& option, const std::string& path,
     if (std::filesystem::is_directory(file, error)) {
         throw InvalidArgument(option + ": '" + path + "' is a folder; name a file");
     }
-    // Only creating a file shows that it can be created: the system's rules are many.
+    // Only creating a file shows whether it can be created.
     const int created = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (created >= 0) {
         ::close(created);

@@ -14,14 +14,14 @@ __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ..
 /// "12.3 GB" (powers of 1000).
 std::string format_bytes(double bytes);
 
-/// A word of a shell command, quoted where a shell would take it apart.
+/// A word of a shell command, quoted if a shell would split or expand it.
 std::string shell_word(const std::string& word);
 
 /// Writes to a file, or to stdout for "-". Throws InvalidArgument if that fails.
 void write_text(const std::string& path, const std::string& text);
 
 /// Throws InvalidArgument unless the file can be written and is none of `inputs`, which may include
-/// words that are no files. An existing file is not changed. Empty and "-" are allowed.
+/// words that are not files. An existing file is not changed. Empty and "-" are allowed.
 void check_output(const std::string& option, const std::string& path,
                   const std::vector<std::string>& inputs);
 
@@ -36,7 +36,7 @@ class JsonObject {
         return add(key, std::string_view(text));
     }
     JsonObject& add(std::string_view key, bool value);
-    JsonObject& add(std::string_view key, double number);  ///< null when it is not finite.
+    JsonObject& add(std::string_view key, double number);  ///< null if it is not finite.
     JsonObject& add(std::string_view key, Offset number);
     JsonObject& add(std::string_view key, const JsonObject& object);
     JsonObject& add(std::string_view key, const std::vector<JsonObject>& array);

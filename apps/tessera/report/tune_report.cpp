@@ -14,7 +14,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
     const auto add = [&](const char* option, const std::string& value, bool wanted) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
-    for (const auto& [option, value] : given.mesh.typed()) add(option.c_str(), value, true);
+    for (const auto& [option, value] : given.mesh.given_options()) add(option.c_str(), value, true);
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
     add("--seed", std::to_string(given.seed), given.seed != usual.seed);
     add("--solver", trial.solver, true);
@@ -77,7 +77,8 @@ std::string trial_table(const TuneReport& report) {
 
 }  // namespace
 
-/// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
+/// The fastest converged trial; if none converged, that with the smallest residual. nullptr: none
+/// ran.
 const Trial* best_of(const std::vector<Trial>& trials) {
     const auto better = [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();
@@ -104,7 +105,7 @@ std::string to_table(const TuneReport& report) {
                static_cast<long long>(report.nonzeros), report.device.c_str());
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
-    if (best == nullptr) return text + "Nothing could be tried.\n";
+    if (best == nullptr) return text + "No trial could be run.\n";
     if (best->converged()) return text + "The fastest:\n  " + command(report, *best) + "\n";
     return text +
            format("None converged; the smallest residual, %.2e, came from\n  ",
@@ -125,7 +126,7 @@ std::string to_json(const TuneReport& report) {
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))
             .add("true_relative_residual", trial.solve.true_relative_residual)
-            .add("verdict", outcome_text(trial));
+            .add("status", outcome_text(trial));
         if (!trial.totals.empty()) row.add("total_seconds", trial.seconds());
         rows.push_back(row);
     }

@@ -14,19 +14,19 @@ namespace tessera::cli {
 /// One preconditioner and solver on the system.
 struct Trial {
     std::string preconditioner;
-    std::string solver;   ///< Normalised.
-    std::string storage;  ///< Options of `preconditioner` that leave its blocks as they are.
-    std::shared_ptr<const PreconditionerConfig> preconditioner_config;  ///< The same, parsed.
+    std::string solver;   ///< Normalised text.
+    std::string storage;  ///< Storage options of `preconditioner`, which do not change its blocks.
+    std::shared_ptr<const PreconditionerConfig> preconditioner_config;  ///< Parsed.
     std::shared_ptr<const SolverConfig> solver_config;
     Offset blocks = 0;
     Offset largest_block = 0;
     std::vector<Index> block_offsets;  ///< Offsets of the blocks of block_jacobi, else empty.
-    double setup = 0;                  ///< Seconds: finding blocks included.
-    std::vector<double> totals;        ///< Seconds of setup and solve, of each run.
+    double setup = 0;                  ///< Seconds, including finding blocks.
+    std::vector<double> totals;        ///< Seconds of setup and solve of each run.
     SolveReport solve;
-    std::string same_as;        ///< The preconditioner tried before that has the same blocks.
-    bool cut_short = false;     ///< Stopped when it could not be the fastest any more.
-    bool does_not_fit = false;  ///< In memory.
+    std::string same_as;        ///< An earlier preconditioner with equal blocks.
+    bool cut_short = false;     ///< Stopped because it could not be the fastest.
+    bool does_not_fit = false;  ///< It does not fit into memory.
 
     Trial(const std::string& with, const std::string& by)
         : preconditioner(with),
@@ -45,20 +45,21 @@ struct TuneReport {
     Index rows = 0;
     Offset nonzeros = 0;
     std::string device;
-    double budget = 0;  ///< Seconds.
+    double budget = 0;  ///< Time limit in seconds.
     double seconds = 0;
     std::vector<Trial> trials;
-    std::vector<Trial> untried;  ///< For which there was no time.
+    std::vector<Trial> untried;  ///< Trials without time left.
     bool interrupted = false;
 };
 
-/// The fastest that converged; where none did, that with the smallest residual. nullptr: none ran.
+/// The fastest converged trial; if none converged, that with the smallest residual. nullptr: none
+/// ran.
 const Trial* best_of(const std::vector<Trial>& trials);
 
 /// How a trial ended, in a few words.
 std::string outcome_text(const Trial& trial);
 
-/// A table for people, the fastest first, and the command that solves with it.
+/// A table, the fastest first, and the command for it.
 std::string to_table(const TuneReport& report);
 
 /// Schema "tessera-tune/1".

@@ -4,7 +4,7 @@
 
 namespace tessera::cli {
 
-/// Seconds since it was made.
+/// Seconds since construction.
 class Clock {
   public:
     double seconds() const {

@@ -9,7 +9,7 @@
 
 namespace tessera::cli {
 
-/// What a Ctrl-C does: prints a text, and removes a file unless its name is empty.
+/// Effect of a Ctrl-C: prints a text, and removes a file unless its name is empty.
 struct InterruptAction {
     std::string text;
     std::string unfinished;
@@ -38,7 +38,7 @@ void print_action() {
 }
 
 void request_stop(int) {
-    const int error = errno;  // Of the interrupted code.
+    const int error = errno;  // errno of the interrupted code.
     interrupt_received = 1;
     print_action();
     errno = error;
@@ -46,7 +46,7 @@ void request_stop(int) {
 
 void print_and_kill(int signal) {
     print_action();
-    ::raise(signal);  // The handler is reset: on return this kills.
+    ::raise(signal);  // The handler is reset: on return this terminates the process.
 }
 
 /// Installs a handler unless the signal is ignored; returns the previous action.
@@ -60,7 +60,7 @@ struct sigaction handle(void (*handler)(int)) {
     return before;
 }
 
-/// Whether the library writes PATH through PATH.part: not for a device, a pipe or a link.
+/// Whether the library writes PATH through PATH.part: not if it is a device, a pipe or a link.
 bool uses_temporary_file(const std::string& path) {
     std::error_code error;
     const auto status = std::filesystem::symlink_status(path, error);

@@ -7,8 +7,8 @@ namespace tessera::cli {
 
 struct InterruptAction;
 
-/// While one exists, the first Ctrl-C requests a stop (see interrupted), the second one kills. If
-/// the shell ignores SIGINT for this process, it stays ignored.
+/// While one exists, the first Ctrl-C requests a stop (see interrupted), the second one terminates
+/// the process. If the shell ignores SIGINT for this process, it stays ignored.
 class InterruptGuard {
   public:
     InterruptGuard();
@@ -16,8 +16,8 @@ class InterruptGuard {
     InterruptGuard(const InterruptGuard&) = delete;
     InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-    /// From now on the first Ctrl-C prints "tessera: TEXT" on stderr: for steps that may go on for
-    /// long before they stop.
+    /// From now on the first Ctrl-C prints "tessera: TEXT" on stderr: for steps that may run long
+    /// before they stop.
     void announce(const std::string& text);
 
   private:
@@ -28,9 +28,9 @@ class InterruptGuard {
 /// Whether a Ctrl-C has been received.
 bool interrupted();
 
-/// While one exists, a Ctrl-C kills the process as by default, but prints on stderr:
+/// While one exists, a Ctrl-C terminates the process as by default, but prints on stderr:
 ///   tessera: interrupted while DOING
-/// They can be nested: the inner one counts. Not allowed within an InterruptGuard.
+/// They can be nested: the inner one is used. Not allowed within an InterruptGuard.
 class InterruptNote {
   public:
     explicit InterruptNote(const std::string& doing);

@@ -14,7 +14,7 @@ namespace tessera::cli {
 namespace {
 
 constexpr int bar_cells = 30;
-constexpr double silent_seconds = 0.3;  ///< A solve that is over by then shows no bar.
+constexpr double silent_seconds = 0.3;  ///< Shorter solves show no bar.
 constexpr double redraw_seconds = 0.1;
 
 /// Characters that fit on a line of the terminal without its cursor wrapping.
@@ -24,7 +24,7 @@ std::size_t line_limit() {
     return known ? size.ws_col - 1u : std::string::npos;
 }
 
-/// Rows of the table come one by one to iteration 10, then every 10 to 100, every 100 to 1000, ...
+/// Rows of the table: every iteration to 10, then every 10 to 100, every 100 to 1000, ...
 Offset row_after(Offset iteration) {
     Offset step = 1;
     while (iteration / step >= 10) step *= 10;
@@ -52,8 +52,8 @@ void Monitor::show(const Progress& progress) {
     last_printed_ = false;
     if (kind_ == Kind::bar) {
         if (progress.seconds < silent_seconds) return;
-        if (drawn_at_ >= 0 && progress.seconds - drawn_at_ < redraw_seconds) return;
-        drawn_at_ = progress.seconds;
+        if (last_drawn_ >= 0 && progress.seconds - last_drawn_ < redraw_seconds) return;
+        last_drawn_ = progress.seconds;
         draw_bar(progress);
     } else if (progress.iterations >= next_row_) {
         print_row(progress);

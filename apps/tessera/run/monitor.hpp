@@ -21,15 +21,15 @@ class Monitor {
     void print_row(const Progress& progress);
 
     Kind kind_ = Kind::none;
-    double initial_ = -1;    ///< The first residual seen.
-    double drawn_at_ = -1;   ///< Seconds into the solve.
-    std::size_t width_ = 0;  ///< Characters of the bar on the screen.
-    Offset next_row_ = 0;    ///< The table is silent before this iteration.
+    double initial_ = -1;     ///< First residual.
+    double last_drawn_ = -1;  ///< Seconds into the solve.
+    std::size_t width_ = 0;   ///< Characters of the bar on the screen.
+    Offset next_row_ = 0;     ///< Next iteration with a row of the table.
     Progress last_;
     bool last_printed_ = true;
 };
 
-/// How far a residual has come on a logarithmic scale, in 0..1.
+/// Progress of a residual towards its target on a logarithmic scale, in 0..1.
 double progress_fraction(double initial, double current, double target);
 
 }  // namespace tessera::cli

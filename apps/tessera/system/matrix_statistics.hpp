@@ -4,21 +4,21 @@
 
 namespace tessera::cli {
 
-/// How a square matrix and its transpose compare.
+/// Comparison of a square matrix with its transpose.
 struct SymmetryStatistics {
-    bool pattern = false;  ///< The same positions are stored.
+    bool pattern = false;  ///< The pattern is symmetric.
     double asymmetry = 0;  ///< max |a_ij - a_ji| / max |a_ij|; for a symmetric pattern only.
     bool exact() const { return pattern && asymmetry == 0; }
 };
 
-/// Compares a square matrix in host memory with its transpose; stops at the first position that
-/// has no partner.
+/// Compares a square matrix in host memory with its transpose; stops at the first position without
+/// a mirror image.
 template <class T>
 SymmetryStatistics find_symmetry(const CsrView<T>& matrix);
 
 struct DiagonalStatistics {
-    Offset missing = 0;  ///< Not stored.
-    Offset zero = 0;     ///< Stored as zero.
+    Offset missing = 0;  ///< Number of diagonal entries that are not stored.
+    Offset zero = 0;     ///< Number of diagonal entries stored as zero.
     Offset negative = 0;
     bool positive() const { return missing + zero + negative == 0; }
 };
@@ -37,7 +37,7 @@ struct RowStatistics {
 template <class T>
 RowStatistics find_rows(const CsrView<T>& matrix);
 
-/// Where conjugate gradients are worth trying: symmetric with a positive diagonal.
+/// Whether conjugate gradients are worth trying: symmetric with a positive diagonal.
 template <class T>
 bool looks_positive_definite(const Context& host, const CsrView<T>& matrix);
 

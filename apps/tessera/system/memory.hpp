@@ -18,7 +18,7 @@ MemoryEstimate estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_val
                                const SolverConfig& solver,
                                const PreconditionerConfig& preconditioner);
 
-/// Throws OutOfMemory that names both amounts and what to change if `need` exceeds `free` bytes.
+/// Throws OutOfMemory that names both amounts and the remedy if `need` exceeds `free` bytes.
 void check_memory(const MemoryEstimate& need, Offset free, bool on_gpu);
 
 }  // namespace tessera::cli

@@ -81,7 +81,7 @@ Vectors<T> make_vectors(const Context& context, const Context& host, const Right
                 {}};
     }
     if (requested.kind == Kind::load && load.empty()) {
-        throw InvalidArgument("this matrix brings no load; use --rhs ones, or a file");
+        throw InvalidArgument("this matrix has no load; use --rhs ones, or a file");
     }
     if (!load.empty() && (requested.kind == Kind::load || requested.kind == Kind::automatic)) {
         return {copy_to_buffer(context, load), {}};
@@ -91,7 +91,7 @@ Vectors<T> make_vectors(const Context& context, const Context& host, const Right
         if (random) return fill_uniform(context, requested.seed, x);
         fill(context, T(1), x);
     };
-    if (!requested.knows_solution()) {
+    if (!requested.has_known_solution()) {
         fill_vector(vectors.b.view(), requested.kind == Kind::random);
         return vectors;
     }

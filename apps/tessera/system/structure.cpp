@@ -23,9 +23,9 @@ struct Assignment {
 };
 
 Assignment split(const std::string& text) {
-    const auto at = text.rfind('=');
-    if (at == std::string::npos) return {text, {}};
-    return {text.substr(0, at), text.substr(at + 1)};
+    const auto equals = text.rfind('=');
+    if (equals == std::string::npos) return {text, {}};
+    return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
 double number(const std::string& option, const std::string& given, const std::string& text) {
@@ -96,7 +96,7 @@ bool has_group(const Mesh& mesh, const std::string& name) {
                        [&](const MeshGroup& group) { return group.name == name; });
 }
 
-/// The whole text may be the name of a group of the mesh, where there is one.
+/// The whole text may be the name of a group of the mesh, if there is one.
 NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     const Assignment assignment = split(text);
     if (assignment.name.empty()) {
@@ -123,7 +123,7 @@ NamedNumber named_number(const std::string& option, const std::string& text) {
             number(option, text, all ? assignment.name : assignment.value)};
 }
 
-/// Materials of the regions that have one, on top of that of all others.
+/// Materials of single regions, in addition to that of all others.
 void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
     using Member = double elasticity::Material::*;
     const auto for_numbers = [&](auto&& visit) {
@@ -162,7 +162,7 @@ std::string group_names(const Mesh& mesh) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
+std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() const {
     std::vector<std::pair<std::string, std::string>> all;
     const auto add = [&](const char* option, const std::vector<std::string>& texts) {
         for (const std::string& text : texts) all.emplace_back(option, text);
@@ -180,8 +180,8 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::typed() const {
     return all;
 }
 
-std::string MeshArguments::first_given() const {
-    const auto all = typed();
+std::string MeshArguments::first_option_given() const {
+    const auto all = given_options();
     return all.empty() ? (vtu.empty() ? "" : "--vtu") : all.front().first;
 }
 
@@ -221,7 +221,7 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         const NamedVector fix = parse_fix(text, &model.mesh);
         if (fix.vector.count > 0) check_count(fix.option, text, fix.vector, d);
         model.mesh.group(fix.group);
-        // The last --fix of a group counts, so that a component can be freed again.
+        // The last --fix of a group is used, so that a component can be freed again.
         std::erase_if(model.fixed_supports,
                       [&](const auto& support) { return support.group == fix.group; });
         model.fixed_supports.push_back(
@@ -282,27 +282,27 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
     const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
     const std::vector<double> node_mises = elasticity::von_mises(d, means);
 
-    RunReport::Structure found;
-    found.nodes = mesh.node_count();
-    found.elements = mesh.element_count();
+    RunReport::Structure extremes;
+    extremes.nodes = mesh.node_count();
+    extremes.elements = mesh.element_count();
     for (std::size_t node = 0; node < displacements.size() / std::size_t(d); ++node) {
         double square = 0;
         for (int i = 0; i < d; ++i) {
             square += displacements[node * d + i] * displacements[node * d + i];
         }
-        found.largest_displacement = std::max(found.largest_displacement, std::sqrt(square));
+        extremes.largest_displacement = std::max(extremes.largest_displacement, std::sqrt(square));
     }
     for (const double stress : element_mises) {
-        found.largest_von_mises = std::max(found.largest_von_mises, stress);
+        extremes.largest_von_mises = std::max(extremes.largest_von_mises, stress);
     }
-    if (vtu.empty()) return found;
+    if (vtu.empty()) return extremes;
     const WritingNote note(vtu);
     io::write_vtu(host, vtu, mesh,
                   {{"displacement", d, displacements},
                    {"stress", tensor, means},
                    {"von_mises", 1, node_mises}},
                   {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
-    return found;
+    return extremes;
 }
 
 }  // namespace tessera::cli

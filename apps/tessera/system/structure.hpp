@@ -20,13 +20,13 @@ struct MeshArguments {
     std::string thickness;              ///< Empty: 1.
     std::string vtu;                    ///< File for displacements and stresses; empty: none.
 
-    /// The first option that was given, with its dashes, or empty.
-    std::string first_given() const;
-    /// Pairs of option and value, to print the command again.
-    std::vector<std::pair<std::string, std::string>> typed() const;
+    /// The first given option with its dashes, or empty.
+    std::string first_option_given() const;
+    /// Pairs of option and value, for printing the command again.
+    std::vector<std::pair<std::string, std::string>> given_options() const;
 };
 
-/// The model made of a mesh and options, and its linear system, from which the matrix was moved.
+/// The model of a mesh and options, and its linear system without the matrix, which was moved.
 struct Structure {
     elasticity::Model model;
     elasticity::System system;
@@ -35,14 +35,14 @@ struct Structure {
 /// Whether a file is a mesh: its name ends in .msh or .msh.gz, or it begins like one.
 bool is_mesh_file(const std::string& path);
 
-/// Throws InvalidArgument for texts that are wrong for every mesh.
+/// Throws InvalidArgument for texts that are invalid for every mesh.
 void check_mesh_arguments(const MeshArguments& arguments);
 
 /// The model of a mesh. Throws InvalidArgument for unknown groups and regions (listing the known
 /// ones), for numbers that do not fit the mesh, and without any load if `needs_load`.
 elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool needs_load);
 
-/// Why a structure can move rigidly, and what to do about it.
+/// The cause of a rigid motion of a structure, and the remedy.
 std::string rigid_motion_message(const std::string& name, const Structure& structure);
 
 /// Largest displacement and stress of a solution; writes the VTU file unless its name is empty.

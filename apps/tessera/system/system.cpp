@@ -23,7 +23,7 @@ std::vector<std::string> files_in(const std::filesystem::path& folder) {
     return names;
 }
 
-/// One sentence for a text that is neither a file nor a problem.
+/// One sentence for a text that is not a file or a problem.
 std::string not_found_message(const std::string& text, const std::vector<std::string>& problems) {
     const std::filesystem::path path(text);
     const std::filesystem::path folder = path.parent_path();
@@ -43,9 +43,9 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     return message;
 }
 
-/// The matrix in the type of the solve, taken out of `from`.
+/// The matrix in the type of the solve, moved out of `from`.
 template <class T>
-CsrMatrix<T> take(const Context& host, CsrMatrix<double>& from) {
+CsrMatrix<T> release_as(const Context& host, CsrMatrix<double>& from) {
     if constexpr (std::is_same_v<T, double>) {
         return std::exchange(from, CsrMatrix<double>());
     } else {
@@ -63,7 +63,7 @@ System<T> load_structure(const Context& host, const std::string& text,
                          const MeshArguments* arguments, bool needs_load) {
     if (arguments == nullptr) {
         throw InvalidArgument("'" + text +
-                              "' is a mesh, not a matrix; solve, tune and info take meshes");
+                              "' is a mesh, not a matrix; solve, tune and info read meshes");
     }
     System<T> system;
     system.structure = std::make_shared<Structure>();
@@ -72,7 +72,7 @@ System<T> load_structure(const Context& host, const std::string& text,
     structure.system = elasticity::assemble(host, structure.model);
     system.load.assign(structure.system.load.begin(), structure.system.load.end());
     system.known_singular = structure.system.known_singular;
-    system.matrix = take<T>(host, structure.system.matrix);
+    system.matrix = release_as<T>(host, structure.system.matrix);
     system.name = text;
     return system;
 }
@@ -87,20 +87,20 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     if (std::filesystem::is_directory(text, error)) {
         throw InvalidArgument("'" + text + "' is a folder; name a file in it");
     }
-    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_given().empty()) {
-        throw InvalidArgument(mesh->first_given() + " is for meshes, files that end in .msh or " +
-                              ".msh.gz; '" + text + "' is none");
+    if (mesh != nullptr && !is_mesh_file(text) && !mesh->first_option_given().empty()) {
+        throw InvalidArgument(mesh->first_option_given() +
+                              " is for meshes, files that end in .msh or " + ".msh.gz; '" + text +
+                              "' is not a mesh");
     }
-    const bool there = std::filesystem::exists(text, error);
-    const InterruptNote note((there ? "reading " : "generating ") + text);
-    if (there) {
+    const bool is_file = std::filesystem::exists(text, error);
+    const InterruptNote note((is_file ? "reading " : "generating ") + text);
+    if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
-        system.matrix =
-            io::read_matrix<T>(host, text, {.allow_empty_rows = allow_empty_rows}, &system.file);
+        system.matrix = io::read_matrix<T>(host, text, &system.file, allow_empty_rows);
         system.name = text;
         return system;
     }
-    const std::vector<std::string> problems = problems::names();
+    const std::vector<std::string> problems = problems::generator_names();
     const std::string name = text.substr(0, std::min(text.find(':'), text.find(',')));
     if (std::find(problems.begin(), problems.end(), name) == problems.end()) {
         throw InvalidArgument(not_found_message(text, problems));

@@ -16,7 +16,7 @@ struct System {
     std::vector<T> load;  ///< The generator's own right-hand side; may be empty.
     bool known_singular = false;
     std::string name;
-    io::FileFacts file;                    ///< Empty format: generated.
+    io::FileHeader file;                   ///< Empty format: generated.
     std::shared_ptr<Structure> structure;  ///< Null unless the system is made of a mesh.
 };
 

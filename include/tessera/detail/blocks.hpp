@@ -10,8 +10,8 @@ namespace tessera {
 TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks,
                                        Index rows);
 
-/// Where each block starts when the blocks are stored packed, one after the other: entry_offsets[b]
-/// is the sum of size^2 over the blocks before b; count + 1 of them, in the memory of `context`.
+/// Start of each block if the blocks are stored packed, one after the other: entry_offsets[b] is
+/// the sum of size^2 over the blocks before b; count + 1 of them, in the memory of `context`.
 TESSERA_API void block_entry_offsets(const Context& context, const BlockPartition& blocks,
                                      std::span<Offset> entry_offsets);
 

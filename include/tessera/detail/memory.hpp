@@ -43,8 +43,8 @@ class TESSERA_API Memory {
     Offset allocated_ = 0;
 };
 
-/// Copies to or from the memory of `context`, or within it; with `wait` until that, and all work
-/// before it, is done.
+/// Copies to or from the memory of `context`, or within it. `wait`: returns when the copy, and all
+/// work before it, is done.
 TESSERA_API void copy_bytes(const Context& context, const void* from, void* to, Offset bytes,
                             bool wait);
 

@@ -15,23 +15,22 @@ namespace tessera {
 
 /// A scaling and pairs of rows for a symmetric matrix.
 struct SymmetricMatching {
-    /// s: |s_i a_ij s_j| <= 1, and for every row i that is matched some j with = 1, up to rounding.
-    /// Kept within 2^-1000 .. 2^1000. 1 for rows without nonzero entries.
+    /// s: |s_i a_ij s_j| <= 1, with equality (up to rounding) for some j in every matched row i.
+    /// Within 2^-1000 .. 2^1000; 1 for rows without nonzero entries.
     std::vector<double> scaling;
     /// The other row of the pair of row i; i itself if it is in none.
     std::vector<Index> partner;
     Index pairs = 0;
-    Index structural_rank = 0;  ///< Stored zeros do not count.
+    Index structural_rank = 0;  ///< Number of matched rows; stored zeros do not count.
 };
 
-/// From a matching of rows and columns with the largest product of |a_ij|, and exponents with
-/// |a_ij| 2^(r_i + c_j) <= 1, = 1 for matched entries (where A is structurally singular: of A
-/// restricted to the rows that a first matching could match), s_i = 2^((r_i + c_i) / 2); rows left
-/// over get 1 / max_k |a_ik| s_k. The matching is a permutation of the rows; its cycles are cut:
-/// one row stays alone, an even cycle is cut into pairs in the one of two ways that has the larger
-/// product of |a_ii a_jj - a_ij^2| (scaled), of an odd one the row with the largest |a_ii| stays
-/// alone (zero, where the whole diagonal of the cycle is). About O(nonzeros log rows) on most
-/// matrices. The matrix must be symmetric (check_symmetry), which is not checked.
+/// Matches rows and columns with the largest product of |a_ij|, and finds exponents with |a_ij|
+/// 2^(r_i + c_j) <= 1, = 1 for matched entries; s_i = 2^((r_i + c_i) / 2). If A is structurally
+/// singular, this is done for A restricted to the rows of a first matching; the other rows get s_i
+/// = 1 / max_k |a_ik| s_k. The matching is a permutation of the rows, whose cycles are cut into
+/// pairs: an even cycle in the one of two ways with the larger product of |a_ii a_jj - a_ij^2|
+/// (scaled); of an odd cycle the row with the largest |a_ii| stays single. About O(nonzeros log
+/// rows) on most matrices. The matrix must be symmetric (check_symmetry), which is not checked.
 /// Source: I. S. Duff, S. Pralet, "Strategies for scaling and pivoting for sparse symmetric
 /// indefinite problems", SIAM J. Matrix Anal. Appl. 27 (2005), pp. 313-340.
 template <class T>
@@ -43,12 +42,12 @@ TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
 
-/// The row in each slot of a grid of blocks of `block` rows, -1: empty. Orders the graph whose
-/// vertices are the pairs (`partner` as in SymmetricMatching, or empty: all rows alone) and single
-/// rows, then packs them into blocks: where a pair would straddle the end of a block, the next
-/// single row among the 64 vertices that follow takes the slot, else it stays empty. With blocks of
-/// one row pairs only stay adjacent. The matrix is square with a symmetric pattern. Throws
-/// InvalidArgument on a bad block size, partners that are no pairs, and more than 2^31 - 1 slots.
+/// The row in each slot of blocks of `block` slots; -1: an empty slot. Orders the graph whose
+/// vertices are the pairs (`partner` as in SymmetricMatching, or empty: no pairs) and single rows,
+/// then packs them into blocks: if a pair would straddle the end of a block, the next single row
+/// among the following 64 vertices takes the slot, else it stays empty. With blocks of one row
+/// pairs only stay adjacent. The matrix is square with a symmetric pattern. Throws InvalidArgument
+/// on a bad block size, partners that are no pairs, and more than 2^31 - 1 slots.
 /// Source: pairs as vertices: O. Schenk, A. Wächter, M. Hagemann, "Matching-based preprocessing
 /// algorithms to the solution of saddle-point problems in large-scale nonconvex interior-point
 /// optimization", Comput. Optim. Appl. 36 (2007), pp. 321-341.

@@ -19,19 +19,19 @@ struct SlicedPattern {
     Index block = 1;         ///< B.
     Index slice_height = 1;  ///< H.
     Index slices = 0;
-    const Offset* slice_offsets = nullptr;  ///< slices + 1 slots.
+    const Offset* slice_offsets = nullptr;  ///< slices + 1 first slots.
     const Index* row_lengths = nullptr;     ///< slices * H numbers of blocks.
-    const Index* block_columns = nullptr;   ///< A slot each; those of pads are valid columns.
-    /// Instead, if not null: the block column of a slot of slice s is first_columns[s] +
+    const Index* block_columns = nullptr;   ///< One per slot; pads have valid columns.
+    /// If not null, used instead: the block column of a slot of slice s is first_columns[s] +
     /// column_offsets[slot].
     const std::uint16_t* column_offsets = nullptr;
     const Index* first_columns = nullptr;
-    const Index* permutation = nullptr;  ///< block_rows() of them; nullptr: not sorted.
+    const Index* permutation = nullptr;  ///< block_rows() block rows; nullptr: not sorted.
     /// Not sorted: lanes 2 i and 2 i + 1 hold block rows i and i + H / 2 of the slice, H even.
     bool paired = false;
     int lanes = 1;  ///< GPU: threads that share a block row in products: 1, 2 or 4.
     constexpr Offset positions() const { return Offset(slices) * slice_height; }
-    /// The block row at a position, some number from block_rows() on where there is none.
+    /// The block row at a position; block_rows() or more at positions without one.
     constexpr Offset block_row(Offset p) const {
         if (permutation != nullptr) return p < block_rows() ? permutation[p] : p;
         if (!paired) return p;
@@ -46,7 +46,7 @@ struct SlicedPattern {
     constexpr Index block_column_count() const { return columns / block + (columns % block != 0); }
 };
 
-/// A sliced matrix whose products are with vectors of T. Entry (r, c) of the slot (slice s, k,
+/// A sliced matrix for products with vectors of T. Entry (r, c) of the slot (slice s, k,
 /// lane) is values[slice_offsets[s] B B + (k B B + r B + c) H + lane]; fill and pads are zero.
 template <class T>
 struct SlicedView {

@@ -4,9 +4,9 @@
 
 namespace tessera {
 
-/// max_i sum_j |a_ij|, at least the modulus of every eigenvalue (Gershgorin), up to the rounding of
-/// the sums, a relative gamma_k with k entries a row. With `scaling` of the values a_ij (s_i s_j).
-/// NaN if the matrix holds NaN. Equal for every number of threads. Waits.
+/// max_i sum_j |a_ij|, an upper bound of the modulus of every eigenvalue (Gershgorin) up to
+/// rounding, a relative gamma_k for k entries per row. With `scaling` s the matrix has the values
+/// a_ij (s_i s_j). NaN if the matrix holds NaN. Equal for every number of threads. Waits.
 template <class T>
 TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
                                     Input<T> scaling = {});
@@ -18,11 +18,11 @@ struct RitzValues {
     /// An upper bound that the largest eigenvalue exceeds with a probability of at most 0.005
     /// (over the start), whatever the spectrum.
     double upper = 0;
-    int steps = 0;  ///< Fewer than requested where the space became invariant.
+    int steps = 0;  ///< Fewer than requested if the Krylov space became invariant.
 };
 
 /// Lanczos from Philox normals by `seed`, without reorthogonalisation, for a symmetric matrix. With
-/// the Ritz values theta_j and the couplings beta_j (beta_k of the step not taken), `upper` is the
+/// the Ritz values theta_j and the couplings beta_j (beta_k leads to the next step), `upper` is the
 /// smaller one of the root beyond all theta_j of prod_j (t - theta_j) / prod_j beta_j = 1 / delta,
 /// delta = 0.005 sqrt(pi / (2 n)) (van Dorsselaer, Hochstenbach, van der Vorst, SIAM J. Matrix
 /// Anal. Appl. 22, 2000), and largest + beta_k (Zhou and Saad, J. Comput. Phys. 219, 2006). `work`:

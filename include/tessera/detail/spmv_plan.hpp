@@ -4,11 +4,11 @@
 
 namespace tessera {
 
-/// How `multiply` walks a matrix; found once from the row lengths.
+/// How `multiply` distributes the rows of a matrix; computed once from the row lengths.
 struct SpmvPlan {
     int lanes_per_row = 1;         ///< GPU: threads that share a row; a power of two, 1..32.
-    Index rows = -1;               ///< Of the matrix it was made for.
-    Index long_row_threshold = 0;  ///< Rows with more entries take a thread block each.
+    Index rows = -1;               ///< Rows of the matrix it was made for.
+    Index long_row_threshold = 0;  ///< Rows with more entries get a thread block each.
     std::vector<Index> long_rows;  ///< Host copy of those rows, ascending.
     Buffer<Index> long_rows_device;
     std::vector<Index> row_starts;  ///< CPU: rows split into parts of about equal work.

@@ -5,8 +5,18 @@
 /// Vector operations of the library's own preconditioners and solvers; as in vector_ops.hpp.
 namespace tessera {
 
-/// The same as multiply_elementwise, and *xy = x^T y, in one pass; both to the last bit those of
-/// multiply_elementwise and dot. No overlap.
+/// A scalar argument: a number on the host, or one in the memory of a Context, read when work runs.
+template <class T>
+struct Scalar {
+    T value{};
+    const T* pointer = nullptr;
+    Scalar(T number) : value(number) {}             // NOLINT(google-explicit-constructor)
+    Scalar(const T* address) : pointer(address) {}  // NOLINT(google-explicit-constructor)
+    Scalar(T* address) : pointer(address) {}        // NOLINT(google-explicit-constructor)
+};
+
+/// y_i = d_i x_i and *xy = x^T y in one pass, both bitwise equal to multiply_elementwise and dot.
+/// No overlap.
 template <class T>
 TESSERA_API void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
                                           std::span<std::type_identity_t<T>> y, T* xy);
@@ -24,10 +34,10 @@ TESSERA_API void recurrence_step(const Context& context,
                                  const RecurrenceStep<std::type_identity_t<T>>& step, Input<T> q,
                                  Input<T> x, Input<T> y, Input<T> r, std::span<T> next);
 
-/// y_i = x_i, rounded to nearest. With `square`, a number in the memory of `context`: to float
-/// y_i = x_i / s, to double y_i = s x_i, s the power of two next below sqrt(*square) (1 where that
-/// is no positive finite number): with square = x^T x nothing under- or overflows in y that
-/// matters.
+/// y_i = x_i, rounded to nearest. With `square`, a number in the memory of `context`, scaled: to
+/// float y_i = x_i / s, to double y_i = s x_i, s the power of two next below sqrt(*square), or 1 if
+/// that is not positive and finite. With square = x^T x nothing overflows, and only negligible
+/// values underflow.
 template <class From, class To>
 TESSERA_API void convert(const Context& context, std::span<const From> x, std::span<To> y,
                          const double* square = nullptr);

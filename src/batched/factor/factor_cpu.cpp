@@ -45,17 +45,17 @@ HWY_INLINE void store_interleaved(D d, FactorSet<T>& set, Index first,
 
 /// Chooses the pivot of step s and exchanges it to position s.
 template <class D, class T>
-HWY_INLINE void exchange_for_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
-                                   Index* q) {
+HWY_INLINE void swap_in_pivot(D d, const Square<T>& m, Pivoting pivoting, Index s, Index* p,
+                              Index* q) {
     if (pivoting == Pivoting::fixed) return;
     Index r = s;
     if (pivoting == Pivoting::full) {
-        const auto found = largest_of_rest(d, m, s, true, p, q);
-        r = found.row;
-        swap_columns(d, m, s, found.column);
+        const auto largest = largest_of_rest(d, m, s, true, p, q);
+        r = largest.row;
+        swap_columns(d, m, s, largest.column);
         const Index column = q[s];
-        q[s] = q[found.column];
-        q[found.column] = column;
+        q[s] = q[largest.column];
+        q[largest.column] = column;
     } else {
         r = largest_in_column(d, m, s, s, -1, p).position;
     }
@@ -135,8 +135,8 @@ HWY_NOINLINE void ldu_set(FactorSet<T>& set) {
         load_square(d, m, set.a[k], set.a_leading_dimension, false);
         PivotRecord<T> record;
         for (Index s = 0; s < m.n; ++s) {
-            exchange_for_pivot(d, m, set.pivoting, s, set.rows[k], set.columns[k]);
-            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record);
+            swap_in_pivot(d, m, set.pivoting, s, set.rows[k], set.columns[k]);
+            const T pivot = pivot_after_threshold(m.at(s, s), set.tau[k], s, record);
             if (record.failed) break;
             divide_column(d, m, s, pivot, m.column(s), l);
             for (Index j = s + 1; j < m.n; ++j) update_column(d, m, j, s + 1, l, m.at(s, j));
@@ -183,7 +183,7 @@ HWY_NOINLINE void llt_set(FactorSet<T>& set) {
             if (set.pivoting == Pivoting::full) {
                 swap_symmetric(d, m, s, largest_diagonal(m, s, set.rows[k]), set.rows[k]);
             }
-            const T pivot = used_pivot(m.at(s, s), set.tau[k], s, record, true);
+            const T pivot = pivot_after_threshold(m.at(s, s), set.tau[k], s, record, true);
             if (record.failed) break;
             const T root = square_root(d, pivot);
             divide_column(d, m, s, root, m.column(s), l);
@@ -222,11 +222,11 @@ HWY_INLINE PivotChoice choose_complete(D d, const Square<T>& m, Index s, T tau, 
         }
     }
     if (s + 1 == m.n) return {r};
-    const auto found = largest_of_rest(d, m, s, false, p, p);
-    const T mu0 = found.size;
+    const auto largest = largest_of_rest(d, m, s, false, p, p);
+    const T mu0 = largest.size;
     const bool pair = mu1 < pivot_alpha<T> * mu0 && (mu0 >= tau || mu1 >= tau) &&
-                      has_reciprocal(mu0) && found.row != found.column;
-    return pair ? PivotChoice{found.row, found.column} : PivotChoice{r};
+                      has_reciprocal(mu0) && largest.row != largest.column;
+    return pair ? PivotChoice{largest.row, largest.column} : PivotChoice{r};
 }
 
 template <class D, class T>
@@ -341,7 +341,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             const PivotChoice choice = choose_pivot(d, m, set.pivoting, s, tau, p);
             swap_symmetric(d, m, s, choice.first, p);
             if (choice.second < 0) {
-                const T pivot = used_pivot(m.at(s, s), tau, s, record);
+                const T pivot = pivot_after_threshold(m.at(s, s), tau, s, record);
                 if (record.failed) break;
                 eliminate_1x1(d, m, s, pivot);
                 ++s;
@@ -350,7 +350,7 @@ HWY_NOINLINE void ldlt_set(FactorSet<T>& set) {
             // The row from position s is now where the first pivot row was.
             swap_symmetric(d, m, s + 1, choice.second == s ? choice.first : choice.second, p);
             const PivotPair<T> given{m.at(s, s), off_diagonal(m, s), m.at(s + 1, s + 1)};
-            const PivotPair<T> e = used_pivot(given, tau, s, record);
+            const PivotPair<T> e = pivot_after_threshold(given, tau, s, record);
             if (record.failed) break;
             eliminate_2x2(d, m, s, e);
             s += 2;

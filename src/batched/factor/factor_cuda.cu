@@ -4,7 +4,7 @@ namespace tessera::batched::cuda {
 
 namespace {
 
-/// By the one of `pivotings` that the job has.
+/// Dispatches the job's pivoting among `pivotings`.
 template <Factorisation kind, Pivoting... pivotings, class T>
 void dispatch(const Context& context, const FactorJob<T>& job) {
     const auto run = [&]<Pivoting pivoting>(std::integral_constant<Pivoting, pivoting>) {

@@ -5,8 +5,8 @@
 #include "gpu/tiles/ldu_tile.cuh"
 #include "gpu/tiles/llt_tile.cuh"
 
-/// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes for up to 32 rows, of a thread
-/// block for more.
+/// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes up to 32 rows, a thread block
+/// per matrix above.
 namespace tessera::batched::cuda {
 
 using namespace tessera::cuda;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
 
 /// LDU with static or partial pivoting and static LL^T: one matrix per Lanes lanes, Rows rows per
 /// lane in rotating registers (see RotatingRows). Outputs are then written with one lane per row,
-/// in Rows passes. bytes: shared memory of a warp's pass.
+/// in Rows passes. bytes: shared memory per pass of a warp.
 template <class Method, class T, int Lanes, int Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_rotating_kernel(const __grid_constant__ SizeClasses classes,
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     begin_dependent();
     using Team = WarpTeam<Lanes>;
     using WideTeam = WarpTeam<Lanes * Rows>;
-    constexpr int matrices = 32 / Lanes;  // A warp.
+    constexpr int matrices = 32 / Lanes;  // Per warp.
     constexpr int matrices_per_pass = 32 / (Lanes * Rows);
     const TeamBatch batch = classes.of_block(factor_threads / 32 * matrices);
     const int n = batch.n;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         const T tau = threshold_of(job.options, b, largest);
         const TeamMemory<T> memory = memory_of(lane / Lanes);
         Method::eliminate(team, rows, memory, n, tau);
-        if (team.lane() == 0) memory.raw_pair[0] = tau;  // For the results.
+        if (team.lane() == 0) memory.threshold() = tau;  // For the outputs below.
     }
     __syncwarp();
     const WideTeam team;
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
         bool active;
         const Offset b = matrix_of(m, active);
         write_outputs<Method::kind, true>(team, memory_of(m), job, more_than_info, n, b, active,
-                                          memory_of(m).raw_pair[0]);
+                                          memory_of(m).threshold());
     }
 }
 
@@ -173,7 +173,7 @@ bool wants_more_than_info(const FactorResults<T>& results) {
 }
 
 /// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
-template <class Method, class T, int Width, bool shared = shared_is_faster<Method, T>(Width)>
+template <class Method, class T, int Width, bool shared = prefers_shared_memory<Method, T>(Width)>
 void factor_small(const Context& context, const FactorJob<T>& job) {
     constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {

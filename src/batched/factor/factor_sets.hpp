@@ -16,7 +16,7 @@
 
 namespace tessera::batched {
 
-/// The outputs of a matrix that cannot be computed from its factors.
+/// Outputs that cannot be computed from the factors of a matrix.
 template <class T>
 struct PivotRecord {
     Index info = 0;
@@ -41,7 +41,7 @@ struct PivotRecord {
 /// The pivot d after the threshold tau; 0 if its reciprocal is not finite or, if `positive`, if it
 /// is not positive.
 template <class T>
-T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
+T pivot_after_threshold(T d, T tau, Index position, PivotRecord<T>& record, bool positive = false) {
     const T size = positive ? d : std::abs(d);
     if (size < record.smallest) record.smallest = size;
     if (tau > 0 && std::isfinite(d) && size < tau) {
@@ -60,9 +60,10 @@ T used_pivot(T d, T tau, Index position, PivotRecord<T>& record, bool positive =
     return d;
 }
 
-/// The same for a 2 x 2 pivot in positions `position` and `position` + 1.
+/// The 2 x 2 pivot in positions `position` and `position` + 1 after the threshold tau.
 template <class T>
-PivotPair<T> used_pivot(const PivotPair<T>& e, T tau, Index position, PivotRecord<T>& record) {
+PivotPair<T> pivot_after_threshold(const PivotPair<T>& e, T tau, Index position,
+                                   PivotRecord<T>& record) {
     const PivotEigen<T> v = eigenpairs(e);
     const T small = std::min(std::abs(v.first), std::abs(v.second));
     if (small < record.smallest) record.smallest = small;
@@ -117,7 +118,7 @@ struct FactorSet {
 inline constexpr Index max_interleaved_rows = 24;
 
 /// The determinant and the inertia of a matrix, from its pivots.
-struct PivotSigns {
+struct InertiaAndDeterminant {
     Index inertia[3] = {};  ///< Positive, negative, zero.
     double mantissa = 1;    ///< |det| = mantissa 2^exponent.
     std::int64_t exponent = 0;
@@ -131,26 +132,27 @@ struct PivotSigns {
 };
 
 template <class T>
-PivotSigns pivot_signs(Factorisation factorisation, Index n, const T* f, Offset ld) {
-    PivotSigns signs;
+InertiaAndDeterminant inertia_and_determinant(Factorisation factorisation, Index n, const T* f,
+                                              Offset ld) {
+    InertiaAndDeterminant result;
     for (Index s = 0; s < n; ++s) {
         const double d = f[s + s * ld];
         const double e21 =
             factorisation == Factorisation::ldlt && s + 1 < n ? f[s + (s + 1) * ld] : T(0);
         if (!(std::abs(e21) > 0)) {
-            ++signs.inertia[d > 0 ? 0 : d < 0 ? 1 : 2];
-            signs.scale(d);
-            if (factorisation == Factorisation::llt) signs.scale(d);
+            ++result.inertia[d > 0 ? 0 : d < 0 ? 1 : 2];
+            result.scale(d);
+            if (factorisation == Factorisation::llt) result.scale(d);
             continue;
         }
         ++s;
-        ++signs.inertia[0];
-        ++signs.inertia[1];
-        signs.scale(e21);
-        signs.scale(d / e21 * (f[s + s * ld] / e21) - 1);
-        signs.scale(e21);
+        ++result.inertia[0];
+        ++result.inertia[1];
+        result.scale(e21);
+        result.scale(d / e21 * (f[s + s * ld] / e21) - 1);
+        result.scale(e21);
     }
-    return signs;
+    return result;
 }
 
 /// Whether the permutation p of n is odd.
@@ -182,16 +184,16 @@ void write_results(const FactorJob<T>& job, const BatchSet& matrices, const Fact
         write(to.perturbation, b, record.perturbation);
         write(to.smallest_pivot, b, record.smallest);
         if (!to.inertia && !to.log_determinant && !to.determinant_sign) continue;
-        const PivotSigns signs =
-            pivot_signs(job.factorisation, set.n, set.f[k], set.f_leading_dimension);
-        if (to.inertia) std::copy_n(signs.inertia, 3, to.inertia + 3 * Offset(b));
-        write(to.log_determinant, b, T(signs.log_determinant()));
+        const InertiaAndDeterminant pivots =
+            inertia_and_determinant(job.factorisation, set.n, set.f[k], set.f_leading_dimension);
+        if (to.inertia) std::copy_n(pivots.inertia, 3, to.inertia + 3 * Offset(b));
+        write(to.log_determinant, b, T(pivots.log_determinant()));
         if (to.determinant_sign == nullptr) continue;
-        bool negative = signs.inertia[1] % 2 != 0;
+        bool negative = pivots.inertia[1] % 2 != 0;
         if (job.factorisation == Factorisation::ldu) {
             negative ^= is_odd(set.n, set.rows[k]) != is_odd(set.n, set.columns[k]);
         }
-        to.determinant_sign[b] = signs.inertia[2] > 0 ? 0 : negative ? -1 : 1;
+        to.determinant_sign[b] = pivots.inertia[2] > 0 ? 0 : negative ? -1 : 1;
     }
 }
 

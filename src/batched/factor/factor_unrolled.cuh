@@ -16,21 +16,21 @@ __device__ __forceinline__ void write_permutations(const PermutationsView<Index>
     const int first = int(threadIdx.x) % Matrix::lanes * Matrix::rows;
     const Offset start = p.start(b) + first;
     const bool packs = p.offsets == nullptr && p.stride % 4 == 0 && Matrix::rows % 4 == 0;
-    const auto write = [&](Index* to, auto&& of) {
+    const auto write_permutation = [&](Index* to, auto&& value_at) {
         if (to == nullptr) return;
         if (packs && reinterpret_cast<unsigned long long>(to) % 16 == 0) {
 #pragma unroll
             for (int s = 0; s < Matrix::rows; s += 4) {
                 *reinterpret_cast<int4*>(to + start + s) =
-                    make_int4(of(s), of(s + 1), of(s + 2), of(s + 3));
+                    make_int4(value_at(s), value_at(s + 1), value_at(s + 2), value_at(s + 3));
             }
         } else {
 #pragma unroll
-            for (int s = 0; s < Matrix::rows; ++s) to[start + s] = of(s);
+            for (int s = 0; s < Matrix::rows; ++s) to[start + s] = value_at(s);
         }
     };
-    write(p.rows, [&](int s) { return matrix.original_row(s); });
-    write(p.columns, [&](int s) { return first + s; });
+    write_permutation(p.rows, [&](int s) { return matrix.original_row(s); });
+    write_permutation(p.columns, [&](int s) { return first + s; });
 }
 
 /// LDU or LL^T by Method, fully unrolled; one matrix per Matrix::lanes lanes, whole rows in

@@ -1,16 +1,10 @@
 #include <dlfcn.h>
 
-#include "batched/test_factor_cases.hpp"
-#include "batched/test_factor_runs.hpp"
+#include "batched/test_factor_suite.hpp"
 
 namespace tessera::test {
 
 namespace {
-
-template <class Case>
-void for_all(Case&& expect) {
-    for (const Method& method : methods_of(Factorisation::ldlt)) expect(method);
-}
 
 /// Symmetric matrices of up to 36 rows, random and not.
 template <class T>
@@ -102,8 +96,8 @@ std::array<Index, 2> lapack_inertia(Dense<double> a) {
     return found;
 }
 
-/// False where rounding may decide the inertia: where an eigenvalue is below 10 n eps ||A||, or,
-/// for static pivoting, below as much of the factors.
+/// False where rounding may decide the inertia: an eigenvalue is below 10 n eps ||A||, or, for
+/// static pivoting, below 10 n eps times the size of the factors.
 template <class T>
 bool expect_inertia(const Method& method, const Zoo<T>& zoo, const HostFactors<T>& found, Index b,
                     const std::vector<long double>& spectrum) {
@@ -143,61 +137,21 @@ void expect_inertias(Spectrum&& spectrum) {
         const auto zoo = symmetric_matrices<T>(random);
         std::vector<std::vector<long double>> spectra;
         for (Index b = 0; b < zoo.batch.count(); ++b) spectra.push_back(spectrum(zoo, b));
-        for_all([&](const Method& method) {
+        for (const Method& method : methods_of(Factorisation::ldlt)) {
             const auto found = factored(context(), method, zoo.batch);
             Index compared = 0;
             for (Index b = 0; b < zoo.batch.count(); ++b)
                 compared += expect_inertia(method, zoo, found, b, spectra[std::size_t(b)]);
             EXPECT_GE(compared, zoo.batch.count() / 2) << method.name();
-        });
+        }
     });
 }
 
 }  // namespace
 
-TEST(ldlt, random) {
-    for_reals([](auto real) { for_all(expect_random_factors<decltype(real)>); });
-}
+TESSERA_FACTOR_TESTS(ldlt)
 
-TEST(ldlt, torture) {
-    for_reals([](auto real) { for_all(expect_torture<decltype(real)>); });
-}
-
-TEST(ldlt, singular) {
-    for_reals([](auto real) { for_all(expect_singular<decltype(real)>); });
-}
-
-TEST(ldlt, non_finite) {
-    for_reals([](auto real) { for_all(expect_non_finite<decltype(real)>); });
-}
-
-TEST(ldlt, does_not_depend_on_neighbours) {
-    for_reals([](auto real) { for_all(expect_no_neighbours<decltype(real)>); });
-}
-
-TEST(ldlt, layouts) {
-    for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
-}
-
-TEST(ldlt, runs) {
-    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
-}
-
-TEST(ldlt, exactly_where_arithmetic_is) {
-    for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
-}
-
-TEST(ldlt, thresholds_on_random_matrices) {
-    for_reals([](auto real) { for_all(expect_thresholds<decltype(real)>); });
-}
-
-TEST(ldlt, determinants) {
-    for_reals([](auto real) { for_all(expect_determinants<decltype(real)>); });
-}
-
-TEST(ldlt, only_the_lower_triangle_is_read) {
-    for_reals([](auto real) { for_all(expect_lower_triangle<decltype(real)>); });
-}
+TESSERA_FACTOR_TEST(ldlt, only_the_lower_triangle_is_read, expect_lower_triangle)
 
 TEST(ldlt, inertia_is_that_of_the_matrix) {
     expect_inertias([](const auto& zoo, Index b) {

@@ -111,7 +111,7 @@ class CompactLdu {
         float largest;
         float value;
         unsigned column, offset, row_offset;
-        bool found_here;  ///< This lane found the column.
+        bool holds_column;  ///< This lane found the column.
     };
 
     static __device__ __forceinline__ float nan() {
@@ -166,8 +166,8 @@ class CompactLdu {
     }
 
     /// Finds the pivot of a step and stores its row as pivot row (NaN in the pivot's column) and
-    /// among the factors. row_largest: the largest magnitude of each row; offsets: of the columns
-    /// that this lane searches.
+    /// among the factors. row_largest: the largest magnitude of each row; offsets: columns that
+    /// this lane searches.
     template <int rows, int each>
     __device__ __forceinline__ Pivot find_pivot(const float (&row_largest)[rows],
                                                 const unsigned (&offsets)[each]) {
@@ -206,9 +206,9 @@ class CompactLdu {
         bool any = false;
 #pragma unroll
         for (int k = each - 1; k >= 0; --k) {
-            const bool found = fabs(entries[k]) == pivot.largest;
-            packed = found ? offsets[k] << 8 | unsigned(lane() * each + k) : packed;
-            any = any || found;
+            const bool is_largest = fabs(entries[k]) == pivot.largest;
+            packed = is_largest ? offsets[k] << 8 | unsigned(lane() * each + k) : packed;
+            any = any || is_largest;
         }
         const int finder = first_lane(__ballot_sync(full_warp, any) & team_mask_);
         packed = __shfl_sync(full_warp, packed, finder);
@@ -216,8 +216,8 @@ class CompactLdu {
         pivot.offset = packed >> 8;
         pivot.value = row[pivot.column];
         __syncwarp();
-        pivot.found_here = finder == int(warp_lane_);
-        if (pivot.found_here) row[pivot.column] = nan();
+        pivot.holds_column = finder == int(warp_lane_);
+        if (pivot.holds_column) row[pivot.column] = nan();
 #pragma unroll
         for (int k = 0; k < each; ++k) {  // NaN: eliminated, already an entry of L.
             if (entries[k] == entries[k]) at(pivot.row_offset + offsets[k]) = entries[k];
@@ -272,7 +272,7 @@ class CompactLdu {
             const Pivot pivot = find_pivot(row_largest, offsets);
             const float d = with_threshold(pivot.value, tau);
             in_range = in_range && pivot.largest > 0.0F;
-            if (pivot.found_here) at(pivot.row_offset + pivot.offset) = d;
+            if (pivot.holds_column) at(pivot.row_offset + pivot.offset) = d;
             const FastDivisor<float> divisor(d, in_range);
             float entry[rows];
 #pragma unroll

@@ -1,58 +1,10 @@
-#include "batched/test_factor_cases.hpp"
-#include "batched/test_factor_runs.hpp"
+#include "batched/test_factor_suite.hpp"
 
 namespace tessera::test {
 
-namespace {
+TESSERA_FACTOR_TESTS(ldu)
 
-template <class Case>
-void for_all(Case&& expect) {
-    for (const Method& method : methods_of(Factorisation::ldu)) expect(method);
-}
-
-}  // namespace
-
-TEST(ldu, random) {
-    for_reals([](auto real) { for_all(expect_random_factors<decltype(real)>); });
-}
-
-TEST(ldu, torture) {
-    for_reals([](auto real) { for_all(expect_torture<decltype(real)>); });
-}
-
-TEST(ldu, singular) {
-    for_reals([](auto real) { for_all(expect_singular<decltype(real)>); });
-}
-
-TEST(ldu, non_finite) {
-    for_reals([](auto real) { for_all(expect_non_finite<decltype(real)>); });
-}
-
-TEST(ldu, does_not_depend_on_neighbours) {
-    for_reals([](auto real) { for_all(expect_no_neighbours<decltype(real)>); });
-}
-
-TEST(ldu, layouts) {
-    for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
-}
-
-TEST(ldu, runs) {
-    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
-}
-
-TEST(ldu, exactly_where_arithmetic_is) {
-    for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
-}
-
-TEST(ldu, thresholds_on_random_matrices) {
-    for_reals([](auto real) { for_all(expect_thresholds<decltype(real)>); });
-}
-
-TEST(ldu, determinants) {
-    for_reals([](auto real) { for_all(expect_determinants<decltype(real)>); });
-}
-
-TEST(ldu, refuses_what_is_missing) {
+TEST(ldu, rejects_what_is_missing) {
     double value = 1;
     Index row = 0;
     using View = batched::BatchView<double>;

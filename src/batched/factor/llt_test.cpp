@@ -1,60 +1,10 @@
-#include "batched/test_factor_cases.hpp"
-#include "batched/test_factor_runs.hpp"
+#include "batched/test_factor_suite.hpp"
 
 namespace tessera::test {
 
-namespace {
+TESSERA_FACTOR_TESTS(llt)
 
-template <class Case>
-void for_all(Case&& expect) {
-    for (const Method& method : methods_of(Factorisation::llt)) expect(method);
-}
-
-}  // namespace
-
-TEST(llt, random) {
-    for_reals([](auto real) { for_all(expect_random_factors<decltype(real)>); });
-}
-
-TEST(llt, torture) {
-    for_reals([](auto real) { for_all(expect_torture<decltype(real)>); });
-}
-
-TEST(llt, singular) {
-    for_reals([](auto real) { for_all(expect_singular<decltype(real)>); });
-}
-
-TEST(llt, non_finite) {
-    for_reals([](auto real) { for_all(expect_non_finite<decltype(real)>); });
-}
-
-TEST(llt, does_not_depend_on_neighbours) {
-    for_reals([](auto real) { for_all(expect_no_neighbours<decltype(real)>); });
-}
-
-TEST(llt, layouts) {
-    for_reals([](auto real) { for_all(expect_layouts<decltype(real)>); });
-}
-
-TEST(llt, runs) {
-    for_reals([](auto real) { for_all(expect_runs<decltype(real)>); });
-}
-
-TEST(llt, exactly_where_arithmetic_is) {
-    for_reals([](auto real) { for_all(expect_exact<decltype(real)>); });
-}
-
-TEST(llt, thresholds_on_random_matrices) {
-    for_reals([](auto real) { for_all(expect_thresholds<decltype(real)>); });
-}
-
-TEST(llt, determinants) {
-    for_reals([](auto real) { for_all(expect_determinants<decltype(real)>); });
-}
-
-TEST(llt, only_the_lower_triangle_is_read) {
-    for_reals([](auto real) { for_all(expect_lower_triangle<decltype(real)>); });
-}
+TESSERA_FACTOR_TEST(llt, only_the_lower_triangle_is_read, expect_lower_triangle)
 
 TEST(llt, thresholds) {
     for_reals([](auto real) {

@@ -6,9 +6,8 @@
 #include "batched/factor/factor_sets.hpp"
 #include "tessera/factor.hpp"
 
-// The factorisations in plain loops, for float, double and long double; `a` is column-major, and
-// of symmetric matrices only the lower triangle is read. See tessera/factor.hpp for what is
-// computed.
+// The factorisations in plain loops, for float, double and long double; `a` is column-major, and of
+// symmetric matrices only the lower triangle is read. See tessera/factor.hpp for the definitions.
 
 namespace tessera::reference {
 
@@ -46,7 +45,7 @@ batched::PivotRecord<T> ldu(Index n, batched::Pivoting pivoting, T tau, T* a, In
         for (Index i = 0; i < n; ++i) std::swap(a[i + s * n], a[i + c * n]);
         std::swap(p[s], p[r]);
         std::swap(q[s], q[c]);
-        const T d = batched::used_pivot(a[s + s * n], tau, s, record);
+        const T d = batched::pivot_after_threshold(a[s + s * n], tau, s, record);
         if (record.failed) break;
         a[s + s * n] = d;
         for (Index i = s + 1; i < n; ++i) {
@@ -85,7 +84,7 @@ batched::PivotRecord<T> llt(Index n, batched::Pivoting pivoting, T tau, T* a, In
             if (at(i, i) > at(r, r) || earlier || std::isnan(at(r, r))) r = i;
         }
         exchange_symmetric(n, s, r, a, p);
-        const T d = batched::used_pivot(at(s, s), tau, s, record, true);
+        const T d = batched::pivot_after_threshold(at(s, s), tau, s, record, true);
         if (record.failed) break;
         const T root = std::sqrt(d);
         at(s, s) = root;
@@ -144,7 +143,7 @@ PivotChoice choose_complete(const SymmetricRest<T>& m, T tau) {
     }
     T mu0 = -1;
     Index first = m.s, second = m.s;
-    for (Index i = m.s; i < m.n; ++i) {  // Of the two rows of a pair the smaller comes first.
+    for (Index i = m.s; i < m.n; ++i) {  // The smaller row of a pair comes first.
         const auto [size, j] = m.off_diagonal(i);
         if (size > mu0 || (size == mu0 && m.p[i] < m.p[first])) {
             mu0 = size;
@@ -211,7 +210,7 @@ batched::PivotRecord<T> ldlt(Index n, batched::Pivoting pivoting, T tau, T* a, I
         const PivotChoice choice = choose_pivot(SymmetricRest<T>{n, s, a, p}, pivoting, tau);
         exchange_symmetric(n, s, choice.first, a, p);
         if (choice.second < 0) {
-            const T d = batched::used_pivot(at(s, s), tau, s, record);
+            const T d = batched::pivot_after_threshold(at(s, s), tau, s, record);
             at(s, s) = d;
             for (Index j = s + 1; j < n; ++j) {
                 const T l = d == 0 ? T(0) : at(j, s) / d;
@@ -222,10 +221,10 @@ batched::PivotRecord<T> ldlt(Index n, batched::Pivoting pivoting, T tau, T* a, I
             ++s;
             continue;
         }
-        // What was in position s lies where the first pivot was.
+        // The former contents of position s are now where the first pivot was.
         exchange_symmetric(n, s + 1, choice.second == s ? choice.first : choice.second, a, p);
         const batched::PivotPair<T> given{at(s, s), at(s + 1, s), at(s + 1, s + 1)};
-        const batched::PivotPair<T> e = batched::used_pivot(given, tau, s, record);
+        const batched::PivotPair<T> e = batched::pivot_after_threshold(given, tau, s, record);
         const batched::PivotPair<T> g = batched::inverse(e);
         for (Index j = s + 2; j < n; ++j) {
             const T l1 = g.e11 * at(j, s) + g.e21 * at(j, s + 1);

@@ -38,7 +38,7 @@ struct UnrolledLdu {
                     largest = better ? size : largest;
                     chosen = better ? row[i] : chosen;
                 }
-                exchange<n>(a, row, k, chosen);
+                swap_in_pivot_row<n>(a, row, k, chosen);
             }
             const FastDivisor<T> divisor(with_threshold(a[k + n * k], tau), in_range);
             a[k + n * k] = divisor.d;
@@ -65,7 +65,7 @@ struct UnrolledLdu {
         auto& a = matrix.a;
         const int lane = matrix.lane;
         bool in_range = true;
-        unsigned long long position = 0;  // Of each row, four bits each.
+        unsigned long long position = 0;  // Position of each row, four bits each.
         unsigned long long packed_order = partial ? 0 : 0xfedcba9876543210ull;
 #pragma unroll
         for (int s = 0; s < n; ++s) {
@@ -80,7 +80,7 @@ struct UnrolledLdu {
                 in_range = in_range && raw != T(0);
                 packed_order |= (unsigned long long)r << 4 * s;
                 position |= (unsigned long long)s << 4 * r;
-                // Its multiplier becomes 1, so that the update zeroes the pivot row, which excludes
+                // The pivot row gets the multiplier 1, so that the update zeroes it, which excludes
                 // it from later searches.
                 if (divisor.d != raw) {
 #pragma unroll
@@ -170,7 +170,7 @@ struct UnrolledLdu {
         for (int i = 0; i < Shape::rows; ++i) left[i] = matrix.a[i][j];
 #pragma unroll
         for (int half = 1; half < Shape::rows; half *= 2) {
-            const int bit = half < Shape::width ? half : half * Lanes;  // Of r.
+            const int bit = half < Shape::width ? half : half * Lanes;  // The bit of r.
 #pragma unroll
             for (int i = 0; i < Shape::rows; i += 2 * half) {
                 left[i] = select_register((r & bit) != 0, left[i + half], left[i]);
@@ -179,8 +179,8 @@ struct UnrolledLdu {
         return left[0];
     }
     template <int n, class T>
-    static __device__ __forceinline__ void exchange(T (&a)[n * n], int (&row)[n], int k,
-                                                    int chosen) {
+    static __device__ __forceinline__ void swap_in_pivot_row(T (&a)[n * n], int (&row)[n], int k,
+                                                             int chosen) {
         const int given = row[k];
         bool is_chosen[n];
 #pragma unroll
@@ -192,13 +192,13 @@ struct UnrolledLdu {
 #pragma unroll
         for (int j = 0; j < n; ++j) {
             const T own = a[k + n * j];
-            T found = own;
+            T pivot_value = own;
 #pragma unroll
             for (int i = k + 1; i < n; ++i) {
-                found = is_chosen[i] ? a[i + n * j] : found;
+                pivot_value = is_chosen[i] ? a[i + n * j] : pivot_value;
                 a[i + n * j] = is_chosen[i] ? own : a[i + n * j];
             }
-            a[k + n * j] = found;
+            a[k + n * j] = pivot_value;
         }
     }
 };

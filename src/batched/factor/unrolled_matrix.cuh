@@ -15,10 +15,10 @@ struct LaneMatrix : ContiguousTile<T, 8, 32, 1, pack_width<T>> {
     static constexpr int n = 8;
     static constexpr int lanes = 1;
     static constexpr int rows = n;
-    static constexpr int matrices = 32;  ///< A warp.
+    static constexpr int matrices = 32;  ///< Per warp.
     static constexpr int width = pack_width<T>;
     static constexpr int stride = n * n + width;
-    static constexpr int bytes = matrices * stride * int(sizeof(T));  ///< A warp.
+    static constexpr int bytes = matrices * stride * int(sizeof(T));  ///< Per warp.
 
     T a[n * n];
     int row[n];  ///< The row in each position.
@@ -53,14 +53,14 @@ template <class T, int Lanes>
 struct LaneGroupMatrix {
     static constexpr int n = 16;
     static constexpr int lanes = Lanes;
-    static constexpr int rows = n / Lanes;                   ///< A lane.
-    static constexpr int width = pack_width<T>;              ///< Adjacent rows of a lane.
-    static constexpr int row_cycle = width * Lanes;          ///< Rows of all lanes before the next.
-    static constexpr int matrices = 32 / Lanes;              ///< A warp.
-    static constexpr int chunks = n * n / width;             ///< Of 16 bytes, a matrix.
-    static constexpr int column_chunks = n / width;          ///< A column.
-    static constexpr int pitch_chunks = chunks + Lanes % 8;  ///< From matrix to matrix.
-    static constexpr int bytes = matrices * pitch_chunks * 16;  ///< A warp.
+    static constexpr int rows = n / Lanes;                      ///< Per lane.
+    static constexpr int width = pack_width<T>;                 ///< Adjacent rows of a lane.
+    static constexpr int row_cycle = width * Lanes;             ///< Rows of all lanes in one cycle.
+    static constexpr int matrices = 32 / Lanes;                 ///< Per warp.
+    static constexpr int chunks = n * n / width;                ///< 16-byte chunks per matrix.
+    static constexpr int column_chunks = n / width;             ///< Chunks per column.
+    static constexpr int pitch_chunks = chunks + Lanes % 8;     ///< Chunks per padded matrix.
+    static constexpr int bytes = matrices * pitch_chunks * 16;  ///< Per warp.
     static_assert(rows % width == 0);
 
     T a[rows][n];
@@ -105,14 +105,14 @@ struct LaneGroupMatrix {
     }
     __device__ __forceinline__ void stage() {}
     static __device__ __forceinline__ void load(const T* from, int count, T* memory) {
-        for_chunks(count, [&](int chunk, int at) {
-            copy_to_shared<16>(reinterpret_cast<int4*>(memory) + at,
+        for_chunks(count, [&](int chunk, int offset) {
+            copy_to_shared<16>(reinterpret_cast<int4*>(memory) + offset,
                                reinterpret_cast<const int4*>(from) + chunk);
         });
     }
     static __device__ __forceinline__ void store(T* to, int count, const T* memory) {
-        for_chunks(count, [&](int chunk, int at) {
-            reinterpret_cast<int4*>(to)[chunk] = reinterpret_cast<const int4*>(memory)[at];
+        for_chunks(count, [&](int chunk, int offset) {
+            reinterpret_cast<int4*>(to)[chunk] = reinterpret_cast<const int4*>(memory)[offset];
         });
     }
 

@@ -12,7 +12,7 @@ double exact_condition(Index n, const std::vector<T>& a) {
     return norm_inf(n, a) * norm_inf(n, x);
 }
 
-/// |1 / rcond - kappa| / kappa < 10 n eps kappa, wherever that says anything.
+/// |1 / rcond - kappa| / kappa < 10 n eps kappa, where that bound is below 1.
 template <class T>
 void expect_conditions(const HostBatch<T>& batch, const Outcome<T>& outcome, const char* what) {
     const double eps = double(std::numeric_limits<T>::epsilon());
@@ -33,12 +33,12 @@ void expect_conditions(const HostBatch<T>& batch, const Outcome<T>& outcome, con
 
 template <class T>
 Outcome<T> conditions(const Context& where, const HostBatch<T>& batch) {
-    ThereBatch<T> there(where, batch);
-    ThereResults<T> results(where, batch.count());
-    batched::condition<T>(where, there.view(), results.view());
+    DeviceBatch<T> device_batch(where, batch);
+    DeviceResults<T> results(where, batch.count());
+    batched::condition<T>(where, device_batch.view(), results.view());
     Outcome<T> outcome;
-    outcome.inverses = copy_to_host(where, there.values);
-    take_results(where, results, outcome);
+    outcome.inverses = copy_to_host(where, device_batch.values);
+    copy_outputs(where, results, outcome);
     return outcome;
 }
 
@@ -117,13 +117,13 @@ TEST(condition, each_result_alone) {
         const HostBatch<T> batch = random_batch<T>(random, 300, 0, 40);
         const Outcome<T> all = conditions(where, batch);
         for (int wanted = 0; wanted < 8; ++wanted) {
-            ThereBatch<T> there(where, batch);
-            ThereResults<T> results(where, batch.count());
+            DeviceBatch<T> device_batch(where, batch);
+            DeviceResults<T> results(where, batch.count());
             auto view = results.view();
             if (!(wanted & 1)) view.info = nullptr;
             if (!(wanted & 2)) view.reciprocal_condition = nullptr;
             if (!(wanted & 4)) view.pivot_growth = nullptr;
-            batched::condition<T>(where, there.view(), view);
+            batched::condition<T>(where, device_batch.view(), view);
             if (wanted & 1) {
                 EXPECT_EQ(copy_to_host(where, results.info), all.info);
             }
@@ -181,7 +181,7 @@ TEST(condition, pivot_growth) {
             // Rows of U are those of products with inverses of leading blocks.
             const double bound = 10 * n * eps * exact_condition(n, a);
             if (!(bound < 0.1)) continue;
-            // GPU kernels take magnitudes that differ by less than 2^-13 for equal.
+            // GPU kernels treat magnitudes that differ by less than 2^-13 as equal.
             double gap = 0;
             const double expected = reference_growth(n, a, &gap);
             if (gap < 0x1p-12 + bound) continue;

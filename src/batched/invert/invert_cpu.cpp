@@ -13,15 +13,15 @@
 #define TESSERA_BATCHED_INVERT_CPU_ONCE
 namespace tessera::batched::cpu {
 
-/// Matrices of up to so many rows are interleaved across vector lanes, one per lane; larger ones
-/// are inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, interleaved
-/// time over time one by one: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and 1.3
-/// at 32.
+/// Matrices of up to this many rows are interleaved across vector lanes, one per lane; larger ones
+/// are inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, time
+/// interleaved over time one by one: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and
+/// 1.3 at 32.
 inline constexpr Index max_interleaved_rows = 28;
 
 /// Matrices of equal size, and their results. Addresses are repeated up to whole vectors of lanes.
 template <class T>
-struct EqualMatrices {
+struct SameSizeMatrices {
     const InvertJob<T>& job;
     T* scratch;
     Index n = 0;
@@ -100,7 +100,7 @@ HWY_INLINE void store_nan(Index n, T* x, Offset leading_dimension) {
 
 /// Inverts the matrices first .. first + Lanes(d) - 1, one in each lane.
 template <class D, class T>
-HWY_INLINE void invert_lanes(D d, EqualMatrices<T>& set, Index first) {
+HWY_INLINE void invert_lanes(D d, SameSizeMatrices<T>& set, Index first) {
     using TI = hn::TFromD<hn::RebindToSigned<D>>;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
@@ -161,19 +161,19 @@ HWY_INLINE void load_single(D d, const SingleMatrix<T>& m, const T* from, Offset
 }
 
 template <class T>
-HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
+HWY_INLINE void invert_one(SameSizeMatrices<T>& set, Index b) {
     const hn::ScalableTag<T> d;
     using TI = hn::TFromD<hn::RebindToSigned<decltype(d)>>;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
     const Index rows = (n + lanes - 1) / lanes * lanes;
     const Index columns = (rows + panel_columns - 1) / panel_columns * panel_columns;
-    T* at = set.scratch;
-    SingleMatrix<T> m{n, rows, columns, at, nullptr, nullptr, nullptr, nullptr};
-    m.multipliers = (at += rows * columns);
-    m.pivoted = (at += rows * panel_width);
-    m.mask = (at += rows);
-    m.pivot_rows = at + rows;
+    T* next_free = set.scratch;
+    SingleMatrix<T> m{n, rows, columns, next_free, nullptr, nullptr, nullptr, nullptr};
+    m.multipliers = (next_free += rows * columns);
+    m.pivoted = (next_free += rows * panel_width);
+    m.mask = (next_free += rows);
+    m.pivot_rows = next_free + rows;
     load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
     const auto norm = [&] HWY_ATTR {
         return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
@@ -199,7 +199,7 @@ HWY_INLINE void invert_one(EqualMatrices<T>& set, Index b) {
 }
 
 template <class T>
-void invert_set(EqualMatrices<T>& set) {
+void invert_set(SameSizeMatrices<T>& set) {
     if (set.n > max_interleaved_rows) {
         for (Index b = 0; b < set.count; ++b) invert_one(set, b);
         return;
@@ -240,7 +240,7 @@ void invert(const Context& context, const InvertJob<T>& job) {
     const Index largest = job.plan != nullptr ? job.plan->largest() : job.a.size;
     for_batch_parts(context, job.a, job.plan, work, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(std::size_t(scratch_lines<T>(largest)));
-        EqualMatrices<T> equal{job, reinterpret_cast<T*>(scratch.data())};
+        SameSizeMatrices<T> equal{job, reinterpret_cast<T*>(scratch.data())};
         for_sets([&](const BatchSet& set) {
             equal.n = set.n;
             equal.count = set.count;

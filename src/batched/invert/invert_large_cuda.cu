@@ -26,10 +26,10 @@ struct alignas(16) SharedState {
     T multiplier[2][capacity];  ///< Per row, 0 for the pivot row; double-buffered by k % 2.
     T pivot_row[2][capacity];   ///< Register j of thread column x at 16 j + x; by k % 2.
     T column[capacity];         ///< The pivot column before the step.
-    T reciprocal[capacity];     ///< Of the pivot of each row.
+    T reciprocal[capacity];     ///< Reciprocal of the pivot of each row.
     int step_of_row[capacity];
     int row_of_step[capacity];
-    T largest[Columns];  ///< Per warp.
+    T largest[Columns];  ///< Maximum of each warp.
 };
 
 template <class T, int Columns>
@@ -97,15 +97,15 @@ __device__ __forceinline__ int find_pivot_row(const SharedState<T, Columns>& sha
             key = max(key, (high_word(shared.column[row]) & bits) | unsigned(127 - row));
         }
     }
-    const int found = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
-    if (found % 32 == lane) chosen |= 1u << (found / 32);
-    return found;
+    const int pivot_row = 127 - int(__reduce_max_sync(full_warp, key) & 127u);
+    if (pivot_row % 32 == lane) chosen |= 1u << (pivot_row / 32);
+    return pivot_row;
 }
 
 /// Writes the pivot column of step k, held in register j, to shared memory.
 template <class T, int Columns>
-__device__ __forceinline__ void share_column(const Tile<T, Columns>& tile, int k, int j,
-                                             SharedState<T, Columns>& shared) {
+__device__ __forceinline__ void pivot_column_to_smem(const Tile<T, Columns>& tile, int k, int j,
+                                                     SharedState<T, Columns>& shared) {
     if (tile.x != k % grid_columns) return;
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) shared.column[tile.row(i)] = tile.a[i][j];
@@ -114,8 +114,8 @@ __device__ __forceinline__ void share_column(const Tile<T, Columns>& tile, int k
 /// Writes the multipliers of step k, one row per thread in the first threads. Returns, in these,
 /// whether pivot and reciprocal are finite.
 template <class T, int Columns>
-__device__ __forceinline__ bool share_multipliers(int n, int k, int pivot_row,
-                                                  SharedState<T, Columns>& shared) {
+__device__ __forceinline__ bool multipliers_to_smem(int n, int k, int pivot_row,
+                                                    SharedState<T, Columns>& shared) {
     const int thread = int(threadIdx.x);
     if (thread >= SharedState<T, Columns>::capacity) return true;
     const T pivot = shared.column[pivot_row];
@@ -135,8 +135,8 @@ __device__ __forceinline__ bool share_multipliers(int n, int k, int pivot_row,
 /// Writes the pivot row of step k to shared memory, and replaces the pivot column, register 0, by
 /// 1 in the pivot row and 0 elsewhere, so that one update serves the whole matrix.
 template <class T, int Columns>
-__device__ __forceinline__ void share_pivot_row(Tile<T, Columns>& tile, int k, int pivot_row,
-                                                SharedState<T, Columns>& shared) {
+__device__ __forceinline__ void pivot_row_to_smem(Tile<T, Columns>& tile, int k, int pivot_row,
+                                                  SharedState<T, Columns>& shared) {
     if (tile.x == k % grid_columns) {
 #pragma unroll
         for (int i = 0; i < tile_rows; ++i) tile.a[i][0] = T(tile.row(i) == pivot_row ? 1 : 0);
@@ -209,15 +209,15 @@ __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, in
     }
     update<0, lookahead>(tile, k, shared);
     if (next < n) {
-        share_column(tile, next, lookahead - 1, shared);
+        pivot_column_to_smem(tile, next, lookahead - 1, shared);
         __syncthreads();
         state.pivot_row = find_pivot_row(shared, state.chosen);
-        const bool usable = share_multipliers(n, next, state.pivot_row, shared);
+        const bool usable = multipliers_to_smem(n, next, state.pivot_row, shared);
         if (state.info == 0 && !usable) state.info = next + 1;
     }
     update<lookahead, Columns>(tile, k, shared);
     if (Rotate) rotate(tile);
-    if (next < n) share_pivot_row(tile, next, state.pivot_row, shared);
+    if (next < n) pivot_row_to_smem(tile, next, state.pivot_row, shared);
     __syncthreads();
 }
 
@@ -231,11 +231,11 @@ __device__ __forceinline__ EliminationState<T> eliminate(Tile<T, Columns>& tile,
     for (int q = 0; q < 4; ++q) {
         state.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
     }
-    share_column(tile, 0, 0, shared);
+    pivot_column_to_smem(tile, 0, 0, shared);
     __syncthreads();
     state.pivot_row = find_pivot_row(shared, state.chosen);
-    if (!share_multipliers(n, 0, state.pivot_row, shared)) state.info = 1;
-    share_pivot_row(tile, 0, state.pivot_row, shared);
+    if (!multipliers_to_smem(n, 0, state.pivot_row, shared)) state.info = 1;
+    pivot_row_to_smem(tile, 0, state.pivot_row, shared);
     __syncthreads();
 #pragma unroll 1
     for (int start = 0; start < n; start += grid_columns) {

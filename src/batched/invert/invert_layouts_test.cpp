@@ -38,11 +38,11 @@ using View = batched::BatchView<T>;
 template <class T>
 Outcome<T> inverted_values(const Context& where, const View<T>& a, const View<T>& x,
                            const Buffer<T>& values, const batched::Plan* plan = nullptr) {
-    ThereResults<T> results(where, a.count);
+    DeviceResults<T> results(where, a.count);
     batched::invert_with_condition(where, a, x, results.view(), plan);
     Outcome<T> outcome;
     outcome.inverses = copy_to_host(where, values);
-    take_results(where, results, outcome);
+    copy_outputs(where, results, outcome);
     return outcome;
 }
 
@@ -109,20 +109,20 @@ TEST(invert_layouts, a_size_among_others_or_pointed_to_has_the_bits_of_its_unifo
             apart.values.insert(apart.values.end(), matrix.begin(), matrix.end());
             apart.values.insert(apart.values.end(), random() % 3, T(guard));
         }
-        ThereBatch<T> there(where, apart);
-        const batched::Plan plan = there.plan(where);
+        DeviceBatch<T> device_batch(where, apart);
+        const batched::Plan plan = device_batch.plan(where);
         Buffer<T> x = copy_to_buffer(where, std::vector<T>(apart.values.size(), T(guard)));
         Buffer<Index> info(where, batch.count());
-        auto to = there.view();
+        auto to = device_batch.view();
         to.values = x.data();
-        batched::invert<T>(where, there.view(), to, {info.data()}, &plan);
+        batched::invert<T>(where, device_batch.view(), to, {info.data()}, &plan);
         const auto found = copy_to_host(where, x);
         const auto found_info = copy_to_host(where, info);
-        batched::invert<T>(where, there.view(), there.view(), {info.data()}, &plan);
-        const auto in_place = copy_to_host(where, there.values);
+        batched::invert<T>(where, device_batch.view(), device_batch.view(), {info.data()}, &plan);
+        const auto in_place = copy_to_host(where, device_batch.values);
 
         std::vector<T> expected(apart.values.size(), T(guard));
-        there.values = copy_to_buffer(where, apart.values);
+        device_batch.values = copy_to_buffer(where, apart.values);
         for (Index n = 1; n <= 34; ++n) {
             HostBatch<T> alone;
             std::vector<T*> starts;
@@ -130,7 +130,7 @@ TEST(invert_layouts, a_size_among_others_or_pointed_to_has_the_bits_of_its_unifo
             for (Index b = 0; b < batch.count(); ++b) {
                 if (batch.sizes[std::size_t(b)] != n) continue;
                 which.push_back(b);
-                starts.push_back(there.values.data() + apart.offsets[std::size_t(b)]);
+                starts.push_back(device_batch.values.data() + apart.offsets[std::size_t(b)]);
                 alone.add(n, batch.matrix(b));
             }
             Buffer<T> values = copy_to_buffer(where, alone.values);
@@ -152,7 +152,7 @@ TEST(invert_layouts, a_size_among_others_or_pointed_to_has_the_bits_of_its_unifo
         }
         EXPECT_TRUE(same_bits(found, expected));
         EXPECT_TRUE(same_bits(in_place, expected));
-        EXPECT_TRUE(same_bits(copy_to_host(where, there.values), expected));
+        EXPECT_TRUE(same_bits(copy_to_host(where, device_batch.values), expected));
     });
 }
 
@@ -165,9 +165,10 @@ TEST(invert_layouts, plan_order_and_neighbours_do_not_matter) {
             const HostBatch<T> batch =
                 spotted_batch<T>(random, largest > 32 ? 150 : 1500, 0, largest);
             const Outcome<T> expected = inverted(where, batch);
-            ThereBatch<T> there(where, batch);
-            const batched::Plan plan = there.plan(where);
-            expect_same(inverted_values(where, there.view(), there.view(), there.values, &plan),
+            DeviceBatch<T> device_batch(where, batch);
+            const batched::Plan plan = device_batch.plan(where);
+            expect_same(inverted_values(where, device_batch.view(), device_batch.view(),
+                                        device_batch.values, &plan),
                         expected, expected.inverses, "a plan, in place", largest);
 
             const auto order = random_order(random, batch.count());
@@ -232,12 +233,12 @@ TEST(invert_layouts, row_major_is_the_transpose) {
         auto random = generator();
         for (const Index n : {1, 2, 3, 4, 7, 8, 16, 17, 28, 29, 32, 33, 64}) {
             const HostBatch<T> batch = spotted_batch<T>(random, 37, n, n);
-            const Outcome<T> expected = only_inverted(where, batch);
-            ThereBatch<T> there(where, batch);
+            const Outcome<T> expected = inverted(where, batch, true);
+            DeviceBatch<T> device_batch(where, batch);
             Buffer<T> inverses(where, Offset(batch.values.size()));
             Buffer<Index> info(where, batch.count());
-            auto a =
-                View<T>::uniform(batch.count(), n, there.values.data(), batched::Layout::row_major);
+            auto a = View<T>::uniform(batch.count(), n, device_batch.values.data(),
+                                      batched::Layout::row_major);
             auto x = a;
             x.values = inverses.data();
             batched::invert(where, a, x, info.data());

@@ -20,12 +20,12 @@ namespace {
 /// Shared memory of a warp: first the matrix, then panels, then D (see PanelTile::invert).
 template <int n>
 struct alignas(16) PanelStage {
-    static constexpr int pitch = 36;  ///< Of columns; free of bank conflicts within a tile.
+    static constexpr int pitch = 36;  ///< Pitch of columns; no bank conflicts within a tile.
     union {
         double values[n * pitch];
         PanelMemory panels;
     };
-    int offsets[32];  ///< Of the columns of D in `values`, indexed by the rows of their pivots.
+    int offsets[32];  ///< Offsets of the columns of D in `values`, by the rows of their pivots.
     double norm;
     double max_a;  ///< max |a_ij|.
     unsigned long long arrived;

@@ -107,7 +107,7 @@ __device__ __forceinline__ void store_matrix(T* matrix, const T (&a)[n * n],
 template <class T>
 struct ThreadInverse {
     int info;
-    T norm;  ///< Of the inverse.
+    T norm;  ///< Norm of the inverse.
 };
 
 /// Fallback path for a matrix with a pivot outside the fast range (IEEE division, checks in each

@@ -68,7 +68,7 @@ TEST(invert_reference, both_forms_agree_bitwise) {
 
 // The pivots of [ s 1/s ] are s and 1, but the inverse has -1/s^2.
 //               [ 0  1  ]
-TEST(invert_reference, an_inverse_that_overflows_is_told) {
+TEST(invert_reference, an_inverse_that_overflows_is_reported) {
     EXPECT_EQ(info_of<float>(2, {0x1p-100F, 0, 0x1p100F, 1}), 2);
     EXPECT_EQ(info_of<double>(2, {0x1p-1000, 0, 0x1p1000, 1}), 2);
     EXPECT_EQ(info_of<double>(2, {0x1p-500, 0, 0x1p500, 1}), 0);

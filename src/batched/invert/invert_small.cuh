@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     store_matrices<chunk>(job.x, matrices, stage(), staged);
 }
 
-/// The outputs of empty matrices, one per thread.
+/// Inversion of empty matrices: writes info, condition and growth; one matrix per thread.
 template <class T>
 __global__ void __launch_bounds__(empty_threads)
     empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
@@ -288,9 +288,9 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& batch, i
 /// The matrices of n rows, by a kernel for this n: the one place that selects it.
 template <class T, int n>
 void launch_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    if constexpr (per_thread_blocks<T, n>() > 0) {
+    if constexpr (per_thread_launch_bound<T, n>() > 0) {
         if (supports_per_thread(job))
-            return launch_per_thread<T, n, per_thread_blocks<T, n>()>(chain, job);
+            return launch_per_thread<T, n, per_thread_launch_bound<T, n>()>(chain, job);
     }
     constexpr SmallShape shape = small_shape<T, n>();
     launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.checked>(

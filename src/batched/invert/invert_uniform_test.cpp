@@ -51,7 +51,7 @@ HostBatch<T> batch_with_special_cases(std::mt19937_64& random, Index count, Inde
 
 enum class Place { aligned, after_one_value, in_place, apart, anywhere };
 
-/// The results of the batch as one of matrices of n rows, without pivot growth.
+/// The results of the batch with all matrices of n rows, without pivot growth.
 template <class T>
 Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, Index n, Place place,
                               bool store) {
@@ -83,7 +83,7 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
                    ? View::pointers(count, n, leading, starts.data())
                    : View::strided(count, n, leading, stride, values.data() + first);
     };
-    ThereResults<T> results(where, count);
+    DeviceResults<T> results(where, count);
     batched::ConditionResults<T> wanted = results.view();
     wanted.pivot_growth = nullptr;
     if (store) {
@@ -116,7 +116,7 @@ TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
                 if (fewer_run() && count != 133) continue;
                 const HostBatch<T> batch = batch_with_special_cases<T>(random, count, n);
                 const Outcome<T> expected = inverted(where, batch);
-                EXPECT_TRUE(same_bits(only_inverted(where, batch).inverses, expected.inverses));
+                EXPECT_TRUE(same_bits(inverted(where, batch, true).inverses, expected.inverses));
                 for (const Place place : {Place::aligned, Place::after_one_value, Place::in_place,
                                           Place::apart, Place::anywhere}) {
                     const auto found = uniformly_inverted(where, batch, n, place, true);
@@ -138,7 +138,7 @@ TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
     });
 }
 
-// Kernels start before those of the call before them end, but must not look at their results.
+// A kernel may start before the previous call ends, but must not read its results.
 TEST(invert_uniform, calls_follow_each_other) {
     if (!context().on_gpu()) GTEST_SKIP() << "nothing overlaps";
     for_reals([](auto real) {
@@ -146,13 +146,13 @@ TEST(invert_uniform, calls_follow_each_other) {
         const Context where = context();
         auto random = generator();
         const auto expect_order = [&](const HostBatch<T>& batch, auto&& view) {
-            ThereBatch<T> there(where, batch);
-            const batched::Plan plan = there.plan(where);
+            DeviceBatch<T> device_batch(where, batch);
+            const batched::Plan plan = device_batch.plan(where);
             Buffer<T> a(where, Offset(batch.values.size())), x(where, a.size());
-            ThereResults<T> results(where, batch.count());
+            DeviceResults<T> results(where, batch.count());
             const auto invert = [&](Buffer<T>& from, Buffer<T>& to) {
-                const auto given = view(there, from);
-                batched::invert<T>(where, given, view(there, to), {results.info.data()},
+                const auto given = view(device_batch, from);
+                batched::invert<T>(where, given, view(device_batch, to), {results.info.data()},
                                    given.sizes == nullptr ? nullptr : &plan);
             };
             const auto run = [&](auto&& after_each) {
@@ -165,7 +165,9 @@ TEST(invert_uniform, calls_follow_each_other) {
                     after_each();
                 }
             };
-            const auto start = [&] { copy(where, std::as_const(there.values).view(), a.view()); };
+            const auto start = [&] {
+                copy(where, std::as_const(device_batch.values).view(), a.view());
+            };
             start();
             run([&] { where.synchronize(); });
             const std::vector<T> expected = copy_to_host(where, a);
@@ -186,8 +188,8 @@ TEST(invert_uniform, calls_follow_each_other) {
             });
         }
         expect_order(random_batch<T>(random, fewer_run() ? 300 : 3000, 0, 50),
-                     [](auto& there, Buffer<T>& values) {
-                         auto view = there.view();
+                     [](auto& device_batch, Buffer<T>& values) {
+                         auto view = device_batch.view();
                          view.values = values.data();
                          return view;
                      });

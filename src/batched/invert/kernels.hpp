@@ -21,7 +21,7 @@ struct InvertJob {
     /// Condition numbers and pivot growth are computed if their arrays are not null.
     ConditionResults<T> results;
     const Plan* plan = nullptr;    ///< Null for batches of one size.
-    const Index* order = nullptr;  ///< That of the plan; null: 0, 1, 2 ...
+    const Index* order = nullptr;  ///< Order of the plan; null: 0, 1, 2 ...
 
     /// The matrices with n rows are `count(n)` from first(n) on, in the order of the plan.
     Index first(Index n) const { return plan == nullptr ? 0 : plan->begin(n); }

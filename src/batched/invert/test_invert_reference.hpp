@@ -12,11 +12,10 @@
 // Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination for
 // block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019), Fig. 1 and 2.
 //
-// Both return 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite,
-// or n where only an entry of the inverse is not finite; the block is then left undefined. A pivot
-// is the first of the largest magnitudes among the rows that are left; NaN is taken only when
-// nothing else but zeros is left, and then ends the elimination (every given NaN does in the end,
-// because it spreads over all later columns).
+// Both return 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or
+// n where only an entry of the inverse is not finite; the block is then left undefined. A pivot is
+// the first of the largest magnitudes among the remaining rows; NaN is chosen only if all others
+// are zeros, and then ends the elimination (every given NaN does in the end,
 //
 // Pivoting among rows bounds the left residual: ||X A - I|| / (n eps ||A|| ||X||) stays below
 // max(1, pivot growth); the right one, ||A X - I||, can be far larger.

@@ -11,7 +11,7 @@ void multiply(const Context& context, std::type_identity_t<T> alpha, const Const
     check_batch("multiply", given);
     std::optional<Plan> own;
     plan = resolve_plan("multiply", context, given, plan, own);
-    if (!check_vectors("multiply", given.count, max_rows(given, plan), x, y)) return;
+    if (!has_valid_vectors("multiply", given.count, max_rows(given, plan), x, y)) return;
     BatchView<const T> a = given;
     if (a.layout == Layout::row_major) {
         a.layout = Layout::column_major;

@@ -12,7 +12,7 @@ namespace tessera::batched::cpu {
 
 /// Products with matrices of equal size. Addresses are repeated up to whole vectors of lanes.
 template <class T>
-struct EqualProducts {
+struct SameSizeProducts {
     bool transpose;
     T alpha;
     T beta;
@@ -71,7 +71,7 @@ HWY_INLINE void add_rows(D d, Index n, Index columns, const T* HWY_RESTRICT pane
 /// y = alpha sums + beta y for the matrices first .. first + Lanes(d) - 1; `old` is scratch for n
 /// vectors.
 template <class D, class T>
-HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, Index vector,
+HWY_INLINE void store_products(D d, const SameSizeProducts<T>& set, Index first, Index vector,
                                T* HWY_RESTRICT sums, T* HWY_RESTRICT old) {
     const Index lanes = Index(hn::Lanes(d));
     const Index count = set.count - first < lanes ? set.count - first : lanes;
@@ -92,7 +92,7 @@ HWY_INLINE void store_products(D d, const EqualProducts<T>& set, Index first, In
 
 /// Products with all matrices, one per lane.
 template <class T>
-void multiply_set(const EqualProducts<T>& set) {
+void multiply_set(const SameSizeProducts<T>& set) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
     const Index n = set.n;
@@ -142,14 +142,14 @@ void multiply(const Context& context, T alpha, const BatchView<const T>& a, Tran
         std::vector<CacheLine> scratch(
             std::size_t(panel_vectors + 2 * Offset(x.vectors) * largest));
         T* const panel = reinterpret_cast<T*>(scratch.data());
-        EqualProducts<T> equal{transpose == Transpose::yes,
-                               alpha,
-                               beta,
-                               x.vectors,
-                               x.leading_dimension,
-                               y.leading_dimension,
-                               panel,
-                               panel + panel_vectors * Offset(sizeof(CacheLine) / sizeof(T))};
+        SameSizeProducts<T> equal{transpose == Transpose::yes,
+                                  alpha,
+                                  beta,
+                                  x.vectors,
+                                  x.leading_dimension,
+                                  y.leading_dimension,
+                                  panel,
+                                  panel + panel_vectors * Offset(sizeof(CacheLine) / sizeof(T))};
         for_sets([&](const BatchSet& set) {
             if (set.n == 0) return;
             equal.n = set.n;

@@ -6,7 +6,7 @@ namespace {
 
 using batched::Transpose;
 
-/// What multiply is called with; vectors of matrix b start at b stride, or at offsets.
+/// Arguments of multiply; vectors of matrix b start at b stride, or at offsets.
 template <class T>
 struct Product {
     T alpha = 1;
@@ -101,14 +101,14 @@ template <class T>
 void expect_products(std::mt19937_64& random, const HostBatch<T>& batch, Index vectors, T alpha,
                      T beta) {
     const Context where = context();
-    ThereBatch<T> there(where, batch);
-    const batched::Plan plan = there.plan(where);
+    DeviceBatch<T> device_batch(where, batch);
+    const batched::Plan plan = device_batch.plan(where);
     for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
         Product<T> given = random_product<T>(random, batch.sizes, vectors, alpha, beta, transpose);
-        const std::vector<T> y = multiplied<T>(where, there.view(), given);
+        const std::vector<T> y = multiplied<T>(where, device_batch.view(), given);
         expect_product(batch, given, y);
-        EXPECT_TRUE(same_bits(y, multiplied<T>(where, there.view(), given, &plan)));
-        auto rows = there.view();
+        EXPECT_TRUE(same_bits(y, multiplied<T>(where, device_batch.view(), given, &plan)));
+        auto rows = device_batch.view();
         rows.layout = batched::Layout::row_major;
         given.transpose = transpose == Transpose::no ? Transpose::yes : Transpose::no;
         EXPECT_TRUE(same_bits(y, multiplied<T>(where, rows, given)));
@@ -158,7 +158,7 @@ TEST(multiply, strides_and_pointers) {
                 const auto y = multiplied<T>(where, padded.strided(), given);
                 expect_product(padded.batch, given, y);
                 EXPECT_TRUE(same_bits(y, multiplied<T>(where, padded.pointers(), given)));
-                ThereBatch<T> packed(where, padded.batch);
+                DeviceBatch<T> packed(where, padded.batch);
                 EXPECT_TRUE(same_bits(y, multiplied<T>(where, packed.view(), given)));
             }
         }
@@ -204,7 +204,7 @@ TEST(multiply, contiguous_matrices) {
                 expect(count, n, T(0.5));
             }
         }
-        // More than a GPU takes at once.
+        // More than a GPU processes at once.
         for (const Index n : {5, 16}) expect(12000003 / (n * n), n, T(0.5));
     });
 }
@@ -213,9 +213,9 @@ TEST(multiply, does_not_depend_on_threads) {
     auto random = generator();
     const HostBatch<double> batch = random_batch<double>(random, 3000, 0, 32);
     const auto given = random_product<double>(random, batch.sizes, 2, 1.5, 0.5, Transpose::no);
-    ThereBatch<double> there(host(), batch);
-    EXPECT_TRUE(same_bits(multiplied<double>(host(1), there.view(), given),
-                          multiplied<double>(host(7), there.view(), given)));
+    DeviceBatch<double> device_batch(host(), batch);
+    EXPECT_TRUE(same_bits(multiplied<double>(host(1), device_batch.view(), given),
+                          multiplied<double>(host(7), device_batch.view(), given)));
 }
 
 TEST(multiply, misuse_throws) {

@@ -67,16 +67,16 @@ void norm(const Context& context, Sums sums, const BatchView<const T>& a, T* nor
     for_batch_parts(context, a, plan, work, [&](auto&& for_sets) {
         constexpr Index vectors = largest_size + panel_values;
         alignas(64) T scratch[vectors * lane_alignment];
-        alignas(64) T found[max_set_size];
+        alignas(64) T results[max_set_size];
         const T* starts[max_set_size];
         for_sets([&](const BatchSet& set) {
-            std::fill(found, found + set.count, T(0));
+            std::fill(results, results + set.count, T(0));
             if (set.n > 0) {
                 gather_addresses(a, set, starts);
                 norms_of_set(sums == Sums::rows, set.n, set.count, starts,
-                             leading_dimension_of(a, set.n), scratch, found);
+                             leading_dimension_of(a, set.n), scratch, results);
             }
-            for (Index k = 0; k < set.count; ++k) norms[set.members[k]] = found[k];
+            for (Index k = 0; k < set.count; ++k) norms[set.members[k]] = results[k];
         });
     });
 }

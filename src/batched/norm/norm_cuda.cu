@@ -28,8 +28,8 @@ __device__ __forceinline__ void store_norms(const SizeClasses& classes, Offset f
     if (lane < matrices) norms[classes.matrix(first + lane)] = largest;
 }
 
-/// Norms of staged matrices of any layout; one line sum per thread, matrices in shared memory, a
-/// team of one warp (up to 32 rows) or one thread block for some matrices.
+/// Norms of staged matrices of any layout; one row or column sum per thread, matrices in
+/// shared memory, a team of one warp (up to 32 rows) or one thread block for several matrices.
 template <class T, int Team, int Threads>
 __global__ void __launch_bounds__(Threads, staged_blocks(Team))
     norm_kernel(const __grid_constant__ SizeClasses classes,

@@ -35,10 +35,10 @@ std::vector<T> norms_of(const batched::BatchView<const T>& a, bool inf,
 template <class T>
 void expect_norms(const HostBatch<T>& batch, const char* what) {
     const Context where = context();
-    ThereBatch<T> there(where, batch);
-    const batched::Plan plan = there.plan(where);
+    DeviceBatch<T> device_batch(where, batch);
+    const batched::Plan plan = device_batch.plan(where);
     for (const bool inf : {true, false}) {
-        const std::vector<T> norms = norms_of<T>(there.view(), inf);
+        const std::vector<T> norms = norms_of<T>(device_batch.view(), inf);
         for (Index b = 0; b < batch.count(); ++b) {
             const T expected = expected_norm(batch.sizes[std::size_t(b)], batch.matrix(b), inf);
             const T found = norms[std::size_t(b)];
@@ -48,8 +48,8 @@ void expect_norms(const HostBatch<T>& batch, const char* what) {
                 ASSERT_EQ(found, expected) << what << ", matrix " << b << ", inf " << inf;
             }
         }
-        EXPECT_TRUE(same_bits(norms, norms_of<T>(there.view(), inf, &plan))) << what;
-        auto rows = there.view();
+        EXPECT_TRUE(same_bits(norms, norms_of<T>(device_batch.view(), inf, &plan))) << what;
+        auto rows = device_batch.view();
         rows.layout = batched::Layout::row_major;
         EXPECT_TRUE(same_bits(norms, norms_of<T>(rows, !inf))) << what;
     }
@@ -128,7 +128,7 @@ TEST(norm, contiguous_matrices) {
         for (Index n = 1; n <= 33; ++n) {
             for (const Index count : {1, 3, 45, 301}) expect(count, n, 1);
         }
-        // More than a GPU takes at once.
+        // More than a GPU processes at once.
         for (const Index n : {5, 16}) expect(12000003 / (n * n), n, 997);
     });
 }

@@ -80,8 +80,8 @@ struct TileCounts {
     __device__ Offset operator()(Offset i) const { return counts[i]; }
 };
 
-/// Counting sort, last pass, after an exclusive scan of tile_counts: writes the matrices of a tile
-/// to their positions, stable among equal sizes, and (first thread block) `begin`.
+/// Counting sort, last pass, after an exclusive scan of tile_counts; one tile per thread block:
+/// writes its matrices to their positions, stable among equal sizes, and (first one) `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
     scatter_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
                    unsigned* begin) {
@@ -94,9 +94,9 @@ __global__ void __launch_bounds__(32 * sort_warps)
     for (int n = int(threadIdx.x); n < classes; n += 32 * sort_warps) {
         int start = int(tile_starts[Offset(n) * gridDim.x + blockIdx.x]);
         for (int w = 0; w < sort_warps; ++w) {
-            const int here = next[w][n];
+            const int size_count = next[w][n];
             next[w][n] = start;
-            start += here;
+            start += size_count;
         }
     }
     __syncthreads();
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(32 * sort_warps)
         begin[threadIdx.x] = unsigned(tile_starts[Offset(threadIdx.x) * gridDim.x]);
     }
 }
-static_assert(32 * sort_warps > classes, "a thread a class writes `begin`");
+static_assert(32 * sort_warps > classes, "one thread per class writes `begin`");
 
 }  // namespace
 

@@ -12,7 +12,7 @@ struct SolveJob {
     PermutationsView<const Index> permutations;
     VectorsView<const T> b;
     VectorsView<T> x;
-    BatchView<T> inverse;  ///< In the place of b and x.
+    BatchView<T> inverse;  ///< Replaces b and x in inverse_from_factors.
     Factorisation factorisation = Factorisation::ldu;
     Transpose transpose = Transpose::no;
     const Plan* plan = nullptr;  ///< Null for batches of one size.

@@ -25,7 +25,7 @@ void solve(const Context& context, Factorisation factorisation, Transpose transp
     plan = resolve_plan(name, context, f, plan, own);
     const Index rows = max_rows(f, plan);
     check_permutations(name, f.count, rows, permutations);
-    if (!check_vectors(name, f.count, rows, b, x)) return;
+    if (!has_valid_vectors(name, f.count, rows, b, x)) return;
     const Phase phase(context, name,
                       (part_of(factorisation) * value_count(f, plan) +
                        2.0 * b.vectors * value_count(f, plan, 1)) *

@@ -92,7 +92,7 @@ HWY_NOINLINE void invert_factors(const Factors<T>& m, T* scratch, T* x, Offset l
         substitute(d, m, z, i, true, i);
     }
     if (m.factorisation != Factorisation::llt) divide_by_pivots(d, m, z);
-    for (Index i = m.n - 1; i >= 0; --i) {  // Of symmetric matrices only up to the diagonal.
+    for (Index i = m.n - 1; i >= 0; --i) {  // Symmetric matrices: only up to the diagonal.
         substitute(d, m, z, i, false, m.factorisation == Factorisation::ldu ? m.n - 1 : i);
     }
     for (Index i = 0; i < m.n; ++i) {
@@ -180,7 +180,7 @@ Factors<T> factors_of(const SolveJob<T>& job, Index b, Index n) {
     return {job.factorisation,
             n,
             start_of(job.f, b),
-            job.f.sizes != nullptr ? n : job.f.leading_dimension,
+            leading_dimension_of(job.f, n),
             p.rows != nullptr ? p.rows + p.start(b) : nullptr,
             p.columns != nullptr ? p.columns + p.start(b) : nullptr};
 }
@@ -216,7 +216,7 @@ void inverse_from_factors(const Context& context, const SolveJob<T>& job) {
     for_batch_parts(context, job.f, job.plan, cost, [&](auto&& for_sets) {
         std::vector<CacheLine> scratch(static_cast<std::size_t>(lines));
         for_sets([&](const BatchSet& set) {
-            const Offset ld = job.inverse.sizes != nullptr ? set.n : job.inverse.leading_dimension;
+            const Offset ld = leading_dimension_of(job.inverse, set.n);
             for (Index k = 0; k < set.count; ++k) {
                 invert(factors_of(job, set.members[k], set.n), reinterpret_cast<T*>(scratch.data()),
                        start_of(job.inverse, set.members[k]), ld);

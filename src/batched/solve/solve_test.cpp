@@ -16,7 +16,7 @@ std::vector<Method> all_methods() {
     return methods;
 }
 
-/// Matrices that a thread block each works on.
+/// Matrices that occupy a thread block each.
 template <class T>
 HostBatch<T> large_batch(std::mt19937_64& random, const Method& method, Index count) {
     if (fewer_run()) return random_batch<T>(random, method, 1, 40, 40);
@@ -33,7 +33,7 @@ struct Factored {
           factors(context(), batch_.sizes) {
         factor<T>(context(), method, device.view(), device.view(), factors.permutations());
         host.values = copy_to_host(context(), device.values);
-        factors.take_permutations(context(), host);
+        factors.copy_permutations(context(), host);
     }
     batched::PermutationsView<const Index> permutations() { return factors.permutations(); }
 
@@ -56,8 +56,8 @@ struct Factored {
 
     Method method;
     HostBatch<T> batch;
-    ThereBatch<T> device;
-    ThereFactors<T> factors;
+    DeviceBatch<T> device;
+    DeviceFactors<T> factors;
     HostFactors<T> host;
 };
 
@@ -346,7 +346,7 @@ TEST(solve, does_not_depend_on_neighbours) {
     });
 }
 
-TEST(solve, refuses_what_is_missing) {
+TEST(solve, rejects_what_is_missing) {
     double value = 1;
     Index row = 0;
     using View = batched::BatchView<double>;

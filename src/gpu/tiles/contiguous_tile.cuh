@@ -11,7 +11,7 @@ template <class T, int n, int matrices, int padded, int pad>
 struct ContiguousTile {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));
     static constexpr int pad_chunks = pad * int(sizeof(T)) / 16;
-    static constexpr int padded_chunks = pad == 0 ? 1 : padded * matrix_bytes / 16;
+    static constexpr int chunks_between_pads = pad == 0 ? 1 : padded * matrix_bytes / 16;
     static_assert(pad == 0 || (pad * int(sizeof(T)) % 16 == 0 && padded * matrix_bytes % 16 == 0));
     static_assert(matrices * matrix_bytes % 16 == 0, "warps begin at multiples of 16 bytes");
 
@@ -23,7 +23,7 @@ struct ContiguousTile {
         const int left = count * matrix_bytes / 16 - lane;
 #pragma unroll 8
         for (int c = 0; c < matrices * matrix_bytes / 16; c += 32) {
-            if (c < left) visit(c + lane, c + lane + (c + lane) / padded_chunks * pad_chunks);
+            if (c < left) visit(c + lane, c + lane + (c + lane) / chunks_between_pads * pad_chunks);
         }
         if (matrix_bytes % 16 != 0) {
             const int e = count * matrix_bytes / 16 * 16 / int(sizeof(T)) + lane;

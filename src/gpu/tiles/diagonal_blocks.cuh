@@ -5,10 +5,10 @@
 #include "tessera/csr.hpp"
 
 /// Extraction of diagonal blocks from CSR: bisection for the first entry of each block row, then
-/// coalesced reads. A warp takes consecutive blocks.
+/// coalesced reads. Each warp extracts consecutive blocks.
 namespace tessera::cuda {
 
-/// One row of a block: the candidate entries of the matrix, and where they are written.
+/// One row of a block: the range of matrix entries to search, and the destination.
 struct alignas(16) BlockRow {
     Offset begin;     ///< First entry.
     Index first;      ///< First column of the block.
@@ -27,18 +27,18 @@ struct RowSearch {
     Offset begin;
     Offset end;
     Index first;  ///< First column of the block.
-    int size;     ///< Rows of the block, 0 where there is no row.
+    int size;     ///< Rows of the block; 0: no row.
     int offset;
 };
 
 /// Rows of up to this many entries are read without a search, by one lane each.
 inline constexpr int max_short_row = 8;
 
-/// Bisection in each of these rows for the first entry of the block, all rows in step: one read a
+/// Bisection in each of these rows for the first entry of the block, all rows in step: one read per
 /// row is in flight. The first two reads, issued together, are in the middle of the row and `size`
-/// entries before: where the pattern is symmetric and neighbours have close numbers, the diagonal
-/// is near the middle. The search ends when at most `MaxLeft` candidates are left, or as many as
-/// the block has rows.
+/// entries before: in a symmetric pattern with close column numbers the diagonal is near the
+/// middle. The search ends when at most `MaxLeft` candidates are left, or as many as the block has
+/// rows.
 template <int MaxLeft, int Rows>
 __device__ __forceinline__ void bisect_rows(const Index* columns, RowSearch (&row)[Rows]) {
     int slack[Rows];  ///< Final width of the interval with the first entry.
@@ -142,7 +142,7 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// The same for short rows of at most `longest` entries: one lane a row.
+/// As gather_rows, for short rows of at most `longest` entries: one lane per row.
 template <int Rows, class T, class Put>
 __device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
                                                   const RowSearch (&search)[Rows], int longest,
@@ -173,7 +173,7 @@ __device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
 }
 
 /// Finds the entries of the blocks, of up to `Tile` rows, in these rows of each lane (row lane + 32
-/// q of `rows`), and calls put for them as gather_rows does; `table` has a place for every row.
+/// q of `rows`), and calls put for them as gather_rows does; `table` has one entry per row.
 template <int Tile, int Rows, class T, class Put>
 __device__ __forceinline__ void gather_block_entries(const CsrView<T>& matrix,
                                                      RowSearch (&search)[Rows], int rows,

@@ -97,7 +97,7 @@ class RegisterRows {
         }
         return value;
     }
-    /// The same, and sets the entry to zero; 0 if j is negative.
+    /// Returns entry j of this thread's row and sets it to zero; 0 if j is negative.
     __device__ __forceinline__ T extract(int j) {
         T value = T(0);
         if constexpr (branches) {
@@ -157,7 +157,7 @@ class RegisterRows {
     }
 
   private:
-    /// Whether to select a register by branches, uniform in the warp.
+    /// Whether registers are selected by branches, uniform in the warp.
     static constexpr bool branches = Ordered || Width == 32;
     T a_[Width];
     int n_;

@@ -20,13 +20,13 @@ class WarpTeam {
     __device__ __forceinline__ T from(T value, int lane) const {
         return __shfl_sync(full_warp, value, lane, Lanes);
     }
-    /// The first lane where `predicate`; Lanes if there is none.
+    /// The first lane with a true `predicate`; Lanes if there is none.
     __device__ __forceinline__ int first(bool predicate) const {
         const unsigned mine = votes(predicate);
         return mine == 0 ? Lanes : __ffs(int(mine)) - 1;
     }
     __device__ __forceinline__ int count(bool predicate) const { return __popc(votes(predicate)); }
-    /// Whether `predicate` in any thread of any team of the warp.
+    /// Whether `predicate` is true in any thread of any team of the warp.
     __device__ __forceinline__ bool any(bool predicate) const {
         return __any_sync(full_warp, predicate);
     }
@@ -66,7 +66,7 @@ class WarpTeam {
     }
 
   private:
-    /// Bit l: whether `predicate` in lane l of the team.
+    /// Bit l: `predicate` of lane l of the team.
     __device__ __forceinline__ unsigned votes(bool predicate) const {
         const unsigned all = __ballot_sync(full_warp, predicate);
         if constexpr (Lanes == 32) return all;

@@ -27,11 +27,13 @@ struct TeamMemory {
     T* stage;      ///< The pivot row, by columns.
     T* stage_two;  ///< The second row of a 2 x 2 pivot.
     T* raw;        ///< The diagonal of D by position, before the threshold.
-    T* raw_pair;   ///< e21 of a 2 x 2 pivot at its first position, else 0.
+    T* raw_e21;    ///< e21 of a 2 x 2 pivot at its first position, else 0.
     int* rows;     ///< The row in each position.
     int* columns;  ///< The column in each position; LDU only.
 
     __device__ __forceinline__ T& at(int row, int column) const { return f[column * pitch + row]; }
+    /// The pivot threshold of factorisations without 2 x 2 pivots, in the place of raw_e21.
+    __device__ __forceinline__ T& threshold() const { return raw_e21[0]; }
 };
 
 /// Bytes of shared memory for the teams of a warp, or for a larger team: matrices, then arrays with
@@ -58,7 +60,7 @@ __device__ __forceinline__ TeamMemory<T> team_memory(unsigned char* memory, int 
     mine.stage = values;
     mine.stage_two = values + threads;
     mine.raw = values + 2 * threads;
-    mine.raw_pair = values + 3 * threads;
+    mine.raw_e21 = values + 3 * threads;
     int* const indices = reinterpret_cast<int*>(memory + bytes - 2 * threads * int(sizeof(int)));
     mine.rows = indices + team * width;
     mine.columns = indices + threads + team * width;
@@ -177,19 +179,19 @@ struct FastDivisor {
         in_range = in_range && has_fast_reciprocal(d);
     }
     __device__ __forceinline__ T quotient(T a) const {
-        const T rough = a * reciprocal;  // See minus_quotient.
+        const T rough = a * reciprocal;  // Approximation of a / d; see minus_quotient.
         return fma(fma(-rough, d, a), reciprocal, rough);
     }
 };
 
 /// a / d for many a, correctly rounded, except that -0 over a negative d gives -0. Faster than the
-/// compiler's division, whose slow path takes a = 0.
+/// compiler's division, which has a slow path for a = 0.
 template <class T>
-class Quotients {
+class CheckedDivisor {
   public:
-    __device__ __forceinline__ explicit Quotients(T d)
+    __device__ __forceinline__ explicit CheckedDivisor(T d)
         : d_(d), reciprocal_(fast_reciprocal(d)), moderate_(is_moderate(d)) {}
-    __device__ __forceinline__ T of(T a) const {
+    __device__ __forceinline__ T quotient(T a) const {
         const bool quick = moderate_ && (a == T(0) || is_moderate(a));
         return quick ? -minus_quotient(a, d_, -reciprocal_) : a / d_;
     }
@@ -198,7 +200,7 @@ class Quotients {
     /// Whether quotients of two such numbers neither overflow nor underflow.
     static __device__ __forceinline__ bool is_moderate(T x) {
         constexpr unsigned one = sizeof(T) == 8 ? 0x3ff00000u : 0x3f800000u;
-        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Of the exponent.
+        constexpr unsigned range = sizeof(T) == 8 ? 500u << 20 : 50u << 23;  // Exponents.
         return (high_word(x) & 0x7fffffffu) - (one - range) < 2 * range;
     }
     T d_, reciprocal_;
@@ -208,10 +210,10 @@ class Quotients {
 /// As inverse(e) of pivot_pair.hpp; e21 is not 0.
 template <class T>
 __device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
-    const Quotients<T> by_e21(e.e21);
-    const T f1 = by_e21.of(e.e11);
-    const T f2 = by_e21.of(e.e22);
-    const T scale = Quotients<T>((f1 * f2 - T(1)) * e.e21).of(T(1));
+    const CheckedDivisor<T> by_e21(e.e21);
+    const T f1 = by_e21.quotient(e.e11);
+    const T f2 = by_e21.quotient(e.e22);
+    const T scale = CheckedDivisor<T>((f1 * f2 - T(1)) * e.e21).quotient(T(1));
     return {f2 * scale, -scale, f1 * scale};
 }
 
@@ -221,7 +223,7 @@ __device__ __forceinline__ T with_threshold(T d, T tau) {
     return fabs(d) < tau ? copysign(tau, d == T(0) ? T(1) : d) : d;
 }
 
-/// The same for the eigenvalues of a 2 x 2 pivot.
+/// The 2 x 2 pivot with its eigenvalues after the threshold tau.
 template <class T>
 __device__ __forceinline__ PivotPair<T> with_threshold(const PivotPair<T>& e, T tau) {
     if (!(tau > T(0))) return e;
@@ -264,9 +266,9 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
         const T raw = memory.raw[s];
         return {raw, root == T(0) ? T(0) : raw < tau ? tau : raw, bool(isfinite(root))};
     } else {
-        const bool second = s > 0 && memory.raw_pair[s - 1] != T(0);
+        const bool second = s > 0 && memory.raw_e21[s - 1] != T(0);
         const int first = second ? s - 1 : s;
-        const T e21 = memory.raw_pair[first];
+        const T e21 = memory.raw_e21[first];
         if (e21 == T(0)) {
             const T d = memory.at(row, row);
             return {memory.raw[s], d, bool(isfinite(d))};
@@ -283,7 +285,7 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
     }
 }
 
-/// Writes the requested outputs of a matrix; more_than_info: whether there are others than info.
+/// Writes the requested outputs of a matrix; more_than_info: outputs other than info are requested.
 /// Returns whether a pivot is not finite.
 template <Factorisation kind, class T, class Team>
 __device__ __forceinline__ bool write_results(const Team& team, const TeamMemory<T>& memory,

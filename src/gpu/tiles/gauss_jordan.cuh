@@ -108,7 +108,7 @@ __device__ __forceinline__ float one_or_value(bool one, float x) { return one ? 
 /// column k of the array D of Fig. 2 with unscaled rows; the inverse is
 ///     X(step of row r, row of step k) = D(r, k) / (pivot of row r).
 /// Pivot rows stay unscaled until the end (multiplier 0, own entry 1): scaling them in each step by
-/// r += (1/d - 1) r would lose digits. A group that has finished its n steps takes null steps,
+/// r += (1/d - 1) r would lose digits. A group that has finished its n steps executes null steps,
 /// which multiply a zero row by -0 and so change no bit: results do not depend on neighbours. The
 /// left residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
 template <int Lanes, bool Checked, bool Growth, bool MixedSizes, class T, int Rows, int Tile>
@@ -123,12 +123,12 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
     // The largest magnitude of the pivot column, with its row in the last five bits. The search is
     // at the end of a step: at the beginning the compiler would copy all registers in each step.
     const auto find_pivot = [&] {
-        unsigned found = 0;
+        unsigned largest = 0;
 #pragma unroll
         for (int i = 0; i < Rows; ++i) {
-            found = max(found, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
+            largest = max(largest, (high_word(a[i][0]) & candidates[i]) | unsigned(Lanes * i));
         }
-        return lanes_max<Lanes>(found | unsigned(lane));
+        return lanes_max<Lanes>(largest | unsigned(lane));
     };
     unsigned key = find_pivot();
 #pragma unroll 1

@@ -25,15 +25,15 @@ __device__ __forceinline__ int gauss_jordan_per_thread(T (&a)[n * n], unsigned (
             keys[i] = (high_word(a[i + n * k]) & magnitude_bits) | row[i];
             key = max(key, keys[i]);
         }
-        const auto swap_rows = [&](auto&& at) {
-            const auto given = at(k);
+        const auto swap_rows = [&](auto&& entry) {
+            const auto given = entry(k);
             auto chosen = given;
 #pragma unroll
             for (int i = k + 1; i < n; ++i) {
-                chosen = keys[i] == key ? at(i) : chosen;
-                at(i) = keys[i] == key ? given : at(i);
+                chosen = keys[i] == key ? entry(i) : chosen;
+                entry(i) = keys[i] == key ? given : entry(i);
             }
-            at(k) = chosen;
+            entry(k) = chosen;
         };
         swap_rows([&](int i) -> unsigned& { return row[i]; });
 #pragma unroll

@@ -12,7 +12,7 @@ namespace tessera::cuda {
 template <class T>
 struct BlockProperties {
     T norm;          ///< ||B||_inf, sums in ascending order of the columns.
-    bool symmetric;  ///< Exactly.
+    bool symmetric;  ///< B is exactly symmetric.
 };
 
 /// The properties of the block of this group, whose rows load_block read.
@@ -157,7 +157,7 @@ __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n
 #pragma unroll(column_steps)
         for (int c = 0; c < columns; c += together) {
             if (Unrolled && c >= n) continue;
-            Part part[together];  // Of the columns c, c + 1 ...
+            Part part[together];  // Columns c, c + 1 ...
 #pragma unroll
             for (int d = 0; d < together; ++d) {
                 part[d] = *reinterpret_cast<const Part*>(block + (c + d) * Warp::stride + row);

@@ -40,9 +40,9 @@ struct Ldlt {
         int s;
         T tau;
         bool live;         ///< Not yet eliminated.
-        bool second_step;  ///< Of a 2 x 2 pivot of this team.
+        bool second_step;  ///< Second step of a 2 x 2 pivot of this team.
         T diagonal;
-        T largest;  ///< Magnitude in the row; full pivoting.
+        T largest;  ///< Largest magnitude in the row; full pivoting.
         int position;
 
         /// Whether the pivot is 1 x 1, by the magnitudes of the diagonal and off-diagonal
@@ -105,16 +105,16 @@ struct Ldlt {
         PivotColumns<T> pivot;
         pivot.p = team.first(state.live && state.position == state.s) % Team::threads;
         pivot.column_p = rows.entry(pivot.p);
-        Largest<T> found = off_diagonal(team, state.live, pivot.column_p, pivot.p);
+        Largest<T> largest = off_diagonal(team, state.live, pivot.column_p, pivot.p);
         const T w = fabs(team.from(state.diagonal, pivot.p));
-        bool searching = !state.is_1x1(w, found.size);
+        bool searching = !state.is_1x1(w, largest.size);
         while (team.any(searching)) {
-            const int r = found.row;
+            const int r = largest.row;
             const T column_r = rows.entry(r);
             const Largest<T> next = off_diagonal(team, state.live, column_r, r);
             const T size = fabs(team.from(state.diagonal, r));
             if (!searching) continue;
-            const T lambda = found.size;
+            const T lambda = largest.size;
             const T sigma = next.size;
             constexpr bool rook = pivoting == Pivoting::rook;
             searching = false;
@@ -128,7 +128,7 @@ struct Ldlt {
             pivot.p = r;
             pivot.column_p = column_r;
             if (is_1x1) continue;
-            found = next;
+            largest = next;
             searching = true;
         }
         return pivot;
@@ -200,9 +200,9 @@ struct Ldlt {
                     memory.stage_two[lane] = second_mine;
                     if (lane == p) {
                         memory.raw[s] = e.e11;
-                        memory.raw_pair[s] = e.e21;
+                        memory.raw_e21[s] = e.e21;
                         memory.raw[s + 1] = e.e22;
-                        memory.raw_pair[s + 1] = T(0);
+                        memory.raw_e21[s + 1] = T(0);
                     }
                 } else {
                     const Divisor<T> divisor(with_threshold(e.e11, tau));
@@ -210,7 +210,7 @@ struct Ldlt {
                     if (lane < n) memory.at(lane, p) = lane == p ? divisor.d : l;
                     if (lane == p) {
                         memory.raw[s] = e.e11;
-                        memory.raw_pair[s] = T(0);
+                        memory.raw_e21[s] = T(0);
                     }
                 }
                 memory.stage[lane] = mine;

@@ -33,7 +33,7 @@ class WarpLdlt {
     __device__ __forceinline__ void eliminate(const TeamMemory<T>& memory, T tau) {
 #pragma unroll 1
         for (int s = 0; s < k;) {
-            // For each row, to overlap with the pivot search.
+            // One divisor per row, to overlap with the pivot search.
             const Divisor<T> divisor(active_ && is_remaining(row_) ? with_threshold(diagonal_, tau)
                                                                    : T(1));
             const Pivot pivot = choose(s, tau);
@@ -57,7 +57,7 @@ class WarpLdlt {
 
     __device__ __forceinline__ bool is_remaining(int i) const { return (remaining_ >> i & 1) != 0; }
 
-    /// Bunch-Parlett; of equal candidates the first.
+    /// Bunch-Parlett pivot; of equal candidates the first.
     __device__ __forceinline__ Pivot choose(int s, T tau) const {
         const bool live = active_ && is_remaining(row_);
         T largest = T(0);
@@ -84,17 +84,17 @@ class WarpLdlt {
 #pragma unroll
         for (int bits = k; bits < lanes; bits *= 2) rows |= rows >> bits;
         const int r = __ffs(int(rows)) - 1;
-        unsigned found = 0;  // Bit k g + e: column g columns + e.
+        unsigned matches = 0;  // Bit k g + e: column g columns + e.
 #pragma unroll
         for (int g = 0; g < lanes / k; ++g) {
 #pragma unroll
             for (int e = 0; e < columns; ++e) {
-                found |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
+                matches |= (votes[e] >> (k * g + r) & 1) << (k * g + e);
             }
         }
-        found &= ~(1u << (r / columns * k + r % columns));
-        if (found == 0) return pivot;
-        const int bit = __ffs(int(found)) - 1;
+        matches &= ~(1u << (r / columns * k + r % columns));
+        if (matches == 0) return pivot;
+        const int bit = __ffs(int(matches)) - 1;
         const int c = bit / k * columns + bit % k;
         return {r < c ? r : c, r < c ? c : r};
     }
@@ -140,7 +140,7 @@ class WarpLdlt {
         if (team_.lane() == p) {
             memory.rows[s] = p;
             memory.raw[s] = e11;
-            memory.raw_pair[s] = T(0);
+            memory.raw_e21[s] = T(0);
         }
         subtract(l, mine, part, p);
     }
@@ -168,9 +168,9 @@ class WarpLdlt {
             memory.rows[s] = p;
             memory.rows[s + 1] = q;
             memory.raw[s] = e.e11;
-            memory.raw_pair[s] = e.e21;
+            memory.raw_e21[s] = e.e21;
             memory.raw[s + 1] = e.e22;
-            memory.raw_pair[s + 1] = T(0);
+            memory.raw_e21[s + 1] = T(0);
         }
         subtract(l, mine, part_p, p);
         subtract(second_l, second_mine, part_q, q);
@@ -178,7 +178,7 @@ class WarpLdlt {
 
     WarpTeam<32> team_;
     T a_[columns];
-    T diagonal_;  ///< Of the row.
+    T diagonal_;  ///< Diagonal entry of the row.
     bool active_;
     int row_, first_;
     unsigned remaining_ = ~0u;  ///< Bit i: row and column i are not eliminated.

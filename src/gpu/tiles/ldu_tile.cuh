@@ -82,7 +82,7 @@ struct Ldu {
         }
     }
 
-    /// The same, equal in every bit, for static and partial pivoting with two or more rows per
+    /// Right-looking LDU, bitwise equal, for static and partial pivoting with two or more rows per
     /// lane; rows of U are divided by the pivots later (see write_outputs).
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
@@ -104,8 +104,8 @@ struct Ldu {
                 pivot_size = team.max_magnitude(pivot_size);
 #pragma unroll
                 for (int i = Rows - 1; i >= 0; --i) {
-                    const int found = team.first(rows.live[i] && size[i] == pivot_size);
-                    if (found < Lanes) r = found + Lanes * i;
+                    const int matching_lane = team.first(rows.live[i] && size[i] == pivot_size);
+                    if (matching_lane < Lanes) r = matching_lane + Lanes * i;
                 }
             }
             const auto pivot_entry = [&](int j) {

@@ -34,7 +34,7 @@ struct Llt {
             }
             const T mine = rows.entry(r);
             const T raw = team.from(diagonal, r);
-            const T root = sqrt(used(raw, tau));
+            const T root = sqrt(thresholded_pivot(raw, tau));
             const Divisor<T> divisor(root);
             const bool pivot_row = lane == r;
             if (pivot_row) live = false;
@@ -51,8 +51,8 @@ struct Llt {
         }
     }
 
-    /// The same, equal in every bit, for static pivoting with two or more rows per lane. Column s
-    /// of L is broadcast through shared memory, row r at r - s, the register of column r.
+    /// Right-looking LL^T, bitwise equal, for static pivoting with two or more rows per lane.
+    /// Column s of L is broadcast through shared memory, row r at r - s, the register of column r.
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,
@@ -69,7 +69,7 @@ struct Llt {
 #pragma unroll
             for (int i = 1; i < Rows; ++i) own = select_register(s / Lanes == i, rows.a[i][0], own);
             const T raw = team.from(own, s % Lanes);
-            const T root = sqrt(used(raw, tau));
+            const T root = sqrt(thresholded_pivot(raw, tau));
             const Divisor<T> divisor(root);
             T* const column = memory.f + s * memory.pitch;
             T* const stage = s % 2 == 0 ? memory.stage : memory.stage_two;
@@ -105,7 +105,7 @@ struct Llt {
   private:
     /// The pivot after the threshold; 0 where it is not positive or has no finite reciprocal.
     template <class T>
-    static __device__ __forceinline__ T used(T raw, T tau) {
+    static __device__ __forceinline__ T thresholded_pivot(T raw, T tau) {
         const T d = raw < tau ? tau : raw;
         return isfinite(d) && (!(d > T(0)) || !isfinite(T(1) / d)) ? T(0) : d;
     }

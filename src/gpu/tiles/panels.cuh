@@ -14,7 +14,7 @@ __device__ __forceinline__ void add_rank_four(double (&c)[2], double m, double p
         : "+d"(c[0]), "+d"(c[1])
         : "d"(m), "d"(p));
 }
-/// The same for two tiles, one below the other (m16n8k4).
+/// c += m p for two tiles, one below the other (m16n8k4).
 __device__ __forceinline__ void add_rank_four(double (&upper)[2], double (&lower)[2], double m0,
                                               double m1, double p) {
 #if __CUDA_ARCH__ >= 900
@@ -67,10 +67,10 @@ struct alignas(16) PanelMemory {
 /// Per lane r: state of row r and of column r.
 struct PanelPivots {
     unsigned candidate;     ///< magnitude_bits until row r is chosen, then 0.
-    int column = 0;         ///< The column whose pivot is in row r.
-    double reciprocal = 1;  ///< Of that pivot.
-    int row = 0;            ///< The row of the pivot of column r.
-    int info = 0;           ///< Equal in all lanes.
+    int column = 0;         ///< Column whose pivot is in row r.
+    double reciprocal = 1;  ///< Reciprocal of that pivot.
+    int row = 0;            ///< Row of the pivot of column r.
+    int info = 0;           ///< As in gauss_jordan; equal in all lanes.
     double max_u = 0;       ///< Largest |u_kj| of some columns.
 };
 

@@ -10,7 +10,7 @@ namespace {
 constexpr int rhs_per_pass = 4;  ///< Right-hand sides solved together, if there are several.
 
 /// The factors of a matrix in the shared memory of a team; thread s has element s of each vector.
-/// transposed: of ldu, to solve with the transpose of A.
+/// transposed: solves with the transpose of A (ldu).
 template <Factorisation kind, bool transposed, class T, class Team>
 class StagedFactors {
   public:
@@ -22,7 +22,7 @@ class StagedFactors {
         const bool inside = s < n;
         T divisor = inside ? memory.at(s, s) : T(1);
         if constexpr (kind == Factorisation::llt) {
-            reciprocal_ = T(1) / divisor;  // Finite: it is a root.
+            reciprocal_ = T(1) / divisor;  // Finite: the divisor is a square root.
             return;
         }
         if constexpr (kind == Factorisation::ldlt) {
@@ -37,11 +37,11 @@ class StagedFactors {
                 f2_ = memory.at(first + 1, first + 1);
             }
         }
-        quotients_ = Quotients<T>(divisor);
+        divisor_ = CheckedDivisor<T>(divisor);
         if constexpr (kind == Factorisation::ldlt) {
-            f1_ = quotients_.of(f1_);
-            f2_ = quotients_.of(f2_);
-            last_ = Quotients<T>(f1_ * f2_ - T(1));
+            f1_ = divisor_.quotient(f1_);
+            f2_ = divisor_.quotient(f2_);
+            last_ = CheckedDivisor<T>(f1_ * f2_ - T(1));
         }
     }
 
@@ -79,29 +79,29 @@ class StagedFactors {
     }
     /// Element s of D^-1 y.
     __device__ __forceinline__ T divide_by_d(T y) const {
-        if constexpr (kind != Factorisation::ldlt) return quotients_.of(y);
+        if constexpr (kind != Factorisation::ldlt) return divisor_.quotient(y);
         const int s = team_.lane();
         team_.sync();
         memory_.stage[s] = y;
         team_.sync();
-        if (!pair_) return quotients_.of(y);
-        const T y1 = quotients_.of(memory_.stage[second_ ? s - 1 : s]);
-        const T y2 = quotients_.of(memory_.stage[second_ ? s : s + 1]);
-        return last_.of(second_ ? f1_ * y2 - y1 : f2_ * y1 - y2);
+        if (!pair_) return divisor_.quotient(y);
+        const T y1 = divisor_.quotient(memory_.stage[second_ ? s - 1 : s]);
+        const T y2 = divisor_.quotient(memory_.stage[second_ ? s : s + 1]);
+        return last_.quotient(second_ ? f1_ * y2 - y1 : f2_ * y1 - y2);
     }
 
     const Team& team_;
     const TeamMemory<T> memory_;
     int n_;
-    T reciprocal_ = T(1);           ///< Of the diagonal of llt.
-    bool pair_ = false;             ///< This thread has a row of a 2 x 2 pivot,
-    bool second_ = false;           ///< the second one.
-    T f1_ = T(1), f2_ = T(2);       ///< Its diagonal over e21.
-    Quotients<T> quotients_{T(1)};  ///< By the diagonal, or e21,
-    Quotients<T> last_{T(1)};       ///< and by f1 f2 - 1.
+    T reciprocal_ = T(1);              ///< Reciprocal of the diagonal of llt.
+    bool pair_ = false;                ///< This thread has a row of a 2 x 2 pivot.
+    bool second_ = false;              ///< This thread has the second row of it.
+    T f1_ = T(1), f2_ = T(2);          ///< Its diagonal elements over e21.
+    CheckedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
+    CheckedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
 };
 
-/// Copies factors to the memory of a team.
+/// Copies factors to the shared memory of a team.
 template <class T, class Team>
 __device__ __forceinline__ void stage_factors(const Team& team, const T* from, Offset line,
                                               const TeamMemory<T>& memory, int n) {

@@ -19,11 +19,11 @@ struct StageShape {
     int pad;                  ///< In values.
     int stride;               ///< values + pad.
     int matrices_per_pad;     ///< Matrices before a pad, 1 or 2.
-    int bank_conflicts;       ///< Ways of the worst one.
+    int bank_conflicts;       ///< Ways of the worst bank conflict.
     bool chunked;             ///< Whether contiguous matrices can be copied in chunks of 16 bytes.
-    int pad_chunks;           ///< pad in such chunks.
-    unsigned inverse_chunks;  ///< inverse_of(chunks of matrices_per_pad matrices),
-    unsigned inverse_values;  ///< inverse_of(n^2),
+    int pad_chunks;           ///< Chunks per pad.
+    unsigned inverse_chunks;  ///< inverse_of(chunks of matrices_per_pad matrices).
+    unsigned inverse_values;  ///< inverse_of(n^2).
     unsigned inverse_rows;    ///< inverse_of(n).
 
     /// Offset of matrix m.
@@ -88,8 +88,8 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
     return by_two && each.bank_conflicts >= 4 ? best_of(2) : each;
 }
 
-/// The shapes of n = 1..32 (entry 0: that of 1), each with `lanes` lanes or, if that is 0, with n,
-/// not by group; computed at compile time.
+/// Stage shapes for n = 1..32 (entry 0: as for 1), each with `lanes` lanes or, if that is 0, with
+/// n, not by group; computed at compile time.
 template <int value_bytes, int lanes>
 constexpr std::array<StageShape, 33> stage_shapes = [] {
     std::array<StageShape, 33> shapes{};
@@ -107,7 +107,7 @@ struct WarpMatrices {
     int count;
     Offset first;
     const Index* order;             ///< Null: 0, 1, 2 ...
-    unsigned long long* addresses;  ///< Shared memory for `count` of them.
+    unsigned long long* addresses;  ///< Shared memory for `count` addresses.
 };
 
 /// Copies `Bytes` to shared memory without waiting.

@@ -7,14 +7,14 @@
 #include "gpu/tiles/gauss_jordan.cuh"
 #include "gpu/tiles/staging.cuh"
 
-/// Diagonal blocks from CSR to shared memory and to registers. A warp takes 32 / Lanes consecutive
+/// Diagonal blocks from CSR to shared memory and to registers. A warp has 32 / Lanes consecutive
 /// blocks; lane l of a group has the rows l + Lanes i of one. Blocks have at most Tile rows or,
-/// where Exact, Tile each, which the compiler then knows.
+/// where Exact, Tile each, known at compile time.
 namespace tessera::cuda {
 
 /// The shared memory of a warp. Rows of a block begin an odd number of units apart, so that rows
-/// and columns meet all banks; the distance of the blocks spreads groups that are served together
-/// over the banks, if group g takes block_of(g).
+/// and columns are spread over all banks; the distance of the blocks spreads groups that are served
+/// together over the banks, if group g has block_of(g).
 template <class T, int Tile, int Lanes, bool Exact>
 struct WarpBlocks {
     static constexpr int tile = Tile, lanes = Lanes;
@@ -26,8 +26,8 @@ struct WarpBlocks {
     static constexpr int row_units = Tile / unit;
     static constexpr int stride_units = row_units | 1;
     static constexpr int stride = stride_units * unit;
-    static constexpr int column_units = (Lanes * int(sizeof(T)) + 15) / 16;  ///< Of a group.
-    static constexpr int period = Exact ? 8 : 32;  ///< Units that meet different banks.
+    static constexpr int column_units = (Lanes * int(sizeof(T)) + 15) / 16;  ///< Per column.
+    static constexpr int period = Exact ? 8 : 32;  ///< Units in different banks.
     static constexpr int spread = Exact ? column_units % period : Lanes % period;
     static constexpr int block_units =
         (Tile * stride_units - (Exact ? spread : 0) + period - 1) / period * period + spread;
@@ -39,7 +39,7 @@ struct WarpBlocks {
     static constexpr int table_bytes = std::max(step_bytes, rows* int(sizeof(BlockRow)));
     static constexpr int bytes = value_bytes + (table_bytes + 15) / 16 * 16;
     static_assert(blocks * block_values <= 1 << BlockRow::offset_bits && value_bytes % 16 == 0);
-    /// Adjacent rows of a column that a lane stores at once, so that all lanes have some.
+    /// Adjacent rows of a column that a lane stores at once, chosen so that every lane has work.
     static constexpr int together = [] {
         int rows = unit;
         while (rows > 1 && Tile / rows * 2 <= Lanes) rows /= 2;
@@ -59,7 +59,7 @@ struct WarpBlocks {
             return group;
         } else {
             constexpr int distinct_banks =
-                8 / column_units;              // Blocks whose columns meet different banks.
+                8 / column_units;              // Blocks whose columns are in different banks.
             constexpr int served = 8 / Lanes;  // Groups whose units are served together.
             const int g = group % distinct_banks;
             return group - g + g % served * (Lanes / column_units) + g / served;
@@ -74,8 +74,8 @@ struct WarpBlocks {
 /// Writes the entries of `rows` rows of the blocks to shared memory, row-major, zero where the
 /// matrix stores nothing. make_search(r) describes the search in row r.
 template <class Warp, class T, class Search>
-__device__ __forceinline__ void extract_rows(const CsrView<T>& matrix, int rows, const Warp& shared,
-                                             Search&& make_search) {
+__device__ __forceinline__ void copy_rows_to_smem(const CsrView<T>& matrix, int rows,
+                                                  const Warp& shared, Search&& make_search) {
     constexpr int lane_rows = (Warp::rows + 31) / 32;
     const int lane = int(threadIdx.x % 32);
     RowSearch search[lane_rows];
@@ -87,7 +87,7 @@ __device__ __forceinline__ void extract_rows(const CsrView<T>& matrix, int rows,
         [&](const BlockRow& row, int c, T value) { shared.value[row.offset() + c] = value; });
 }
 
-/// Blocks of any sizes. Lane s holds in `start` the first row of block s of the warp; starts after
+/// Blocks of any sizes. Lane s has in `start` the first row of block s of the warp; starts after
 /// its last block repeat the end of that.
 template <class T, int Tile, int Lanes>
 __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index start,
@@ -97,7 +97,7 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
 #pragma unroll
     for (int s = 0; s <= Warp::blocks; ++s) starts[s] = __shfl_sync(full_warp, start, s);
     const int rows = starts[Warp::blocks] - starts[0];
-    extract_rows(matrix, rows, shared, [&](int r) {
+    copy_rows_to_smem(matrix, rows, shared, [&](int r) {
         const bool inside = r < rows;
         const Index row = starts[0] + r;
         int block = 0;
@@ -119,11 +119,11 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index s
 }
 
 /// Speculative copy (cp.async) of a warp's blocks, from row `first` on, to shared memory,
-/// row-major: right if the matrix is block-diagonal with full blocks up to here, so that the
+/// row-major: right if the matrix is block-diagonal with full blocks up to these rows, so that the
 /// positions of the entries are known without a search. The row offsets and the first and last
 /// columns of each row are compared while the copies are in flight. Returns whether it was right;
-/// if not, shared memory has undefined values. The columns of a row are sorted and unique, as
-/// CsrView says.
+/// if not, shared memory has undefined values. The columns of a row are sorted and unique, see
+/// CsrView.
 template <class T, int n, int Lanes>
 __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index first,
                                                  const WarpBlocks<T, n, Lanes, true>& shared) {
@@ -132,12 +132,12 @@ __device__ __forceinline__ bool copy_full_blocks(const CsrView<T>& matrix, Index
     static_assert(Warp::rows % 32 == 0);
     constexpr int sampled_groups = n <= 16 ? n / 4 : 2;  // Groups of four columns of each row.
     constexpr int lane_samples = Warp::rows * sampled_groups / 32;
-    constexpr int block_parts = n * Warp::row_units;  // Of one unit.
+    constexpr int block_parts = n * Warp::row_units;  // Units of a block.
     const int lane = int(threadIdx.x % 32);
     const Offset begin = Offset(first) * n;
     const int4* const values = reinterpret_cast<const int4*>(matrix.values + begin);
     const int4* const columns = reinterpret_cast<const int4*>(matrix.column_indices + begin);
-    const auto group_of = [&](int u) {  // Of a row.
+    const auto group_of = [&](int u) {  // Group of columns of a row.
         return (lane + 32 * u) % sampled_groups * (sampled_groups == 2 ? n / 4 - 1 : 1);
     };
     Offset offset[lane_rows] = {};
@@ -191,7 +191,7 @@ __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index f
                                                const WarpBlocks<T, n, Lanes, true>& shared) {
     using Warp = WarpBlocks<T, n, Lanes, true>;
     if (copy_full_blocks(matrix, first, shared)) return;
-    extract_rows(matrix, present * n, shared, [&](int r) {
+    copy_rows_to_smem(matrix, present * n, shared, [&](int r) {
         const bool inside = r < present * n;
         return RowSearch{inside ? __ldg(matrix.row_offsets + first + r) : 0,
                          inside ? __ldg(matrix.row_offsets + first + r + 1) : 0, first + r / n * n,

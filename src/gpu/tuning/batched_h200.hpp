@@ -5,17 +5,17 @@
 #include "tessera/factor.hpp"
 
 /// Launch shapes of the batched operations as measured on an H200 (docs/decisions/batched-*.md).
-/// Threads are those of a thread block; blocks are thread blocks of a multiprocessor, for which
-/// registers are limited.
+/// Threads are per thread block; blocks are thread blocks per multiprocessor, for which registers
+/// are limited.
 namespace tessera::cuda {
 
 // Inversion (batched/invert).
 
-inline constexpr int small_warps = 4;       ///< invert_small_kernel.
-inline constexpr int empty_threads = 256;   ///< empty_kernel.
-inline constexpr int per_thread_warps = 4;  ///< invert_per_thread_kernel.
-inline constexpr int panel_warps = 4;       ///< invert_panels_kernel.
-inline constexpr int panel_blocks = 4;      ///< As many as registers allow.
+inline constexpr int small_warps = 4;       ///< Warps of invert_small_kernel.
+inline constexpr int empty_threads = 256;   ///< Threads of empty_kernel.
+inline constexpr int per_thread_warps = 4;  ///< Warps of invert_per_thread_kernel.
+inline constexpr int panel_warps = 4;       ///< Warps of invert_panels_kernel.
+inline constexpr int panel_blocks = 4;      ///< Blocks of it, as many as registers allow.
 
 /// invert_kernel, for more than 32 rows: rows of the tile of a thread; thread blocks whose
 /// registers hold tiles of `columns` columns and some 56 others per thread.
@@ -29,7 +29,7 @@ constexpr int large_blocks(int columns) {
 struct SmallShape {
     int lanes;          ///< Per matrix, a power of two.
     int rows;           ///< Per lane.
-    int thread_blocks;  ///< Of four warps, per multiprocessor (launch bound).
+    int thread_blocks;  ///< Thread blocks of four warps per multiprocessor (launch bound).
     /// Whether each step checks its pivot; if not, the warp repeats its matrices with checks when a
     /// pivot was outside the fast range.
     bool checked;
@@ -83,10 +83,10 @@ constexpr SmallShape small_shape() {
 inline constexpr int max_per_thread_rows = 10;
 
 /// Launch bound (thread blocks of four warps per multiprocessor) of invert_per_thread_kernel for n
-/// rows; 0 where invert_small_kernel is faster. Double, float. Written by bench/tune_kernels.py,
-/// too.
+/// rows; 0: not used, invert_small_kernel is faster. Double, float. Written by
+/// bench/tune_kernels.py, too.
 template <class T, int n>
-constexpr int per_thread_blocks() {
+constexpr int per_thread_launch_bound() {
     // clang-format off
     constexpr int per_thread_table[max_per_thread_rows][2] = {{5, 5}, {4, 12}, {4, 4}, {4, 4}, {3, 4}, {3, 4}, {3, 3}, {2, 3}, {0, 3}, {0, 3}};
     // clang-format on
@@ -100,32 +100,32 @@ inline constexpr int factor_large_blocks = 1;  ///< More than 32 rows, one matri
 
 /// Whether matrices of up to `width` rows are faster in shared memory than in registers.
 template <class Method, class T>
-constexpr bool shared_is_faster(int width) {
+constexpr bool prefers_shared_memory(int width) {
     if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
     const bool ldlt = Method::kind == batched::Factorisation::ldlt;
     if (width == 16) return ldlt || Method::full;
     return width == 8 && ldlt && (Method::full || Method::ordered);
 }
 
-/// Rows per lane, in registers, of matrices of up to `width` rows.
+/// Rows per lane, in registers, for matrices of up to `width` rows.
 template <class Method>
 constexpr int rows_per_lane(int width) {
     if (!Method::ordered || Method::kind == batched::Factorisation::ldlt || width < 8) return 1;
     return width < 32 ? 4 : 2;
 }
 
-/// Blocks of factor_kernel with rows in shared memory,
+/// Blocks of factor_kernel with rows in shared memory.
 inline constexpr int factor_shared_blocks = 8;
-/// with one row per lane in registers,
+/// Blocks of factor_kernel with one row per lane in registers.
 constexpr int factor_blocks(int row_bytes) { return row_bytes > 128 ? 4 : row_bytes > 64 ? 6 : 8; }
-/// and of factor_rotating_kernel.
+/// Blocks of factor_rotating_kernel.
 template <class T>
 constexpr int factor_rotating_blocks(int width) {
     if (width == 32) return sizeof(T) == 4 ? 5 : 3;
     return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
 }
 
-/// factor_unrolled_kernel: lanes of a matrix of 16 rows, and blocks for those of 8 and of 16 rows.
+/// factor_unrolled_kernel: lanes per matrix of 16 rows, and blocks for those of 8 and of 16 rows.
 struct UnrolledTuning {
     int lanes;
     int blocks_of_8;
@@ -138,10 +138,11 @@ constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::P
         return is_double ? UnrolledTuning{4, 2, 3} : UnrolledTuning{2, 6, 3};
     }
     if (is_double) return {8, 2, 4};
-    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4} : UnrolledTuning{2, 4, 3};
+    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4}
+                                                  : UnrolledTuning{2, 4, 3};
 }
 
-inline constexpr int compaction_warps = 2;  ///< factor_compact_kernel.
+inline constexpr int compaction_warps = 2;  ///< Warps of factor_compact_kernel.
 inline constexpr int compaction_blocks = 6;
 
 // Norms and products (gpu/matrix_pipeline.cuh, gpu/staged_batch.cuh).
@@ -162,8 +163,8 @@ constexpr int pipeline_warps(int warp_bytes) { return std::clamp(40 * 1024 / war
 inline constexpr int pipeline_sm_warps = 20;  ///< Warps per multiprocessor (launch bound).
 
 inline constexpr int vectors_per_pass = 4;        ///< Right-hand sides per pass of multiply_kernel.
-inline constexpr int staged_threads = 128;        ///< Teams of one warp.
-inline constexpr int staged_block_threads = 256;  ///< One team per thread block.
+inline constexpr int staged_threads = 128;        ///< Threads with teams of one warp.
+inline constexpr int staged_block_threads = 256;  ///< Threads with one team per thread block.
 constexpr int staged_blocks(int team) { return team == 32 ? 8 : 4; }
 
 // Plans (batched/plan).

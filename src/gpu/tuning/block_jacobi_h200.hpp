@@ -6,12 +6,12 @@ namespace tessera::cuda {
 
 /// How a setup kernel maps diagonal blocks to lanes.
 struct SetupShape {
-    int lanes;          ///< Of a block; 0: no kernel.
-    int warps;          ///< Of a thread block.
-    int thread_blocks;  ///< Of a multiprocessor, which limits registers.
+    int lanes;          ///< Lanes per block; 0: no kernel.
+    int warps;          ///< Warps per thread block.
+    int thread_blocks;  ///< Thread blocks per multiprocessor (launch bound).
 };
 
-/// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks a multiprocessor
+/// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks per multiprocessor
 /// registers spill, with fewer less latency is hidden.
 template <class T>
 constexpr SetupShape any_size_shape(int tile) {
@@ -47,27 +47,27 @@ constexpr SetupShape setup_shape(int tile, bool exact) {
     return exact ? fixed_size_shape<T>(tile) : any_size_shape<T>(tile);
 }
 
-/// Warps a thread block of the setup of larger blocks; threads of the replacement of singular
-/// blocks (a warp) and of the kernels that choose and write formats.
+/// Warps per thread block of the setup of larger blocks; threads of the kernel that replaces
+/// singular blocks (one warp) and of those that choose and write formats.
 inline constexpr int large_setup_warps = 4;
 inline constexpr int singular_threads = 32;
 inline constexpr int store_threads = 256;
 
 /// Known regularity of stored blocks.
 enum class BlockLayout {
-    any,       ///< Nothing.
+    any,       ///< No regularity.
     one_size,  ///< All but the last have one size.
-    uniform,   ///< And all have one format.
+    uniform,   ///< As one_size, and all have one format.
 };
 
 /// How warps read stored blocks: in chunks of `groups` groups of up to 32 rows, through `stages`
 /// stages of shared memory, for `vectors` vectors at once.
 struct ApplyShape {
     BlockLayout layout;
-    int groups;  ///< 0: no kernel.
+    int groups;  ///< Groups per chunk; 0: no kernel.
     int stages;
     int vectors;
-    int thread_blocks;  ///< Of a multiprocessor, which limits registers.
+    int thread_blocks;  ///< Thread blocks per multiprocessor (launch bound).
     bool transposed = false;
 };
 
@@ -123,15 +123,15 @@ struct ApplyLaunch {
 inline constexpr unsigned all_waves = 1u << 16;  ///< No limit.
 
 /// Blocks of one size n and one format of `value_bytes` bytes, with `bytes` bytes of values and
-/// vectors. Small blocks take two or four groups a chunk, which amortises the instructions and
-/// fills lanes that one group leaves idle. One chunk a thread block gives the best bandwidth,
+/// vectors. Small blocks use two or four groups per chunk, which amortises the instructions and
+/// fills lanes that one group leaves idle. One chunk per thread block gives the best bandwidth,
 /// unless chunks are small.
 template <class T>
 ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vectors) {
     using enum ApplyKernel;
     constexpr bool wide = sizeof(T) == 8;
     if (vectors > 1) {
-        const bool three_blocks = 64 / n == 3;  // Of two groups.
+        const bool three_blocks = 64 / n == 3;  // Three blocks per two groups.
         if (wide && (three_blocks || n <= 12)) return {uniform_vectors_two_groups, all_waves};
         if (three_blocks) return {uniform_vectors_two_groups};
         return {uniform_vectors, 4};
@@ -146,14 +146,14 @@ ApplyLaunch uniform_apply_launch(int n, int value_bytes, double bytes, int vecto
         if (n <= 7) return {uniform_four_groups, n <= 4 ? 1 : all_waves, true};
         return {n <= 20 ? uniform_two_groups : uniform_one_group, all_waves, true};
     }
-    // More than stays in the L2 cache from one application to the next.
+    // More data than stays in the L2 cache from one application to the next.
     const bool streams = bytes > (n >= 12 && n <= 23 ? 3e7 : 4e7);
     if (wide && streams) return {uniform_two_stages};
     if (n <= (wide ? 23 : 26)) return {uniform_four_groups, n <= 11 ? 1u : 4u, true};
     return {wide ? uniform_two_groups : uniform_one_group, wide && n > 26 ? 2u : 1u, true};
 }
 
-/// Blocks of up to n rows; `value_bytes`: of the widest format that they may have.
+/// Blocks of up to n rows; `value_bytes`: bytes of the widest format that they may have.
 template <class T>
 ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes, double bytes,
                          int vectors, bool transpose) {
@@ -173,7 +173,7 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
     return {any_one_group, mixed ? 1u : 4u};
 }
 
-/// Warps a thread block of these kernels; threads a thread block of the one for larger blocks.
+/// Warps per thread block of these kernels; threads per thread block of that for larger blocks.
 inline constexpr int apply_warps = 4;
 inline constexpr int large_apply_threads = 128;
 

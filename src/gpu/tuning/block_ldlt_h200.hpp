@@ -4,7 +4,7 @@
 /// k: rows of a block.
 namespace tessera::block_ldlt::cuda {
 
-/// Threads a thread block of the Schur complements and of products with V and F.
+/// Threads per thread block of the Schur complements and of products with V and F.
 inline constexpr int schur_threads = 128;
 inline constexpr int product_threads = 128;
 
@@ -21,8 +21,8 @@ constexpr int product_width(int k) {
 }
 constexpr int blocks_in_flight(int steps) { return steps < 4 ? 4 / steps : 1; }
 
-/// Threads of the thread block that factors a group of batched levels, and products of 8 x 8 blocks
-/// that a level of it has at most, where the factorisation of a diagonal block counts for
+/// Threads of the thread block that factors a group of batched levels; largest number of products
+/// of 8 x 8 blocks in a level of it, where the factorisation of a diagonal block counts as
 /// `level_row_products`.
 template <class T>
 constexpr int level_group_threads(int k) {

@@ -24,20 +24,21 @@ class NodeTable {
         if (twice != order_.end()) {
             file.fail(file.nodes.locations[twice[1]], "node ", tag_of(*twice), " is listed twice");
         }
-        without_gaps_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
+        consecutive_tags_ = !order_.empty() && tag(size() - 1) - tag(0) == Offset(size()) - 1;
     }
 
     std::size_t size() const { return order_.size(); }
     /// x, y, z of the node number k in this order.
     const double* point(std::size_t k) const { return &file_.nodes.points[3 * order_[k]]; }
 
-    /// The number of corner c of an element.
+    /// The number of corner c of an element in this order.
     std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
         const Offset node = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
         const auto tag_of = [&](std::size_t k) { return file_.nodes.tags[k]; };
-        const auto k = std::size_t(
-            without_gaps_ ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
-                          : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
+        const auto k =
+            std::size_t(consecutive_tags_
+                            ? std::clamp(node - tag(0), Offset(0), Offset(size()) - 1)
+                            : std::ranges::lower_bound(order_, node, {}, tag_of) - order_.begin());
         if (k < size() && tag(k) == node) return k;
         file_.fail(elements.locations[e], "element ", elements.tags[e], " has the node ", node,
                    ", which $Nodes does not list");
@@ -48,7 +49,7 @@ class NodeTable {
 
     const GmshFile& file_;
     std::vector<std::size_t> order_;
-    bool without_gaps_ = false;
+    bool consecutive_tags_ = false;
 };
 
 int mesh_dimensions(const GmshFile& file) {
@@ -61,7 +62,7 @@ int mesh_dimensions(const GmshFile& file) {
               "Mesh.SaveAll = 1)");
 }
 
-/// visit(shape, elements) for the elements of so many dimensions.
+/// visit(shape, elements) for the elements of this dimension.
 template <class Visit>
 void each_shape(const GmshFile& file, int dimensions, Visit&& visit) {
     for (int s = 0; s < shape_count; ++s) {
@@ -105,14 +106,14 @@ int orientation(CellShape shape, std::span<const Vector> points) {
                          &to = points[std::size_t(corner[e])];
             return Vector{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
         };
-        const int here = orientation(edge(1), edge(2), edge(3));
-        if (here == 0 || here == -sign) return 0;
-        sign = here;
+        const int corner_sign = orientation(edge(1), edge(2), edge(3));
+        if (corner_sign == 0 || corner_sign == -sign) return 0;
+        sign = corner_sign;
     }
     return sign;
 }
 
-/// Renumbers the corners of a cell so that its orientation is the other one.
+/// Renumbers the corners of a cell so that its orientation is reversed.
 void reverse_orientation(CellShape shape, Index* nodes) {
     if (shape == CellShape::segment) {
         std::swap(nodes[0], nodes[1]);
@@ -160,12 +161,12 @@ class GmshMeshBuilder {
 
     std::string name_of(int dimensions, int tag) const {
         constexpr const char* kinds[] = {"point", "curve", "surface", "volume"};
-        const auto found = file_.group_names.find(std::pair(dimensions, tag));
-        const bool named = found != file_.group_names.end() && !found->second.name.empty();
-        return named ? found->second.name : concat(kinds[dimensions], tag);
+        const auto entry = file_.group_names.find(std::pair(dimensions, tag));
+        const bool named = entry != file_.group_names.end() && !entry->second.name.empty();
+        return named ? entry->second.name : concat(kinds[dimensions], tag);
     }
 
-    /// visit(shape, elements of the file, nodes in the mesh).
+    /// visit(shape, elements of the file, their nodes in the mesh).
     template <class Visit>
     void each_cells(Visit&& visit) {
         auto cells = mesh_.elements.begin();
@@ -212,7 +213,7 @@ class GmshMeshBuilder {
         if (high[2] - low[2] <= flatness * extent) return;
         file_.fail(0,
                    "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a "
-                   "plane z = constant: z reaches from ",
+                   "plane z = constant: z ranges from ",
                    low[2], " to ", high[2]);
     }
 
@@ -275,7 +276,7 @@ class GmshMeshBuilder {
     }
 
     void add_regions() {
-        std::vector<int> tags;  // Of each element; 0 for none.
+        std::vector<int> tags;  // Region tag of each element; 0: none.
         each_shape(file_, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
                 const std::vector<int>& groups = groups_of(elements, e);
@@ -285,7 +286,7 @@ class GmshMeshBuilder {
                      std::abs(groups[1]), "; an element may be in one of its dimension only");
             }
         });
-        std::map<int, int> regions;  // By tag.
+        std::map<int, int> regions;  // Index of each region by its tag.
         for (const int tag : tags) regions[tag];
         if (regions.size() == 1 && regions.begin()->first == 0) return;
         for (auto& [tag, region] : regions) {
@@ -313,7 +314,7 @@ class GmshMeshBuilder {
 
     void add_groups() {
         for (int dimensions = 0; dimensions < mesh_.dimensions; ++dimensions) {
-            std::map<int, MeshGroup> groups;  // By tag.
+            std::map<int, MeshGroup> groups;  // Groups by tag.
             each_shape(file_, dimensions, [&](CellShape shape, const GmshElements& elements) {
                 for (std::size_t e = 0; e < elements.tags.size(); ++e) {
                     for (const int group : groups_of(elements, e)) {
@@ -347,11 +348,13 @@ class GmshMeshBuilder {
 
     const GmshFile& file_;
     NodeTable table_;
-    std::vector<Index> numbers_;  ///< In the mesh, of the nodes in the table; -1 for unused ones.
+    std::vector<Index> numbers_;  ///< Mesh numbers of the nodes in the table; -1: unused.
     Mesh mesh_;
 };
 
 }  // namespace
+
+bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
 
 Mesh parse_gmsh(const InputFile& file) {
     return GmshMeshBuilder(parse_gmsh_sections(file.bytes, file.name)).build();

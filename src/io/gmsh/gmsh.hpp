@@ -6,7 +6,7 @@
 #include "io/formats.hpp"
 #include "io/text.hpp"
 
-/// Gmsh's .msh files, first as they are written, then as a Mesh.
+/// Gmsh's .msh files: the sections of a file, and the Mesh made of them.
 namespace tessera::io {
 
 /// A position in the file for messages: a line of a text file, a byte of a binary one.
@@ -14,15 +14,15 @@ using GmshLocation = Offset;
 
 struct GmshNodes {
     std::vector<Offset> tags;
-    std::vector<double> points;  ///< x, y, z of each.
+    std::vector<double> points;  ///< x, y, z of each node.
     std::vector<GmshLocation> locations;
 };
 
 /// Elements of one shape.
 struct GmshElements {
     std::vector<Offset> tags;
-    std::vector<Offset> nodes;    ///< Tags of corners(shape) nodes each.
-    std::vector<Index> entities;  ///< Of each element, an index of GmshFile::entities.
+    std::vector<Offset> nodes;    ///< Tags of corners(shape) nodes per element.
+    std::vector<Index> entities;  ///< Index in GmshFile::entities per element.
     std::vector<GmshLocation> locations;
 };
 
@@ -32,7 +32,7 @@ struct GmshEntity {
     int dimensions = 0;
     int tag = 0;
     std::vector<int> groups;
-    bool listed = false;  ///< By $Entities.
+    bool listed = false;  ///< Listed in $Entities.
 };
 
 struct GmshGroupName {
@@ -47,10 +47,10 @@ struct GmshFile {
     std::string name;
     bool binary = false;
     GmshNodes nodes;
-    GmshElements elements[shape_count];  ///< By CellShape.
+    GmshElements elements[shape_count];  ///< Elements by CellShape.
     std::vector<GmshEntity> entities;
     bool has_entities = false;
-    std::map<std::pair<int, int>, GmshGroupName> group_names;  ///< By dimensions and tag.
+    std::map<std::pair<int, int>, GmshGroupName> group_names;  ///< Names by dimensions and tag.
 
     /// Throws ParseError; location 0 stands for the whole file.
     template <class... Parts>

@@ -24,7 +24,7 @@ TEST(gmsh_errors, elements_that_it_does_not_know) {
               "f:18: element type 11" + order);
     EXPECT_EQ(read_22("1\n1 6 0 1 2 3 4 5 6"),
               "f:13: element type 6 (prism) is not supported; mesh with tetrahedra or hexahedra "
-              "alone");
+              "only");
 }
 
 TEST(gmsh_errors, wrong_counts) {

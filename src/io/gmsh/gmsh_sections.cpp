@@ -13,13 +13,13 @@ constexpr int max_int = std::numeric_limits<int>::max();
 /// Gmsh's number of a CellShape.
 constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
 
-/// Reads a Gmsh file word by word or number by number; numbers are words or binary, as the file
-/// is. `what` names a number in messages.
+/// Reads a Gmsh file word by word or number by number; numbers are text or binary, depending on the
+/// file. `what` names a number in messages.
 class GmshInput {
   public:
     explicit GmshInput(std::string_view bytes) : bytes_(bytes) {}
 
-    /// Of what was read last.
+    /// Location of the word or number read last.
     GmshLocation location() const { return binary ? GmshLocation(begin_) : begin_line_; }
 
     /// Skips blanks and empty lines; false at the end of the file.
@@ -27,7 +27,8 @@ class GmshInput {
         for (; position_ < bytes_.size() && is_space(bytes_[position_]); ++position_) {
             line_ += bytes_[position_] == '\n';
         }
-        begin();
+        begin_ = position_;
+        begin_line_ = line_;
         return position_ < bytes_.size();
     }
 
@@ -38,7 +39,8 @@ class GmshInput {
     }
 
     std::string_view rest_of_line() {
-        begin();
+        begin_ = position_;
+        begin_line_ = line_;
         position_ = std::min(bytes_.find('\n', position_), bytes_.size());
         return trimmed(bytes_.substr(begin_, position_ - begin_));
     }
@@ -83,9 +85,11 @@ class GmshInput {
     }
 
     /// A tag of a node or element: an int in version 2.2, a size_t in 4.1.
-    Offset tag(const char* what) { return newer ? size(what) : not_negative(what, integer(what)); }
+    Offset tag(const char* what) {
+        return is_version_4 ? size(what) : not_negative(what, integer(what));
+    }
 
-    /// Finite.
+    /// A finite floating-point number.
     double real(const char* what) {
         if (!binary) return real_of<double>(word(what), what);
         const double number = binary_number<double>(what);
@@ -93,9 +97,14 @@ class GmshInput {
         return number;
     }
 
-    /// A number of items, each of so many ints (4 bytes) and others (8 bytes), that can follow.
+    /// Reads a count, a size_t, and checks it as below.
+    Offset item_count(const char* what, Offset ints, Offset others) {
+        return checked(size(concat("the number of ", what).c_str()), what, ints, others);
+    }
+
+    /// The count of items of `ints` 4-byte and `others` 8-byte numbers, if the file has room.
     Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
-        // A number in a text takes two bytes at least, a digit and a blank.
+        // A number in a text needs at least two bytes, a digit and a blank.
         const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
         const Offset left = Offset(bytes_.size() - position_) + 1;
         expect(count >= 0, count, " ", what, ": a count cannot be negative");
@@ -123,8 +132,8 @@ class GmshInput {
 
   protected:
     bool binary = false;
-    bool swapped = false;  ///< Binary numbers are in the other byte order.
-    bool newer = false;    ///< Version 4.1.
+    bool swapped = false;       ///< Binary numbers are in the other byte order.
+    bool is_version_4 = false;  ///< Version 4.1.
 
   private:
     static bool is_space(char c) { return is_blank(c) || c == '\n'; }
@@ -134,14 +143,9 @@ class GmshInput {
         return number;
     }
 
-    void begin() {
-        begin_ = position_;
-        begin_line_ = line_;
-    }
-
     std::string_view bytes_;
-    std::size_t begin_ = 0;     ///< Of what was read last.
-    std::size_t position_ = 0;  ///< After it.
+    std::size_t begin_ = 0;     ///< Start of the word or number read last.
+    std::size_t position_ = 0;  ///< End of it.
     Offset begin_line_ = 1;
     Offset line_ = 1;
 };
@@ -165,8 +169,7 @@ class GmshReader : GmshInput {
   private:
     int dimension() {
         const int dimensions = integer("the dimension of an entity");
-        expect(dimensions >= 0 && dimensions <= 3, "the dimension ", dimensions,
-               " is not within 0..3");
+        expect(unsigned(dimensions) <= 3, "the dimension ", dimensions, " is not within 0..3");
         return dimensions;
     }
 
@@ -174,29 +177,26 @@ class GmshReader : GmshInput {
         const int type = integer("the type of an element");
         const auto found = std::ranges::find(gmsh_types, type);
         if (found != std::end(gmsh_types)) return CellShape(found - gmsh_types);
-        reject("element type ", type,
-               type == 6   ? " (prism)"
-               : type == 7 ? " (pyramid)"
-                           : "",
-               " is not supported; ",
-               type == 6 || type == 7 ? "mesh with tetrahedra or hexahedra alone"
-                                      : "only elements of first order are (Mesh.ElementOrder = 1, "
-                                        "or gmsh -order 1)");
+        constexpr const char* solids = "mesh with tetrahedra or hexahedra only";
+        expect(type != 6, "element type 6 (prism) is not supported; ", solids);
+        expect(type != 7, "element type 7 (pyramid) is not supported; ", solids);
+        reject("element type ", type, " is not supported; only elements of first order are ",
+               "(Mesh.ElementOrder = 1, or gmsh -order 1)");
     }
 
-    /// The index of an entity, which is added where it is new.
+    /// The index of an entity; a new one is added.
     Index entity(int dimensions, int tag) {
-        const auto [found, is_new] =
+        const auto [entry, is_new] =
             entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
         if (is_new) file_.entities.push_back({dimensions, tag, {}, false});
-        return found->second;
+        return entry->second;
     }
 
     void read_format() {
         expect(word("$MeshFormat") == "$MeshFormat", "expected $MeshFormat");
         const std::string_view version = word("the version");
-        newer = version == "4.1";
-        expect(newer || version == "2.2", "version ", Quoted{version},
+        is_version_4 = version == "4.1";
+        expect(is_version_4 || version == "2.2", "version ", Quoted{version},
                " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
         const Offset kind = text_integer("the file type", 0, 1);
         const Offset bytes = text_integer("the data size", 1, 64);
@@ -219,34 +219,30 @@ class GmshReader : GmshInput {
         end_line();
         if (section == "PhysicalNames") {
             read_names();
-        } else if (section == "Entities" && newer) {
+        } else if (section == "Entities" && is_version_4) {
             read_entities();
-        } else if (section == "Nodes" && newer) {
-            each_block("nodes", [&] { return read_node_block(); });
-        } else if ((section == "Nodes" || section == "ParametricNodes") && !newer) {
-            read_nodes_22(section == "ParametricNodes");
-        } else if (section == "Elements" && newer) {
-            each_block("elements", [&] { return read_element_block(); });
+        } else if (section == "Nodes" || (section == "ParametricNodes" && !is_version_4)) {
+            read_nodes(section == "ParametricNodes");
         } else if (section == "Elements") {
-            read_elements_22();
+            read_elements();
         } else {
             skip_section(section);
         }
         expect_end(section);
     }
 
-    /// Text also in binary files.
+    /// Reads the group names, which are text in binary files, too.
     void read_names() {
         const Offset count = text_integer("the number of names", 0, max_int);
         for (Offset k = 0; k < count; ++k) {
             const int dimensions = int(text_integer("the dimension of a group", 0, 3));
             const int tag = int(text_integer("the tag of a group", 0, max_int));
-            const GmshLocation at = location();
+            const GmshLocation start = location();
             const std::string_view quoted = rest_of_line();
             expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
                    "expected a name in quotes, found ", Quoted{quoted});
-            const GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), at};
-            expect(file_.group_names.emplace(std::pair(dimensions, tag), name).second,
+            GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), start};
+            expect(file_.group_names.emplace(std::pair(dimensions, tag), std::move(name)).second,
                    "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
         }
     }
@@ -268,17 +264,14 @@ class GmshReader : GmshInput {
                " is listed twice");
         read.listed = true;
         skip_reals(dimensions == 0 ? 3 : 6, "a bound of an entity");
-        const Offset groups =
-            checked(size("the number of physical groups"), "physical groups", 1, 0);
-        for (Offset g = 0; g < groups; ++g) {
+        for (Offset left = item_count("physical groups", 1, 0); left > 0; --left) {
             const int group = integer("the tag of a group");
             expect(group != 0 && group != min_int, "a physical group cannot have the tag ", group);
             read.groups.push_back(group);
         }
         if (dimensions == 0) return;
-        const Offset bounding =
-            checked(size("the number of bounding entities"), "bounding entities", 1, 0);
-        for (Offset b = 0; b < bounding; ++b) integer("the tag of a bounding entity");
+        Offset bounding = item_count("bounding entities", 1, 0);
+        while (bounding-- > 0) integer("the tag of a bounding entity");
     }
 
     void add_node_tag() {
@@ -294,15 +287,14 @@ class GmshReader : GmshInput {
         for (int k = 0; k < count; ++k) real(what);
     }
 
-    /// Version 4.1: read_block() for each block of a section; it returns how many items there were.
-    template <class ReadBlock>
-    void each_block(const std::string& what, ReadBlock&& read_block) {
+    /// Version 4.1: reads each block of a section by a function that returns the number of items.
+    void read_blocks(const std::string& what, Offset (GmshReader::*read_block)()) {
         const Offset blocks = size("the number of blocks");
         const Offset claimed = size(("the number of " + what).c_str());
         size("the least tag");
         size("the greatest tag");
         Offset found = 0;
-        for (Offset block = 0; block < blocks; ++block) found += read_block();
+        for (Offset block = 0; block < blocks; ++block) found += (this->*read_block)();
         expect(found == claimed, "the blocks hold ", found, " ", what, ", the section claims ",
                claimed);
     }
@@ -311,28 +303,27 @@ class GmshReader : GmshInput {
         const int dimensions = dimension();
         integer("the tag of an entity");
         const int parametric = integer("the parametric flag");
-        expect(parametric == 0 || parametric == 1, "expected 0 or 1 (parametric), found ",
-               parametric);
+        expect(unsigned(parametric) <= 1, "expected 0 or 1 (parametric), found ", parametric);
         const int parameters = parametric == 1 ? dimensions : 0;
-        const Offset count = checked(size("the number of nodes"), "nodes", 0, 4 + parameters);
-        for (Offset k = 0; k < count; ++k) add_node_tag();
-        for (Offset k = 0; k < count; ++k) {
+        const Offset nodes = item_count("nodes", 0, 4 + parameters);
+        for (Offset k = 0; k < nodes; ++k) add_node_tag();
+        for (Offset k = 0; k < nodes; ++k) {
             add_point();
             skip_reals(parameters, "a parameter of a node");
         }
-        return count;
+        return nodes;
     }
 
     /// The counts of version 2.2 are lines of text, also before binary numbers.
-    Offset line_count(const char* what) {
-        const Offset count = text_integer(what, 0, max_int);
+    Offset line_count(const char* what, Offset ints, Offset others) {
+        const Offset count = text_integer(concat("the number of ", what).c_str(), 0, max_int);
         end_line();
-        return count;
+        return checked(count, what, ints, others);
     }
 
-    void read_nodes_22(bool parametric) {
-        const Offset count =
-            checked(line_count("the number of nodes"), "nodes", parametric ? 3 : 1, 3);
+    void read_nodes(bool parametric) {
+        if (is_version_4) return read_blocks("nodes", &GmshReader::read_node_block);
+        const Offset count = line_count("nodes", parametric ? 3 : 1, 3);
         for (Offset k = 0; k < count; ++k) {
             add_node_tag();
             add_point();
@@ -343,10 +334,10 @@ class GmshReader : GmshInput {
         }
     }
 
-    void add_element(CellShape shape, Offset tag, GmshLocation at, Index entity) {
+    void add_element(CellShape shape, Offset tag, GmshLocation start, Index entity) {
         GmshElements& elements = file_.elements[int(shape)];
         elements.tags.push_back(tag);
-        elements.locations.push_back(at);
+        elements.locations.push_back(start);
         elements.entities.push_back(entity);
         for (int c = 0; c < corners(shape); ++c) {
             elements.nodes.push_back(this->tag("the tag of a node"));
@@ -359,31 +350,28 @@ class GmshReader : GmshInput {
         const CellShape kind = shape();
         expect(tessera::dimensions(kind) == dimensions, "a ", to_string(kind),
                " in an entity of dimension ", dimensions);
-        const Offset count =
-            checked(size("the number of elements"), "elements", 0, 1 + corners(kind));
-        for (Offset k = 0; k < count; ++k) {
+        const Offset elements = item_count("elements", 0, 1 + corners(kind));
+        for (Offset k = 0; k < elements; ++k) {
             const Offset number = tag("the tag of an element");
             add_element(kind, number, location(), owner);
         }
-        return count;
+        return elements;
     }
 
     /// The first tag of an element is that of its physical group, 0 for none.
     void read_element_22(CellShape shape, Offset tag, Offset tags) {
-        const GmshLocation at = location();
-        int group = 0;
-        for (Offset t = 0; t < tags; ++t) {
-            const int number = integer("a tag of an element");
-            if (t == 0) group = number;
-        }
+        const GmshLocation start = location();
+        const int group = tags > 0 ? integer("a tag of an element") : 0;
+        for (Offset t = 1; t < tags; ++t) integer("a tag of an element");
         expect(group != min_int, "the tag of a group is too small");
         const Index owner = entity(dimensions(shape), group);
         if (group != 0) file_.entities[std::size_t(owner)].groups = {group};
-        add_element(shape, tag, at, owner);
+        add_element(shape, tag, start, owner);
     }
 
-    void read_elements_22() {
-        const Offset count = checked(line_count("the number of elements"), "elements", 4, 0);
+    void read_elements() {
+        if (is_version_4) return read_blocks("elements", &GmshReader::read_element_block);
+        const Offset count = line_count("elements", 4, 0);
         const auto read_tag = [&] { return tag("the tag of an element"); };
         for (Offset k = 0; k < count;) {
             // In text each element is a block of its own, and its tag comes first.
@@ -400,12 +388,10 @@ class GmshReader : GmshInput {
     }
 
     GmshFile file_;
-    std::map<std::pair<int, int>, Index> entity_numbers_;  ///< By dimensions and tag.
+    std::map<std::pair<int, int>, Index> entity_numbers_;  ///< Indices by dimensions and tag.
 };
 
 }  // namespace
-
-bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
 
 GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name) {
     return GmshReader(bytes, name).read();

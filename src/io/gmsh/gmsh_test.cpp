@@ -7,10 +7,11 @@ namespace tessera::io {
 namespace {
 
 std::string mesh_file(const std::string& name) {
-    return (std::filesystem::path(__FILE__).parent_path() / "../../../tests/meshes" / name).string();
+    return (std::filesystem::path(__FILE__).parent_path() / "../../../tests/meshes" / name)
+        .string();
 }
 
-/// What gmsh made of tests/meshes/NAME.geo.
+/// Files that gmsh made of tests/meshes/NAME.geo.
 class gmsh : public ::testing::Test {
   protected:
     void expect_all_kinds(const std::string& name, const std::string& expected) {
@@ -50,7 +51,7 @@ TEST_F(gmsh, files_cut_at_any_byte_give_the_mesh_or_an_error) {
         const std::string whole = read(bytes);
         for (std::size_t length = 0; length < bytes.size(); ++length) {
             const std::string cut = read(bytes.substr(0, length));
-            const bool complete = length + 1 == bytes.size();  // But for the last end of line.
+            const bool complete = length + 1 == bytes.size();  // All but the last end of line.
             EXPECT_TRUE(complete ? cut == whole : cut.starts_with("f:")) << name << " " << length;
         }
     }
@@ -160,7 +161,7 @@ TEST_F(gmsh, a_mesh_of_two_dimensions_is_plane) {
               "2d 0,0 1,0 0,1; triangle 0-1-2");
     EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "0 0 1"}),
               "f: the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
-              "z = constant: z reaches from 0.000000 to 1.000000");
+              "z = constant: z ranges from 0.000000 to 1.000000");
 }
 
 TEST_F(gmsh, elements_without_physical_groups) {

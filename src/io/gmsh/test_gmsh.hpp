@@ -65,7 +65,7 @@ inline std::string read_41(const std::string& elements, const std::string& secti
     return read(format_41 + sections + section("Elements", elements));
 }
 
-/// What is read of one element, number 7, with these corners "x y z".
+/// Reads one element, number 7, with these corners "x y z"; returns its description.
 inline std::string read_points(const std::string& type, const std::vector<std::string>& points) {
     std::string nodes = std::to_string(points.size());
     std::string element = "1\n7 " + type + " 0";
@@ -76,7 +76,7 @@ inline std::string read_points(const std::string& type, const std::vector<std::s
     return read_22(element, section("Nodes", nodes));
 }
 
-/// Binary numbers in the order of this machine's bytes, or in the other one.
+/// Binary numbers in this machine's byte order, or in the other one.
 class Bytes {
   public:
     explicit Bytes(bool swapped) : swapped_(swapped) {}

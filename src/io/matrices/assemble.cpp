@@ -16,7 +16,7 @@ Index checked_size(const char* what, Offset size, const InputFile& file) {
     expect(size >= 0, size, " ", what, ": a size cannot be negative");
     expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
     const Offset believed = std::max(Offset(1) << 20, Offset(file.bytes.size()) * 16);
-    expect(size <= believed || file.options.allow_empty_rows, size, " ", what,
+    expect(size <= believed || file.allow_empty_rows, size, " ", what,
            " are claimed by a file of only ", file.bytes.size(),
            " bytes; allow empty rows (--allow-empty-rows) if that is right");
     return Index(size);
@@ -38,8 +38,8 @@ void MatrixHeader::check_pattern() const {
 }
 
 RowBuckets row_buckets(Index rows, Offset entries) {
-    constexpr Offset entries_a_bucket = 1 << 16;
-    const Offset wanted = std::clamp<Offset>(entries / entries_a_bucket, 1, 1024);
+    constexpr Offset entries_per_bucket = 1 << 16;
+    const Offset wanted = std::clamp<Offset>(entries / entries_per_bucket, 1, 1024);
     RowBuckets buckets;
     const Offset last = std::max<Offset>(rows, 1) - 1;
     while ((last >> buckets.shift) + 1 > wanted) ++buckets.shift;
@@ -75,15 +75,15 @@ void sort_row(Index* columns, T* values, Offset count,
     }
 }
 
-struct Repeats {
-    Offset all = 0;      ///< Entries of the expanded matrix that repeat the one before.
-    Offset in_file = 0;  ///< Those that are no images.
+struct DuplicateCounts {
+    Offset all = 0;      ///< Entries of the expanded matrix that repeat the previous one.
+    Offset in_file = 0;  ///< Repeated entries that are no mirror images.
 };
 
 /// Rows [first, first + offsets.size()) of the matrix: their entries placed from `base` on, sorted.
 template <class T>
-Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks, Index bucket,
-                     Index first, Index rows, Offset base, bool mirrored) {
+DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks,
+                                Index bucket, Index first, Index rows, Offset base, bool mirrored) {
     const std::size_t b = std::size_t(bucket);
     std::vector<Offset> next(std::size_t(rows) + 1);
     const auto each_entry = [&](auto&& f) {
@@ -104,15 +104,15 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
     Index* const columns = matrix.column_indices().data();
     T* const values = matrix.values().data();
     each_entry([&](const Entry<T>& entry) {
-        const Offset at = next[std::size_t(entry.row - first)]++;
-        columns[at] = entry.column;
-        values[at] = entry.value;
+        const Offset position = next[std::size_t(entry.row - first)]++;
+        columns[position] = entry.column;
+        values[position] = entry.value;
     });
-    Repeats repeats;
+    DuplicateCounts repeats;
     std::vector<std::tuple<Index, Offset, T>> scratch;
     for (Index i = 0; i < rows; ++i) {
         const Offset begin = offsets[i];
-        const Offset end = next[std::size_t(i)];  // after placing: where the row ends
+        const Offset end = next[std::size_t(i)];  // Row end, after placing.
         if (!std::is_sorted(columns + begin, columns + end)) {
             sort_row(columns + begin, values + begin, end - begin, scratch);
         }
@@ -127,16 +127,16 @@ Repeats place_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks
 
 /// The matrix with repeated columns of a row summed from left to right.
 template <class T>
-CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
+CsrMatrix<T> sum_duplicates(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
     CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
     const CsrView<T> source = from.view();
-    Offset at = 0;
+    Offset position = 0;
     for (Index i = 0; i < source.rows; ++i) {
-        to.row_offsets().data()[i] = at;
+        to.row_offsets().data()[i] = position;
         for (Offset k = source.row_offsets[i]; k < source.row_offsets[i + 1]; ++k) {
             const Index column = source.column_indices[k];
             if (k > source.row_offsets[i] && column == source.column_indices[k - 1]) {
-                T& sum = to.values().data()[at - 1];
+                T& sum = to.values().data()[position - 1];
                 sum += source.values[k];
                 if (!std::isfinite(sum)) {
                     throw ParseError(file.name, 0,
@@ -145,11 +145,11 @@ CsrMatrix<T> sum_repeats(const InputFile& file, CsrMatrix<T>& from, Offset repea
                 }
                 continue;
             }
-            to.column_indices().data()[at] = column;
-            to.values().data()[at++] = source.values[k];
+            to.column_indices().data()[position] = column;
+            to.values().data()[position++] = source.values[k];
         }
     }
-    to.row_offsets().data()[source.rows] = at;
+    to.row_offsets().data()[source.rows] = position;
     return to;
 }
 
@@ -167,24 +167,25 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuck
     }
     std::partial_sum(bases.begin(), bases.end(), bases.begin());
     CsrMatrix<T> matrix(file.cpu, header.rows, header.columns, bases.back());
-    std::vector<Repeats> repeats(std::size_t(buckets.count));
+    std::vector<DuplicateCounts> repeats(std::size_t(buckets.count));
     parallel_tasks(file.cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
         const Offset end = std::min<Offset>(header.rows, (b + 1) << buckets.shift);
-        repeats[std::size_t(b)] = place_bucket(matrix, chunks, Index(b), Index(first),
-                                               Index(end - first), bases[std::size_t(b)], mirrored);
+        repeats[std::size_t(b)] =
+            assemble_bucket(matrix, chunks, Index(b), Index(first), Index(end - first),
+                            bases[std::size_t(b)], mirrored);
     });
     matrix.row_offsets().data()[header.rows] = bases.back();
-    Repeats total;
+    DuplicateCounts total;
     for (const auto& [all, in_file] : repeats) {
         total.all += all;
         total.in_file += in_file;
     }
-    if (total.all > 0) matrix = sum_repeats(file, matrix, total.all);
+    if (total.all > 0) matrix = sum_duplicates(file, matrix, total.all);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
-    if (file.facts != nullptr) {
-        *file.facts = {header.format, fields[int(header.field)], header.symmetry, header.entries,
-                       total.in_file};
+    if (file.header != nullptr) {
+        *file.header = {header.format, fields[int(header.field)], header.symmetry, header.entries,
+                        total.in_file};
     }
     return matrix;
 }
@@ -208,9 +209,9 @@ CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
     const bool triangle = header.symmetry != Symmetry::general;
     const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
     for (Index line = 0; line < lines; ++line) {
-        for (Index at = triangle ? line + skipped : 0; at < length; ++at, ++value) {
+        for (Index k = triangle ? line + skipped : 0; k < length; ++k, ++value) {
             if (*value == 0) continue;
-            const Entry<T> entry{by_rows ? line : at, by_rows ? at : line, *value};
+            const Entry<T> entry{by_rows ? line : k, by_rows ? k : line, *value};
             out = put_entry(out, entry, header.symmetry);
         }
     }

@@ -17,7 +17,7 @@ struct MatrixHeader {
     Symmetry symmetry = Symmetry::general;
     Index rows = 0;
     Index columns = 0;
-    Offset entries = 0;  ///< Stored in the file.
+    Offset entries = 0;  ///< Number of entries stored in the file.
 
     /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those too large for the file's
     /// bytes unless its options allow empty rows, and symmetric matrices that are not square.
@@ -78,9 +78,9 @@ struct EntryChunk {
     EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets buckets);
 };
 
-/// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result does
-/// not depend on how the entries were cut into chunks, nor on the threads. Fills the
-/// file's facts; entries that were summed into another count as duplicates, mirror images apart.
+/// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result
+/// depends neither on how the entries were cut into chunks nor on the threads. Fills the header of
+/// the file; entries that were summed into another count as duplicates, mirror images do not.
 /// Throws ParseError if a sum is not finite.
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,

@@ -35,7 +35,7 @@ class FormatParser {
     }
 
   private:
-    // A line is not longer than this, and a format has not more items, repeats counted.
+    // Bound on the characters of a line and on the items of a format, repeats counted.
     static constexpr std::size_t max_columns = 1 << 16;
     static constexpr int max_items = 1 << 14;
     static constexpr int max_depth = 8;
@@ -59,7 +59,7 @@ class FormatParser {
     void count_item() { expect(++items_ <= max_items, "too many items"); }
 
     void list(int depth) {
-        expect(depth <= max_depth, "parentheses too deep");
+        expect(depth <= max_depth, "parentheses nested too deep");
         expect(skip('('), "'(' expected");
         while (!skip(')')) {
             expect(at_ < text_.size(), "')' missing");
@@ -124,13 +124,13 @@ class FormatParser {
     std::vector<FortranField> fields_;
 };
 
-constexpr std::size_t integer_width = 14;  ///< Of the header's integers: I14, or 1X,I13.
+constexpr std::size_t integer_width = 14;  ///< Width of the header's integers: I14, or 1X,I13.
 
 struct BoeingHeader : MatrixHeader {
-    std::string formats[3];  ///< Of column starts, row indices, values.
+    std::string formats[3];  ///< Formats of column starts, row indices, values.
 };
 
-/// The type word of a line three, or nothing: [rcpiq] [suhzr] [ae].
+/// The type word of line three, or nothing: [rcpiq] [suhzr] [ae].
 std::string type_word(std::string_view line) {
     const auto parts = words(line);
     if (parts.empty() || parts[0].size() != 3) return "";
@@ -143,8 +143,9 @@ std::string type_word(std::string_view line) {
 /// The texts of the first `count` fields of a line, up to the first blank one. Some programs write
 /// numbers of another width than their format says; if that cuts words, words between blanks are
 /// read.
-std::vector<std::string_view> cut(std::string_view line, const std::vector<FortranField>& fields,
-                                  std::size_t count) {
+std::vector<std::string_view> split_fields(std::string_view line,
+                                           const std::vector<FortranField>& fields,
+                                           std::size_t count) {
     const auto separate = words(line);
     bool inside = true;
     for (std::size_t f = 0; inside && f < count && f < separate.size(); ++f) {
@@ -185,10 +186,10 @@ std::vector<Offset> header_integers(std::string_view line, std::size_t first_col
     return numbers;
 }
 
-/// take(k, text) for `count` numbers that start on the next line.
-template <class Take>
+/// take(k, text) for `count` numbers, the first one on the next line.
+template <class Visit>
 void each_number(Lines& lines, Offset count, const std::string& format, const char* what,
-                 Take&& take) {
+                 Visit&& visit) {
     std::vector<FortranField> fields;
     try {
         fields = parse_fortran_format(format);
@@ -197,10 +198,10 @@ void each_number(Lines& lines, Offset count, const std::string& format, const ch
     }
     for (Offset k = 0; k < count;) {
         const std::size_t expected = std::size_t(std::min(Offset(fields.size()), count - k));
-        const auto texts = cut(next_line(lines, what), fields, expected);
+        const auto texts = split_fields(next_line(lines, what), fields, expected);
         expect(texts.size() >= expected, "expected ", expected, " ", what, " in the format ",
                format, ", found ", texts.size());
-        for (std::size_t f = 0; f < expected; ++f) take(k++, fortran_number(texts[f], fields[f]));
+        for (std::size_t f = 0; f < expected; ++f) visit(k++, fortran_number(texts[f], fields[f]));
     }
 }
 
@@ -221,9 +222,9 @@ void parse_type(std::string_view line, BoeingHeader& header) {
 /// The formats in a line, by their parentheses.
 void parse_formats(std::string_view line, BoeingHeader& header) {
     const std::size_t needed = header.field == Field::pattern ? 2 : 3;
-    std::size_t at = 0;
+    std::size_t position = 0;
     for (std::size_t k = 0; k < needed; ++k) {
-        const std::size_t begin = line.find('(', at);
+        const std::size_t begin = line.find('(', position);
         int depth = 0;
         std::size_t end = begin;
         while (end < line.size()) {
@@ -234,7 +235,7 @@ void parse_formats(std::string_view line, BoeingHeader& header) {
         expect(begin != std::string_view::npos && depth == 0, "expected ", needed,
                " formats such as (13I6), found ", Quoted{trimmed(line)});
         header.formats[k] = line.substr(begin, end - begin);
-        at = end;
+        position = end;
     }
 }
 
@@ -264,7 +265,7 @@ BoeingHeader parse_header(Lines& lines, const InputFile& file) {
 
 std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header) {
     std::vector<Offset> starts(std::size_t(header.columns) + 1);
-    const auto take = [&](Offset k, const std::string& text) {
+    const auto visit = [&](Offset k, const std::string& text) {
         const Offset start = integer_of(text, "column start") - 1;
         const Offset low = k == 0 ? 0 : starts[std::size_t(k) - 1];
         const Offset high = k == 0 ? 0 : header.entries;
@@ -272,32 +273,32 @@ std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header
                "..", high + 1);
         starts[std::size_t(k)] = start;
     };
-    each_number(lines, Offset(starts.size()), header.formats[0], "column starts", take);
+    each_number(lines, Offset(starts.size()), header.formats[0], "column starts", visit);
     expect(starts.back() == header.entries, "the column starts end at ", starts.back() + 1,
            ", but ", header.entries, " entries are claimed");
     return starts;
 }
 
-/// The entries in file order, with the images of symmetric ones.
+/// The entries in file order, with the mirror images of symmetric ones.
 template <class T>
 std::vector<Entry<T>> parse_entries(Lines& lines, const BoeingHeader& header) {
     const std::vector<Offset> starts = parse_column_starts(lines, header);
     std::vector<Entry<T>> stored(static_cast<std::size_t>(header.entries));
     Index column = 0;
-    const auto take_row = [&](Offset k, const std::string& text) {
+    const auto store_row = [&](Offset k, const std::string& text) {
         const Offset row = integer_of(text, "row index");
         expect(row >= 1 && row <= header.rows, "row index ", text, " is not within 1..",
                header.rows);
         while (k >= starts[std::size_t(column) + 1]) ++column;
         stored[std::size_t(k)] = {Index(row - 1), column, T(1)};
     };
-    each_number(lines, header.entries, header.formats[1], "row indices", take_row);
-    const auto take_value = [&](Offset k, const std::string& text) {
+    each_number(lines, header.entries, header.formats[1], "row indices", store_row);
+    const auto store_value = [&](Offset k, const std::string& text) {
         stored[std::size_t(k)].value = value_of<T>(text, header.field);
         check_diagonal(stored[std::size_t(k)], header.symmetry, text);
     };
     if (header.field != Field::pattern) {
-        each_number(lines, header.entries, header.formats[2], "values", take_value);
+        each_number(lines, header.entries, header.formats[2], "values", store_value);
     }
     if (header.symmetry == Symmetry::general) return stored;
     std::vector<Entry<T>> entries(2 * stored.size());
@@ -318,7 +319,7 @@ std::string fortran_number(std::string_view text, const FortranField& field) {
     std::erase(number, ' ');
     if (field.integer) return number;
     const std::size_t first = number.starts_with('-') || number.starts_with('+') ? 1 : 0;
-    std::size_t mantissa =  // where it ends
+    std::size_t mantissa =  // End of the mantissa.
         std::min(number.find_first_not_of("0123456789.", first), number.size());
     if (mantissa == first) return number;
     if (field.scale != 0 && mantissa == number.size()) {
@@ -349,7 +350,7 @@ bool is_harwell_boeing(std::string_view text) {
 template <class T>
 CsrMatrix<T> parse_harwell_boeing(const InputFile& file) {
     Lines lines(file.bytes);
-    return with_line(file.name, lines.number(), [&] {
+    return with_error_line(file.name, lines.number(), [&] {
         const BoeingHeader header = parse_header(lines, file);
         return assemble<T>(file, header, parse_entries<T>(lines, header));
     });

@@ -8,9 +8,9 @@ namespace {
 template <class T = double>
 std::string read(const std::string& text) {
     return outcome([&] {
-        FileFacts facts;
-        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", {}, &facts});
-        return facts.format + ", " + facts.field + ": " + described(matrix.view(), facts);
+        FileHeader header;
+        const auto matrix = parse_harwell_boeing<T>({test::host(), text, "f", &header});
+        return header.format + ", " + header.field + ": " + described(matrix.view(), header);
     });
 }
 
@@ -174,7 +174,7 @@ TEST(harwell_boeing, formats_of_fortran) {
     EXPECT_EQ(laid_out("(99999999I1)"), "too many items");
     EXPECT_EQ(laid_out("(9999(9999(9999())))"), "too many items");
     EXPECT_EQ(laid_out("(2I65000)"), "the line is too long");
-    EXPECT_EQ(laid_out("((((((((((((I1))))))))))))"), "parentheses too deep");
+    EXPECT_EQ(laid_out("((((((((((((I1))))))))))))"), "parentheses nested too deep");
 }
 
 TEST(harwell_boeing, numbers_of_fortran) {

@@ -14,12 +14,12 @@ struct ChunkOutcome {
     std::string error;
 };
 
-/// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns
-/// the position after the line, or nullptr for a form that it does not know; then fallback(line,
-/// item) reads it or rejects it. take(item) receives what they read. Entry limit + 1 is an error.
-template <class Item, class Fast, class Fallback, class Take>
+/// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns the
+/// position after the line, or nullptr for an unusual form; then fallback(line, item) reads it or
+/// rejects it. take(item) receives the items. Entry limit + 1 is an error.
+template <class Item, class Fast, class Fallback, class Visit>
 ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_entries, Fast&& fast,
-                         Fallback&& fallback, Take&& take) {
+                         Fallback&& fallback, Visit&& visit) {
     ChunkOutcome outcome;
     const char* p = chunk.data();
     const char* const end = p + chunk.size();
@@ -39,7 +39,7 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_e
             expect(outcome.entries < limit, "expected the end of the file after ", expected_entries,
                    " entries, found another");
             ++outcome.entries;
-            take(item);
+            visit(item);
         }
     } catch (const InputError& error) {
         outcome.error_line = outcome.lines;
@@ -51,10 +51,11 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_e
 /// Cuts a text at line ends into pieces of at least `chunk_bytes`, each of which ends in '\n', so
 /// that loops over digits and blanks need no other end; a last line without an end is copied to
 /// `last_line`.
-inline std::vector<std::string_view> cut_lines(std::string_view text, std::size_t chunk_bytes,
-                                               std::string& last_line) {
+inline std::vector<std::string_view> split_at_line_ends(std::string_view text,
+                                                        std::size_t chunk_bytes,
+                                                        std::string& last_line) {
     std::vector<std::string_view> pieces;
-    const std::size_t whole = text.rfind('\n') + 1;  // 0 without any
+    const std::size_t whole = text.rfind('\n') + 1;  // 0 without any.
     for (std::size_t begin = 0; begin < whole;) {
         const std::size_t from = begin + std::max<std::size_t>(chunk_bytes, 1) - 1;
         const std::size_t end = from >= whole ? whole : text.find('\n', from) + 1;
@@ -76,7 +77,8 @@ std::vector<Chunk> parse_chunks(int threads, std::string_view text, std::size_t 
                                 Parse&& parse) {
     constexpr std::size_t max_chunks = 1 << 14;  // Tables of chunks stay small.
     std::string last_line;
-    const auto texts = cut_lines(text, std::max(chunk_bytes, text.size() / max_chunks), last_line);
+    const auto texts =
+        split_at_line_ends(text, std::max(chunk_bytes, text.size() / max_chunks), last_line);
     std::vector<Chunk> chunks(texts.size());
     std::vector<ChunkOutcome> outcomes(texts.size());
     parallel_tasks(threads, Offset(texts.size()),

@@ -16,16 +16,16 @@ constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real g
 
 struct MarketHeader : MatrixHeader {
     bool array = false;
-    Offset line = 1;        ///< Line of the sizes.
+    Offset line = 1;        ///< Number of the line with the sizes.
     std::string_view body;  ///< The text after that line.
 };
 
 /// Some editors put a byte order mark at the beginning of a text.
-std::string_view without_mark(std::string_view text) {
+std::string_view without_byte_order_mark(std::string_view text) {
     return text.substr(text.starts_with("\xef\xbb\xbf") ? 3 : 0);
 }
 
-void check_word(const char* what, std::string_view word, const std::vector<std::string>& valid) {
+void check_keyword(const char* what, std::string_view word, const std::vector<std::string>& valid) {
     if (std::ranges::find(valid, word) != valid.end()) return;
     const std::string text = concat(Quoted{word});  // Quotes that the message adds itself.
     reject(unknown_word_message(what, std::string_view(text).substr(1, text.size() - 2), valid));
@@ -39,12 +39,12 @@ void parse_banner(std::string_view line, MarketHeader& header) {
            banner_example, ", found ", Quoted{found});
     expect(banner.size() == 5, "the banner needs five words, as in ", banner_example, ", found ",
            Quoted{found});
-    check_word("object", banner[1], {"matrix"});
-    check_word("format", banner[2], {"coordinate", "array"});
+    check_keyword("object", banner[1], {"matrix"});
+    check_keyword("format", banner[2], {"coordinate", "array"});
     expect(banner[3] != "complex", complex_message);
-    check_word("field", banner[3], {"real", "double", "integer", "pattern"});
+    check_keyword("field", banner[3], {"real", "double", "integer", "pattern"});
     expect(banner[4] != "hermitian", hermitian_message);
-    check_word("symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
+    check_keyword("symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
     header.array = banner[2] == "array";
     header.field = banner[3] == "pattern"   ? Field::pattern
                    : banner[3] == "integer" ? Field::integer
@@ -75,7 +75,7 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
     expect(header.entries >= 0, "a number of entries cannot be negative");
     expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
            " cannot have ", header.entries, " entries");
-    // "i j\n", "i j v\n" or "v\n" at the least; the last line may lack its end.
+    // At least "i j\n", "i j v\n" or "v\n"; the last line may lack its end.
     const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
     const Offset capacity = Offset(header.body.size()) + 1;
     expect(header.entries <= capacity / line_bytes, header.entries, " entries are claimed",
@@ -86,9 +86,9 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
 MarketHeader parse_header(const InputFile& file) {
     MarketHeader header;
     header.format = "Matrix Market";
-    const std::string_view text = without_mark(file.bytes);
+    const std::string_view text = without_byte_order_mark(file.bytes);
     Lines lines(text);
-    return with_line(file.name, lines.number(), [&] {
+    return with_error_line(file.name, lines.number(), [&] {
         std::string_view line;
         expect(lines.next(line), "the text is empty");
         parse_banner(line, header);
@@ -141,7 +141,7 @@ const char* fast_value(const char* p, const char* end, T& value) {
     }
 }
 
-/// After the line `p` is in, if only blanks are left of it; else nullptr.
+/// The position after this line, if the rest of it is blank; else nullptr.
 const char* fast_line_end(const char* p) {
     if (*p == '\n') return p + 1;
     if (!is_blank(*p)) return nullptr;
@@ -258,7 +258,7 @@ std::vector<T> parse_array(const InputFile& file, const MarketHeader& header,
 }  // namespace
 
 bool is_matrix_market(std::string_view text) {
-    text = without_mark(text);
+    text = without_byte_order_mark(text);
     while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
     return lower_case(text.substr(0, banner_word.size())) == banner_word;
 }

@@ -16,7 +16,7 @@ struct Case {
 
 const std::string general = "%%MatrixMarket matrix coordinate real general\n";
 
-/// Texts that are read. A text without a banner gets the one of a real, general coordinate file.
+/// Texts that are accepted. A text without a banner gets that of a real, general coordinate file.
 const Case good[] = {
     {"2 2 2\n1 1 3\n2 2 4\n", "2x2 (1,1)=3 (2,2)=4"},
     {"2 2 2\n1 1 3\n2 2 4", "2x2 (1,1)=3 (2,2)=4"},
@@ -211,10 +211,10 @@ std::string with_banner(const std::string& text) {
 template <class T = double>
 std::string read(const std::string& text, int threads, std::size_t chunk_bytes) {
     return outcome([&] {
-        FileFacts facts;
+        FileHeader header;
         const auto matrix =
-            parse_matrix_market<T>({Context::cpu(threads), text, "f", {}, &facts}, chunk_bytes);
-        return described(matrix.view(), facts);
+            parse_matrix_market<T>({Context::cpu(threads), text, "f", &header}, chunk_bytes);
+        return described(matrix.view(), header);
     });
 }
 
@@ -258,27 +258,23 @@ TEST(matrix_market, single_precision_rounds_once_and_knows_its_range) {
 
 TEST(matrix_market, empty_rows_are_allowed_on_request) {
     const std::string text = general + "3000000 2 1\n3000000 2 5\n";
-    ReadOptions options;
-    options.allow_empty_rows = true;
-    const auto matrix = parse_matrix_market<double>({test::host(), text, "f", options});
+    const auto matrix = parse_matrix_market<double>({test::host(), text, "f", nullptr, true});
     EXPECT_EQ(matrix.rows(), 3000000);
     EXPECT_EQ(matrix.nonzeros(), 1);
     EXPECT_NO_THROW(validate(matrix.view()));
 }
 
-TEST(matrix_market, facts_say_what_the_file_says) {
-    FileFacts facts;
+TEST(matrix_market, header_says_what_the_file_says) {
+    FileHeader header;
     parse_matrix_market<double>({test::host(),
                                  "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n"
                                  "1 1 1\n3 1 2\n",
-                                 "f",
-                                 {},
-                                 &facts});
-    EXPECT_EQ(facts.format, "Matrix Market");
-    EXPECT_EQ(facts.field, "integer");
-    EXPECT_EQ(facts.symmetry, Symmetry::symmetric);
-    EXPECT_EQ(facts.stored_entries, 2);
-    EXPECT_EQ(facts.duplicates, 0);
+                                 "f", &header});
+    EXPECT_EQ(header.format, "Matrix Market");
+    EXPECT_EQ(header.field, "integer");
+    EXPECT_EQ(header.symmetry, Symmetry::symmetric);
+    EXPECT_EQ(header.stored_entries, 2);
+    EXPECT_EQ(header.duplicates, 0);
 }
 
 std::string random_text(std::mt19937_64& random, const char* symmetry, Index n, Offset entries) {
@@ -305,11 +301,11 @@ TEST(matrix_market, threads_and_chunks_do_not_change_a_bit) {
     auto random = test::generator();
     for (const char* symmetry : {"general", "symmetric", "skew-symmetric"}) {
         const std::string text = random_text(random, symmetry, 60, 3000);
-        FileFacts facts;
+        FileHeader header;
         const auto expected =
-            parse_matrix_market<double>({Context::cpu(1), text, "f", {}, &facts}, text.size());
+            parse_matrix_market<double>({Context::cpu(1), text, "f", &header}, text.size());
         EXPECT_NO_THROW(validate(expected.view()));
-        EXPECT_GT(facts.duplicates, 0);
+        EXPECT_GT(header.duplicates, 0);
         for (const int threads : {1, 2, 3, 7}) {
             for (const std::size_t chunk : {1, 100, 1000, 100000}) {
                 const auto matrix =

@@ -63,7 +63,7 @@ struct PetscHeader : MatrixHeader {
 PetscHeader parse_header(const InputFile& file) {
     const std::string_view bytes = file.bytes;
     check_class(bytes, matrix_class);
-    expect(bytes.size() >= 16, "is truncated: its header takes 16 bytes");
+    expect(bytes.size() >= 16, "is truncated: its header has 16 bytes");
     const auto word = [&](int k) { return Offset(load<std::int32_t>(bytes.data(), k)); };
     PetscHeader header{{.format = "PETSc"}};
     header.set_sizes(word(1), word(2), file);
@@ -95,20 +95,20 @@ std::vector<Entry<T>> sparse_entries(std::string_view bytes, const PetscHeader& 
     const char* const values = columns + 4 * header.entries;
     std::vector<Entry<T>> entries;
     entries.reserve(std::size_t(header.entries));
-    Offset at = 0;
+    Offset position = 0;
     for (Index i = 0; i < header.rows; ++i) {
         const Offset length = load<std::int32_t>(lengths, i);
-        expect(length >= 0 && at + length <= header.entries, "the length ", length, " of row ", i,
-               " does not fit ", header.entries, " nonzeros");
-        for (const Offset end = at + length; at < end; ++at) {
-            const Index column = load<std::int32_t>(columns, at);
+        expect(length >= 0 && position + length <= header.entries, "the length ", length,
+               " of row ", i, " does not fit ", header.entries, " nonzeros");
+        for (const Offset end = position + length; position < end; ++position) {
+            const Index column = load<std::int32_t>(columns, position);
             expect(column >= 0 && column < header.columns, "column ", column, " in row ", i,
                    " is not within 0..", header.columns - 1);
-            entries.push_back({i, column, load_value<T>(values, at)});
+            entries.push_back({i, column, load_value<T>(values, position)});
         }
     }
-    expect(at == header.entries, "the lengths of the rows sum to ", at, ", not to ", header.entries,
-           " nonzeros");
+    expect(position == header.entries, "the lengths of the rows sum to ", position, ", not to ",
+           header.entries, " nonzeros");
     return entries;
 }
 
@@ -128,7 +128,7 @@ bool is_petsc_binary(std::string_view bytes) {
 
 template <class T>
 CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
-    return with_line(file.name, 0, [&] {
+    return with_error_line(file.name, 0, [&] {
         const PetscHeader header = parse_header(file);
         if (!header.dense) return assemble<T>(file, header, sparse_entries<T>(file.bytes, header));
         const std::vector<T> values = load_values<T>(file.bytes.data() + 16, header.entries);
@@ -139,9 +139,9 @@ CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
 template <class T>
 std::vector<T> parse_petsc_vector(const InputFile& file) {
     const std::string_view bytes = file.bytes;
-    return with_line(file.name, 0, [&] {
+    return with_error_line(file.name, 0, [&] {
         check_class(bytes, vector_class);
-        expect(bytes.size() >= 8, "is truncated: its header takes 8 bytes");
+        expect(bytes.size() >= 8, "is truncated: its header has 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);
         expect(size >= 0, "claims ", size, " elements");
         check_length(bytes, 8 + 8 * size, concat("a vector of ", size, " elements"));

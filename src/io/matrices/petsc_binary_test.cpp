@@ -31,9 +31,9 @@ const std::string matrix_bytes =
 
 std::string read(const std::string& bytes) {
     return outcome([&] {
-        FileFacts facts;
-        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", {}, &facts});
-        return described(matrix.view(), facts);
+        FileHeader header;
+        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", &header});
+        return described(matrix.view(), header);
     });
 }
 
@@ -78,8 +78,8 @@ TEST(petsc_binary, says_what_is_wrong) {
     EXPECT_TRUE(is_petsc_binary(std::string("\x50\x7b\x12\x00\x01\x00\x00\x00", 8)));
     EXPECT_EQ(read(words_of({1211214, 0})), "f: is a PETSc vector, but a matrix is expected");
     EXPECT_EQ(read_values(matrix_bytes), "f: is a PETSc matrix, but a vector is expected");
-    EXPECT_EQ(read(words_of({1211216, 2})), "f: is truncated: its header takes 16 bytes");
-    EXPECT_EQ(read_values(words_of({1211214})), "f: is truncated: its header takes 8 bytes");
+    EXPECT_EQ(read(words_of({1211216, 2})), "f: is truncated: its header has 16 bytes");
+    EXPECT_EQ(read_values(words_of({1211214})), "f: is truncated: its header has 8 bytes");
     EXPECT_EQ(read(matrix_bytes.substr(0, matrix_bytes.size() - 1)),
               "f: is truncated: a sparse matrix of 2 x 3 with 3 entries takes 60 bytes, the file "
               "has 59");

@@ -16,7 +16,7 @@ struct BicgstabState {
     T rr_rho[2];    ///< (r^T r, shadow^T r) at the end of an iteration.
     T alpha, minus_alpha, omega, minus_omega, beta, minus_beta_omega;
 
-    /// The shadow vector is the residual at the start.
+    /// Starts with the initial residual as shadow vector.
     TESSERA_HOST_DEVICE void begin() {
         rho = rr_rho[0];
         shadow_norm = std::sqrt(rr_rho[0]);
@@ -28,8 +28,8 @@ struct BicgstabState {
         if (recurrence.begin()) {
             if (!std::isfinite(shadow_v[0]) || !std::isfinite(shadow_v[1])) {
                 recurrence.stop(Outcome::non_finite);
-            } else if (vanishes(shadow_v[0], shadow_norm, std::sqrt(shadow_v[1]))) {
-                recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+            } else if (is_negligible(shadow_v[0], shadow_norm, std::sqrt(shadow_v[1]))) {
+                recurrence.stop(Outcome::breakdown, BreakdownCause::shadow_orthogonal);
             } else {
                 alpha = rho / shadow_v[0];
             }
@@ -45,8 +45,8 @@ struct BicgstabState {
             recurrence.observe(norm_s);
             if (!std::isfinite(tt) || !std::isfinite(ts_ss[0])) {
                 recurrence.stop(Outcome::non_finite);
-            } else if (!(tt > 0) || vanishes(ts_ss[0], std::sqrt(tt), norm_s)) {
-                recurrence.stop(Outcome::breakdown, Cause::no_descent);
+            } else if (!(tt > 0) || is_negligible(ts_ss[0], std::sqrt(tt), norm_s)) {
+                recurrence.stop(Outcome::breakdown, BreakdownCause::no_descent);
             }
             if (recurrence.running()) omega = ts_ss[0] / tt;
         }
@@ -61,8 +61,8 @@ struct BicgstabState {
         recurrence.count();
         beta = 0;
         if (recurrence.running()) {
-            if (vanishes(new_rho, shadow_norm, norm_r)) {
-                recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+            if (is_negligible(new_rho, shadow_norm, norm_r)) {
+                recurrence.stop(Outcome::breakdown, BreakdownCause::shadow_orthogonal);
             } else {
                 beta = (new_rho / rho) * (alpha / omega);
             }
@@ -140,6 +140,6 @@ class Bicgstab final : public Method<T> {
     Buffer<State> state_;
 };
 
-using BicgstabConfig = PlainConfig<Bicgstab, 10, true>;
+using BicgstabConfig = PlainConfig<Bicgstab, 7, true>;
 
 }  // namespace tessera

@@ -9,29 +9,29 @@ template <class T>
 struct CgState {
     Recurrence<T> recurrence;
     T rr;           ///< r^T r
-    T rz;           ///< r^T z, z = M^-1 r, of the direction p
+    T rz;           ///< r^T z, z = M^-1 r, for the current direction p
     T pq;           ///< p^T q, q = A p
-    T products[2];  ///< (r^T z, q^T z) of the new residual, where they are needed.
+    T products[2];  ///< (r^T z, q^T z) of the new residual, if needed.
     T alpha, beta;
 
-    /// alpha = r^T z / p^T q. Both are positive when A and M are positive definite.
+    /// alpha = r^T z / p^T q. Both are positive if A and M are positive definite.
     TESSERA_HOST_DEVICE void next_alpha() {
         alpha = 0;
         if (!recurrence.begin()) return;
         if (!std::isfinite(rz) || !std::isfinite(pq)) {
             recurrence.stop(Outcome::non_finite);
         } else if (!(rz > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         } else if (!(pq > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_matrix);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_matrix);
         } else {
             alpha = rz / pq;
         }
     }
 
     /// Ends the iteration, and beta = (r^T z)_new / (r^T z)_old. The flexible form is Polak and
-    /// Ribiere's, z^T (r_new - r_old) / (r^T z)_old; with r_new - r_old = -alpha q that is
-    /// -z^T q / p^T q, which keeps p_new A-orthogonal to p whatever the preconditioner did.
+    /// Ribiere's, z^T (r_new - r_old) / (r^T z)_old; with r_new - r_old = -alpha q that is -z^T q /
+    /// p^T q, which makes p_new A-orthogonal to p even if the preconditioner changes.
     TESSERA_HOST_DEVICE void next_beta(bool preconditioned, bool flexible) {
         recurrence.observe(std::sqrt(rr));
         recurrence.count();
@@ -46,7 +46,7 @@ struct CgState {
 /// Preconditioned conjugate gradients (Hestenes and Stiefel 1952; Saad, Iterative Methods, 9.2):
 ///   q = A p,  alpha = r^T z / p^T q,  x += alpha p,  r -= alpha q,
 ///   z = M^-1 r,  beta = (r^T z)_new / (r^T z)_old,  p = z + beta p.
-/// The flexible form (Golub and Ye 1999; Notay 2000) takes the beta of Polak and Ribiere.
+/// The flexible form (Golub and Ye 1999; Notay 2000) uses the beta of Polak and Ribiere.
 template <class T>
 class ConjugateGradients : public Method<T> {
     using State = CgState<T>;
@@ -106,7 +106,7 @@ struct FlexibleConjugateGradients final : ConjugateGradients<T> {
         : ConjugateGradients<T>(system, true) {}
 };
 
-using CgConfig = PlainConfig<ConjugateGradients, 7, false>;
-using FcgConfig = PlainConfig<FlexibleConjugateGradients, 7, false>;
+using CgConfig = PlainConfig<ConjugateGradients, 4, false>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, false>;
 
 }  // namespace tessera

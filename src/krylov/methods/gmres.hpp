@@ -7,7 +7,8 @@
 
 namespace tessera {
 
-/// The scalars of GMRES for a restart length m, in the memory of a Context as its arrays are.
+/// Scalars of GMRES for a restart length m; the state and its arrays are in the memory of a
+/// Context.
 template <class T>
 struct GmresState {
     Recurrence<T> recurrence;
@@ -25,7 +26,7 @@ struct GmresState {
     T* column;        ///< m: the new column of the Hessenberg matrix.
     T* coefficients;  ///< m
 
-    /// Begins a cycle at the residual whose square norm is rr.
+    /// Begins a cycle with the residual whose squared norm is rr.
     TESSERA_HOST_DEVICE void begin_cycle() {
         const T norm = std::sqrt(rr);
         recurrence.observe(norm);
@@ -34,8 +35,9 @@ struct GmresState {
         right[0] = norm;
     }
 
-    /// After one pass of classical Gram-Schmidt over count vectors: adds it up in the column (the
-    /// first pass sets it), and the coefficients that take it away from w.
+    /// After one pass of classical Gram-Schmidt over count vectors: adds the inner products to the
+    /// column (the first pass sets it), and sets the coefficients that subtract the projection from
+    /// w.
     TESSERA_HOST_DEVICE void project(int count, bool first) {
         if (first) recurrence.begin();
         for (int i = 0; i < count; ++i) {
@@ -68,7 +70,7 @@ struct GmresState {
         }
         const T diagonal = std::hypot(column[j], below);
         if (diagonal <= rounding) {
-            return recurrence.stop(Outcome::breakdown, Cause::singular_projection);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
         }
         cosines[j] = column[j] / diagonal;
         sines[j] = below / diagonal;
@@ -101,8 +103,8 @@ struct GmresState {
 
 /// Restarted GMRES (Saad and Schultz 1986), preconditioned from the right: with v_0 = r / ||r||,
 ///   w = A M^-1 v_j,  w -= V (V^T w) twice,  h = V^T w,  v_(j+1) = w / ||w||,
-/// Givens rotations keep the Hessenberg matrix triangular and give ||r|| without r. After m inner
-/// steps, or at the end, x += M^-1 V y with R y = g, and r = b - A x.
+/// Givens rotations reduce the Hessenberg matrix to triangular form and give ||r|| without r. After
+/// m inner steps, or at the end, x += M^-1 V y with R y = g, and r = b - A x.
 template <class T>
 class Gmres final : public Method<T> {
     using State = GmresState<T>;
@@ -177,7 +179,7 @@ class Gmres final : public Method<T> {
     int restart_;
     VectorSet<T> basis_;  ///< v_0 .. v_m; the last one also holds V y and A x.
     VectorSet<T> z_;
-    State host_{};  ///< Where the arrays are.
+    State host_{};  ///< Host copy of the state, for its pointers.
     Buffer<State> state_;
     Buffer<T> scalars_;
 };
@@ -192,10 +194,10 @@ struct GmresConfig {
     auto method(const System<T>& system) const {
         return std::make_unique<Gmres<T>>(system, restart);
     }
-    /// A restart longer than the system is cut; the triangle is stored full.
+    /// A restart length above the number of rows is reduced; the triangle is stored in full.
     Offset numbers(Offset rows) const {
         const Offset m = std::min<Offset>(restart, rows);
-        return rows * (5 + m) + m * m;
+        return rows * (2 + m) + m * m;
     }
 };
 

@@ -12,7 +12,7 @@ long double inner(const Vector& x, const Vector& y) {
     return sum;
 }
 
-/// Makes v orthogonal to the vectors of a basis and adds it, normalised.
+/// Makes v orthogonal to the vectors of a basis, and appends it normalised.
 void extend(std::vector<Vector>& basis, Vector v) {
     for (int pass = 0; pass < 2; ++pass) {
         for (const Vector& q : basis) {
@@ -83,7 +83,7 @@ TEST(gmres, x_after_k_steps_has_the_residual_it_reports) {
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(8, 2);
     const auto b = random_vector<double>(random, 64);
-    // Ends in the middle of a cycle, at its end, and just behind it.
+    // Ends in the middle of a cycle, at its end, and right after it.
     for (const Offset k : {1, 4, 5, 6, 9, 10, 11}) {
         SolveOptions options;
         options.max_iterations = k;
@@ -110,7 +110,7 @@ TEST(gmres, full_gmres_ends_within_n_steps) {
 }
 
 TEST(gmres, invariant_subspace_is_no_breakdown) {
-    // b lies in an invariant subspace of dimension 2, exactly.
+    // b is in an invariant subspace of dimension 2, exactly.
     const CsrMatrix<double> matrix = matrix_of<double>(10, [](Index i, Index j) {
         if (i < 2 && j < 2) return i == j ? 2.0 : i < j ? 1.0 : -1.0;
         return i == j ? 5.0 : 0.0;
@@ -126,7 +126,7 @@ TEST(gmres, invariant_subspace_is_no_breakdown) {
 }
 
 TEST(gmres, keeps_its_basis_orthogonal_on_graded_matrices) {
-    // One pass of Gram-Schmidt loses the basis here, and with it the truth of the residual norm.
+    // One pass of Gram-Schmidt loses orthogonality here, and so the accuracy of the residual norm.
     auto random = generator();
     const CsrMatrix<double> matrix = matrix_of<double>(60, [](Index i, Index j) {
         const double row = std::pow(10.0, -i / 8.0);

@@ -29,8 +29,8 @@ struct IdrConfig {
     auto method(const System<T>& system) const {
         return std::make_unique<Idr<T>>(system, *this);
     }
-    /// P, G and U of s vectors each, then r, v, t, z and the smoothed pair.
-    Offset numbers(Offset rows) const { return rows * (8 + 3 * s); }
+    /// P, G and U of s vectors each, r, t, v, M^-1 v and with smoothing three more.
+    Offset numbers(Offset rows) const { return rows * (4 + 3 * s + (smoothing ? 3 : 0)); }
 };
 
 template <class T>
@@ -52,12 +52,13 @@ struct IdrState {
     T gamma, one_minus_gamma;
     T scale;
 
-    /// While the shadow space is made: h = -h, the coefficients that take a projection away.
+    /// During construction of the shadow space: h = -h, the coefficients that subtract a
+    /// projection.
     TESSERA_HOST_DEVICE void negate(int count) {
         for (int i = 0; i < count; ++i) h[i] = -h[i];
     }
 
-    /// scale = 1 / sqrt(h_0), h_0 the square of a shadow vector's norm.
+    /// scale = 1 / sqrt(h_0), h_0 the squared norm of a shadow vector.
     TESSERA_HOST_DEVICE void normalise() { scale = T(1) / std::sqrt(h[0]); }
 
     /// M = I, omega = 1; U and G are zero.
@@ -102,8 +103,8 @@ struct IdrState {
         if (!recurrence.running()) return;
         if (!std::isfinite(column[k]) || !std::isfinite(gg) || !std::isfinite(f[k])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(column[k], T(1), std::sqrt(gg))) {
-            recurrence.stop(Outcome::breakdown, Cause::shadow_orthogonal);
+        } else if (is_negligible(column[k], T(1), std::sqrt(gg))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::shadow_orthogonal);
         } else {
             length = f[k] / column[k];
             for (int i = k + 1; i < s; ++i) f[i] -= length * column[i];
@@ -125,8 +126,8 @@ struct IdrState {
         const T norm_r = std::sqrt(*norm_square);
         if (!std::isfinite(rt) || !std::isfinite(norm_t)) {
             recurrence.stop(Outcome::non_finite);
-        } else if (!(norm_t > 0) || (angle == 0 && vanishes(rt, norm_t, std::sqrt(rr)))) {
-            recurrence.stop(Outcome::breakdown, Cause::no_descent);
+        } else if (!(norm_t > 0) || (angle == 0 && is_negligible(rt, norm_t, std::sqrt(rr)))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::no_descent);
         } else if (std::abs(rt) < angle * norm_t * norm_r) {
             length = (rt < 0 ? -angle : angle) * (norm_r / norm_t);
         } else {
@@ -141,7 +142,7 @@ struct IdrState {
         recurrence.count();
     }
 
-    /// The residual has just been computed from x.
+    /// Called after the residual was computed from x.
     TESSERA_HOST_DEVICE void replaced() { recurrence.had_spike = recurrence.spike_over = 0; }
 
     /// gamma = d^T r_s / d^T d, d = r_s - r: minimises ||r_s - gamma d||.
@@ -162,7 +163,7 @@ struct IdrState {
 ///     r -= beta g_k,  x += beta u_k,  f(k+1:s) -= beta M(k+1:s, k)
 ///   t = A M^-1 r,  omega from t^T r,  x += omega M^-1 r,  r -= omega t.
 /// g_k is made orthogonal in one block: with h = P(:, 0:k)^T g_k the coefficients solve the lower
-/// triangular M(0:k, 0:k) a = h. Residual smoothing (Zhou and Walker 1994) keeps a second pair
+/// triangular M(0:k, 0:k) a = h. Residual smoothing (Zhou and Walker 1994) updates a second pair
 /// x_s, r_s on the line through the old pair and (x, r), at the smallest ||r_s||.
 template <class T>
 class Idr final : public Method<T> {
@@ -195,7 +196,7 @@ class Idr final : public Method<T> {
         copy(context, std::span<const T>(residual()), smoothed_r());
     }
 
-    /// How often the residual may be replaced. Spikes last for longer.
+    /// Iterations between possible replacements of the residual; spikes last longer.
     int period() const override { return 16; }
     bool replaces() const override { return true; }
 
@@ -252,7 +253,7 @@ class Idr final : public Method<T> {
         }
     }
 
-    /// One more pair u_k, g_k = A u_k, and the step along it.
+    /// The next pair u_k, g_k = A u_k, and the step along it.
     void direction(int k) {
         const Context& context = system_.context;
         State* state = state_.data();
@@ -303,10 +304,10 @@ class Idr final : public Method<T> {
     IdrConfig options_;
     int s_;
     VectorSet<T> p_;
-    VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t.
+    VectorSet<T> g_;         ///< g_0 .. g_(s-1), r, t
     VectorSet<T> u_;         ///< u_0 .. u_(s-1), M^-1 v or M^-1 r.
-    VectorSet<T> v_;         ///< v, with a preconditioner.
-    VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, with smoothing.
+    VectorSet<T> v_;         ///< v, if there is a preconditioner.
+    VectorSet<T> smoothed_;  ///< r_s - r, r_s, x_s, if smoothed.
     Buffer<State> state_;
 };
 

@@ -3,7 +3,7 @@
 namespace tessera::test {
 
 TEST(idr, ends_within_n_plus_n_over_s_products) {
-    // In exact arithmetic; a well-conditioned matrix with few rows comes close enough.
+    // Exact arithmetic is assumed; a well-conditioned matrix with few rows is close enough.
     const Context where = context();
     auto random = generator();
     for (const Index n : {1, 2, 3, 12, 24}) {
@@ -114,7 +114,7 @@ TEST(idr, rotation_is_solved_or_ends) {
 namespace {
 
 /// A diagonal over five decades and neighbours nearly as large on one side: the residual rises far
-/// above where it began.
+/// above the initial one.
 CsrMatrix<double> spiky(Index n) {
     return matrix_of<double>(n, [n](Index i, Index j) {
         const double steep = std::pow(10.0, 5.0 * double(i) / n);
@@ -137,7 +137,7 @@ TEST(idr, replaces_the_residual_after_a_spike) {
         EXPECT_EQ(report.status, Status::converged);
         const Residual truth = residual(matrix, b, solved.x);
         EXPECT_LE(truth.norm, options.rtol * norm(b) + truth.rounding);
-        // One product at the start, one after each run of the recursion, five a cycle; the others
+        // One product at the start, one after each run of the recursion, five per cycle; the others
         // belong to replacements: one each, or two with smoothing.
         const Offset replacing =
             report.operator_applications - 5 * report.iterations - 2 - report.restarts;

@@ -11,15 +11,15 @@ struct MinresState {
     Recurrence<T> recurrence;
     T wz;        ///< w_k^T z_k = beta_k^2
     T zp;        ///< z_k^T A z_k = beta_k^2 alpha_k
-    T next_wz;   ///< Of w_(k+1).
+    T next_wz;   ///< w_(k+1)^T z_(k+1)
     T rr;        ///< r^T r
     T beta;      ///< beta_k
     T before;    ///< beta_(k-1); 0 in the first iteration.
     T alpha;     ///< alpha_k
-    T c, s;      ///< The rotation before this one,
-    T c_before;  ///< and the one before that.
+    T c, s;      ///< Previous rotation
+    T c_before;  ///< Second previous rotation
     T s_before;
-    T phi_bar;                         ///< Plus or minus the norm of the residual in M^-1.
+    T phi_bar;                         ///< +-||r|| in the norm of M^-1
     T w_of_p, w_of_w, w_of_before;     ///< w_(k+1) = w_of_p A z_k + w_of_w w_k + ... w_(k-1)
     T d_of_z, d_of_last, d_of_before;  ///< d_k of z_k, d_(k-1), d_(k-2)
     T step;                            ///< x += step d_k
@@ -29,7 +29,7 @@ struct MinresState {
         if (!std::isfinite(wz)) {
             recurrence.stop(Outcome::non_finite);
         } else if (!(wz > 0)) {
-            recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         }
         beta = phi_bar = wz > 0 ? std::sqrt(wz) : T(0);
         before = 0;
@@ -48,8 +48,8 @@ struct MinresState {
         w_of_before = before > 0 ? -beta / before : T(0);
     }
 
-    /// Rotates the new column of the tridiagonal matrix into a triangle, which gives the direction
-    /// and the step. Ends the iteration where the residual norm needs no vector.
+    /// Rotates the new column of the tridiagonal matrix to triangular form, which gives the
+    /// direction and the step. Ends the iteration if the residual norm needs no vector.
     TESSERA_HOST_DEVICE void rotate(bool preconditioned) {
         d_of_z = d_of_last = d_of_before = step = add = 0;
         keep = 1;
@@ -62,7 +62,7 @@ struct MinresState {
     TESSERA_HOST_DEVICE void rotate_column() {
         if (!std::isfinite(next_wz)) return recurrence.stop(Outcome::non_finite);
         if (next_wz < 0) {
-            return recurrence.stop(Outcome::breakdown, Cause::indefinite_preconditioner);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::indefinite_preconditioner);
         }
         const T next = std::sqrt(next_wz);
         const T coupling = before > 0 ? beta : T(0);
@@ -70,7 +70,7 @@ struct MinresState {
         const T bar = c * alpha - s * above;
         const T gamma = std::hypot(bar, next);
         if (!(gamma > 0)) {
-            return recurrence.stop(Outcome::breakdown, Cause::singular_projection);
+            return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
         }
         d_of_z = 1 / beta / gamma;
         d_of_last = -(c * above + s * alpha) / gamma;
@@ -96,11 +96,11 @@ struct MinresState {
 /// Minimal residuals (Paige and Saunders, SIAM J. Numer. Anal. 12, 1975; preconditioned as in
 /// Elman, Silvester and Wathen, Finite Elements and Fast Iterative Solvers, Algorithm 4.1):
 ///   Lanczos: beta_(k+1) v_(k+1) = A z_k - alpha_k v_k - beta_k v_(k-1), z = M^-1 v, v^T z = 1,
-///   Givens rotations bring the tridiagonal matrix to a triangle R; Z = D R gives
+///   Givens rotations reduce the tridiagonal matrix to a triangular R; Z = D R gives
 ///   d_k = (z_k - delta_k d_(k-1) - epsilon_k d_(k-2)) / gamma_k,  x += phi_k d_k,
 ///   r_k = s_k^2 r_(k-1) + c_k phi_bar_k v_(k+1).
-/// Vectors are held unscaled, w_k = beta_k v_k. The last line is needed with a preconditioner only,
-/// where phi_bar is the norm of r in M^-1 instead of the 2-norm.
+/// Vectors are stored unscaled, w_k = beta_k v_k. The last line is needed with a preconditioner
+/// only, where phi_bar is the norm of r in M^-1 instead of the 2-norm.
 template <class T>
 class MinimalResiduals final : public Method<T> {
     using State = MinresState<T>;
@@ -147,7 +147,7 @@ class MinimalResiduals final : public Method<T> {
 
   private:
     bool preconditioned() const { return system_.preconditioner != nullptr; }
-    // At position 0 of the pattern w_k is w(0), d_k is to be d(0), and d_(k-1) is d(1).
+    // At position 0 of the pattern w(0) is w_k, d(0) becomes d_k, and d(1) is d_(k-1).
     std::span<T> w(int k) { return vectors_[k]; }
     std::span<T> d(int k) { return vectors_[2 + k]; }
     std::span<T> p() { return vectors_[4]; }
@@ -158,6 +158,6 @@ class MinimalResiduals final : public Method<T> {
     Buffer<State> state_;
 };
 
-using MinresConfig = PlainConfig<MinimalResiduals, 11, false>;
+using MinresConfig = PlainConfig<MinimalResiduals, 8, false>;
 
 }  // namespace tessera

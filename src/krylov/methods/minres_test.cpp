@@ -45,7 +45,7 @@ std::vector<long double> dense_inverse(const CsrMatrix<double>& matrix) {
     return inverse;
 }
 
-/// Positive weights that differ.
+/// Distinct positive weights.
 std::vector<double> weights(std::size_t n) {
     std::vector<double> d(n);
     for (std::size_t i = 0; i < n; ++i) d[i] = 0.5 + double(i % 7) / 4;
@@ -175,7 +175,7 @@ TEST(minres, says_when_the_preconditioner_is_not_positive_definite) {
     const auto later = run(where, "minres", matrix, b, {}, {}, mixed);
     EXPECT_EQ(later.report.status, Status::breakdown) << later.report.iterations;
     for (const double element : later.x) EXPECT_TRUE(std::isfinite(element));
-    // Symmetric is enough for sqmr.
+    // sqmr needs symmetry only.
     const auto taken = run(where, "sqmr", matrix, b, {}, {}, mixed);
     EXPECT_EQ(taken.report.status, Status::converged) << taken.report.message;
 }
@@ -188,7 +188,7 @@ TEST(minres, sqmr_says_when_it_breaks_down) {
     b[1] = 1;
     const auto solved = run(context(), "sqmr", swap, b);
     EXPECT_EQ(solved.report.status, Status::breakdown);
-    EXPECT_NE(solved.report.message.find("take gmres, or minres"), std::string::npos);
+    EXPECT_NE(solved.report.message.find("use gmres, or minres"), std::string::npos);
     EXPECT_EQ(run(context(), "minres", swap, b).report.status, Status::converged);
 }
 
@@ -224,7 +224,7 @@ TEST(minres, iterations_are_close_to_those_of_full_gmres) {
     }
 }
 
-TEST(minres, refuses_left_preconditioning) {
+TEST(minres, rejects_left_preconditioning) {
     SolveOptions options;
     options.left_preconditioning = true;
     const std::vector<double> b(5, 1.0);

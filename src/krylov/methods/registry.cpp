@@ -12,12 +12,12 @@ namespace tessera {
 namespace {
 
 /// A registered solver. A Config is constructed from a Spec, all of which it reads (Spec::finish),
-/// and has `left` (whether left preconditioning applies), a function method<T> that makes the
-/// Method, and the function numbers of a SolverConfig; see PlainConfig. `help`: the options, or a
-/// space, and what the solver is for.
+/// and has `left` (whether left preconditioning is supported), a function method<T> that makes the
+/// Method, and numbers(rows), the numbers that the method allocates; see PlainConfig.
 struct Entry {
     std::string name;
-    const char* help;
+    std::string options;  ///< As --help shows them, after the name.
+    std::string purpose;
     std::unique_ptr<SolverConfig> (*parse)(const Spec&);
 };
 
@@ -35,7 +35,8 @@ class Registered final : public SolverConfig {
                       std::span<double> x, const SolveOptions& options) const override {
         return run(context, matrix, preconditioner, b, x, options);
     }
-    Offset numbers(Offset rows) const override { return config_.numbers(rows); }
+    /// With b, x and two vectors of the driver.
+    Offset numbers(Offset rows) const override { return config_.numbers(rows) + 4 * rows; }
 
   private:
     template <class T>
@@ -53,25 +54,24 @@ class Registered final : public SolverConfig {
 };
 
 template <class Config>
-Entry entry(const char* name, const char* help) {
-    return {name, help, [](const Spec& spec) -> std::unique_ptr<SolverConfig> {
+Entry entry(const char* name, const char* options, const char* purpose) {
+    return {name, options, purpose, [](const Spec& spec) -> std::unique_ptr<SolverConfig> {
                 return std::make_unique<Registered<Config>>(spec);
             }};
 }
 
-/// One line a solver.
+/// The registered solvers, one per line of help.
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = {
-        entry<CgConfig>("cg", " symmetric positive definite"),
-        entry<FcgConfig>("fcg", " symmetric positive definite"),
-        entry<BicgstabConfig>("bicgstab", ""),
-        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]       S 1..16 (4)"),
-        entry<GmresConfig>("gmres", "[:RESTART]          RESTART 1..10000 (30)"),
-        entry<MinresConfig>("minres",
-                            " symmetric, also indefinite, with a positive definite "
-                            "preconditioner"),
-        entry<SqmrConfig>("sqmr", " symmetric, also indefinite"),
-        entry<RichardsonConfig>("richardson", ""),
+        entry<CgConfig>("cg", "", "symmetric positive definite"),
+        entry<FcgConfig>("fcg", "", "symmetric positive definite"),
+        entry<BicgstabConfig>("bicgstab", "", ""),
+        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]", "S 1..16 (4)"),
+        entry<GmresConfig>("gmres", "[:RESTART]", "RESTART 1..10000 (30)"),
+        entry<MinresConfig>("minres", "",
+                            "symmetric, also indefinite, with a positive definite preconditioner"),
+        entry<SqmrConfig>("sqmr", "", "symmetric, also indefinite"),
+        entry<RichardsonConfig>("richardson", "", ""),
     };
     return all;
 }
@@ -87,9 +87,9 @@ std::vector<std::string> solver_names() {
 std::string solver_help() {
     std::string text;
     for (const Entry& one : entries()) {
-        std::string line = "  " + one.name;
-        if (one.help[0] == ' ') line.resize(26, ' ');  // No options: the text stands in its column.
-        text += line + one.help + "\n";
+        std::string line = "  " + one.name + one.options;
+        if (!one.purpose.empty()) line.resize(std::max<std::size_t>(line.size() + 2, 26), ' ');
+        text += line + one.purpose + "\n";
     }
     return text;
 }

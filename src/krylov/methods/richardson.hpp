@@ -47,10 +47,10 @@ class Richardson final : public Method<T> {
 
   private:
     System<T> system_;
-    VectorSet<T> vectors_;  ///< r, and room for M^-1 r and A x.
+    VectorSet<T> vectors_;  ///< r, M^-1 r and A x
     Buffer<State> state_;
 };
 
-using RichardsonConfig = PlainConfig<Richardson, 7, true>;
+using RichardsonConfig = PlainConfig<Richardson, 2, true>;
 
 }  // namespace tessera

@@ -14,7 +14,7 @@ struct SqmrState {
     T ru_uu[2];  ///< (r^T u, u^T u), u = M^-1 r
     T ss;        ///< s^T s of the smoothed residual s.
     T rho;       ///< r^T M^-1 r
-    T theta;     ///< The last ||r|| / tau.
+    T theta;     ///< Previous ||r|| / tau.
     T tau;
     T minus_alpha;     ///< r += minus_alpha t
     T alpha;           ///< rho / q^T t
@@ -30,8 +30,8 @@ struct SqmrState {
         theta = 0;
         if (!std::isfinite(rho) || !std::isfinite(ru_uu[1])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(rho, tau, std::sqrt(ru_uu[1]))) {
-            recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+        } else if (is_negligible(rho, tau, std::sqrt(ru_uu[1]))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         }
     }
 
@@ -41,8 +41,8 @@ struct SqmrState {
         if (recurrence.begin()) {
             if (!std::isfinite(qt_tt[0]) || !std::isfinite(qt_tt[1])) {
                 recurrence.stop(Outcome::non_finite);
-            } else if (vanishes(qt_tt[0], std::sqrt(qq), std::sqrt(qt_tt[1]))) {
-                recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+            } else if (is_negligible(qt_tt[0], std::sqrt(qq), std::sqrt(qt_tt[1]))) {
+                recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
             } else {
                 alpha = rho / qt_tt[0];
             }
@@ -77,8 +77,8 @@ struct SqmrState {
         const T new_rho = ru_uu[0];
         if (!std::isfinite(new_rho) || !std::isfinite(ru_uu[1])) {
             recurrence.stop(Outcome::non_finite);
-        } else if (vanishes(new_rho, std::sqrt(rr), std::sqrt(ru_uu[1]))) {
-            recurrence.stop(Outcome::breakdown, Cause::symmetric_breakdown);
+        } else if (is_negligible(new_rho, std::sqrt(rr), std::sqrt(ru_uu[1]))) {
+            recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         } else {
             beta = new_rho / rho;
             rho = new_rho;
@@ -87,8 +87,8 @@ struct SqmrState {
 };
 
 /// Symmetric quasi-minimal residuals without look-ahead (Freund and Nachtigal, "A new Krylov-
-/// subspace method for symmetric indefinite linear systems", 14th IMACS World Congress, 1994), M
-/// taken from the right:
+/// subspace method for symmetric indefinite linear systems", 14th IMACS World Congress, 1994),
+/// preconditioned from the right:
 ///   t = A q,  alpha = rho / q^T t,  r -= alpha t,
 ///   theta = ||r|| / tau,  c^2 = 1 / (1 + theta^2),  tau = tau theta c,
 ///   d = c^2 theta_old^2 d + c^2 alpha q,  x += d,  s = c^2 theta^2 s + c^2 r,
@@ -158,6 +158,6 @@ class SymmetricQmr final : public Method<T> {
     Buffer<State> state_;
 };
 
-using SqmrConfig = PlainConfig<SymmetricQmr, 9, false>;
+using SqmrConfig = PlainConfig<SymmetricQmr, 6, false>;
 
 }  // namespace tessera

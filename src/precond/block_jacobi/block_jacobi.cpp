@@ -36,8 +36,8 @@ void check_options(const BlockPartition& blocks, const BlockJacobiOptions& optio
 }
 
 /// Whether all blocks but the last have `largest` rows. For a given number of rows, the sum of
-/// squares is largest where at most one block is smaller: then the start of the last one decides.
-/// May wait.
+/// squares is largest if at most one block is smaller: then the start of the last one decides. May
+/// wait.
 bool have_one_size(const Context& context, const BlockPartition& blocks) {
     if (blocks.count == 0) return true;
     const Offset full = Offset(blocks.count - 1) * blocks.largest;
@@ -62,7 +62,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
                                                         : working_precision<T>),
       entry_offsets(where, Offset(blocks.count) + 1),
       info(where, blocks.count),
-      shifts(where, blocks.count),
+      shift_exponents(where, blocks.count),
       reciprocal_condition(where, blocks.count),
       summary(where, 1) {
     TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
@@ -148,16 +148,17 @@ void BlockJacobi<T>::State::choose_formats(const Context& where) {
     for_each_index(where, blocks.count,
                    ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
-    bytes = Buffer<std::byte>();  // Its memory may be reused.
+    bytes = Buffer<std::byte>();  // Releases its memory for reuse.
     // Blocks of one format are packed without gaps, and faster to apply.
-    mixed = std::popcount(found.formats) > 1;
+    mixed = std::popcount(fetched_summary.formats) > 1;
     if (!mixed) {
-        if (found.formats != 0) format = BlockPrecision(std::countr_zero(found.formats));
+        if (fetched_summary.formats != 0)
+            format = BlockPrecision(std::countr_zero(fetched_summary.formats));
         return allocate(where, blocks.entries * bytes_of(format));
     }
     TESSERA_RUN(format_starts, where, blocks.count, blocks.block_offsets.data(), formats.data(),
                 blocks_per_chunk(blocks.largest), starts.data());
-    Offset units[2];  // Of all blocks, and of a chunk.
+    Offset units[2];  // Units of all blocks, and of a chunk.
     copy_to_host(where, std::span<const Offset>(starts.data() + blocks.count, 2),
                  std::span<Offset>(units));
     max_chunk_units = units[1];
@@ -172,38 +173,39 @@ void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
 
 template <class T>
 void BlockJacobi<T>::State::fetch_summary(const Context& where) {
-    found.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
+    fetched_summary.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
 }
 
 template <class T>
 void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
-    // Without the stored entries of the blocks, whose number is not known.
+    // Excludes the stored entries of the blocks, whose number is unknown.
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
     const Phase phase(where, "setup", moved);
-    // Most updates fit the current formats, so the kernels write these at once; not where blocks
-    // were singular the last time, since replacements start from inverses in working precision.
+    // Most updates fit the current formats, so the kernels write these at once; unless blocks were
+    // singular the last time, since replacements start from inverses in working precision.
     const bool has_formats = !in_place() && !(adaptive() && first);
-    const bool direct =
-        has_formats && where.on_gpu() && found.singular == 0 && blocks.largest <= max_fused_rows;
+    const bool direct = has_formats && where.on_gpu() && fetched_summary.singular == 0 &&
+                        blocks.largest <= max_fused_rows;
     invert(where, matrix, direct, true, first);
     if (has_formats && !direct) store(where);
-    found = {};
+    fetched_summary = {};
     fetch_summary(where);
-    const bool rebuild = adaptive() && (first || found.misfits > 0);
-    if (direct && (rebuild || found.singular > 0)) invert(where, matrix, false, false, first);
-    if (found.singular > 0) {
+    const bool rebuild = adaptive() && (first || fetched_summary.misfits > 0);
+    if (direct && (rebuild || fetched_summary.singular > 0))
+        invert(where, matrix, false, false, first);
+    if (fetched_summary.singular > 0) {
         TESSERA_RUN(replace_singular<T>, where,
-                    {matrix, packed(), options.singular, info.data(), inverses(), shifts.data(),
-                     summary.data()});
+                    {matrix, packed(), options.singular, info.data(), inverses(),
+                     shift_exponents.data(), summary.data()});
         fetch_summary(where);
     }
     if (rebuild) {
         if (!first) ++rebuilds;
         choose_formats(where);
     }
-    if (rebuild || (!in_place() && found.singular > 0)) {
+    if (rebuild || (!in_place() && fetched_summary.singular > 0)) {
         store(where);
         fetch_summary(
             where);  // Replacements may overflow; and apply does not wait for stored blocks.
@@ -291,7 +293,7 @@ std::string BlockJacobi<T>::describe() const {
 
 template <class T>
 Index BlockJacobi<T>::singular_blocks() const {
-    return state_->found.singular;
+    return state_->fetched_summary.singular;
 }
 
 template <class T>

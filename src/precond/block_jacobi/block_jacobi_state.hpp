@@ -8,17 +8,17 @@ template <class T>
 struct BlockJacobi<T>::State {
     State(const Context& where, BlockPartition partition, const BlockJacobiOptions& requested);
 
-    /// Sets up for the values of `matrix`; `first` where no block has a format yet.
+    /// Sets up for the values of `matrix`; `first`: no block has a format yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
-    /// Extraction and inversion; the inverses are written to inverses() or, where `reduced`, only
-    /// to `bytes`. count_faults: singular blocks and misfits are counted.
+    /// Extracts and inverts; the inverses are written to inverses() or, if `reduced`, only to
+    /// `bytes`. count_faults: singular blocks and misfits are counted.
     void invert(const Context& where, const CsrView<T>& matrix, bool reduced, bool count_faults,
                 bool first);
     /// Chooses the formats and allocates the memory of the stored blocks.
     void choose_formats(const Context& where);
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds the summary to `found`.
+    /// Waits, and adds the summary to `fetched_summary`.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
@@ -36,26 +36,26 @@ struct BlockJacobi<T>::State {
     BlockPrecision format;  ///< Format of all blocks unless mixed.
     bool mixed = false;     ///< Formats differ from block to block.
     Buffer<Offset> entry_offsets;
-    Buffer<Index> groups;   ///< GPU only, as is:
-    bool one_size = false;  ///< See StoredBlocks.
+    Buffer<Index> groups;   ///< GPU only.
+    bool one_size = false;  ///< GPU only; see StoredBlocks.
 
-    // GPU, blocks of more than max_fused_rows rows only.
+    // GPU, blocks of more than max_fused_rows rows only:
     Buffer<Index> sizes;
     batched::Plan plan;
     Buffer<std::uint8_t> symmetric;
 
     Buffer<std::byte> bytes;
-    Buffer<BlockPrecision> formats;  ///< Adaptive only, as are:
-    Buffer<Offset> starts;           ///< Where mixed: of format_starts.
-    Offset max_chunk_units = 0;      ///< The last of them.
-    Buffer<T> largest;               ///< Magnitude in each inverse.
-    Buffer<T> scratch;               ///< Where not in place.
+    Buffer<BlockPrecision> formats;  ///< Adaptive only.
+    Buffer<Offset> starts;           ///< If mixed: starts from format_starts.
+    Offset max_chunk_units = 0;      ///< If mixed: largest units of a chunk.
+    Buffer<T> largest;               ///< Adaptive only: largest magnitude in each inverse.
+    Buffer<T> scratch;               ///< Inverses, if not in place.
 
     Buffer<Index> info;
-    Buffer<std::int8_t> shifts;  ///< Written where a block is singular.
+    Buffer<std::int8_t> shift_exponents;  ///< Shift exponents; written for singular blocks only.
     Buffer<T> reciprocal_condition;
     Buffer<SetupSummary> summary;
-    SetupSummary found{};
+    SetupSummary fetched_summary{};
     Index rebuilds = 0;
 };
 

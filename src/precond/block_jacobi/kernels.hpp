@@ -28,9 +28,9 @@ struct PackedBlocks {
 struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
     Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
-    Index overflow = 0;          ///< Not 0 where a finite value is infinite in its format.
-    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the last.
-    unsigned formats = 0;        ///< Bit f: a block was given BlockPrecision(f).
+    Index overflow = 0;          ///< Not 0 if a finite value is infinite in its format.
+    unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the end.
+    unsigned formats = 0;        ///< Bit f: some block has BlockPrecision(f).
 
     void add(const SetupSummary& more) {
         singular += more.singular;
@@ -56,7 +56,7 @@ struct SetupResults {
 /// Destination of inverses in reduced precision.
 struct ReducedStore {
     StoredBlocks blocks;
-    std::byte* bytes = nullptr;       ///< Of the blocks, to be written; null: none.
+    std::byte* bytes = nullptr;       ///< Memory of the blocks, to be written; null: none.
     SetupSummary* summary = nullptr;  ///< Receives `overflow`.
 };
 
@@ -66,10 +66,10 @@ struct SetupJob {
     CsrView<T> matrix;
     PackedBlocks<T> blocks;
     T* inverses = nullptr;  ///< Sum of size^2 values; block b column-major at entry_offsets[b].
-    /// GPU, blocks of at most max_fused_rows rows: the destination instead, unless it is null.
+    /// GPU, blocks of at most max_fused_rows rows: destination instead of `inverses`, unless null.
     ReducedStore reduced;
     SetupResults<T> results;
-    /// GPU, larger blocks: the rows of each and their plan, null where all have `largest`; `count`
+    /// GPU, larger blocks: the rows of each and their plan, null if all have `largest`; `count`
     /// flags as workspace.
     const Index* sizes = nullptr;
     const batched::Plan* plan = nullptr;
@@ -84,7 +84,7 @@ struct ReplaceJob {
     SingularPolicy policy;
     const Index* info;
     T* inverses;
-    std::int8_t* shifts;  ///< Receives the shift that was used, or -1, for every block.
+    std::int8_t* shift_exponents;  ///< Receives the shift that was used, or -1, for every block.
     SetupSummary* summary;
 };
 
@@ -98,33 +98,34 @@ struct ReplaceJob {
 /// ||X B - I|| is below n eps ||B|| ||X|| max(1, growth). Results do not depend on neighbours or on
 /// threads. Asynchronous on a GPU.
 ///
-/// replace_singular writes what the policy says (see SingularPolicy; a block with NaN or infinity
-/// stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
+/// replace_singular writes the replacement chosen by the SingularPolicy (a block with NaN or
+/// infinity stays NaN under every policy, a zero block counts as norm 1) and sets rows_from_end.
 ///
 /// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
 /// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.
 /// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `overflow`.
 /// fetch_setup_summary returns the summary since its last call; waits for all work before.
 /// clear writes zeros.
-TESSERA_BACKENDS(
-    template <class T> void setup(const Context& context, const SetupJob<T>& job);
+TESSERA_BACKENDS(template <class T> void setup(const Context& context, const SetupJob<T>& job);
 
-    template <class T> void replace_singular(const Context& context, const ReplaceJob<T>& job);
+                 template <class T>
+                 void replace_singular(const Context& context, const ReplaceJob<T>& job);
 
-    void format_starts(const Context& context, Index count, const Index* block_offsets,
-                       const BlockPrecision* formats, Index each, Offset* starts);
+                 void format_starts(const Context& context, Index count, const Index* block_offsets,
+                                    const BlockPrecision* formats, Index each, Offset* starts);
 
-    template <class T> void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
-                                         const T* inverses, const StoredBlocks& stored,
-                                         std::byte* bytes, SetupSummary* summary);
+                 template <class T>
+                 void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
+                                   const T* inverses, const StoredBlocks& stored, std::byte* bytes,
+                                   SetupSummary* summary);
 
-    SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
+                 SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
 
-    void clear(const Context& context, void* memory, Offset bytes);)
+                 void clear(const Context& context, void* memory, Offset bytes);)
 
 namespace cuda {
-/// setup for blocks of at most max_fused_rows rows, of any sizes or, where Exact, all of
-/// `largest` rows, for which there is a kernel. Reduced: to job.reduced.
+/// setup for blocks of at most max_fused_rows rows, of any sizes or, if Exact, all of `largest`
+/// rows, a size with a kernel. Reduced: to job.reduced.
 template <class T, bool Exact, bool Reduced>
 void setup_fused(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda

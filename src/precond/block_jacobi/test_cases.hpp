@@ -7,7 +7,7 @@
 #include "batched/invert/test_invert_reference.hpp"
 #include "batched/test_batches.hpp"
 
-// Matrices with known diagonal blocks, and what is asked of their inverses.
+// Matrices with known diagonal blocks, and checks of their inverses.
 
 namespace tessera::test {
 
@@ -22,7 +22,7 @@ struct Case {
     Index size(Index b) const { return offsets[std::size_t(b) + 1] - offsets[std::size_t(b)]; }
 };
 
-/// Zeros in blocks are not stored. `around` entries a row outside the blocks, on average; every
+/// Zeros in blocks are not stored. `around` entries per row outside the blocks, on average; every
 /// 50th row has 80 more.
 template <class T>
 Case<T> make_case(std::mt19937_64& random, std::vector<std::vector<T>> blocks, int around = 3) {
@@ -75,20 +75,20 @@ std::vector<std::vector<T>> random_blocks(std::mt19937_64& random, Index count, 
 template <class T>
 BlockJacobi<T> invert(const Context& context, const Case<T>& given,
                       const BlockJacobiOptions& options = {}) {
-    const CsrMatrix<T> there = copy_to(context, given.matrix.view());
-    return BlockJacobi<T>(context, there.view(),
+    const CsrMatrix<T> device_matrix = copy_to(context, given.matrix.view());
+    return BlockJacobi<T>(context, device_matrix.view(),
                           blocks_from_offsets(context, given.offsets.back(), given.offsets),
                           options);
 }
 
 template <class T>
-std::vector<T> to_host(const Context& context, std::span<const T> there) {
-    std::vector<T> here(there.size());
-    copy_to_host(context, there, std::span<T>(here));
-    return here;
+std::vector<T> to_host(const Context& context, std::span<const T> device_values) {
+    std::vector<T> values(device_values.size());
+    copy_to_host(context, device_values, std::span<T>(values));
+    return values;
 }
 
-/// The inverses of all blocks, taken apart.
+/// The inverses of all blocks, one array each.
 template <class T>
 std::vector<std::vector<T>> inverses(const Context& context, const BlockJacobi<T>& jacobi) {
     const auto values = copy_to_host(context, jacobi.copy_inverses(context));
@@ -105,9 +105,9 @@ bool is_symmetric(Index n, const std::vector<T>& block) {
     return transpose(n, block) == block;
 }
 
-/// The left residual is below the pivot growth, and so the distance from the inverse in long double
-/// is within what follows. A symmetric block's inverse is the mean of X and
-/// X^T, whose distances in the infinity norm are at most n times apart.
+/// The left residual is below the pivot growth, which bounds the distance from the inverse in long
+/// double. A symmetric block's inverse is the mean of X and X^T, whose distances in the infinity
+/// norm differ by at most a factor of n.
 template <class T>
 void expect_inverse(Index n, const std::vector<T>& block, const std::vector<T>& inverse) {
     std::vector<long double> exact(block.begin(), block.end());
@@ -127,7 +127,7 @@ void expect_inverse(Index n, const std::vector<T>& block, const std::vector<T>& 
     }
 }
 
-/// The condition number within what the error of the inverse allows.
+/// The condition number is within the error that the inverse's error allows.
 template <class T>
 void expect_condition(Index n, const std::vector<T>& block, T reciprocal) {
     std::vector<long double> exact(block.begin(), block.end());

@@ -25,9 +25,9 @@ void check_options(const BlockLdltOptions& options) {
     require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
             "block_ldlt: outer_threshold must be within 0..1");
     require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
-            "block_ldlt: method is jacobi or level");
+            "block_ldlt: method must be jacobi or level");
     require(options.pivoting != batched::Pivoting::partial,
-            "block_ldlt: pivoting is static, bunch_kaufman, rook or complete");
+            "block_ldlt: pivoting must be static, bunch_kaufman, rook or complete");
 }
 
 namespace {
@@ -48,7 +48,7 @@ std::vector<T> scaling_in(const std::vector<double>& scaling) {
 }
 
 /// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
-/// Throws OutOfMemory if the Context has not the memory.
+/// Throws OutOfMemory if the Context does not have the memory.
 template <class T>
 block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Grid grid,
                                          const CsrView<T>& matrix,
@@ -67,8 +67,8 @@ block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Gri
 
 }  // namespace
 
-/// Outer pivoting: block rows with small pivots are ordered after the others, those that most
-/// rounds found last, and the factor is computed again.
+/// Outer pivoting: block rows with small pivots are ordered after the others, those found in most
+/// rounds last, and the factor is computed again.
 template <class T>
 void BlockLdlt<T>::State::delay_bad_rows(const Context& context, const block_ldlt::Grid& grid,
                                          const CsrView<T>& matrix, const CsrView<T>& host_matrix) {
@@ -77,7 +77,7 @@ void BlockLdlt<T>::State::delay_bad_rows(const Context& context, const block_ldl
     std::vector<Index> order(found.size());
     std::iota(order.begin(), order.end(), 0);
     for (int round = 0; round < max_rounds; ++round) {
-        // An update passes one more moved block with each sweep.
+        // An update reaches one more moved block with each sweep.
         compute_for_pivots(context, round + 1);
         const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
         if (bad.empty() || double(bad.size()) > max_delayed_share * grid.block_rows) return;

@@ -28,7 +28,7 @@ struct BlockLdlt<T>::State {
     void apply_sign_option(const Context& context);
     /// Runs `sweeps` sweeps, or the level factorisation, for outer pivoting.
     void compute_for_pivots(const Context& context, int sweeps);
-    /// Outer pivoting; `grid`: before any block row was moved.
+    /// Outer pivoting; `grid`: that before any block row was moved.
     void delay_bad_rows(const Context& context, const block_ldlt::Grid& grid,
                         const CsrView<T>& matrix, const CsrView<T>& host_matrix);
     void describe_pattern();

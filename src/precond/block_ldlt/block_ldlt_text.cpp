@@ -96,38 +96,38 @@ std::string BlockLdlt<T>::describe() const {
 
 template <class T>
 PreconditionerReport BlockLdlt<T>::make_report() const {
-    const BlockLdltReport& found = report();
-    std::vector<Fact> reconstruction, probes;
-    for (const double error : found.reconstruction) reconstruction.push_back({"", error});
+    const BlockLdltReport& details = report();
+    std::vector<ReportValue> reconstruction, probes;
+    for (const double error : details.reconstruction) reconstruction.push_back({"", error});
     for (const auto stage : {BlockLdltStage::jacobi, BlockLdltStage::level,
                              BlockLdltStage::block_jacobi, BlockLdltStage::none}) {
-        const double residual = found.probe[int(stage)];
+        const double residual = details.probe[int(stage)];
         if (residual >= 0) probes.push_back({to_string(stage), residual});
     }
     PreconditionerReport report;
-    report.facts.push_back(
-        {"block_ldlt", std::vector<Fact>{{"block_rows", found.block_rows},
-                                         {"padding", found.padding},
-                                         {"pairs", found.pairs},
-                                         {"structural_rank", found.structural_rank},
-                                         {"ordering", to_string(found.ordering)},
-                                         {"levels", found.levels},
-                                         {"stored_blocks", found.stored_blocks},
-                                         {"stored_share", found.stored_share},
-                                         {"updates", found.updates},
-                                         {"bytes", found.bytes},
-                                         {"delayed", found.delayed},
-                                         {"stage", to_string(found.stage)},
-                                         {"sweeps", found.sweeps},
-                                         {"best_sweep", found.best_sweep},
-                                         {"restarts", found.restarts},
-                                         {"epsilon", found.epsilon},
-                                         {"perturbed", found.perturbed},
-                                         {"smallest_pivot", found.smallest_pivot},
-                                         {"reconstruction", std::move(reconstruction)},
-                                         {"probes", std::move(probes)},
-                                         {"probe_products", found.probe_products},
-                                         {"outcome", found.outcome}}});
+    report.values.push_back(
+        {"block_ldlt", std::vector<ReportValue>{{"block_rows", details.block_rows},
+                                                {"padding", details.padding},
+                                                {"pairs", details.pairs},
+                                                {"structural_rank", details.structural_rank},
+                                                {"ordering", to_string(details.ordering)},
+                                                {"levels", details.levels},
+                                                {"stored_blocks", details.stored_blocks},
+                                                {"stored_share", details.stored_share},
+                                                {"updates", details.updates},
+                                                {"bytes", details.bytes},
+                                                {"delayed", details.delayed},
+                                                {"stage", to_string(details.stage)},
+                                                {"sweeps", details.sweeps},
+                                                {"best_sweep", details.best_sweep},
+                                                {"restarts", details.restarts},
+                                                {"epsilon", details.epsilon},
+                                                {"perturbed", details.perturbed},
+                                                {"smallest_pivot", details.smallest_pivot},
+                                                {"reconstruction", std::move(reconstruction)},
+                                                {"probes", std::move(probes)},
+                                                {"probe_products", details.probe_products},
+                                                {"outcome", details.outcome}}});
     return report;
 }
 

@@ -52,7 +52,7 @@ TEST(factor_copy, is_the_factor_of_the_scaled_matrix) {
                 device, placed.view(),
                 parse_block_ldlt(Spec("block_ldlt:" + std::to_string(k) + ",fill=1000" + method +
                                       ",epsilon=1e-300,safeguard=off")));
-            // With all fill and no pivot raised only rounding is left.
+            // With full fill and no pivot raised only rounding errors are left.
             ASSERT_EQ(ldlt.report().perturbed, 0);
             const auto [error, size] = difference(matrix, ldlt.factor(device), std::size_t(k));
             EXPECT_LE(largest(error), 100 * gamma<double>(rows) * largest(size)) << k << method;

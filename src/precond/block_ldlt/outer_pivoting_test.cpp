@@ -4,8 +4,8 @@ namespace tessera::test {
 
 namespace {
 
-/// [0 B; B^T C] in blocks of four rows: C = 4 I with couplings to the next block, B diagonal, 1 to
-/// 2 within a block and +-0.5 to two others. The blocks of zeros come first.
+/// [0 B; B^T C] in blocks of four rows: C = 4 I with couplings to the next block; B is diagonal, 1
+/// to 2 within a block and +-0.5 to two others. The zero blocks come first.
 CsrMatrix<double> zero_blocks_first(std::mt19937_64& random, Index zeros) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     SymmetricEntries entries;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t seed = 25;
 
 /// Whether the residuals are so close to, or so much larger than, those of an earlier probe that
-/// more steps change no decision.
+/// more steps do not change the decision.
 bool is_decided(const std::vector<double>& residuals, std::span<const double> best_residuals,
                 double tolerance) {
     const std::size_t step = residuals.size() - 1;

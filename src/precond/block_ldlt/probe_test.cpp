@@ -82,14 +82,14 @@ TEST(probe, ends_where_it_is_decided) {
     };
     EXPECT_EQ(steps_beside(residuals), block_ldlt::min_probe_steps);
     EXPECT_EQ(steps_beside(times(1 / 3.1, residuals)), block_ldlt::min_probe_steps);
-    // Where only what is worse may end.
+    // Only worse residuals end a probe early.
     Offset all = 0;
     probes.run(0, residuals, all, 0);
     EXPECT_EQ(all, block_ldlt::probe_steps);
     // Better, or not much worse: all steps.
     EXPECT_EQ(steps_beside(times(1.1, residuals)), block_ldlt::probe_steps);
     EXPECT_EQ(steps_beside(times(1 / 2.5, residuals)), block_ldlt::probe_steps);
-    // No comparison where the earlier probe stopped before this step.
+    // No comparison if the earlier probe stopped before this step.
     EXPECT_EQ(steps_beside({residuals[0], residuals[1]}), block_ldlt::probe_steps);
 }
 

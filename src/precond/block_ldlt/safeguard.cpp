@@ -11,12 +11,12 @@ namespace {
 
 constexpr double default_epsilon = 0.1;
 constexpr double max_error_growth = 2;      ///< Error growth that ends the sweeps.
-constexpr double max_error = 0.5;           ///< Reconstruction error above which sweeps start
-constexpr double epsilon_growth = 3;        ///< again with this times the epsilon,
-constexpr int max_restarts = 2;             ///< at most so often.
+constexpr double max_error = 0.5;           ///< Reconstruction error that restarts the sweeps.
+constexpr double epsilon_growth = 3;        ///< Factor of epsilon at a restart.
+constexpr int max_restarts = 2;             ///< Maximum number of restarts.
 constexpr double accepted_residual = 1e-3;  ///< Residual at which a stage is accepted.
 constexpr double equal_residual = 0.01;     ///< Relative difference of equal stages.
-constexpr double required_reduction = 0.9;  ///< A later stage must reduce the residual so.
+constexpr double required_reduction = 0.9;  ///< Later over earlier residual, at most.
 
 std::string short_number(double number) {
     char text[32];

@@ -3,7 +3,7 @@
 #include "precond/block_ldlt/solve/factor_solver.hpp"
 #include "precond/block_ldlt/test_symmetric.hpp"
 
-// A factor taken apart into dense matrices, for the tests of the block LDL^T preconditioner.
+// A factor as dense matrices, for the tests of the block LDL^T preconditioner.
 
 namespace tessera::test {
 
@@ -87,13 +87,13 @@ Dense in_grid(const block_ldlt::Grid& grid, const CsrView<T>& matrix) {
     return a;
 }
 
-/// I + V, F and P^T |L| |D| |L|^T P of its factors, F^-1 as it was computed, and which blocks are
-/// stored (ones).
+/// I + V, F and P^T |L| |D| |L|^T P of its factors, F^-1 as computed, and the pattern of stored
+/// blocks (ones).
 struct TakenApart {
     Dense lower, diagonal, size, inverse, pattern;
 
     Dense matrix() const { return product(product(lower, diagonal), transposed(lower)); }
-    /// Componentwise bound on what rounding, to first order, makes of (I + V) F (I + V)^T on the
+    /// First-order componentwise bound on the rounding errors of (I + V) F (I + V)^T on the
     /// pattern: sums of at most `n` terms, and V from the computed inverses X.
     Dense bound(double unit) const {
         const double n = double(lower.size());
@@ -156,7 +156,7 @@ void expect_same_bits(const Context& context, const Buffer<T>& first, const Buff
     for (std::size_t e = 0; e < a.size(); ++e) ASSERT_EQ(a[e], b[e]) << what << ' ' << e;
 }
 
-/// Loads `matrix` (in host memory), unscaled.
+/// Loads the unscaled `matrix` (in host memory).
 template <class T>
 void load(const Context& context, block_ldlt::NumericFactor<T>& factor, const CsrView<T>& matrix,
           EpsilonUnit unit = EpsilonUnit::max) {
@@ -165,7 +165,7 @@ void load(const Context& context, block_ldlt::NumericFactor<T>& factor, const Cs
     factor.load(context, ones.view(), placed.view(), unit);
 }
 
-/// The estimate for a factor of `matrix` (in host memory), unscaled.
+/// The estimate for a factor of the unscaled `matrix` (in host memory).
 template <class T>
 double reconstruction_error(const Context& context, const block_ldlt::NumericFactor<T>& factor,
                             const CsrView<T>& matrix) {

@@ -31,8 +31,8 @@ CsrMatrix<T> symmetric_csr(Index rows, const SymmetricEntries& lower) {
     return make_csr(rows, rows, pattern, values);
 }
 
-/// About `around` random entries a row in the lower triangle, uniform in [-1, 1); diagonal +-[0.5,
-/// 2), or none at all in three of ten rows (or `empty` of 1).
+/// About `around` random entries per row in the lower triangle, uniform in [-1, 1); diagonal
+/// +-[0.5, 2), or none at all in three of ten rows (or the share `empty`).
 inline SymmetricEntries random_indefinite(std::mt19937_64& random, Index rows, double around,
                                           double empty = 0.3) {
     std::uniform_real_distribution<double> uniform(-1, 1);

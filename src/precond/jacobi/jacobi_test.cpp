@@ -6,7 +6,7 @@ namespace tessera::test {
 
 namespace {
 
-/// A matrix with the given diagonal, some of it not stored, and entries on both sides of it.
+/// A matrix with the given diagonal, partly not stored, and entries on both sides of it.
 template <class T>
 CsrMatrix<T> matrix_with_diagonal(const std::vector<T>& diagonal) {
     const Index rows = Index(diagonal.size());
@@ -39,37 +39,37 @@ TEST(jacobi, divides_by_the_diagonal) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const std::size_t rows : {0, 1, 2, 1000}) {
             auto diagonal = random_vector<T>(random, rows);
             for (T& entry : diagonal) entry += entry < 0 ? T(-0.1) : T(0.1);
-            const CsrMatrix<T> matrix = copy_to(there, matrix_with_diagonal(diagonal).view());
-            const Jacobi<T> jacobi(there, matrix.view());
+            const CsrMatrix<T> matrix = copy_to(device, matrix_with_diagonal(diagonal).view());
+            const Jacobi<T> jacobi(device, matrix.view());
             EXPECT_EQ(jacobi.singular_blocks(), 0);
             EXPECT_EQ(jacobi.rows(), Index(rows));
-            const auto z = applied_to_ones(there, jacobi);
+            const auto z = applied_to_ones(device, jacobi);
             for (std::size_t i = 0; i < rows; ++i) EXPECT_EQ(z[i], T(1) / diagonal[i]);
         }
     });
 }
 
-/// With its dot it is the same to the last bit.
+/// Application fused with a dot is bitwise equal.
 TEST(jacobi, applied_with_its_dot) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const std::size_t rows : {0, 1, 5000}) {
             const CsrMatrix<T> matrix =
-                copy_to(there, matrix_with_diagonal(std::vector<T>(rows, T(3))).view());
-            const Jacobi<T> jacobi(there, matrix.view());
-            const Buffer<T> r = copy_to_buffer(there, random_vector<T>(random, rows));
-            Buffer<T> z(there, Offset(rows)), expected(there, Offset(rows)), sums(there, 2);
-            jacobi.apply_dot(there, r.view(), z.view(), sums.data());
-            jacobi.apply(there, r.view(), expected.view());
-            dot<T>(there, r.view(), std::as_const(expected).view(), sums.data() + 1);
-            EXPECT_EQ(copy_to_host(there, z), copy_to_host(there, expected));
-            const auto found = copy_to_host(there, sums);
+                copy_to(device, matrix_with_diagonal(std::vector<T>(rows, T(3))).view());
+            const Jacobi<T> jacobi(device, matrix.view());
+            const Buffer<T> r = copy_to_buffer(device, random_vector<T>(random, rows));
+            Buffer<T> z(device, Offset(rows)), expected(device, Offset(rows)), sums(device, 2);
+            jacobi.apply_dot(device, r.view(), z.view(), sums.data());
+            jacobi.apply(device, r.view(), expected.view());
+            dot<T>(device, r.view(), std::as_const(expected).view(), sums.data() + 1);
+            EXPECT_EQ(copy_to_host(device, z), copy_to_host(device, expected));
+            const auto found = copy_to_host(device, sums);
             EXPECT_EQ(found[0], found[1]);
         }
     });
@@ -78,21 +78,21 @@ TEST(jacobi, applied_with_its_dot) {
 TEST(jacobi, policies) {
     for_reals([](auto real) {
         using T = decltype(real);
-        const Context there = context();
+        const Context device = context();
         const T nan = std::numeric_limits<T>::quiet_NaN();
         const T infinity = std::numeric_limits<T>::infinity();
         const T tiny = std::numeric_limits<T>::denorm_min();
         const T root = std::sqrt(std::numeric_limits<T>::epsilon());
         const std::vector<T> diagonal{2, 0, 0, -4, nan, infinity, tiny, -tiny, T(0.5)};
-        const CsrMatrix<T> matrix = copy_to(there, matrix_with_diagonal(diagonal).view());
+        const CsrMatrix<T> matrix = copy_to(device, matrix_with_diagonal(diagonal).view());
         for (const auto policy :
              {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift}) {
-            const Jacobi<T> jacobi(there, matrix.view(), policy);
+            const Jacobi<T> jacobi(device, matrix.view(), policy);
             EXPECT_EQ(jacobi.describe(), std::string("jacobi,singular=") + to_string(policy));
             EXPECT_EQ(jacobi.singular_blocks(), 6);
             const auto first = jacobi.report().first_singular;
             ASSERT_EQ(first.size(), 6u);
-            const auto z = applied_to_ones(there, jacobi);
+            const auto z = applied_to_ones(device, jacobi);
             EXPECT_EQ(z[0], T(0.5));
             EXPECT_EQ(z[3], T(-0.25));
             EXPECT_EQ(z[8], T(2));
@@ -117,16 +117,16 @@ TEST(jacobi, policies) {
 }
 
 TEST(jacobi, update_takes_new_values) {
-    const Context there = context();
+    const Context device = context();
     const CsrMatrix<double> before =
-        copy_to(there, matrix_with_diagonal(std::vector<double>{1, 0, 2}).view());
+        copy_to(device, matrix_with_diagonal(std::vector<double>{1, 0, 2}).view());
     const CsrMatrix<double> after =
-        copy_to(there, matrix_with_diagonal(std::vector<double>{4, 8, 2}).view());
-    Jacobi<double> jacobi(there, before.view());
+        copy_to(device, matrix_with_diagonal(std::vector<double>{4, 8, 2}).view());
+    Jacobi<double> jacobi(device, before.view());
     EXPECT_EQ(jacobi.singular_blocks(), 1);
-    jacobi.update(there, after.view());
+    jacobi.update(device, after.view());
     EXPECT_EQ(jacobi.singular_blocks(), 0);
-    EXPECT_EQ(applied_to_ones(there, jacobi), (std::vector<double>{0.25, 0.125, 0.5}));
+    EXPECT_EQ(applied_to_ones(device, jacobi), (std::vector<double>{0.25, 0.125, 0.5}));
 }
 
 }  // namespace tessera::test

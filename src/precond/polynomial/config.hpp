@@ -7,18 +7,19 @@ namespace tessera {
 /// Throws InvalidArgument for numbers out of range.
 void check_options(const PolynomialOptions& options);
 
-/// Polynomials as registered, each under the name of its kind.
+/// Polynomials as registered, one name per kind.
 struct PolynomialConfig {
     static constexpr const char* help =
         R"([:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
               [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
               [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
                            polynomials of the scaled matrix, for cg and symmetric positive definite
-                           ones; DEGREE 1..16 (6): products an application, better even; bound and
-                           lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
-                           values: stored (then not csr); precision: of vectors and values, f32 for
-                           compact bodies to 1e-8 (contrasts, lower tolerances and slender ones take
-                           more iterations, even twice as many); format: that of --format
+                           ones; DEGREE 1..16 (6): products per application, preferably even; bound
+                           and lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
+                           values: type of stored values (needs a format other than csr);
+                           precision: type of vectors and values; f32 for compact bodies to 1e-8
+                           (contrasts, lower tolerances and slender bodies need more iterations, up
+                           to twice as many); format: default that of --format
 )";
     PolynomialOptions options;
     bool names_format;
@@ -31,7 +32,7 @@ struct PolynomialConfig {
     auto make(const Context& context, const CsrView<T>& matrix) const {
         return std::make_unique<PolynomialPreconditioner<T>>(context, matrix, options);
     }
-    /// A scaled copy of the matrix (with precision=f32 one in each precision) and vectors.
+    /// A scaled copy of the matrix (with precision=f32 one per precision) and vectors.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
         const bool single = options.single_precision;
         return (Offset(rows) + 1) * 8 + nonzeros * (bytes_per_value + 4 + (single ? 8 : 0)) +

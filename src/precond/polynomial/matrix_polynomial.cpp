@@ -59,15 +59,15 @@ void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
                                 std::span<T> z) const {
     const std::size_t n = std::size_t(rows());
     require(r.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
-    std::span<T> here = work_.view().first(n), other = work_.view().subspan(n, n);
+    std::span<T> next = work_.view().first(n), other = work_.view().subspan(n, n);
     const std::span<T> work = work_.view().last(n);
     std::span<const T> x = r;
     for (std::size_t k = 0; k + 1 < steps_.size(); ++k) {
-        matrix_.apply_step(context, steps_[k], x, here, r, here, work);
-        x = here;
-        std::swap(here, other);
+        matrix_.apply_step(context, steps_[k], x, next, r, next, work);
+        x = next;
+        std::swap(next, other);
     }
-    matrix_.apply_step(context, steps_.back(), x, here, r, z, work);
+    matrix_.apply_step(context, steps_.back(), x, next, r, z, work);
 }
 
 template class MatrixPolynomial<float>;

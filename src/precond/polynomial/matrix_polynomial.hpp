@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-/// One direction of the recurrence that stands for a polynomial, and for no power of A:
+/// A term of the recurrence for a polynomial, which avoids powers of A:
 ///   d_1 = residual_1 r,  z_1 = weight_1 d_1,  r_0 = r;  for k = 2 .. degree + 1:
 ///   r_(k-1) = r_(k-2) - A d_(k-1),  d_k = previous_k d_(k-1) + residual_k r_(k-1),
 ///   z_k = z_(k-1) + weight_k d_k.
@@ -22,14 +22,14 @@ std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, do
                                              double upper, double alpha = 0.5, double beta = -0.5);
 
 /// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
-/// directions of a polynomial follow a recurrence of three terms, so Clenshaw's algorithm sums them
-/// with one Operator::apply_step a product. Keeps three vectors, so that one host thread at a time
-/// may apply it.
+/// directions of a polynomial follow a three-term recurrence, so Clenshaw's algorithm sums them
+/// with one Operator::apply_step per product. Has three work vectors, so that only one host thread
+/// at a time may apply it.
 template <class T>
 class MatrixPolynomial final : public Operator<T> {
   public:
-    /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are two terms
-    /// or more.
+    /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are at least
+    /// two terms.
     MatrixPolynomial(const Context& context, const Operator<T>& matrix,
                      const std::vector<PolynomialTerm>& terms);
     Index rows() const override { return matrix_.rows(); }

@@ -15,47 +15,48 @@ namespace tessera {
 
 namespace {
 
-/// The upper end is multiplied by this when it was too low.
+/// Factor on the upper end when it was too low.
 constexpr double recovery_factor = 1.25;
 
-/// A matrix, with the values a_ij (s_i s_j) where there is a scaling.
+/// A matrix, with the values a_ij (s_i s_j) if there is a scaling.
 template <class S>
-struct Source {
+struct ScaledMatrix {
     CsrView<S> matrix;
     std::span<const S> scaling;
 };
 
-/// The polynomial of a matrix in the type that it is applied in. With csr the source must stay.
+/// The polynomial of a matrix in the type of its application. With csr the source must outlive it.
 template <class C>
-class Inner {
+class TypedPolynomial {
   public:
     template <class S>
-    Inner(const Context& context, const Source<S>& from, const FormatOptions& format)
+    TypedPolynomial(const Context& context, const ScaledMatrix<S>& from,
+                    const FormatOptions& format)
         : operator_(make(context, from, format)),
           polynomial_(context, *operator_, std::vector<PolynomialTerm>(2)) {}
 
     /// Copies the current values of the matrix.
     template <class S>
-    void refresh(const Context& context, const Source<S>& from) {
+    void refresh(const Context& context, const ScaledMatrix<S>& from) {
         if (sliced_ != nullptr) sliced_->update(context, from.matrix, from.scaling);
     }
 
-    /// Sets the ends and the terms; waits.
+    /// Computes the ends of the spectrum and the terms; waits.
     template <class S>
-    void prepare(const Context& context, const Source<S>& from, const PolynomialOptions& options,
-                 PolynomialReport& report) {
+    void prepare(const Context& context, const ScaledMatrix<S>& from,
+                 const PolynomialOptions& options, PolynomialReport& report) {
         const Phase phase(context, "bounds", 0);
         gershgorin_ = gershgorin_bound(context, from.matrix, from.scaling);
         RitzValues ritz;
-        if (options.upper == UpperEnd::lanczos ||
-            (options.uses_lower && options.lower == LowerEnd::ritz)) {
+        if (options.upper == UpperBound::lanczos ||
+            (options.uses_lower && options.lower == LowerBound::ritz)) {
             ritz = lanczos<C>(context, *operator_, options.lanczos_steps, 1, polynomial_.work());
         }
         smallest_ritz_ = ritz.smallest;
         set_upper(options,
-                  options.upper == UpperEnd::given        ? options.upper_value
-                  : options.upper == UpperEnd::gershgorin ? gershgorin_
-                                                          : std::min(ritz.upper, gershgorin_),
+                  options.upper == UpperBound::given        ? options.upper_value
+                  : options.upper == UpperBound::gershgorin ? gershgorin_
+                                                            : std::min(ritz.upper, gershgorin_),
                   report);
     }
 
@@ -73,7 +74,7 @@ class Inner {
 
   private:
     template <class S>
-    std::unique_ptr<Operator<C>> make(const Context& context, const Source<S>& from,
+    std::unique_ptr<Operator<C>> make(const Context& context, const ScaledMatrix<S>& from,
                                       const FormatOptions& format) {
         if constexpr (std::is_same_v<C, S>) {
             if (format.format == MatrixFormat::csr) {
@@ -88,14 +89,14 @@ class Inner {
 
     void set_upper(const PolynomialOptions& options, double upper, PolynomialReport& report) {
         if (operator_->rows() == 0) upper = 1;
-        // A matrix that is not finite shows in the result.
+        // A matrix that is not finite leads to a result of NaN.
         if (std::isinf(upper)) upper = std::numeric_limits<double>::quiet_NaN();
         report.upper = upper;
         report.lower = 0;
         if (options.uses_lower) {
-            // A Ritz value may be the largest eigenvalue, too, or 0.
-            report.lower = options.lower == LowerEnd::ratio ? upper / options.lower_value
-                           : options.lower == LowerEnd::ritz
+            // A Ritz value may also be the largest eigenvalue, or 0.
+            report.lower = options.lower == LowerBound::ratio ? upper / options.lower_value
+                           : options.lower == LowerBound::ritz
                                ? std::clamp(smallest_ritz_, 1e-8 * upper, (1 - 1e-3) * upper)
                                : options.lower_value;
         }
@@ -103,7 +104,7 @@ class Inner {
                                                options.alpha, options.beta));
     }
 
-    double gershgorin_ = 0;  ///< The bound of the largest eigenvalue.
+    double gershgorin_ = 0;  ///< Gershgorin bound of the largest eigenvalue.
     double smallest_ritz_ = 0;
     SlicedMatrix<C>* sliced_ = nullptr;  ///< Null with csr.
     std::unique_ptr<Operator<C>> operator_;
@@ -113,20 +114,20 @@ class Inner {
 }  // namespace
 
 void check_options(const PolynomialOptions& options) {
-    // Throws for the degree and the weights.
+    // Checks the degree and the weights.
     polynomial_terms(options.kind, options.degree, 0.5, 1, options.alpha, options.beta);
-    require(options.upper != UpperEnd::given ||
+    require(options.upper != UpperBound::given ||
                 (options.upper_value > 0 && std::isfinite(options.upper_value)),
             "polynomial: the upper end (bound) must be positive and finite");
     require(options.lanczos_steps >= 1 && options.lanczos_steps <= 1000,
-            "polynomial: Lanczos takes 1..1000 steps");
+            "polynomial: the number of Lanczos steps must be within 1..1000");
     if (!options.uses_lower) return;
-    require(options.lower != LowerEnd::ratio ||
+    require(options.lower != LowerBound::ratio ||
                 (options.lower_value > 1 && std::isfinite(options.lower_value)),
             "polynomial: the ratio of the ends (lower=ratio:R) must be above 1");
-    require(options.lower != LowerEnd::given || options.lower_value > 0,
+    require(options.lower != LowerBound::given || options.lower_value > 0,
             "polynomial: the lower end (lower) must be positive");
-    require(options.lower != LowerEnd::given || options.upper != UpperEnd::given ||
+    require(options.lower != LowerBound::given || options.upper != UpperBound::given ||
                 options.lower_value < options.upper_value,
             "polynomial: the lower end must be below the upper one");
 }
@@ -155,17 +156,18 @@ struct PolynomialPreconditioner<T>::State {
             copy(where, matrix.column_indices_span(), own.column_indices().view());
             copy(where, matrix.values_span(), own.values().view());
         }
-        const Source<T> from = source(matrix);
+        const ScaledMatrix<T> from = source(matrix);
         if constexpr (std::is_same_v<T, double>) {
             if (single && csr) rounded = rounded_to_float(where, from.matrix);
         }
         if (!single) {
-            inner = std::make_unique<Inner<T>>(where, from, options.format);
+            inner = std::make_unique<TypedPolynomial<T>>(where, from, options.format);
         } else if (csr) {
-            const Source<float> single_source{std::as_const(rounded).view(), {}};
-            inner_single = std::make_unique<Inner<float>>(where, single_source, options.format);
+            const ScaledMatrix<float> single_source{std::as_const(rounded).view(), {}};
+            inner_single =
+                std::make_unique<TypedPolynomial<float>>(where, single_source, options.format);
         } else {
-            inner_single = std::make_unique<Inner<float>>(where, from, options.format);
+            inner_single = std::make_unique<TypedPolynomial<float>>(where, from, options.format);
         }
         if (single) {
             square = Buffer<T>(where, 1);
@@ -181,7 +183,7 @@ struct PolynomialPreconditioner<T>::State {
 
     /// The matrix of the polynomial. A sliced format is converted from the given matrix; csr refers
     /// to a copy that this State owns.
-    Source<T> source(const CsrView<T>& matrix) const {
+    ScaledMatrix<T> source(const CsrView<T>& matrix) const {
         if (by_blocks()) return {scaling->matrix(), {}};
         if (options.format.format != MatrixFormat::csr) {
             return {matrix, scaling ? scaling->diagonal() : std::span<const T>()};
@@ -189,7 +191,7 @@ struct PolynomialPreconditioner<T>::State {
         return {scaling ? scaling->matrix() : single ? matrix : own.view(), {}};
     }
 
-    void prepare(const Context& where, const Source<T>& from) {
+    void prepare(const Context& where, const ScaledMatrix<T>& from) {
         report.degree = options.degree;
         if (scaling) {
             report.not_positive = scaling->not_positive();
@@ -210,7 +212,7 @@ struct PolynomialPreconditioner<T>::State {
         } else if (own.rows() > 0) {
             copy(where, matrix.values_span(), own.values().view());
         }
-        const Source<T> from = source(matrix);
+        const ScaledMatrix<T> from = source(matrix);
         if (!single) {
             inner->refresh(where, from);
         } else if (rounded.rows() > 0) {
@@ -245,8 +247,8 @@ struct PolynomialPreconditioner<T>::State {
     std::optional<SymmetricScaling<T>> scaling;
     CsrMatrix<T> own;
     CsrMatrix<float> rounded;
-    std::unique_ptr<Inner<T>> inner;
-    std::unique_ptr<Inner<float>> inner_single;
+    std::unique_ptr<TypedPolynomial<T>> inner;
+    std::unique_ptr<TypedPolynomial<float>> inner_single;
     Buffer<T> scaled, result, square;
     Buffer<float> narrow_in, narrow_out;
     PolynomialReport report;
@@ -299,17 +301,18 @@ PolynomialReport PolynomialPreconditioner<T>::report() const {
 
 template <class T>
 PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
-    const PolynomialReport& found = state_->report;
+    const PolynomialReport& details = state_->report;
     PreconditionerReport report;
-    if (found.not_positive > 0) {
-        report.unusable = "row " + std::to_string(found.first_not_positive) + " (the first of " +
-                          std::to_string(found.not_positive) +
+    if (details.not_positive > 0) {
+        report.unusable = "row " + std::to_string(details.first_not_positive) + " (the first of " +
+                          std::to_string(details.not_positive) +
                           ") has no positive pivot, so the matrix is not positive definite";
     }
-    report.facts.push_back({"polynomial", std::vector<Fact>{{"degree", found.degree},
-                                                            {"lower", found.lower},
-                                                            {"upper", found.upper},
-                                                            {"recoveries", found.recoveries}}});
+    report.values.push_back(
+        {"polynomial", std::vector<ReportValue>{{"degree", details.degree},
+                                                {"lower", details.lower},
+                                                {"upper", details.upper},
+                                                {"recoveries", details.recoveries}}});
     return report;
 }
 

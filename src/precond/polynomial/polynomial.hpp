@@ -10,82 +10,82 @@ namespace tessera {
 /// Polynomials s(t) that approximate 1 / t on (0, b] or [a, b], by their residuals
 /// R(t) = 1 - t s(t), R(0) = 1, of degree m = degree + 1.
 enum class PolynomialKind : std::uint8_t {
-    neumann,  ///< R = (1 - omega t)^m, omega = 1 / b, or 2 / (a + b) where a lower end was named.
-    /// The least of all integrals of R^2 t^(alpha - 1) (b - t)^beta over [0, b]: the Jacobi
+    neumann,  ///< R = (1 - omega t)^m, omega = 1 / b, or 2 / (a + b) if a lower end is given.
+    /// Minimises the integral of R^2 t^(alpha - 1) (b - t)^beta over [0, b]: the Jacobi
     /// polynomial orthogonal for t^alpha (b - t)^beta (Saad, Iterative Methods, 12.3.3).
     least_squares,
-    chebyshev,   ///< The least maximum on [a, b]: T_m((b + a - 2 t) / (b - a)) / T_m((b + a) / (b -
+    chebyshev,   ///< Minimises max |R| on [a, b]: T_m((b + a - 2 t) / (b - a)) / T_m((b + a) / (b -
                  ///< a)).
-    chebyshev4,  ///< Of the fourth kind, W_m(1 - 2 t / b) / (2 m + 1): least_squares with 1/2,
-                 ///< -1/2.
-    /// The least maximum of t R^2 / (1 - R^2) on [0, b], in the basis of the fourth kind (Lottes,
-    /// Optimal polynomial smoothers for multigrid V-cycles, 2022).
+    chebyshev4,  ///< Fourth kind: W_m(1 - 2 t / b) / (2 m + 1); least_squares with 1/2, -1/2.
+    /// Minimises the maximum of t R^2 / (1 - R^2) on [0, b], in the basis of the fourth kind
+    /// (Lottes, Optimal polynomial smoothers for multigrid V-cycles, 2022).
     chebyshev4_optimal,
 };
 const char* to_string(PolynomialKind kind);
 
-/// Where the upper end b of the spectrum comes from.
-enum class UpperEnd : std::uint8_t {
+/// Source of the upper end b of the spectrum.
+enum class UpperBound : std::uint8_t {
     lanczos,     ///< lanczos(...).upper, at most the Gershgorin bound.
     gershgorin,  ///< gershgorin_bound: never too low.
     given,
 };
-/// Where the lower end a comes from.
-enum class LowerEnd : std::uint8_t {
-    ratio,  ///< b over a number.
+/// Source of the lower end a.
+enum class LowerBound : std::uint8_t {
+    ratio,  ///< b divided by a number.
     ritz,   ///< The smallest Ritz value, which is at least the smallest eigenvalue.
     given,
 };
-/// The symmetric scaling S that the matrix gets first: S A S^T.
+/// The symmetric scaling S of the matrix, applied first: S A S^T.
 enum class PolynomialScaling : std::uint8_t { jacobi, block_jacobi, none };
 
 struct PolynomialOptions {
     PolynomialKind kind = PolynomialKind::least_squares;
-    /// Products an application, 1..16. Even ones stay positive where b is too low.
+    /// Products per application, 1..16. Even degrees stay positive if b is too low.
     int degree = 6;
-    double alpha = 0.5, beta = -0.5;  ///< Of least_squares.
-    UpperEnd upper = UpperEnd::lanczos;
-    double upper_value = 0;  ///< With UpperEnd::given.
+    double alpha = 0.5, beta = -0.5;  ///< Exponents of least_squares.
+    UpperBound upper = UpperBound::lanczos;
+    double upper_value = 0;  ///< For UpperBound::given.
     int lanczos_steps = 20;
-    LowerEnd lower = LowerEnd::ratio;
+    LowerBound lower = LowerBound::ratio;
     double lower_value = 30;  ///< The ratio, or the lower end.
     bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).
     PolynomialScaling scaling = PolynomialScaling::jacobi;
-    Index block_bound = default_block_bound;  ///< Natural blocks of at most so many rows.
-    bool single_precision = false;  ///< In float, vectors too: for compact bodies to 1e-8.
-    /// Of the scaled matrix in products. Rounded values (format.values) beside vectors in full are
-    /// those of another matrix, but a symmetric one; they need a format other than csr.
+    Index block_bound = default_block_bound;  ///< Bound of rows for natural blocks.
+    bool single_precision = false;  ///< Matrix and vectors in float: for compact bodies to 1e-8.
+    /// Format of the scaled matrix in products. Rounded values (format.values) with vectors in full
+    /// precision give another matrix, which is still symmetric; they need a format other than csr.
     FormatOptions format{.format = MatrixFormat::csr};
 };
 
 /// Results of the setup; all for the scaled matrix.
 struct PolynomialReport {
     int degree = 0;
-    double lower = 0, upper = 0;  ///< The ends of the spectrum as they are used.
-    Offset recoveries = 0;        ///< Times that the upper end was raised.
-    Index not_positive = 0;       ///< Rows that keep the scaling from being real; the first one:
+    double lower = 0, upper = 0;  ///< Ends of the spectrum that are used.
+    Offset recoveries = 0;        ///< Number of times that the upper end was raised.
+    Index not_positive = 0;       ///< Rows with no real scaling; the first one:
     Index first_not_positive = -1;
 };
 
 /// z = S^T s(S A S^T) S r, symmetric, for symmetric positive definite A. With `single_precision`
 /// and double the scaled residual S r is divided by a power of two near its norm and rounded to
-/// float, the polynomial of the rounded matrix applied, and the result brought back.
+/// float, the polynomial of the rounded matrix applied, and the result scaled back.
 template <class T>
 class PolynomialPreconditioner final : public Preconditioner<T> {
   public:
-    /// Scales, finds the ends of the spectrum; waits. Throws InvalidArgument for invalid options.
+    /// Scales, computes the ends of the spectrum; waits. Throws InvalidArgument for invalid
+    /// options.
     PolynomialPreconditioner(const Context& context, const CsrView<T>& matrix,
                              const PolynomialOptions& options = {});
     ~PolynomialPreconditioner() override;
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
-    /// Finds the ends anew.
+    /// Computes the ends anew.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
-    /// Rows that keep the scaling from being real; z is NaN then.
+    /// Number of rows with no real scaling; z is NaN then.
     Index singular_blocks() const override;
-    /// Raises b by a quarter, at most to the Gershgorin bound; false where that was reached.
+    /// Raises b by a quarter, at most to the Gershgorin bound; false if that was reached.
     bool recover(const Context& context) const override;
     PolynomialReport report() const;
     const PolynomialOptions& options() const;
@@ -99,7 +99,7 @@ class PolynomialPreconditioner final : public Preconditioner<T> {
 /// Options from a text: KIND[:DEGREE][,bound=lanczos:K|gershgorin|VALUE]
 /// [,lower=ratio:R|ritz|VALUE][,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
 /// [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]] (csr, with other values sbell) and for
-/// least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for another one.
+/// least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for others.
 PolynomialOptions parse_polynomial(Spec preconditioner);
 
 }  // namespace tessera

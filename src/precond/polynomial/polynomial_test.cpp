@@ -52,7 +52,7 @@ Long residual(PolynomialKind kind, int m, Long t, Long a, Long b) {
 }
 
 template <class T>
-CsrMatrix<T> diagonal_matrix(const Context& there, const std::vector<double>& diagonal) {
+CsrMatrix<T> diagonal_matrix(const Context& device, const std::vector<double>& diagonal) {
     std::vector<std::vector<Index>> pattern;
     std::vector<std::vector<T>> values;
     for (std::size_t i = 0; i < diagonal.size(); ++i) {
@@ -60,7 +60,7 @@ CsrMatrix<T> diagonal_matrix(const Context& there, const std::vector<double>& di
         values.push_back({T(diagonal[i])});
     }
     const Index rows = Index(diagonal.size());
-    return copy_to(there, make_csr(rows, rows, pattern, values).view());
+    return copy_to(device, make_csr(rows, rows, pattern, values).view());
 }
 
 std::vector<double> grid(double low, double high, int count) {
@@ -73,18 +73,18 @@ std::vector<double> grid(double low, double high, int count) {
 template <class T>
 std::vector<double> values_of(const std::vector<PolynomialTerm>& terms,
                               const std::vector<double>& points) {
-    const Context there = context();
-    const CsrMatrix<T> matrix = diagonal_matrix<T>(there, points);
-    const CsrOperator<T> a(there, matrix.view());
-    const MatrixPolynomial<T> polynomial(there, a, terms);
-    const Buffer<T> ones = copy_to_buffer(there, std::vector<T>(points.size(), T(1)));
-    Buffer<T> z(there, Offset(points.size()));
-    polynomial.apply(there, ones.view(), z.view());
-    const auto host = copy_to_host(there, z);
+    const Context device = context();
+    const CsrMatrix<T> matrix = diagonal_matrix<T>(device, points);
+    const CsrOperator<T> a(device, matrix.view());
+    const MatrixPolynomial<T> polynomial(device, a, terms);
+    const Buffer<T> ones = copy_to_buffer(device, std::vector<T>(points.size(), T(1)));
+    Buffer<T> z(device, Offset(points.size()));
+    polynomial.apply(device, ones.view(), z.view());
+    const auto host = copy_to_host(device, z);
     return {host.begin(), host.end()};
 }
 
-/// The size of what is summed for s(t): every step rounds it.
+/// The size of the terms of s(t): every step rounds them.
 template <class T>
 double tolerance(const std::vector<PolynomialTerm>& terms, double largest) {
     double size = 0, direction = 0, residual = 1;
@@ -100,13 +100,14 @@ double tolerance(const std::vector<PolynomialTerm>& terms, double largest) {
 
 class CountingOperator final : public Operator<double> {
   public:
-    CountingOperator(const Context& there, const CsrView<double>& matrix) : inner_(there, matrix) {}
+    CountingOperator(const Context& device, const CsrView<double>& matrix)
+        : inner_(device, matrix) {}
     Index rows() const override { return inner_.rows(); }
     Index columns() const override { return inner_.rows(); }
-    void apply(const Context& there, std::span<const double> x,
+    void apply(const Context& device, std::span<const double> x,
                std::span<double> y) const override {
         ++count;
-        inner_.apply(there, x, y);
+        inner_.apply(device, x, y);
     }
     mutable int count = 0;
 
@@ -230,7 +231,7 @@ TEST(polynomial, extremes_are_equal) {
     }
 }
 
-/// Lottes' table, as others print it.
+/// Lottes' table of weights.
 TEST(polynomial, optimal_weights_are_the_known_ones) {
     const std::vector<std::vector<double>> known = {
         {1.02387287570313, 1.26408905371085},
@@ -245,25 +246,25 @@ TEST(polynomial, optimal_weights_are_the_known_ones) {
 }
 
 TEST(polynomial, products_are_as_many_as_the_degree) {
-    const Context there = context();
-    const CsrMatrix<double> matrix = diagonal_matrix<double>(there, grid(0.1, 1, 50));
-    const CountingOperator a(there, matrix.view());
-    Buffer<double> r(there, 50), z(there, 50);
-    fill(there, 1.0, r.view());
+    const Context device = context();
+    const CsrMatrix<double> matrix = diagonal_matrix<double>(device, grid(0.1, 1, 50));
+    const CountingOperator a(device, matrix.view());
+    Buffer<double> r(device, 50), z(device, 50);
+    fill(device, 1.0, r.view());
     for (const PolynomialKind kind : kinds) {
         for (int degree = 1; degree <= 16; ++degree) {
             const bool uses_lower = kind == PolynomialKind::chebyshev;
             const MatrixPolynomial<double> polynomial(
-                there, a, polynomial_terms(kind, degree, uses_lower ? 0.1 : 0, 1));
+                device, a, polynomial_terms(kind, degree, uses_lower ? 0.1 : 0, 1));
             a.count = 0;
-            polynomial.apply(there, std::as_const(r).view(), z.view());
+            polynomial.apply(device, std::as_const(r).view(), z.view());
             EXPECT_EQ(a.count, degree);
         }
     }
 }
 
-/// Even degrees stay positive where the bound is too low, odd ones do not: t s(t) = 1 - R(t), and R
-/// of odd degree m = degree + 1 goes to minus infinity beyond b.
+/// Even degrees stay positive if the bound is too low, odd ones do not: t s(t) = 1 - R(t), and R of
+/// odd degree m = degree + 1 tends to minus infinity beyond b.
 TEST(polynomial, even_degrees_stay_positive_beyond_the_bound) {
     const auto beyond = grid(1e-3, 1.25, 400);
     for (const PolynomialKind kind : kinds) {
@@ -297,10 +298,10 @@ TEST(polynomial, wrong_numbers_are_refused) {
     EXPECT_THROW(terms(2, 0.1, -1), InvalidArgument);
     EXPECT_THROW(polynomial_terms(PolynomialKind::least_squares, 2, 0, 1, 0, 0), InvalidArgument);
     EXPECT_THROW(polynomial_terms(PolynomialKind::least_squares, 2, 0, 1, 1, -1), InvalidArgument);
-    const Context there = context();
-    const CsrMatrix<double> matrix = diagonal_matrix<double>(there, {1});
-    const CsrOperator<double> a(there, matrix.view());
-    EXPECT_THROW(MatrixPolynomial<double>(there, a, {}), InvalidArgument);
+    const Context device = context();
+    const CsrMatrix<double> matrix = diagonal_matrix<double>(device, {1});
+    const CsrOperator<double> a(device, matrix.view());
+    EXPECT_THROW(MatrixPolynomial<double>(device, a, {}), InvalidArgument);
 }
 
 }  // namespace tessera::test

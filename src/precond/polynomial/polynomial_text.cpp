@@ -29,14 +29,14 @@ double positive(const std::string& key, const std::string& text) {
                           "' is neither one of the words nor a positive number");
 }
 
-void read_ends(Spec& spec, PolynomialOptions& options) {
+void read_interval(Spec& spec, PolynomialOptions& options) {
     Spec bound = spec.word("bound", "lanczos:20");
     if (bound.name() == "lanczos") {
         options.lanczos_steps = int(bound.integer(0, 10, 1, 1000));
     } else if (bound.name() == "gershgorin") {
-        options.upper = UpperEnd::gershgorin;
+        options.upper = UpperBound::gershgorin;
     } else {
-        options.upper = UpperEnd::given;
+        options.upper = UpperBound::given;
         options.upper_value = positive("bound", bound.name());
     }
     bound.finish();
@@ -49,9 +49,9 @@ void read_ends(Spec& spec, PolynomialOptions& options) {
     if (lower.name() == "ratio") {
         options.lower_value = positive("lower=ratio", lower.word(0, "30"));
     } else if (lower.name() == "ritz") {
-        options.lower = LowerEnd::ritz;
+        options.lower = LowerBound::ritz;
     } else {
-        options.lower = LowerEnd::given;
+        options.lower = LowerBound::given;
         options.lower_value = positive("lower", lower.name());
     }
     lower.finish();
@@ -80,7 +80,7 @@ void read_format(Spec& spec, FormatOptions& format) {
                {ValueFormat::working, ValueFormat::f32, ValueFormat::f16, ValueFormat::bf16});
     if (!name.empty() && format.format == MatrixFormat::csr &&
         format.values != ValueFormat::working) {
-        throw InvalidArgument("format=csr keeps values as they are; with values=" +
+        throw InvalidArgument("format=csr does not round values; with values=" +
                               std::string(to_string(format.values)) +
                               " leave format out, or name another, such as sbell");
     }
@@ -104,7 +104,7 @@ PolynomialOptions parse_polynomial(Spec spec) {
     require(kind != kinds.end(), "parse_polynomial: not the name of a polynomial");
     options.kind = *kind;
     options.degree = int(spec.integer(0, options.degree, 1, 16));
-    read_ends(spec, options);
+    read_interval(spec, options);
     read_scaling(spec, options);
     read_format(spec, options.format);
     options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
@@ -124,14 +124,14 @@ std::string PolynomialPreconditioner<T>::describe() const {
     if (given.alpha != usual.alpha) text += ",alpha=" + text_of(given.alpha);
     if (given.beta != usual.beta) text += ",beta=" + text_of(given.beta);
     text += ",bound=";
-    text += given.upper == UpperEnd::lanczos      ? "lanczos:" + std::to_string(given.lanczos_steps)
-            : given.upper == UpperEnd::gershgorin ? std::string("gershgorin")
-                                                  : text_of(given.upper_value);
+    text += given.upper == UpperBound::lanczos ? "lanczos:" + std::to_string(given.lanczos_steps)
+            : given.upper == UpperBound::gershgorin ? std::string("gershgorin")
+                                                    : text_of(given.upper_value);
     if (given.uses_lower) {
         text += ",lower=";
-        text += given.lower == LowerEnd::ratio  ? "ratio:" + text_of(given.lower_value)
-                : given.lower == LowerEnd::ritz ? std::string("ritz")
-                                                : text_of(given.lower_value);
+        text += given.lower == LowerBound::ratio  ? "ratio:" + text_of(given.lower_value)
+                : given.lower == LowerBound::ritz ? std::string("ritz")
+                                                  : text_of(given.lower_value);
     }
     text += format_text(given.format);
     if (given.single_precision) text += ",precision=f32";

@@ -67,7 +67,7 @@ void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matri
     const Phase phase(context, "setup",
                       double(matrix.nonzeros) * (2 * sizeof(T) + sizeof(Index)) +
                           double(matrix.rows) * (sizeof(Offset) + sizeof(T)));
-    const int lanes = context.on_gpu() ? 8 : 1;  // That share a row.
+    const int lanes = context.on_gpu() ? 8 : 1;  // Lanes per row.
     T* const values = scaled_.values().data();
     const scaling::Faults faults{row_faults_.data(), any_fault_.data()};
     copy_from_host<int>(context, std::vector<int>{0}, any_fault_.view());
@@ -100,7 +100,7 @@ void SymmetricScaling<T>::multiply(const Context& context, bool transposed, std:
                    scaling::ApplyBlocks<T>{transposed, blocks_of(inverses_), x.data(), y.data()});
 }
 
-/// Reads what the rows have set since `any_fault_` was cleared.
+/// Reads the faults set by the rows since `any_fault_` was cleared.
 template <class T>
 void SymmetricScaling<T>::read_faults(const Context& context) {
     not_positive_ = 0;
@@ -111,7 +111,7 @@ void SymmetricScaling<T>::read_faults(const Context& context) {
     if (not_full != faults.end()) {
         throw InvalidArgument("SymmetricScaling: row " + std::to_string(not_full - faults.begin()) +
                               " does not have the columns of its block's first row, or not all "
-                              "columns of a block; take natural blocks, or point scaling");
+                              "columns of a block; use natural blocks, or point scaling");
     }
     not_positive_ = Index(std::ranges::count(faults, scaling::Fault::not_positive));
     const auto first = std::ranges::find(faults, scaling::Fault::not_positive);

@@ -8,20 +8,20 @@ namespace tessera {
 
 /// A symmetric matrix A scaled from both sides to S A S^T, whose diagonal (or diagonal blocks) is
 /// the identity up to rounding, in the memory of a Context:
-///   point: S = diag(a_ii)^(-1/2); the scaled values are a_ij (s_i s_j), equal in every bit for
+///   point: S = diag(a_ii)^(-1/2); the scaled values are a_ij (s_i s_j), bitwise equal for
 ///     (i, j) and (j, i) where those of A are;
 ///   block: S = diag(L_b^-1) with the Cholesky factors of the diagonal blocks A_bb = L_b L_b^T.
 /// A x = b becomes (S A S^T) y = S b with x = S^T y, and an approximate inverse M of S A S^T one of
-/// A: S^T M S. Equal in every bit for every number of threads.
+/// A: S^T M S. Bitwise equal for every number of threads.
 template <class T>
 class SymmetricScaling {
   public:
     /// Point scaling. Throws InvalidArgument unless the matrix is square. Without `keeps_matrix`
-    /// there is S alone, and no matrix(). Waits.
+    /// only S is computed, and matrix() is empty. Waits.
     SymmetricScaling(const Context& context, const CsrView<T>& matrix, bool keeps_matrix = true);
-    /// Block scaling; blocks must be full: the rows of one have the same columns, and whole blocks
-    /// of columns, as find_blocks with Blocking::natural gives for a symmetric pattern. Throws
-    /// InvalidArgument that names the first row where that is not so. Waits.
+    /// Block scaling; blocks must be full: all rows of one have equal columns, in whole blocks of
+    /// columns, as find_blocks with Blocking::natural gives for a symmetric pattern. Throws
+    /// InvalidArgument that names the first row at fault. Waits.
     SymmetricScaling(const Context& context, const CsrView<T>& matrix,
                      const BlockPartition& blocks);
     /// S A S^T with arrays of its own. Empty if the scaled matrix is not stored.
@@ -38,9 +38,9 @@ class SymmetricScaling {
     /// The diagonal of S with point scaling, else empty.
     std::span<const T> diagonal() const { return diagonal_.view(); }
     /// Rows whose pivot (with point scaling: diagonal entry) is missing, not positive, or not
-    /// finite, so that A is not positive definite; S, and what it scales, is NaN there.
+    /// finite, so that A is not positive definite; S, and vectors scaled by it, are NaN there.
     Index not_positive() const { return not_positive_; }
-    /// The first of them, -1: none.
+    /// The first of these rows, -1: none.
     Index first_not_positive() const { return first_not_positive_; }
 
   private:
@@ -55,9 +55,9 @@ class SymmetricScaling {
 
     Index rows_;
     Offset nonzeros_;
-    CsrMatrix<T> scaled_;  ///< No rows: not kept.
+    CsrMatrix<T> scaled_;  ///< No rows: not stored.
     Buffer<T> diagonal_;   ///< Diagonal of point scaling.
-    // Of block scaling: the blocks, and their Cholesky factors L_b with the inverses of these.
+    // Block scaling: the blocks, and their Cholesky factors L_b with the inverses of these.
     Buffer<Index> starts_, block_of_row_, sizes_, info_;
     Buffer<Offset> offsets_;
     mutable Buffer<T> factors_, inverses_;

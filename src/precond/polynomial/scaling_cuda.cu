@@ -4,14 +4,11 @@
 namespace tessera::cuda {
 
 template void for_each_index(const Context&, Offset, const scaling::MarkRows&);
-#define TESSERA_INSTANTIATE(F)                                             \
-    template void for_each_index(const Context&, Offset, const F<float>&); \
-    template void for_each_index(const Context&, Offset, const F<double>&);
-TESSERA_INSTANTIATE(scaling::InvertRoot)
-TESSERA_INSTANTIATE(scaling::CopyBlockRow)
-TESSERA_INSTANTIATE(scaling::InvertColumn)
-TESSERA_INSTANTIATE(scaling::ScalePoint)
-TESSERA_INSTANTIATE(scaling::ScaleBlockEntry)
-TESSERA_INSTANTIATE(scaling::ApplyBlocks)
+TESSERA_FOR_EACH_REAL(scaling::InvertRoot)
+TESSERA_FOR_EACH_REAL(scaling::CopyBlockRow)
+TESSERA_FOR_EACH_REAL(scaling::InvertColumn)
+TESSERA_FOR_EACH_REAL(scaling::ScalePoint)
+TESSERA_FOR_EACH_REAL(scaling::ScaleBlockEntry)
+TESSERA_FOR_EACH_REAL(scaling::ApplyBlocks)
 
 }  // namespace tessera::cuda

@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// The bodies of for_each_index that scale a matrix.
+// Loop bodies of for_each_index that scale a matrix.
 
 namespace tessera::scaling {
 
@@ -15,10 +15,10 @@ namespace tessera::scaling {
 enum class Fault : Index {
     none = 0,
     not_positive = 1,  ///< The pivot is missing, not positive or not finite.
-    not_full = 2,      ///< It differs from its block's rows in columns, or cuts a block of columns.
+    not_full = 2,      ///< Columns differ from its block's rows, or cut a block of columns.
 };
 
-/// The faults of all rows, and a flag that is set where there is one.
+/// The faults of all rows, and a flag that is set if there is one.
 struct Faults {
     Fault* of_row;
     int* any;
@@ -33,13 +33,13 @@ struct Faults {
 template <class T>
 struct Blocks {
     const Index* starts;        ///< One more than there are blocks.
-    const Index* block_of_row;  ///< Of each row.
-    const Offset* offsets;      ///< Where the values of a block begin.
+    const Index* block_of_row;  ///< Block of each row.
+    const Offset* offsets;      ///< Start of the values of each block.
     T* values;
 
     TESSERA_HOST_DEVICE Index first(Index row) const { return starts[block_of_row[row]]; }
     TESSERA_HOST_DEVICE Index last(Index row) const { return starts[block_of_row[row] + 1]; }
-    /// Element (i, j) of a block by rows of the matrix.
+    /// Element (i, j) of a block, i and j rows of the matrix.
     TESSERA_HOST_DEVICE T& at(Index i, Index j) const {
         const Index b = block_of_row[i], size = starts[b + 1] - starts[b];
         return values[offsets[b] + (i - starts[b]) + Offset(size) * (j - starts[b])];
@@ -59,7 +59,7 @@ struct MarkRows {
     }
 };
 
-/// s_i = a_ii^(-1/2), NaN and a fault where that does not exist.
+/// s_i = a_ii^(-1/2); NaN and a fault if that does not exist.
 template <class T>
 struct InvertRoot {
     static constexpr int work = 4;
@@ -69,8 +69,8 @@ struct InvertRoot {
 
     TESSERA_HOST_DEVICE void operator()(Offset row) const {
         const Index i = Index(row);
-        const Offset at = find_entry(matrix, i, i);
-        const T root = std::sqrt(at < 0 ? T(0) : matrix.values[at]);
+        const Offset position = find_csr_entry(matrix, i, i);
+        const T root = std::sqrt(position < 0 ? T(0) : matrix.values[position]);
         const bool good = root > T(0) && std::isfinite(root);
         faults.set(i, good ? Fault::none : Fault::not_positive);
         diagonal[i] = good ? T(1) / root : std::numeric_limits<T>::quiet_NaN();
@@ -109,14 +109,14 @@ struct CopyBlockRow {
         const Index i = Index(row);
         faults.set(i, is_full(i) ? Fault::none : Fault::not_full);
         for (Index j = blocks.first(i); j <= i; ++j) {
-            const Offset at = find_entry(matrix, i, j);
-            blocks.at(i, j) = at < 0 ? T(0) : matrix.values[at];
+            const Offset position = find_csr_entry(matrix, i, j);
+            blocks.at(i, j) = position < 0 ? T(0) : matrix.values[position];
         }
     }
 };
 
-/// Column j of L^-1 by forward substitution; NaN, and a fault of the row, where the Cholesky factor
-/// of a block does not exist: info as of batched::llt.
+/// Column j of L^-1 by forward substitution; NaN, and a fault of the row, if the Cholesky factor of
+/// a block does not exist: info as in batched::llt.
 template <class T>
 struct InvertColumn {
     static constexpr int work = 64;
@@ -156,9 +156,9 @@ struct ScalePoint {
     }
 };
 
-/// Entries of S A S^T for full blocks, every lanes-th of a row. The block row with the larger
-/// number is summed inside, so that (i, j) and (j, i) take the same sums; within a diagonal block
-/// the larger index.
+/// Entries of S A S^T for full blocks, every lanes-th of a row. The inner sum is over the block row
+/// with the larger number, within a diagonal block over the larger index, so that (i, j) and (j, i)
+/// are bitwise equal.
 template <class T>
 struct ScaleBlockEntry {
     static constexpr int work = 64;
@@ -170,7 +170,7 @@ struct ScaleBlockEntry {
     TESSERA_HOST_DEVICE T entry(Index i, Offset k) const {
         const Index j = matrix.column_indices[k];
         const Index row_first = inverse.first(i), column_first = inverse.first(j);
-        // Where column `column_first` is in each row of the block row.
+        // Position of column `column_first` in each row of the block row.
         const Offset corner = k - matrix.row_offsets[i] - (j - column_first);
         const auto value = [&](Index r, Index c) {
             return matrix.values[matrix.row_offsets[r] + corner + (c - column_first)];

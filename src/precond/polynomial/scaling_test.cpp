@@ -21,16 +21,6 @@ std::vector<double> dense(const CsrMatrix<T>& matrix) {
     return all;
 }
 
-/// The host's copy of the scaled matrix.
-template <class T>
-CsrMatrix<T> host_copy(const Context& context, const CsrView<T>& from) {
-    CsrMatrix<T> to(host(), from.rows, from.columns, from.nonzeros);
-    copy_to_host(context, from.row_offsets_span(), to.row_offsets().view());
-    copy_to_host(context, from.column_indices_span(), to.column_indices().view());
-    copy_to_host(context, from.values_span(), to.values().view());
-    return to;
-}
-
 template <class T>
 CsrMatrix<T> elasticity(const std::string& text) {
     return problems::generate<T>(host(), Spec(text)).matrix;
@@ -79,7 +69,7 @@ std::vector<double> factor_matrix(const Context& context, const SymmetricScaling
         for (Index i = 0; i < n; ++i) {
             s[std::size_t(i * n + j)] = double(column[std::size_t(i)]);
         }
-        // Column j of S^T is row j of S; what S^T did not fill yet is checked at the end.
+        // Column j of S^T is row j of S; entries not set by S^T are checked at the end.
         for (Index i = 0; i < j; ++i) {
             EXPECT_EQ(double(row[std::size_t(i)]), s[std::size_t(j * n + i)]);
         }
@@ -97,7 +87,7 @@ void check_scaling(const Context& context, const CsrMatrix<T>& given, bool block
     EXPECT_EQ(scaling.not_positive(), 0);
     EXPECT_EQ(scaling.first_not_positive(), -1);
     const Index n = given.rows();
-    const CsrMatrix<T> found = host_copy(context, scaling.matrix());
+    const CsrMatrix<T> found = copy_to_host(context, scaling.matrix());
     EXPECT_TRUE(
         std::ranges::equal(found.view().column_indices_span(), given.view().column_indices_span()));
     const auto a = dense(found), s = factor_matrix(context, scaling, n);
@@ -131,7 +121,7 @@ TEST(scaling, points_and_blocks) {
 
 /// Dense blocks up to the largest size: A = I + v v^T in each.
 TEST(scaling, blocks_of_every_size) {
-    const Context there = context();
+    const Context device = context();
     auto random = generator();
     for (const Index size : {1, 2, 3, 5, 31, 32, 33, 63, 64}) {
         const Index rows = 3 * size;
@@ -139,7 +129,7 @@ TEST(scaling, blocks_of_every_size) {
         std::vector<std::vector<double>> values(static_cast<std::size_t>(rows));
         const auto v = random_vector<double>(random, std::size_t(rows));
         for (Index i = 0; i < rows; ++i) {
-            // The first block stands alone, the others are coupled.
+            // The first block is isolated, the others are coupled.
             const Index first = i < size ? 0 : size, last = i < size ? size : rows;
             for (Index j = first; j < last; ++j) {
                 pattern[std::size_t(i)].push_back(j);
@@ -148,11 +138,11 @@ TEST(scaling, blocks_of_every_size) {
             }
         }
         const CsrMatrix<double> matrix =
-            copy_to(there, make_csr(rows, rows, pattern, values).view());
-        const SymmetricScaling<double> scaling(there, matrix.view(),
-                                               uniform_blocks(there, rows, size));
+            copy_to(device, make_csr(rows, rows, pattern, values).view());
+        const SymmetricScaling<double> scaling(device, matrix.view(),
+                                               uniform_partition(device, rows, size));
         EXPECT_EQ(scaling.not_positive(), 0);
-        const auto a = dense(host_copy(there, scaling.matrix()));
+        const auto a = dense(copy_to_host(device, scaling.matrix()));
         for (Index b = 0; b < 3; ++b) {
             for (Index i = 0; i < size; ++i) {
                 for (Index j = 0; j < size; ++j) {
@@ -168,83 +158,84 @@ TEST(scaling, blocks_of_every_size) {
 }
 
 TEST(scaling, solutions_are_scaled_back) {
-    const Context there = context();
+    const Context device = context();
     const auto problem = problems::generate<double>(host(), "elasticity2d:10");
-    const CsrMatrix<double> matrix = copy_to(there, problem.matrix.view());
-    const SymmetricScaling<double> scaling(there, matrix.view(),
-                                           find_blocks(there, matrix.view(), 2, Blocking::natural));
-    const Buffer<double> b = copy_to_buffer(there, problem.load);
-    Buffer<double> scaled_b(there, matrix.rows()), y(there, matrix.rows()), x(there, matrix.rows());
-    scaling.apply(there, b.view(), scaled_b.view());
-    fill(there, 0.0, y.view());
-    const CsrOperator<double> a(there, scaling.matrix());
+    const CsrMatrix<double> matrix = copy_to(device, problem.matrix.view());
+    const SymmetricScaling<double> scaling(
+        device, matrix.view(), find_blocks(device, matrix.view(), 2, Blocking::natural));
+    const Buffer<double> b = copy_to_buffer(device, problem.load);
+    Buffer<double> scaled_b(device, matrix.rows()), y(device, matrix.rows()),
+        x(device, matrix.rows());
+    scaling.apply(device, b.view(), scaled_b.view());
+    fill(device, 0.0, y.view());
+    const CsrOperator<double> a(device, scaling.matrix());
     SolveOptions options;
     options.rtol = 1e-12;
     EXPECT_EQ(
-        cg<double>(there, a, nullptr, std::as_const(scaled_b).view(), y.view(), options).status,
+        cg<double>(device, a, nullptr, std::as_const(scaled_b).view(), y.view(), options).status,
         Status::converged);
-    scaling.apply_transposed(there, std::as_const(y).view(), x.view());
-    const CsrOperator<double> original(there, matrix.view());
-    // Already solved: the scaled residual and the own one differ by the condition of S.
+    scaling.apply_transposed(device, std::as_const(y).view(), x.view());
+    const CsrOperator<double> original(device, matrix.view());
+    // Checks the solution: the scaled and the original residual differ by the condition of S.
     options.rtol = 1e-10;
-    const SolveReport report = cg<double>(there, original, nullptr, b.view(), x.view(), options);
+    const SolveReport report = cg<double>(device, original, nullptr, b.view(), x.view(), options);
     EXPECT_EQ(report.iterations, 0);
 }
 
 TEST(scaling, matrices_that_are_not_positive) {
-    const Context there = context();
+    const Context device = context();
     const double nan = std::nan("");
     for (const double bad : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
         const CsrMatrix<double> matrix = copy_to(
-            there, make_csr<double>(4, 4, {{0, 1}, {0, 1}, {2}, {3}}, {{2, 1}, {1, 2}, {bad}, {3}})
-                       .view());
-        const SymmetricScaling<double> points(there, matrix.view());
+            device, make_csr<double>(4, 4, {{0, 1}, {0, 1}, {2}, {3}}, {{2, 1}, {1, 2}, {bad}, {3}})
+                        .view());
+        const SymmetricScaling<double> points(device, matrix.view());
         EXPECT_EQ(points.not_positive(), 1);
         EXPECT_EQ(points.first_not_positive(), 2);
         EXPECT_TRUE(
-            std::isnan(copy_to_host(host(), host_copy(there, points.matrix()).values())[4]));
+            std::isnan(copy_to_host(host(), copy_to_host(device, points.matrix()).values())[4]));
         const SymmetricScaling<double> blocks(
-            there, matrix.view(), blocks_from_offsets(there, 4, std::vector<Index>{0, 2, 3, 4}));
+            device, matrix.view(), blocks_from_offsets(device, 4, std::vector<Index>{0, 2, 3, 4}));
         EXPECT_EQ(blocks.not_positive(), 1);
         EXPECT_EQ(blocks.first_not_positive(), 2);
     }
-    // A block that is indefinite behind a positive diagonal.
+    // A block that is indefinite despite a positive diagonal.
     const CsrMatrix<double> matrix =
-        copy_to(there, make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}}).view());
-    const SymmetricScaling<double> block(there, matrix.view(), uniform_blocks(there, 2, 2));
+        copy_to(device, make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}}).view());
+    const SymmetricScaling<double> block(device, matrix.view(), uniform_partition(device, 2, 2));
     EXPECT_EQ(block.first_not_positive(), 1);
-    // A diagonal entry that is missing.
+    // A missing diagonal entry.
     const CsrMatrix<double> missing =
-        copy_to(there, make_csr<double>(2, 2, {{1}, {0, 1}}, {{1}, {1, 1}}).view());
-    EXPECT_EQ(SymmetricScaling<double>(there, missing.view()).first_not_positive(), 0);
+        copy_to(device, make_csr<double>(2, 2, {{1}, {0, 1}}, {{1}, {1, 1}}).view());
+    EXPECT_EQ(SymmetricScaling<double>(device, missing.view()).first_not_positive(), 0);
 }
 
 TEST(scaling, blocks_that_are_not_full_are_refused) {
-    const Context there = context();
-    const CsrMatrix<double> matrix = copy_to(there, elasticity<double>("poisson2d:4").view());
-    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 16, 2)),
+    const Context device = context();
+    const CsrMatrix<double> matrix = copy_to(device, elasticity<double>("poisson2d:4").view());
+    EXPECT_THROW(SymmetricScaling<double>(device, matrix.view(), uniform_partition(device, 16, 2)),
                  InvalidArgument);
-    EXPECT_THROW(SymmetricScaling<double>(there, matrix.view(), uniform_blocks(there, 18, 1)),
+    EXPECT_THROW(SymmetricScaling<double>(device, matrix.view(), uniform_partition(device, 18, 1)),
                  InvalidArgument);
-    const CsrMatrix<double> flat = copy_to(there, make_csr<double>(1, 2, {{0}}, {{1}}).view());
-    EXPECT_THROW(SymmetricScaling<double>(there, flat.view()), InvalidArgument);
+    const CsrMatrix<double> flat = copy_to(device, make_csr<double>(1, 2, {{0}}, {{1}}).view());
+    EXPECT_THROW(SymmetricScaling<double>(device, flat.view()), InvalidArgument);
 }
 
 TEST(scaling, update_takes_new_values) {
-    const Context there = context();
+    const Context device = context();
     for (const bool blocks : {false, true}) {
         CsrMatrix<double> given = elasticity<double>("elasticity2d:5");
-        const CsrMatrix<double> matrix = copy_to(there, given.view());
+        const CsrMatrix<double> matrix = copy_to(device, given.view());
         SymmetricScaling<double> scaling =
-            blocks ? SymmetricScaling<double>(there, matrix.view(),
-                                              uniform_blocks(there, given.rows(), 2))
-                   : SymmetricScaling<double>(there, matrix.view());
-        const auto before = copy_to_host(host(), host_copy(there, scaling.matrix()).values());
+            blocks ? SymmetricScaling<double>(device, matrix.view(),
+                                              uniform_partition(device, given.rows(), 2))
+                   : SymmetricScaling<double>(device, matrix.view());
+        const auto before = copy_to_host(host(), copy_to_host(device, scaling.matrix()).values());
         for (double& value : given.values().view()) value *= 4;
-        const CsrMatrix<double> larger = copy_to(there, given.view());
-        scaling.update(there, larger.view());
-        // Powers of four change nothing.
-        EXPECT_EQ(copy_to_host(host(), host_copy(there, scaling.matrix()).values()), before);
+        const CsrMatrix<double> larger = copy_to(device, given.view());
+        scaling.update(device, larger.view());
+        // Scaling by powers of four is exact.
+        EXPECT_EQ(copy_to_host(host(), copy_to_host(device, scaling.matrix()).values()), before);
     }
 }
 

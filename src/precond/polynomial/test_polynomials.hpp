@@ -3,7 +3,7 @@
 #include "precond/polynomial/polynomial.hpp"
 #include "support/blocks.hpp"
 
-/// Systems and polynomials that are tested with.
+/// Systems and polynomials for tests.
 namespace tessera::test {
 
 struct Case {
@@ -11,28 +11,28 @@ struct Case {
     std::vector<double> load;
 };
 
-inline Case problem(const Context& there, const std::string& text) {
+inline Case problem(const Context& device, const std::string& text) {
     auto made = problems::generate<double>(host(), Spec(text));
-    return {copy_to(there, made.matrix.view()), std::move(made.load)};
+    return {copy_to(device, made.matrix.view()), std::move(made.load)};
 }
 
 template <class T>
-PolynomialPreconditioner<T> make(const Context& there, const CsrView<T>& matrix,
+PolynomialPreconditioner<T> make(const Context& device, const CsrView<T>& matrix,
                                  const std::string& text) {
-    return {there, matrix, parse_polynomial(Spec(text))};
+    return {device, matrix, parse_polynomial(Spec(text))};
 }
 
-inline SolveReport solve(const Context& there, const Case& system,
+inline SolveReport solve(const Context& device, const Case& system,
                          const std::string& preconditioner, double rtol = 1e-8,
                          const char* solver = "cg") {
-    const CsrOperator<double> a(there, system.matrix.view());
-    const auto m = make_preconditioner<double>(there, Spec(preconditioner), system.matrix.view());
-    const Buffer<double> b = copy_to_buffer(there, system.load);
-    Buffer<double> x(there, system.matrix.rows());
-    fill(there, 0.0, x.view());
+    const CsrOperator<double> a(device, system.matrix.view());
+    const auto m = make_preconditioner<double>(device, Spec(preconditioner), system.matrix.view());
+    const Buffer<double> b = copy_to_buffer(device, system.load);
+    Buffer<double> x(device, system.matrix.rows());
+    fill(device, 0.0, x.view());
     SolveOptions options;
     options.rtol = rtol;
-    return tessera::solve<double>(there, Spec(solver), a, m.get(), b.view(), x.view(), options);
+    return tessera::solve<double>(device, Spec(solver), a, m.get(), b.view(), x.view(), options);
 }
 
 inline const std::vector<std::string> variants = {

@@ -6,8 +6,8 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Nodes assembled by a thread at a time.
-constexpr Offset nodes_a_range = 256;
+/// Number of nodes that a thread assembles at a time.
+constexpr Offset nodes_per_range = 256;
 
 /// The rows of one node before displacements are prescribed: a block of d x d, row by row, for each
 /// node of its elements; and its body force.
@@ -26,8 +26,8 @@ struct NodeRows {
         neighbours.erase(std::ranges::unique(neighbours).begin(), neighbours.end());
     }
 
-    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) takes the same
-    /// products in the same order as (b, j; a, i): bitwise symmetry.
+    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) sums equal products
+    /// in the order of (b, j; a, i): bitwise symmetry.
     template <CellShape S>
     void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
              const Field& body_force, double thickness) {
@@ -40,7 +40,7 @@ struct NodeRows {
         Geometry geometry(reference, points);
         for (double& volume : geometry.volumes) volume *= thickness;
         for (int b = 0; b < corners; ++b) {
-            double integrals[d][d]{};  // of (dN_a / dx_i) (dN_b / dx_j)
+            double integrals[d][d]{};  // Integrals of (dN_a / dx_i) (dN_b / dx_j).
             for (int p = 0; p < count; ++p) {
                 for (int i = 0; i < d; ++i) {
                     for (int j = 0; j < d; ++j) {
@@ -51,8 +51,8 @@ struct NodeRows {
             }
             double laplacian = 0;
             for (int k = 0; k < d; ++k) laplacian += integrals[k][k];
-            const auto at = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
-            double* block = blocks.data() + (at - neighbours.begin()) * d * d;
+            const auto neighbour = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
+            double* block = blocks.data() + (neighbour - neighbours.begin()) * d * d;
             for (int i = 0; i < d; ++i) {
                 for (int j = 0; j < d; ++j) {
                     block[i * d + j] += lame.lambda * integrals[i][j] + lame.mu * integrals[j][i] +
@@ -108,7 +108,7 @@ std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
             }
         }
     };
-    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_a_range);
+    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_per_range);
     std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
     return row_offsets;
 }
@@ -120,7 +120,7 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
         const std::size_t displacement = std::size_t(node) * d + i;
         const Index row = system.unknowns[displacement];
         if (row < 0) continue;
-        Offset at = system.matrix.row_offsets().data()[row];
+        Offset position = system.matrix.row_offsets().data()[row];
         double load = gathered.force[i] + tractions[displacement];
         for (std::size_t k = 0; k < gathered.neighbours.size(); ++k) {
             const double* values = gathered.blocks.data() + (k * d + i) * d;
@@ -131,8 +131,8 @@ void write_rows(const NodeRows& gathered, Index node, int d, std::span<const dou
                     load -= values[j] * system.prescribed[other];
                     continue;
                 }
-                system.matrix.column_indices().data()[at] = column;
-                system.matrix.values().data()[at++] = values[j];
+                system.matrix.column_indices().data()[position] = column;
+                system.matrix.values().data()[position++] = values[j];
             }
         }
         system.load[row] = load;
@@ -169,7 +169,7 @@ System assemble(const Context& cpu, const Model& model) {
             write_rows(gathered, node, d, tractions, system);
         }
     };
-    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_a_range);
+    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_per_range);
     return system;
 }
 

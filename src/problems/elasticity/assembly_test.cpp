@@ -42,8 +42,8 @@ Model model_of(CellShape shape, Index cells, double jitter) {
     return model;
 }
 
-/// A linear displacement on the outside is that inside: the residual of the exact one is rounding,
-/// and so is, by the inverse, the distance of the solution.
+/// A linear displacement on the boundary is the solution inside: the residual of the exact one is
+/// rounding, and so is, by the inverse, the distance of the computed solution.
 TEST(assembly, patch_test) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));
@@ -98,7 +98,7 @@ TEST(assembly, patch_test) {
                 mu * (field.gradient[i][j] + field.gradient[j][i]) + (i == j ? lambda * trace : 0);
             ASSERT_NEAR(stresses[k], expected, stress_bound);
         }
-        // The bound is one of rounding: a wrong element misses by parts of the stress, about 1.
+        // The bound is of the size of rounding errors: a wrong element causes errors of about 1.
         EXPECT_LT(stress_bound, 1e-6);
     }
 }
@@ -327,15 +327,15 @@ TEST(assembly, rigid_motions_that_are_left_are_seen) {
         EXPECT_EQ(singular(shape, {{"left", x}, {"bottom", y}}), dimensions(shape) == 3);
     }
     EXPECT_FALSE(singular(CellShape::hexahedron, {{"left", x}, {"bottom", y}, {"front", z}}));
-    // z held on a whole side stops the turning about x and y as well.
+    // Prescribing z on a whole side prevents the rotations about x and y as well.
     EXPECT_TRUE(singular(CellShape::tetrahedron, {{"back", z}, {"left", y}}));
 
-    // One point stops no rotation.
+    // One point prevents no rotation.
     Model model = model_of(CellShape::quadrilateral, 3, 0);
     model.mesh.groups.push_back({"corner", 0, {{CellShape::point, {0}}}});
     model.fixed_supports = {{"corner"}};
     EXPECT_TRUE(elasticity::assemble(test::host(), model).known_singular);
-    // A second piece that nothing holds.
+    // A second part without supports.
     model.fixed_supports = {{"left"}};
     EXPECT_FALSE(elasticity::assemble(test::host(), model).known_singular);
     const Index first = model.mesh.node_count();

@@ -16,7 +16,7 @@ struct Norms {
     double energy;        ///< Square root of half the integral of strain : stress of the error.
 };
 
-/// u_i = c_i sin(a_i . x + f_i), whose derivatives are at hand.
+/// u_i = c_i sin(a_i . x + f_i), with known derivatives.
 struct Waves {
     int dimensions;
     Vector scale{1, -0.5, 0.8};
@@ -104,7 +104,7 @@ struct Waves {
     }
 };
 
-/// The mean of the rules of Gauss and of the corners: simplices are exact at neither alone.
+/// The mean of the Gauss and the corner rule: on simplices neither alone is exact.
 Norms error_norms(const Waves& waves, const Mesh& mesh, const std::vector<double>& u) {
     const elasticity::Elements elements(mesh);
     const std::vector<double> volumes = test::element_volumes(mesh);
@@ -187,7 +187,7 @@ TEST(convergence, displacements_of_second_and_energies_of_first_order) {
     }
 }
 
-/// Half the work of the loads on the solution is the energy of its strains.
+/// Half the work of the loads is the strain energy of the solution.
 TEST(convergence, energy_is_half_the_work) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));

@@ -8,12 +8,12 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows take
+/// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows are
 /// about 20 operations on products of at most their lengths.
 constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
 
 template <CellShape S>
-bool is_sound(const Mesh& mesh, std::span<const Index> nodes) {
+bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
     double points[corners(S)][dimensions(S)];
     gather<S>(mesh, nodes, points);
     const Geometry inside(reference_points<S>(), points);
@@ -67,13 +67,13 @@ std::string Elements::description(Index element) const {
 }
 
 void Elements::check_geometry(const Context& cpu) const {
-    constexpr Offset elements_a_part = 4096;
-    const Offset parts = count() / elements_a_part + 1;
+    constexpr Offset elements_per_part = 4096;
+    const Offset parts = count() / elements_per_part + 1;
     std::vector<Index> wrong(std::size_t(parts), -1);
     parallel_parts(cpu.threads(), count(), parts, [&](Offset part, Offset first, Offset last) {
         for (Index element = Index(first); element < last; ++element) {
             const bool sound = with_shape(element, [&](auto shape) {
-                return is_sound<decltype(shape)::value>(mesh_, nodes(element));
+                return is_valid_element<decltype(shape)::value>(mesh_, nodes(element));
             });
             if (!sound) {
                 wrong[part] = element;

@@ -21,7 +21,7 @@ constexpr bool is_simplex(CellShape shape) {
     return shape == CellShape::triangle || shape == CellShape::tetrahedron;
 }
 
-/// Points of an element: two Gauss points an axis (the centre of a simplex), with weights; the
+/// Points of an element: two Gauss points per axis (the centre of a simplex), with weights; the
 /// centre; the corners, where a bilinear map is inverted first.
 enum class Rule { gauss, centre, corners };
 
@@ -35,7 +35,7 @@ constexpr int point_count(CellShape shape, Rule rule = Rule::gauss) {
 inline constexpr int corner_signs[8][3] = {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}, {-1, 1, -1},
                                            {-1, -1, 1},  {1, -1, 1},  {1, 1, 1},  {-1, 1, 1}};
 
-/// Shape functions of shape S at P points of its reference element, and the weights of those.
+/// Shape functions of shape S at P points of its reference element, and the weights of the points.
 template <CellShape S, int P>
 struct Reference {
     static constexpr int axes = dimensions(S);
@@ -44,12 +44,12 @@ struct Reference {
     double derivatives[P][corners][axes];
     double weights[P];
 
-    /// Simplices have the corners 0 and the unit vectors.
-    void set(int p, const double* at, double weight) {
+    /// The reference simplex has the corners 0 and the unit vectors.
+    void set(int p, const double* point, double weight) {
         weights[p] = weight;
         for (int c = 0; c < corners; ++c) {
             if constexpr (is_simplex(S)) {
-                values[p][c] = 1. / corners;  // points of simplices are their centres
+                values[p][c] = 1. / corners;  // The points of simplices are their centres.
                 for (int i = 0; i < axes; ++i) {
                     derivatives[p][c][i] = c == 0 ? -1 : c == i + 1 ? 1 : 0;
                 }
@@ -57,7 +57,7 @@ struct Reference {
                 values[p][c] = 1;
                 for (int i = 0; i < axes; ++i) derivatives[p][c][i] = 1;
                 for (int m = 0; m < axes; ++m) {
-                    const double value = (1 + corner_signs[c][m] * at[m]) / 2;
+                    const double value = (1 + corner_signs[c][m] * point[m]) / 2;
                     values[p][c] *= value;
                     for (int i = 0; i < axes; ++i) {
                         derivatives[p][c][i] *= i == m ? corner_signs[c][m] / 2. : value;
@@ -74,9 +74,9 @@ Reference<S, point_count(S, rule)> make_reference() {
     const double scale = rule == Rule::gauss ? std::sqrt(1. / 3) : rule == Rule::corners ? 1. : 0.;
     constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
     for (int p = 0; p < point_count(S, rule); ++p) {
-        double at[3];
-        for (int m = 0; m < 3; ++m) at[m] = corner_signs[p][m] * scale;
-        made.set(p, at, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
+        double point[3];
+        for (int m = 0; m < 3; ++m) point[m] = corner_signs[p][m] * scale;
+        made.set(p, point, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
     }
     return made;
 }
@@ -153,11 +153,11 @@ void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[cor
 /// x = sum over the corners of N_c x_c at point p.
 template <CellShape S, int P, int D>
 Vector position(const Reference<S, P>& reference, int p, const double (&points)[corners(S)][D]) {
-    Vector at{};
+    Vector x{};
     for (int i = 0; i < D; ++i) {
-        for (int c = 0; c < corners(S); ++c) at[i] += reference.values[p][c] * points[c][i];
+        for (int c = 0; c < corners(S); ++c) x[i] += reference.values[p][c] * points[c][i];
     }
-    return at;
+    return x;
 }
 
 /// The elements of all shapes, numbered consecutively. Validates the mesh and refers to it.
@@ -214,7 +214,7 @@ class Elements {
     std::string description(Index element) const;
 
     const Mesh& mesh_;
-    std::vector<Index> starts_;  ///< First element of each shape, and their number.
+    std::vector<Index> starts_;  ///< First element of each shape, and the number of elements.
 };
 
 /// The elements at each node, ascending.
@@ -253,8 +253,8 @@ class Stiffness {
 /// rows. Throws InvalidArgument for groups that do not exist or have unknown nodes.
 Index number_unknowns(const Model& model, const Elements& elements, System& system);
 
-/// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions`
-/// each. Throws InvalidArgument for groups that do not exist, have cells of other shapes, no area,
+/// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions` per
+/// node. Throws InvalidArgument for groups that do not exist, have cells of other shapes, no area,
 /// or are not on the elements.
 void add_surface_loads(const Model& model, const NodeElements& node_elements,
                        std::span<double> forces);

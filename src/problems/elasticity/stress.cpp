@@ -45,8 +45,8 @@ void check_size(std::span<const double> displacements, const Mesh& mesh) {
 
 /// Strains at the centres; finish(element, tensor) may change each.
 template <class Finish>
-std::vector<double> at_centres(const Context& cpu, const Elements& elements,
-                               std::span<const double> displacements, Finish&& finish) {
+std::vector<double> strains_at_centres(const Context& cpu, const Elements& elements,
+                                       std::span<const double> displacements, Finish&& finish) {
     const Mesh& mesh = elements.mesh();
     check_size(displacements, mesh);
     elements.check_geometry(cpu);
@@ -64,14 +64,14 @@ std::vector<double> at_centres(const Context& cpu, const Elements& elements,
 
 std::vector<double> element_strains(const Context& cpu, const Model& model,
                                     std::span<const double> displacements) {
-    return at_centres(cpu, Elements(model.mesh), displacements, [](Index, double*) {});
+    return strains_at_centres(cpu, Elements(model.mesh), displacements, [](Index, double*) {});
 }
 
 std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                      std::span<const double> displacements) {
     const Elements elements(model.mesh);
     const Stiffness stiffness(model);
-    return at_centres(cpu, elements, displacements, [&](Index element, double* tensor) {
+    return strains_at_centres(cpu, elements, displacements, [&](Index element, double* tensor) {
         strain_to_stress(model.mesh.dimensions, stiffness[element], tensor);
     });
 }
@@ -90,7 +90,7 @@ double strain_energy(const Context& cpu, const Model& model,
             strain_at(geometry, p, elements.nodes(element), displacements, strain);
             std::copy_n(strain, 6, stress);
             strain_to_stress(d, stiffness[element], stress);
-            double product = 0;  // each shear is two entries of the tensor
+            double product = 0;  // Each shear counts as two entries of the tensor.
             for (int k = 0; k < tensor_components(d); ++k) {
                 product += (k < d ? 1 : 2) * strain[k] * stress[k];
             }

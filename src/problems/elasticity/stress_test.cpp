@@ -37,7 +37,7 @@ TEST(stress, node_means_are_weighted_by_size) {
                  InvalidArgument);
 }
 
-/// Two bars in a row with nu = 0 under tension: the same stress in both, strains by their E.
+/// Two bars in a row with nu = 0 under tension: equal stress in both, strains by their E.
 TEST(stress, regions_have_their_materials) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));
@@ -91,8 +91,8 @@ std::array<double, 3> kirsch(const Vector& x) {
 }
 
 struct Plate {
-    double concentration;  ///< xx at the hole's top, as recovered at the node.
-    double error;          ///< Root of the mean of squares over the area, all components.
+    double concentration;  ///< Stress xx at the top of the hole, as recovered at the node.
+    double error;          ///< Root of the mean square error over the area, all components.
 };
 
 Plate solve_plate(CellShape shape, Index size) {
@@ -129,8 +129,9 @@ Plate solve_plate(CellShape shape, Index size) {
     return plate;
 }
 
-/// At the top of the hole the stress along x is 3, and falls by 7 a unit of length. Its mean over
-/// the elements at that node is the stress about half a cell away, cells being pi / (4 size) long.
+/// At the top of the hole the stress along x is 3, and decreases by 7 per unit of length. Its mean
+/// over the elements at that node is the stress about half a cell away, cells being pi / (4 size)
+/// long.
 TEST(stress, concentration_at_a_hole_is_three) {
     for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral}) {
         SCOPED_TRACE(to_string(shape));
@@ -149,8 +150,8 @@ TEST(stress, concentration_at_a_hole_is_three) {
     }
 }
 
-/// The work of a force on a group is its energy, whatever the thickness, and its parts on the nodes
-/// add up to it.
+/// The work of a force on a group is the strain energy, whatever the thickness, and the nodal parts
+/// of the force add up to it.
 TEST(stress, forces_on_groups_and_thickness) {
     for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral,
                                   CellShape::tetrahedron, CellShape::hexahedron}) {

@@ -45,30 +45,30 @@ class ConnectedParts {
 /// The rigid motions of a connected part that its prescribed displacements prevent.
 struct PartMotions {
     Vector low, high;
-    std::vector<std::array<double, 6>> opposed;  ///< Orthonormal.
+    std::vector<std::array<double, 6>> prevented;  ///< Orthonormal basis of these motions.
 
     explicit PartMotions(const Vector& point) : low(point), high(point) {}
 
     /// Adds a prescribed component `i` at a point: its coefficients in the translations and the
     /// rotations about the middle, in units of the part's size.
-    void oppose(const Vector& point, int i, int dimensions) {
+    void prevent(const Vector& point, int i, int dimensions) {
         double size = 0;
-        Vector at{};
+        Vector x{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
-        for (int k = 0; k < dimensions; ++k) at[k] = (point[k] - (low[k] + high[k]) / 2) / size;
+        for (int k = 0; k < dimensions; ++k) x[k] = (point[k] - (low[k] + high[k]) / 2) / size;
         std::array<double, 6> motion{};
         motion[i] = 1;
         for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
             const int from = (axis + 1) % 3, to = (axis + 2) % 3;
             const int column = dimensions == 2 ? 2 : 3 + axis;
-            motion[column] = i == from ? -at[to] : i == to ? at[from] : 0;
+            motion[column] = i == from ? -x[to] : i == to ? x[from] : 0;
         }
         const auto dot = [](const auto& a, const auto& b) {
             return std::inner_product(a.begin(), a.end(), b.begin(), 0.);
         };
         const double length = std::sqrt(dot(motion, motion));
         for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality
-            for (const auto& other : opposed) {
+            for (const auto& other : prevented) {
                 const double share = dot(motion, other);
                 for (int k = 0; k < 6; ++k) motion[k] -= share * other[k];
             }
@@ -76,16 +76,18 @@ struct PartMotions {
         const double rest = std::sqrt(dot(motion, motion));
         if (!(rest > 1e-7 * length)) return;  // dependent up to rounding
         for (double& component : motion) component /= rest;
-        opposed.push_back(motion);
+        prevented.push_back(motion);
     }
 
-    bool all_opposed(int dimensions) const { return opposed.size() == (dimensions == 2 ? 3 : 6); }
+    bool all_prevented(int dimensions) const {
+        return prevented.size() == (dimensions == 2 ? 3 : 6);
+    }
 };
 
 /// Whether a connected part is free to move rigidly. `unknowns` is -1 at prescribed displacements;
 /// `used`: nodes with elements.
-bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
-                   const std::vector<Index>& unknowns) {
+bool has_rigid_motion(const Elements& elements, const std::vector<char>& used,
+                      const std::vector<Index>& unknowns) {
     const Mesh& mesh = elements.mesh();
     ConnectedParts parts(elements);
     std::map<Index, PartMotions> motions;  // by the least node of the part
@@ -102,18 +104,18 @@ bool moves_rigidly(const Elements& elements, const std::vector<char>& used,
         if (!used[node]) continue;
         for (int i = 0; i < mesh.dimensions; ++i) {
             if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions.at(parts[node]).oppose(point_of(mesh, node), i, mesh.dimensions);
+            motions.at(parts[node]).prevent(point_of(mesh, node), i, mesh.dimensions);
         }
     }
     return std::ranges::any_of(
-        motions, [&](const auto& part) { return !part.second.all_opposed(mesh.dimensions); });
+        motions, [&](const auto& part) { return !part.second.all_prevented(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
         require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
                 group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
-                " nodes, no multiple of ", corners(cells.shape));
+                " nodes, not a multiple of ", corners(cells.shape));
         for (const Index node : cells.nodes) {
             require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
                     node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
@@ -149,7 +151,7 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
     }
 }
 
-/// The same for all cells of a group.
+/// each_point_of_shape for all cells of a group.
 template <class Visit>
 void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
@@ -163,7 +165,7 @@ void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     }
 }
 
-/// Cells of `axes` dimensions, all of whose nodes have elements.
+/// Throws unless the cells have `axes` dimensions and nodes with elements only.
 void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
                       const NodeElements& node_elements) {
     check_nodes(mesh, group);
@@ -177,7 +179,8 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
     }
 }
 
-/// Adds a traction to the forces on the corners, in the order of the cells and corners.
+/// Adds a traction to the forces on the corners of its cells, in the order of the cells and
+/// corners.
 void add_traction(const Model& model, const MeshGroup& group, const Field& force,
                   std::span<double> forces) {
     const int d = model.mesh.dimensions;
@@ -258,7 +261,7 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
                 "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
-    system.known_singular = moves_rigidly(elements, used, system.unknowns);
+    system.known_singular = has_rigid_motion(elements, used, system.unknowns);
     return Index(rows);
 }
 
@@ -266,17 +269,17 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
                        std::span<double> forces) {
     const Mesh& mesh = model.mesh;
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
-    for (const Traction& traction : model.tractions) {
-        const MeshGroup& group = mesh.group(traction.group);
+    for (const auto& [name, traction] : model.tractions) {
+        const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
                          node_elements);
-        add_traction(model, group, traction.force, forces);
+        add_traction(model, group, traction, forces);
     }
-    for (const Force& force : model.forces) {
-        const MeshGroup& group = mesh.group(force.group);
+    for (const auto& [name, total] : model.forces) {
+        const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
                          concat("a force needs ", faces, " or points"), node_elements);
-        add_force(model, group, force.total, forces);
+        add_force(model, group, total, forces);
     }
 }
 

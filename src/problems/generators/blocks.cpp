@@ -6,7 +6,7 @@ namespace tessera::problems {
 
 namespace {
 
-/// Of "LOW-HIGH", or one number for both.
+/// The numbers of "LOW-HIGH", or one number for both.
 std::pair<Index, Index> size_range(Spec& spec) {
     constexpr Index largest = 4096;
     const std::string text = spec.word("sizes", "1-32");
@@ -22,7 +22,7 @@ std::pair<Index, Index> size_range(Spec& spec) {
 }
 
 /// block = H block (or block H from the right) with the reflection H = I - 2 v v^T / v^T v of a
-/// random v; n x n, row-major. `work` has room for 2 n numbers.
+/// random v; n x n, row-major. `work` has 2 n numbers.
 void reflect(RandomStream& random, Index n, bool from_right, double* block, double* work) {
     double* v = work;
     double* w = work + n;
@@ -114,7 +114,7 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
     spec.finish();
 
     checked_unknown_count(spec, double(count) * low);
-    std::vector<Offset> starts(std::size_t(count) + 1);  // the first row and entry of each block
+    std::vector<Offset> starts(std::size_t(count) + 1);  // First row and first entry of each block.
     std::vector<Offset> entry_starts(starts.size());
     for (Index b = 0; b < count; ++b) {
         const Index n = RandomStream(seed, b).integer(low, high);
@@ -134,13 +134,13 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
         for (Offset b = first; b < last; ++b) {
             const Index n = Index(starts[b + 1] - starts[b]);
             RandomStream random(seed, b);
-            random.integer(lowest, highest);  // the size again
+            random.integer(lowest, highest);  // Draws the size again.
             random_block(random, n, condition, block, work);
             std::ranges::copy(block, values + entry_starts[b]);
             for (Index i = 0; i < n; ++i) {
-                const Offset at = entry_starts[b] + Offset(i) * n;
-                row_offsets[starts[b] + i] = at;
-                std::iota(columns + at, columns + at + n, Index(starts[b]));
+                const Offset start = entry_starts[b] + Offset(i) * n;
+                row_offsets[starts[b] + i] = start;
+                std::iota(columns + start, columns + start + n, Index(starts[b]));
             }
             if (b + 1 < count) {
                 columns[entry_starts[b + 1] - 1] = Index(starts[b + 1]);

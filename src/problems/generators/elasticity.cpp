@@ -13,11 +13,11 @@ namespace {
 ///   I(i,j) = integral over the element of (dN_a / dx_i) (dN_b / dx_j).
 /// lambda is E nu / ((1 + nu)(1 - 2 nu)), in plane stress E nu / (1 - nu^2); mu = E / (2 (1 + nu)).
 /// I is a product of one-axis integrals of polynomials of degree at most 2, which the two Gauss
-/// points an axis of the usual quadrature integrate exactly; they are written in closed form here.
+/// points per axis of the usual quadrature integrate exactly; they are written in closed form here.
 /// Corners are three bits, the last axis lowest; component i acts along axis 3 - dimensions + i.
 using ElementStiffness = double[8][3][8][3];
 
-/// K(a,i; b,j) is equal to K(b,j; a,i) in every bit: the same products are summed in one order.
+/// K(a,i; b,j) is bitwise equal to K(b,j; a,i): equal products are summed in one order.
 void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
     constexpr double young = 1, poisson = 0.3, mu = young / (2 * (1 + poisson));
     const double lambda =
@@ -50,10 +50,10 @@ void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
     }
 }
 
-/// Nodes of a grid with `dimensions` unknowns at each; the last axis is numbered fastest, the
-/// unknowns of a node follow each other. Two dimensions leave the first axis with one node.
+/// Nodes of a grid with `dimensions` unknowns per node; the last axis is numbered fastest, the
+/// unknowns of a node follow each other. In two dimensions the first axis has one node.
 struct NodeGrid {
-    using GridIndex = std::array<Index, 3>;  ///< By axis.
+    using GridIndex = std::array<Index, 3>;  ///< Indices by axis.
 
     GridIndex nodes{1, 1, 1};
     int dimensions;
@@ -63,34 +63,33 @@ struct NodeGrid {
     GridIndex index_of(Index node) const {
         return {node / nodes[2] / nodes[1], node / nodes[2] % nodes[1], node % nodes[2]};
     }
-    bool has_before(const GridIndex& at, int axis) const { return at[axis] > 0; }
-    bool has_after(const GridIndex& at, int axis) const { return at[axis] + 1 < nodes[axis]; }
-    /// Whether there is an element of which the node is this corner.
-    bool has_element(const GridIndex& at, int corner) const {
-        bool found = true;
+    bool has_before(const GridIndex& index, int axis) const { return index[axis] > 0; }
+    bool has_after(const GridIndex& index, int axis) const { return index[axis] + 1 < nodes[axis]; }
+    /// Whether there is an element with the node as this corner.
+    bool has_element(const GridIndex& index, int corner) const {
+        bool exists = true;
         for (int axis = 3 - dimensions; axis < 3; ++axis) {
             const bool upper = (corner >> (2 - axis)) & 1;
-            const bool before = has_before(at, axis) || (clamped && axis == 3 - dimensions);
-            found = found && (upper ? before : has_after(at, axis));
+            const bool before = has_before(index, axis) || (clamped && axis == 3 - dimensions);
+            exists = exists && (upper ? before : has_after(index, axis));
         }
-        return found;
+        return exists;
     }
 };
 
 /// The matrix on a grid of square or cubic elements: a node is coupled to the up to 3^dimensions
 /// nodes that it shares an element with, each coupling the sum over the shared elements in
-/// ascending order (the same order as seen from the other node: the matrix is symmetric in every
-/// bit).
+/// ascending order (as seen from both nodes: the matrix is bitwise symmetric).
 Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
                               const ElementStiffness& stiffness) {
     const int d = grid.dimensions;
     constexpr int neighbour_of_corner[8] = {0, 1, 3, 4, 9, 10, 12, 13};  // Bits as base-3 digits.
     return assemble_rows(cpu, grid.node_count() * d, [&](Index i, RowEntries& row) {
         const Index node = i / d;
-        const NodeGrid::GridIndex at = grid.index_of(node);
-        double sums[27][3]{};  // By the neighbour: a step of -1, 0 or 1 along each axis.
+        const NodeGrid::GridIndex index = grid.index_of(node);
+        double sums[27][3]{};  // By neighbour: a step of -1, 0 or 1 along each axis.
         for (int a = (1 << d) - 1; a >= 0; --a) {
-            if (!grid.has_element(at, a)) continue;
+            if (!grid.has_element(index, a)) continue;
             for (int b = 0; b < 1 << d; ++b) {
                 double* const sum = sums[13 + neighbour_of_corner[b] - neighbour_of_corner[a]];
                 for (int j = 0; j < d; ++j) sum[j] += stiffness[a][i - node * d][b][j];
@@ -100,8 +99,8 @@ Problem<double> assemble_grid(const Context& cpu, const NodeGrid& grid,
             const int step[] = {k / 9 - 1, k / 3 % 3 - 1, k % 3 - 1};
             bool exists = true;
             for (int axis = 0; axis < 3; ++axis) {
-                exists = exists && (step[axis] >= 0 || grid.has_before(at, axis)) &&
-                         (step[axis] <= 0 || grid.has_after(at, axis));
+                exists = exists && (step[axis] >= 0 || grid.has_before(index, axis)) &&
+                         (step[axis] <= 0 || grid.has_after(index, axis));
             }
             if (!exists) continue;
             const Index other =
@@ -118,10 +117,10 @@ std::vector<double> side_load(const NodeGrid& grid, double side) {
     std::vector<double> load(std::size_t(grid.node_count()) * grid.dimensions);
     for (Index node = grid.node_count() / grid.nodes[x] * (grid.nodes[x] - 1);
          node < grid.node_count(); ++node) {
-        const NodeGrid::GridIndex at = grid.index_of(node);
+        const NodeGrid::GridIndex index = grid.index_of(node);
         double weight = 1;
         for (int axis = 2; axis > x; --axis) {
-            const bool inside = grid.has_before(at, axis) && grid.has_after(at, axis);
+            const bool inside = grid.has_before(index, axis) && grid.has_after(index, axis);
             weight *= inside ? side : side / 2;
         }
         load[std::size_t(node) * grid.dimensions + 1] = -weight;
@@ -139,10 +138,10 @@ CellShape read_element(Spec& spec, int dimensions) {
 }
 
 meshes::GridOptions read_grid_options(Spec& spec) {
-    // Elements stay a hundredth away from flat.
+    // Largest value that keeps elements a hundredth away from flat.
     constexpr double largest_jitter = 0.99;
-    // Of N cells the shortest is at least 1e-6 / N of an axis, 1e5 times what rounding moves its
-    // ends for the 32,767 of a square.
+    // The shortest of N cells is at least 1e-6 / N of an axis, 1e5 times the rounding errors of its
+    // ends for 32,767 cells.
     constexpr double largest_grading = 1e6;
     meshes::GridOptions options;
     options.jitter = spec.real("jitter", 0, 0, largest_jitter);
@@ -211,8 +210,8 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
-/// The same for a beam of N cells on each side of its section, which is 1 wide, and `length` times
-/// that along x.
+/// Linear elasticity of a beam of N cells on each side of its section, which is 1 wide, and
+/// `length` times that along x.
 Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);
     const double length = double(spec.integer("length", 8, 1, 1000));

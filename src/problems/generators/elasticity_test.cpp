@@ -14,7 +14,7 @@ constexpr double poisson_ratio = 0.3;
 using Vector = std::array<double, 3>;
 using Gradient = std::array<Vector, 3>;  // [i][j] = d u_i / d x_j
 
-/// A generated problem with what the checks need to know about its grid.
+/// A generated problem with the properties of its grid.
 template <class T>
 struct Elasticity {
     int dimensions;
@@ -226,7 +226,7 @@ Vector shape_gradient(int dimensions, int corner, const Vector& point) {
     return gradient;
 }
 
-/// Element by element with two Gauss points an axis: an independent way to the same matrix.
+/// Assembly element by element with two Gauss points per axis: independent of that of the library.
 template <class T>
 std::vector<double> assemble_by_quadrature(const Elasticity<T>& system) {
     const int d = system.dimensions;
@@ -281,8 +281,8 @@ void expect_same_as_quadrature(int dimensions, Index size, bool free) {
     SCOPED_TRACE(std::to_string(dimensions) + "d, N = " + std::to_string(size));
     const Elasticity<T> system(dimensions, size, free);
     std::vector<double> rest = assemble_by_quadrature(system);
-    // The quadrature sums at most 8 elements of 8 points, with about 20 operations a term; the
-    // shape functions lose another 20 units where they subtract.
+    // The quadrature sums at most 8 elements of 8 points, with about 20 operations per term; the
+    // shape functions lose another 20 units by cancellation.
     const double bound =
         system.entry_bound() + test::gamma<double>(64 + 40) * system.largest_diagonal();
     const auto& a = system.matrix;

@@ -15,8 +15,8 @@
 /// The generators of `generate`, and their common parts.
 namespace tessera::problems {
 
-/// Reads its options from `spec`, whose first value is `size`, calls Spec::finish before any work,
-/// and leaves Problem::name to `generate`, which also rounds to T.
+/// Reads its options from `spec`, whose first value is `size`, calls Spec::finish before any work;
+/// `generate` sets Problem::name and rounds to T.
 using Generator = Problem<double>(const Context& cpu, Spec& spec, Index size);
 
 Generator poisson, convection, helmholtz, shell, circuit, schroedinger;
@@ -127,10 +127,10 @@ Problem<double> assemble_rows(const Context& cpu, Index rows, RowAt&& row_at) {
     Index* const columns = problem.matrix.column_indices().data();
     double* const values = problem.matrix.values().data();
     each_row([&](Offset i, const auto& entries) {
-        Offset at = starts[i];
+        Offset position = starts[i];
         for (const auto& [column, value] : entries) {
-            columns[at] = Index(column);
-            values[at++] = value;
+            columns[position] = Index(column);
+            values[position++] = value;
         }
     });
     return problem;

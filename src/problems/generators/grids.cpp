@@ -94,14 +94,14 @@ class Crystal {
         return distance < radius ? std::exp(-distance) : 0;
     }
 
-    /// visit(point, weight) for the points of the projector of an atom.
+    /// visit(point, weight) for the points within the radius of an atom's projector.
     template <class Visit>
     void each_point(const Atom& atom, Visit&& visit) const {
         std::array<Offset, 3> low, high;
         for (int axis = 0; axis < 3; ++axis) {
-            const double at = atom.center[axis];
-            low[axis] = std::max<Offset>(Offset((at - radius) / spacing), 0);
-            high[axis] = std::min<Offset>(Offset((at + radius) / spacing) + 1, size_ - 1);
+            const double centre = atom.center[axis];
+            low[axis] = std::max<Offset>(Offset((centre - radius) / spacing), 0);
+            high[axis] = std::min<Offset>(Offset((centre + radius) / spacing) + 1, size_ - 1);
         }
         for (Offset a = low[0]; a <= high[0]; ++a) {
             for (Offset b = low[1]; b <= high[1]; ++b) {
@@ -144,7 +144,7 @@ Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
     return assemble_stencil(cpu, spec, {size, 3}, -1 - upwind, 6 + 3 * upwind, -1);
 }
 
-/// poisson2d less kh^2 I: waves with 2 pi / kh points a wave length.
+/// poisson2d minus kh^2 I: waves with 2 pi / kh points per wavelength.
 Problem<double> helmholtz(const Context& cpu, Spec& spec, Index size) {
     const double kh = spec.real("kh", 0.6, 0, 1e9);
     return assemble_stencil(cpu, spec, {size, 2}, -1, 4 - kh * kh, -1);

@@ -11,7 +11,7 @@ CsrMatrix<double> make(const std::string& text) {
     return problems::generate<double>(test::host(), Spec(text)).matrix;
 }
 
-/// Column-major.
+/// Dense copy, column-major.
 std::vector<double> dense(const CsrView<double>& matrix) {
     std::vector<double> full(std::size_t(matrix.rows) * matrix.rows, 0);
     for (Index i = 0; i < matrix.rows; ++i) {
@@ -26,7 +26,7 @@ using Eigenvalues = void(const char* vectors, const char* triangle, const int* n
                          const int* leading_dimension, double* values, double* work,
                          const int* work_size, int* info);
 
-/// LAPACK's dsyev where the machine has it.
+/// LAPACK's dsyev, where installed.
 Eigenvalues* lapack() {
     static void* const library = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
     return library == nullptr ? nullptr : reinterpret_cast<Eigenvalues*>(dlsym(library, "dsyev_"));
@@ -36,7 +36,7 @@ struct Inertia {
     Index rows;
     Index negative;
     Index zero_diagonal;
-    double nearest_to_zero;  ///< Of the eigenvalues, in units of n eps times the largest.
+    double nearest_to_zero;  ///< Smallest |eigenvalue|, in units of n eps times the largest.
 };
 
 Inertia inertia(const CsrView<double>& matrix) {
@@ -79,7 +79,7 @@ TEST(indefinite, inertia) {
         EXPECT_EQ(found.zero_diagonal, expected.zero_diagonal);
         EXPECT_GT(found.nearest_to_zero, 10);  // Else rounding may decide the signs.
     }
-    // Bound states, as many as the places of the atoms make.
+    // Bound states, as many as the positions of the atoms give.
     const Inertia bound = inertia(make("schroedinger:10").view());
     EXPECT_GE(bound.negative, 6);
     EXPECT_LE(bound.negative, 30);
@@ -129,7 +129,7 @@ TEST(indefinite, constraints_of_an_interior_point) {
 }
 
 TEST(indefinite, flows_are_free_of_divergence_in_a_constant_pressure) {
-    // B^T 1 = 0 on inner faces: all pressures but the one left out have zero sums.
+    // B^T 1 = 0 on inner faces: all pressures but the omitted one have zero sums.
     for (const std::string text : {"stokes:8,beta=1", "darcy:8"}) {
         SCOPED_TRACE(text);
         const auto matrix = make(text);
@@ -190,8 +190,8 @@ TEST(indefinite, atoms_add_dense_blocks) {
     const auto without = make("schroedinger:9,atoms=0,shift=0");
     const auto a = dense(with.view()), b = dense(without.view());
     const std::size_t n = 729;
-    // What an atom adds is a diagonal matrix plus 2 w w^T with |w| = 1: of the rows that change off
-    // the diagonal, the products of three entries agree, and the sum of squares is 2^2.
+    // The contribution of an atom is a diagonal matrix plus 2 w w^T with |w| = 1: in the rows that
+    // change off the diagonal, the products of three entries agree, and the sum of squares is 2^2.
     std::vector<std::size_t> touched;
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
@@ -205,7 +205,7 @@ TEST(indefinite, atoms_add_dense_blocks) {
     const auto added = [&](std::size_t p, std::size_t q) {
         return a[touched[p] * n + touched[q]] - b[touched[p] * n + touched[q]];
     };
-    // a and b are rounded where they add up to at most `largest`.
+    // a and b are rounded where their sum is at most `largest`.
     const double largest = std::abs(
         *std::ranges::max_element(a, [](double x, double y) { return std::abs(x) < std::abs(y); }));
     double trace = 0, bound = 0;

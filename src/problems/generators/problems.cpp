@@ -8,13 +8,13 @@ namespace tessera::problems {
 
 namespace {
 
-struct Named {
+struct NamedGenerator {
     const char* name;
-    const char* example;  ///< Of values, for messages.
+    const char* example_values;  ///< For messages.
     Generator* build;
 };
 
-constexpr Named generators[] = {
+constexpr NamedGenerator generators[] = {
     {"poisson2d", "100", poisson},
     {"poisson3d", "100", poisson},
     {"convection3d", "100,strength=10", convection},
@@ -65,7 +65,7 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 
 Index checked_unknown_count(const Spec& spec, double unknowns) {
     require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
-            " has more than 2^31 - 1 unknowns; take a smaller size");
+            " has more than 2^31 - 1 unknowns; use a smaller size");
     return Index(unknowns);
 }
 
@@ -73,21 +73,21 @@ template <class T>
 Problem<T> generate(const Context& cpu, Spec problem) {
     require(!cpu.on_gpu(),
             "problems::generate works in host memory: give it a CPU context, then copy_to the GPU");
-    const auto found = std::ranges::find(generators, problem.name(), &Named::name);
-    if (found == std::end(generators)) {
-        throw InvalidArgument(unknown_word_message("problem", problem.name(), names()));
+    const auto generator = std::ranges::find(generators, problem.name(), &NamedGenerator::name);
+    if (generator == std::end(generators)) {
+        throw InvalidArgument(unknown_word_message("problem", problem.name(), generator_names()));
     }
     require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
-            problem.name(), ":", found->example);
+            problem.name(), ":", generator->example_values);
     const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
-    Problem<T> built = rounded<T>(cpu, found->build(cpu, problem, Index(size)));
+    Problem<T> built = rounded<T>(cpu, generator->build(cpu, problem, Index(size)));
     built.name = problem.normalised();
     return built;
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> generator_names() {
     std::vector<std::string> all;
-    for (const Named& generator : generators) all.emplace_back(generator.name);
+    for (const NamedGenerator& generator : generators) all.emplace_back(generator.name);
     return all;
 }
 

@@ -11,7 +11,7 @@ struct Constraints {
     std::vector<List> columns;
 };
 
-/// `entries` numbers +-1 in each row, at variables that differ, and a 1 in each column.
+/// `entries` numbers +-1 per row, at distinct variables, and a 1 in each column.
 Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables, Index entries) {
     Constraints constraints{std::vector<Constraints::List>(std::size_t(count)),
                             std::vector<Constraints::List>(std::size_t(variables))};
@@ -30,11 +30,11 @@ Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables,
     for (Index j = 0; j < variables; ++j) {
         Constraints::List& row =
             constraints.rows[RandomStream(seed, Offset(count) + j).integer(0, count - 1)];
-        const auto at = find(row, j);
-        if (at == row.end()) {
+        const auto entry = find(row, j);
+        if (entry == row.end()) {
             row.emplace_back(j, 1);
         } else {
-            at->second = 1;
+            entry->second = 1;
         }
     }
     for (Index i = 0; i < count; ++i) {
@@ -49,7 +49,7 @@ Constraints sparse_constraints(std::uint64_t seed, Index count, Index variables,
 
 /// [-Theta J^T; J delta I] of an interior point method: N variables, Theta = 10^u with u uniform in
 /// [-spread, spread), and M = N / 2 constraints (1 at least) with `entries` numbers +-1 at random
-/// variables; each variable has a 1 at a random constraint besides. N negative eigenvalues.
+/// variables; each variable has another 1 at a random constraint. N negative eigenvalues.
 Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
     const double spread = spec.real("spread", 4, 0, 300);
     const double delta = spec.real("delta", 0, 0, 1e300);

@@ -56,7 +56,7 @@ void validate(const Mesh& mesh) {
         require(dimensions(cells.shape) == d, "a mesh of ", d,
                 " dimensions has no elements of shape ", to_string(cells.shape));
         require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
-                " name ", cells.nodes.size(), " nodes, no multiple of ", size);
+                " name ", cells.nodes.size(), " nodes, not a multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
             check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
                           cells.shape);
@@ -73,7 +73,7 @@ namespace tessera::meshes {
 
 namespace {
 
-using GridIndex = std::array<Index, 3>;  ///< Of a node or cell, by axis.
+using GridIndex = std::array<Index, 3>;  ///< Index of a node or cell by axis.
 
 /// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
 constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
@@ -112,23 +112,23 @@ class GridTopology {
         if (shape == CellShape::triangle) count *= 2;
         if (shape == CellShape::tetrahedron) count *= 6;
         require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
-                "the mesh has more than 2^31 - 1 nodes or elements; take a smaller size");
+                "the mesh has more than 2^31 - 1 nodes or elements; use a smaller size");
     }
 
-    Index node(const GridIndex& at) const {
+    Index node(const GridIndex& index) const {
         Index number = 0;
         for (int axis = 0; axis < dimensions_; ++axis) {
-            number = number * (cells_[axis] + 1) + at[axis];
+            number = number * (cells_[axis] + 1) + index[axis];
         }
         return number;
     }
     GridIndex index_of(Index node) const {
-        GridIndex at{};
+        GridIndex index{};
         for (int axis = dimensions_ - 1; axis >= 0; --axis) {
-            at[axis] = node % (cells_[axis] + 1);
+            index[axis] = node % (cells_[axis] + 1);
             node /= cells_[axis] + 1;
         }
-        return at;
+        return index;
     }
 
     /// The elements, and in `sides` the faces on each side.
@@ -168,19 +168,19 @@ class GridTopology {
     void add_simplices(const GridIndex& cell, std::vector<Index>& nodes) const {
         std::array<int, 3> order{0, 1, 2};
         do {
-            GridIndex at{};
+            GridIndex index{};
             bool negative = false;
             for (int axis = 0; axis < dimensions_; ++axis) {
-                at[axis] = cell[axis] + (cell[axis] & 1);
+                index[axis] = cell[axis] + (cell[axis] & 1);
                 negative ^= bool(cell[axis] & 1);  // a mirrored axis inverts the simplex
                 for (int k = 0; k < axis; ++k) negative ^= order[k] > order[axis];
             }
             const std::size_t first = nodes.size();
-            nodes.push_back(node(at));
+            nodes.push_back(node(index));
             for (int k = 0; k < dimensions_; ++k) {
                 const int axis = order[k];
-                at[axis] = 2 * cell[axis] + 1 - at[axis];
-                nodes.push_back(node(at));
+                index[axis] = 2 * cell[axis] + 1 - index[axis];
+                nodes.push_back(node(index));
             }
             if (negative) std::swap(nodes[first + dimensions_ - 1], nodes[first + dimensions_]);
         } while (std::next_permutation(order.begin(), order.begin() + dimensions_));
@@ -193,16 +193,17 @@ class GridTopology {
             const int axis = side / 2;
             const Index plane = side % 2 == 1 ? cells_[axis] : 0;
             if (cell[axis] != std::min(plane, cells_[axis] - 1)) continue;
-            for (std::size_t at = 0; at < nodes.size(); at += corners(shape_)) {
+            for (std::size_t element = 0; element < nodes.size(); element += corners(shape_)) {
                 for (int face = 0; face < face_count(shape_); ++face) {
-                    Index found[4];
+                    Index face_nodes[4];
                     bool outside = true;
                     for (int k = 0; k < face_corners; ++k) {
-                        found[k] = nodes[at + face_corner(shape_, face, k)];
-                        outside = outside && index_of(found[k])[axis] == plane;
+                        face_nodes[k] = nodes[element + face_corner(shape_, face, k)];
+                        outside = outside && index_of(face_nodes[k])[axis] == plane;
                     }
                     if (!outside) continue;
-                    sides[side].nodes.insert(sides[side].nodes.end(), found, found + face_corners);
+                    sides[side].nodes.insert(sides[side].nodes.end(), face_nodes,
+                                             face_nodes + face_corners);
                 }
             }
         }
@@ -219,10 +220,10 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
     require(grading > 0 && std::isfinite(grading), "gradings of a mesh are positive");
     std::vector<double> points(std::size_t(n) + 1);
     const double ratio = n > 1 ? std::pow(grading, 1. / (n - 1)) : 1;
-    double at = 0;
+    double coordinate = 0;
     double cell = 1;
-    for (Index k = 0; k <= n; ++k, at += cell, cell *= ratio) {
-        points[k] = ratio == 1 ? double(k) : at;
+    for (Index k = 0; k <= n; ++k, coordinate += cell, cell *= ratio) {
+        points[k] = ratio == 1 ? double(k) : coordinate;
     }
     const double all = points[n];
     for (double& point : points) point = ratio == 1 ? point * (length / all) : point / all * length;
@@ -233,7 +234,7 @@ std::vector<double> graded_axis(Index n, double length, double grading) {
 /// Graded coordinates, jittered by at most b = jitter / (2 d) of the shorter neighbouring cell:
 /// then every Jacobian is, in units of the cells' lengths and up to permutation, I + F with |F_ij|
 /// <= 2 b, which is diagonally dominant for b < 1 / (2 d). Kuhn's simplices have edges of the
-/// cells, so the same holds for them.
+/// cells, so this holds for them, too.
 void set_points(const GridTopology& topology, const std::array<std::vector<double>, 3>& axes,
                 const GridOptions& options, Mesh& mesh) {
     require(options.jitter >= 0 && options.jitter < 1, "the jitter of a mesh is in [0, 1)");
@@ -241,11 +242,11 @@ void set_points(const GridTopology& topology, const std::array<std::vector<doubl
     const double bound = options.jitter / (2 * d);
     for (std::size_t k = 0; k < mesh.points.size(); k += d) {
         const Index node = Index(k / d);
-        const GridIndex at = topology.index_of(node);
+        const GridIndex index = topology.index_of(node);
         bool inside = true;
         for (int axis = 0; axis < d; ++axis) {
-            mesh.points[k + axis] = axes[axis][at[axis]];
-            inside = inside && at[axis] > 0 && at[axis] + 1 < Index(axes[axis].size());
+            mesh.points[k + axis] = axes[axis][index[axis]];
+            inside = inside && index[axis] > 0 && index[axis] + 1 < Index(axes[axis].size());
         }
         if (!inside || bound == 0) continue;
         for (int axis = 0; axis < d; ++axis) {
@@ -253,7 +254,7 @@ void set_points(const GridTopology& topology, const std::array<std::vector<doubl
                 philox::words(options.seed, std::uint64_t(node), std::uint64_t(axis));
             const double move =
                 2 * philox::unit_interval<double>(random.words[0], random.words[1]) - 1;
-            const double* x = axes[axis].data() + at[axis];
+            const double* x = axes[axis].data() + index[axis];
             mesh.points[k + axis] += bound * move * std::min(x[1] - x[0], x[0] - x[-1]);
         }
     }
@@ -281,9 +282,9 @@ Mesh grid_mesh(CellShape element, int dimensions, const GridIndex& cells,
     return mesh;
 }
 
-/// The grading g > 1 that makes the first of n cells from hole to rim as long as those of the arc,
-/// pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where equal
-/// cells are shorter.
+/// The grading g > 1 for which the first of n cells from hole to rim is as long as those of the
+/// arc, pi radius / (4 n), for large n: n cells have n (g - 1) / log(g) times its length. 1 where
+/// equal cells are shorter.
 double square_grading(double radius, double half_width) {
     const double ratio = (half_width - radius) / (std::atan(1.) * radius);
     if (ratio <= 1) return 1;
@@ -312,12 +313,12 @@ Mesh plate_with_hole(CellShape element, Index size, double radius, double half_w
     mesh.points.resize((std::size_t(size) + 1) * (2 * std::size_t(size) + 1) * 2);
     const std::vector<double> radial = graded_axis(size, 1, square_grading(radius, half_width));
     for (Index node = 0; std::size_t(node) < mesh.points.size() / 2; ++node) {
-        const GridIndex at = topology.index_of(node);
+        const GridIndex index = topology.index_of(node);
         // Counted from the nearer line of symmetry, so that both halves are mirror images.
-        const bool upper = at[1] > size;
-        const double angle = std::atan(1.) * (upper ? 2 * size - at[1] : at[1]) / size;
-        const double outward = radial[at[0]];
-        const double tangent = at[1] == size ? 1 : std::tan(angle);
+        const bool upper = index[1] > size;
+        const double angle = std::atan(1.) * (upper ? 2 * size - index[1] : index[1]) / size;
+        const double outward = radial[index[0]];
+        const double tangent = index[1] == size ? 1 : std::tan(angle);
         double x = (1 - outward) * radius * std::cos(angle) + outward * half_width;
         double y = (1 - outward) * radius * std::sin(angle) + outward * half_width * tangent;
         if (upper) std::swap(x, y);

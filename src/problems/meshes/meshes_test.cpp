@@ -33,7 +33,7 @@ double sum(const std::vector<double>& numbers) {
     return total;
 }
 
-/// 20 operations a volume, and the sum of all.
+/// Rounding: 20 operations per volume, and the sum of all.
 double volume_bound(const Mesh& mesh, double volume) {
     return test::gamma<double>(20 * 8 + double(mesh.element_count())) * volume * 8;
 }

@@ -114,7 +114,7 @@ HWY_INLINE LargestAt<T> largest_in_column(D d, const Square<T>& m, Index j, Inde
                                           const Index* original) {
     const Index lanes = Index(hn::Lanes(d));
     const T size = hn::GetLane(hn::MaxOfLanes(d, largest_lanes(d, m, j, s, except)));
-    LargestAt<T> found{size, s};
+    LargestAt<T> result{size, s};
     bool any = false;
     const T* column = m.column(j);
     for (Index i = s / lanes * lanes; i < m.n; i += lanes) {
@@ -124,16 +124,16 @@ HWY_INLINE LargestAt<T> largest_in_column(D d, const Square<T>& m, Index j, Inde
         for (Index k = i < s ? s : i; k < end; ++k) {
             const T value = column[k] < T(0) ? -column[k] : column[k];
             if (k == except || value != size) continue;
-            if (any && original[k] > original[found.position]) continue;
-            found.position = k;
+            if (any && original[k] > original[result.position]) continue;
+            result.position = k;
             any = true;
         }
     }
-    return found;
+    return result;
 }
 
-/// The largest element of all columns and rows from s on, with or without the diagonal; among
-/// equals that of the smallest original row, then column.
+/// The largest element of all columns and rows from s on, with or without the diagonal; of equal
+/// ones that of the smallest original row, then column.
 template <class T>
 struct LargestOfRest {
     T size;
@@ -151,20 +151,20 @@ HWY_INLINE LargestOfRest<T> largest_of_rest(D d, const Square<T>& m, Index s, bo
         largest = hn::IfThenElse(hn::Gt(v, largest), v, largest);
     }
     const T size = hn::GetLane(hn::MaxOfLanes(d, largest));
-    LargestOfRest<T> found{size, s, s};
+    LargestOfRest<T> result{size, s, s};
     bool any = false;
     for (Index j = s; j < m.n; ++j) {
         const auto equal = hn::Eq(hn::Load(d, m.largest + j * lanes), hn::Set(d, size));
         if (hn::AllFalse(d, equal)) continue;
         const Index i = largest_in_column(d, m, j, s, diagonal ? -1 : j, rows).position;
         const bool earlier =
-            rows[i] < rows[found.row] || (i == found.row && columns[j] < columns[found.column]);
+            rows[i] < rows[result.row] || (i == result.row && columns[j] < columns[result.column]);
         if (any && !earlier) continue;
-        found.row = i;
-        found.column = j;
+        result.row = i;
+        result.column = j;
         any = true;
     }
-    return found;
+    return result;
 }
 
 /// l = c / pivot below row s, 0 elsewhere; 0 for a zero pivot. c and l may be equal.

@@ -75,7 +75,8 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
     for (Index s = 0; s < n; ++s) {
         T* const column = a + s * n * lanes;
         auto pivot = hn::Load(d, column + s * lanes);
-        auto at = hn::Set(di, TI(s * lanes));  // The position of the pivot, times lanes.
+        auto pivot_position =
+            hn::Set(di, TI(s * lanes));  // The position of the pivot, times lanes.
         if constexpr (partial) {
             auto largest = hn::Set(d, T(-1));
             auto original = hn::Load(di, rows + s * lanes);
@@ -91,13 +92,14 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
                 largest = hn::IfThenElse(better, size, largest);
                 pivot = hn::IfThenElse(better, element, pivot);
                 original = hn::IfThenElse(better_i, row, original);
-                at = hn::IfThenElse(better_i, hn::Set(di, TI(i * lanes)), at);
+                pivot_position =
+                    hn::IfThenElse(better_i, hn::Set(di, TI(i * lanes)), pivot_position);
             }
             for (Index i = s + 1; i < n; ++i) {
-                const auto here = hn::Eq(at, hn::Set(di, TI(i * lanes)));
-                hn::Store(hn::VecFromMask(d, hn::RebindMask(d, here)), d, moved + i * lanes);
+                const auto is_match = hn::Eq(pivot_position, hn::Set(di, TI(i * lanes)));
+                hn::Store(hn::VecFromMask(d, hn::RebindMask(d, is_match)), d, moved + i * lanes);
                 const auto row = hn::Load(di, rows + i * lanes);
-                hn::Store(hn::IfThenElse(here, first, row), di, rows + i * lanes);
+                hn::Store(hn::IfThenElse(is_match, first, row), di, rows + i * lanes);
             }
             hn::Store(original, di, rows + s * lanes);
         }
@@ -116,7 +118,7 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
             hn::Store(hn::IfThenElseZero(counts, v), d, column + i * lanes);
             hn::Store(hn::IfThenElseZero(counts, v), d, m + i * lanes);
         }
-        const auto index = hn::Add(at, hn::Iota(di, TI(0)));
+        const auto index = hn::Add(pivot_position, hn::Iota(di, TI(0)));
         for (Index j = partial ? 0 : s + 1; j < n; ++j) {
             if (j == s) continue;
             T* const other = a + j * n * lanes;

@@ -160,9 +160,9 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
             const auto was_pivoted = hn::Load(d, pivoted + i * lanes);
             hn::Store(hn::IfThenElse(is_pivot, sign, was_pivoted), d, pivoted + i * lanes);
         }
-        const auto at = hn::Add(row, lane);
+        const auto offsets = hn::Add(row, lane);
         for (Index j = 0; j < n; ++j) {
-            hn::Store(hn::GatherIndex(d, a + j * n * lanes, at), d, pivot_row + j * lanes);
+            hn::Store(hn::GatherIndex(d, a + j * n * lanes, offsets), d, pivot_row + j * lanes);
         }
         if (max_u != nullptr) {
             for (Index j = k + 1; j < n; ++j) {
@@ -266,7 +266,7 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 /// Largest n of invert_registers.
 inline constexpr Index max_register_rows = 6;
 
-/// The same for n = 1..max_register_rows, known at run time.
+/// invert_registers for n = 1..max_register_rows, known at run time.
 template <Index rows = 1, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
 HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* max_u) {

@@ -43,7 +43,7 @@ template <class D, class T>
 HWY_INLINE Index find_pivot(D d, const SingleMatrix<T>& m, const T* HWY_RESTRICT column) {
     const Index lanes = Index(hn::Lanes(d));
     auto largest = hn::Zero(d);
-    auto start = hn::Zero(d);  // First row of the vector with a lane's largest value.
+    auto start = hn::Zero(d);  // First row of the vector that has a lane's largest value.
     for (Index i = 0; i < m.rows; i += lanes) {
         const auto size = hn::Or(hn::Abs(hn::Load(d, column + i)), hn::Load(d, m.pivoted + i));
         const auto larger = hn::Gt(size, largest);
@@ -175,8 +175,7 @@ HWY_INLINE void apply_steps(D d, const SingleMatrix<T>& m, Index steps, Index i,
 /// al., Fig. 2). Blocked, right-looking: every element sees the same operations in the same order
 /// as in Fig. 2, delayed until a panel is complete for the columns outside it.
 ///   steps  steps[k] receives the pivot row p_k of step k; the inverse is X(k, p_j) = A(p_k, j)
-///   with
-///          the final A.
+///          with the final A.
 ///   max_u  null, or receives max |u_kj| of the factor U of Gaussian elimination.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or n
 /// where only an element of the inverse is not finite; A is then undefined.

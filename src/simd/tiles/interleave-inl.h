@@ -66,8 +66,8 @@ template <class D, class T>
 HWY_INLINE void interleave_squares(D d, Index lanes, Index length, const T* const* from,
                                    Offset first, T* HWY_RESTRICT to, Index step) {
     constexpr Index width = Index(hn::MaxLanes(D()));
-    for (Index at = 0; at < length; at += width) {
-        const Index e = at + width <= length ? at : length - width;
+    for (Index start = 0; start < length; start += width) {
+        const Index e = start + width <= length ? start : length - width;
         for (Index lane = 0; lane < lanes; lane += width) {
             hn::Vec<D> v[width];
 #pragma GCC unroll 16
@@ -145,8 +145,8 @@ template <class D, class T>
 HWY_INLINE void deinterleave_squares(D d, Index count, Index length, const T* HWY_RESTRICT from,
                                      Index step, T* const* to) {
     constexpr Index width = Index(hn::MaxLanes(D()));
-    for (Index at = 0; at < length; at += width) {
-        const Index e = at + width <= length ? at : length - width;
+    for (Index start = 0; start < length; start += width) {
+        const Index e = start + width <= length ? start : length - width;
         for (Index lane = 0; lane < count; lane += width) {
             hn::Vec<D> v[width];
             const T* HWY_RESTRICT corner = from + e * step + lane;

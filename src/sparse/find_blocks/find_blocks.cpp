@@ -26,18 +26,18 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
         (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
     const CsrPattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
                              matrix.column_indices};
-    Segmentation found = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
-    blocks.count = Index(found.starts.size() - 1);
-    blocks.largest = found.largest;
-    blocks.entries = found.sum_of_squares;
-    blocks.block_offsets = std::move(found.starts);
+    Segmentation segmentation = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
+    blocks.count = Index(segmentation.starts.size() - 1);
+    blocks.largest = segmentation.largest;
+    blocks.entries = segmentation.sum_of_squares;
+    blocks.block_offsets = std::move(segmentation.starts);
     return blocks;
 }
 
-BlockPartition uniform_blocks(const Context& context, Index rows, Index size) {
-    require(rows >= 0, "uniform_blocks: the number of rows is negative");
+BlockPartition uniform_partition(const Context& context, Index rows, Index size) {
+    require(rows >= 0, "uniform_partition: the number of rows is negative");
     require(size >= 1 && size <= largest_block_bound,
-            "uniform_blocks: the rows of a block must be within 1..64");
+            "uniform_partition: the rows of a block must be within 1..64");
     std::vector<Index> offsets;
     offsets.reserve(std::size_t(rows / size) + 2);
     for (Offset row = 0; row < rows; row += size) offsets.push_back(Index(row));

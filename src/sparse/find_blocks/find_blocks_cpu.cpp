@@ -17,8 +17,8 @@ class StartMask {
 
     void set(Index row) { words_[std::size_t(row) / 64] |= std::uint64_t(1) << (row % 64); }
 
-    /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
-    /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
+    /// Bit t: a block that starts with row `row` may end at row + 1 + t: at starts of
+    /// supervariables, or after `bound` (1..64) rows if there is none among these.
     std::uint64_t ends(Index row, Index bound) const {
         const std::size_t word = std::size_t(row + 1) / 64;
         const int shift = (row + 1) % 64;
@@ -32,8 +32,8 @@ class StartMask {
     std::vector<std::uint64_t> words_;
 };
 
-/// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. One thread:
-/// the marks, which all threads find, take far longer.
+/// The starts among `count` items, from item 0 on, where next(i) is in i+1 .. count. On one thread:
+/// finding the marks, on all threads, takes far longer.
 template <class Next>
 Segmentation segment_greedily(const Context& context, Index count, const Next& next) {
     Segmentation segmentation;

@@ -11,10 +11,10 @@ struct NextStart {
     static constexpr int staged_words = chunk_items / 32 + 3;
 
     StartMask mask;
-    const std::uint8_t* periods;  ///< As in Marks.
+    const std::uint8_t* periods;  ///< Periods of the groups; see Marks.
     int bound;
     bool agglomerate;
-    Index first = 0;  ///< Row that the mask begins with.
+    Index first = 0;  ///< First row of the mask.
 
     /// Loads the words of the mask that a chunk needs into shared memory. Returns the rows of a
     /// block if all supervariables are known to have equally many (the last block may have fewer),
@@ -23,7 +23,7 @@ struct NextStart {
         const int t = int(threadIdx.x);
         const bool inside = t < staged_words && chunk / 32 + t < rows / 32 + 3;
         const unsigned word = inside ? mask.words[chunk / 32 + t] : 0;
-        const int period = periods != nullptr ? common_period(rows) : 0;
+        const int period = periods != nullptr ? checked_period(rows) : 0;
         if (inside) staged[t] = word;
         mask.words = staged;
         first = chunk;
@@ -39,7 +39,7 @@ struct NextStart {
   private:
     /// The period of the first group if the starts that this thread checks are its multiples; else
     /// 0. All loads are issued before the first is used.
-    __device__ int common_period(Index rows) const {
+    __device__ int checked_period(Index rows) const {
         static_assert(period_rows < segmentation_threads);
         constexpr int in_flight = 4;  // Words of four periods.
         const int t = int(threadIdx.x);
@@ -50,7 +50,7 @@ struct NextStart {
         const unsigned word = row <= rows ? mask.words[row / 32] : 0;
         const Index byte = groups / 4 * 4 + t;
         const int last = byte < groups ? periods[byte] : 0;
-        unsigned most = 0;  // Bits of any, and of all.
+        unsigned most = 0;  // Bits of any period, and of all.
         unsigned least = ~0u;
 #pragma unroll 1
         for (Index first = t; first < groups / 4; first += in_flight * segmentation_threads) {
@@ -105,12 +105,12 @@ struct NextGroup {
 Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
                          Blocking blocking) {
     const Index rows = pattern.rows;
-    // Every thread block reads all periods: only for matrices of up to so many rows.
+    // Every thread block reads all periods: only worthwhile up to this many rows.
     constexpr Index max_rows = Index(1) << 22;
     const Offset scratch_size = scratch_bytes(rows, int(bound));
     // One allocation for marks and segmentation: each takes time on the host.
     Buffer<std::uint8_t> memory(context, scratch_size + mark_bytes(rows));
-    const Marks marks =
+    const SupervariableMarks marks =
         mark_supervariables(context, pattern, rows <= max_rows,
                             reinterpret_cast<unsigned*>(memory.data() + scratch_size));
     const bool agglomerate = blocking == Blocking::supervariable;

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// Where the nonzeros of a square matrix are.
+/// The pattern of a square matrix.
 struct CsrPattern {
     Index rows = 0;
     Offset nonzeros = 0;
@@ -16,9 +16,9 @@ struct CsrPattern {
 
 /// A greedy segmentation: the items 0, next(0), next(next(0)), ...
 struct Segmentation {
-    Buffer<Index> starts;       ///< In the end the number of items itself.
+    Buffer<Index> starts;       ///< Starts, and the number of items.
     Index largest = 0;          ///< Largest distance of two neighbours.
-    Offset sum_of_squares = 0;  ///< Of the distances.
+    Offset sum_of_squares = 0;  ///< Sum of the squared distances.
 };
 
 // Both backends:

@@ -11,7 +11,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr Offset long_row = 1 << 14;  ///< Compared by the whole thread block.
+constexpr Offset long_row = 1 << 14;  ///< Rows this long are compared by the whole thread block.
 
 /// Whether `count` columns from `begin` on differ from the `count` before them, as far as thread
 /// `thread` of `threads` sees: it compares every threads-th and stops at a difference.
@@ -22,9 +22,9 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
         bool different = false;
 #pragma unroll
         for (int u = 0; u < depth; ++u) {
-            const Index* at = columns + begin + x + u * threads;
+            const Index* from = columns + begin + x + u * threads;
             const bool inside = x + u * threads < count;
-            different |= load_if(inside, at, 0) != load_if(inside, at - count, 0);
+            different |= load_if(inside, from, 0) != load_if(inside, from - count, 0);
         }
         if (different) return true;
     }
@@ -34,14 +34,15 @@ __device__ bool long_rows_differ(const Index* columns, Offset begin, Offset coun
 /// A row of a lane; offsets count from the first column in shared memory.
 struct StagedRow {
     int begin;
-    int before;  ///< Begin of the row before.
+    int before;  ///< Begin of the previous row.
     int length;
     bool compared;  ///< No difference to the row before was found yet.
 };
 
-/// Compares columns first .. first + Depth * Lanes - 1 of rows with those of the row before.
-/// `Lanes` adjacent lanes take `Lanes` adjacent rows, the rows of these lanes, one after the other,
-/// and keep the columns of the row before in registers. True in the lanes of rows that differ.
+/// Compares columns first .. first + Depth * Lanes - 1 of rows with those of the previous row.
+/// `Lanes` adjacent lanes read `Lanes` adjacent columns of the rows of these lanes, one row after
+/// the other, and hold the columns of the previous row in registers. True in the lanes of rows that
+/// differ.
 template <int Lanes, int Depth>
 __device__ bool segments_differ(const Index* columns, const StagedRow& row, int first) {
     const int lane = int(threadIdx.x) % 32;
@@ -61,17 +62,17 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     Index before[Depth];
     read(__shfl_sync(full_warp, row.before, group),
          __shfl_sync(full_warp, row.compared ? row.length : 0, group), before);
-    unsigned different = 0;  // Bit t: this lane sees a difference in the group's row t.
+    unsigned different = 0;  // Bit t: this lane found a difference in the group's row t.
 #pragma unroll 4
     for (int t = 0; t < Lanes; ++t) {
-        Index here[Depth];
+        Index current[Depth];
         read(__shfl_sync(full_warp, row.begin, group + t),
-             __shfl_sync(full_warp, length, group + t), here);
+             __shfl_sync(full_warp, length, group + t), current);
         Index changed = 0;
 #pragma unroll
         for (int d = 0; d < Depth; ++d) {
-            changed |= here[d] ^ before[d];
-            before[d] = here[d];
+            changed |= current[d] ^ before[d];
+            before[d] = current[d];
         }
         if (changed != 0) different |= 1u << t;
     }
@@ -82,7 +83,7 @@ __device__ bool segments_differ(const Index* columns, const StagedRow& row, int 
     return (different >> (lane % Lanes) & 1u) != 0;
 }
 
-/// True in the lanes of rows that are to be compared and differ from the row before.
+/// True in the lanes of rows that are to be compared and differ from the previous row.
 template <int Lanes>
 __device__ bool rows_differ(const Index* columns, StagedRow row) {
     const bool compared = row.compared;
@@ -99,11 +100,12 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
-constexpr int max_quads = 32;  ///< Of columns, in a row that quads_differ compares.
+constexpr int max_quads = 32;  ///< Quads of columns of the longest row for quads_differ.
 
-/// True in the lanes first .. first + rows - 1 of rows that differ from the row before, as all have
-/// `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
-/// those of lane `first` - 1 on: each of four columns is compared with what is `length` before it.
+/// True in the lanes first .. first + rows - 1 of rows that differ from the previous row, where all
+/// have `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
+/// begins with those of lane `first` - 1: each quad of columns is compared with that `length`
+/// before it.
 __device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
     const int lane = int(threadIdx.x) % 32;
     const int stride = length / 4;
@@ -115,9 +117,9 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
         bool different = false;
         if (q < rows * stride) {
             const int4 before = quads[q];
-            const int4 here = quads[q + stride];
-            different = ((before.x ^ here.x) | (before.y ^ here.y) | (before.z ^ here.z) |
-                         (before.w ^ here.w)) != 0;
+            const int4 current = quads[q + stride];
+            different = ((before.x ^ current.x) | (before.y ^ current.y) | (before.z ^ current.z) |
+                         (before.w ^ current.w)) != 0;
         }
         const unsigned word = __ballot_sync(full_warp, different);
         if (lane == k) differ = word;
@@ -130,35 +132,35 @@ __device__ bool quads_differ(const Index* columns, int first, int rows, int leng
     return row >= 0 && row < rows && mine != 0;
 }
 
-/// Copies columns from `from` to `to` to shared memory; returns where the first one is. A warp;
-/// `copies` is waited for by its phase, if there was something to wait for.
+/// Copies columns from `from` to `to` to shared memory; returns the address of the first one.
+/// Called by a warp; `copies` is waited for, if bulk copies were started.
 __device__ const Index* stage_columns(const Index* from, const Index* to, unsigned char* stage,
                                       const CopyBarrier& copies, int& phase) {
     const int lane = int(threadIdx.x) % 32;
     const auto address = reinterpret_cast<unsigned long long>(from);
-    // The same place in a line of 128 bytes on both sides.
-    Index* const at = reinterpret_cast<Index*>(stage + address % 128);
+    // At equal offsets in a line of 128 bytes on both sides.
+    Index* const staged = reinterpret_cast<Index*>(stage + address % 128);
     const int count = int(to - from);
-    const int head = min(int(-address % 16 / 4), count);  // Not in whole 16 bytes.
+    const int head = min(int(-address % 16 / 4), count);  // Up to a multiple of 16 bytes.
     const int middle = (count - head) / 4 * 4;
     copies.fence_async_copies();
     __syncwarp();  // All lanes have read the previous columns.
     if (middle > 0 && lane == 0) {
         copies.expect(4 * middle);
-        copies.copy(from + head, at + head, 4 * middle);
+        copies.copy(from + head, staged + head, 4 * middle);
     }
-    if (lane < head) at[lane] = from[lane];
-    if (lane < count - head - middle) at[head + middle + lane] = from[head + middle + lane];
+    if (lane < head) staged[lane] = from[lane];
+    if (lane < count - head - middle) staged[head + middle + lane] = from[head + middle + lane];
     __syncwarp();
     if (middle > 0) {
         copies.wait(phase);
         phase ^= 1;
     }
-    return at;
+    return staged;
 }
 
 /// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
-/// Short, since the resources of the thread block are occupied by one warp meanwhile.
+/// Short, since one warp occupies the resources of the thread block meanwhile.
 __device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
     const int one = __ffsll(static_cast<long long>(low)) - 1;
     const unsigned long long others = low & (low - 1);
@@ -174,11 +176,11 @@ __device__ int period_of(unsigned long long low, unsigned long long high, unsign
     return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
 }
 
-__device__ __forceinline__ unsigned long long both(unsigned low, unsigned high) {
+__device__ __forceinline__ unsigned long long concatenate_words(unsigned low, unsigned high) {
     return low | static_cast<unsigned long long>(high) << 32;
 }
 
-/// Marks starts of supervariables by comparing each row with the one before: word w, bit t is set
+/// Supervariables by comparison of adjacent rows: marks their starts; word w, bit t is set
 /// where row 32 w + t starts one or is `rows`. One warp per word, one row per lane; a bulk copy
 /// brings the columns of its rows, and of the row before, to shared memory, where `capacity`
 /// columns fit; longer rows are compared in global memory. `periods` as in Marks.
@@ -201,12 +203,12 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const Offset begin = i < rows ? __ldg(row_offsets + i) : 0;
     const Offset end = i < rows ? __ldg(row_offsets + i + 1) : 0;
     const Offset before = i > 0 && i < rows ? __ldg(row_offsets + i - 1) : 0;
-    const bool equal_lengths = i > 0 && i < rows && end - begin == begin - before;
-    bool start = !equal_lengths && i <= rows;
+    const bool as_long_as_previous = i > 0 && i < rows && end - begin == begin - before;
+    bool start = !as_long_as_previous && i <= rows;
 
     int phase = 0;
     unsigned left =
-        __ballot_sync(full_warp, equal_lengths && end - begin <= long_row && end > begin);
+        __ballot_sync(full_warp, as_long_as_previous && end - begin <= long_row && end > begin);
     while (left != 0) {
         const int row = __ffs(int(left)) - 1;
         const Offset from = __shfl_sync(full_warp, before, row);
@@ -214,8 +216,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const bool fits = mine && end - from <= capacity;
         const unsigned fitting = __ballot_sync(full_warp, fits);
         if (fitting == 0) {
-            const Offset at = __shfl_sync(full_warp, begin, row);
-            const bool different = long_rows_differ(columns, at, at - from, lane, 32);
+            const Offset row_begin = __shfl_sync(full_warp, begin, row);
+            const bool different = long_rows_differ(columns, row_begin, row_begin - from, lane, 32);
             if (__any_sync(full_warp, different) && lane == row) start = true;
             left &= left - 1;
             continue;
@@ -225,19 +227,20 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
         // Adjacent rows have equal lengths, since each has that of the row before.
-        const int rows_here = __popc(int(fitting));
-        const bool adjacent = 32 - __clz(int(fitting)) - row == rows_here;
+        const int row_count = __popc(int(fitting));
+        const bool adjacent = 32 - __clz(int(fitting)) - row == row_count;
         const int length = __shfl_sync(full_warp, int(end - begin), row);
         if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
             reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ(staged, row, rows_here, length);
+            start |= quads_differ(staged, row, row_count, length);
             continue;
         }
         start |= rows_differ<Lanes>(
             staged, {int(begin - from), int(before - from), int(end - begin), fits});
     }
 
-    const unsigned long_rows = __ballot_sync(full_warp, equal_lengths && end - begin > long_row);
+    const unsigned long_rows =
+        __ballot_sync(full_warp, as_long_as_previous && end - begin > long_row);
     unsigned marks = __ballot_sync(full_warp, start);
     if (lane == 0) shared_long[warp] = long_rows;
     if (lane == 0) shared_marks[warp] = marks;
@@ -246,9 +249,10 @@ __global__ void __launch_bounds__(32 * mark_warps)
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
             const int t = __ffs(int(more)) - 1;
             const Offset row = (Offset(blockIdx.x) * mark_warps + w) * 32 + t;
-            const Offset at = row_offsets[row];
-            const bool different = long_rows_differ(columns, at, row_offsets[row + 1] - at,
-                                                    int(threadIdx.x), 32 * mark_warps);
+            const Offset row_begin = row_offsets[row];
+            const bool different =
+                long_rows_differ(columns, row_begin, row_offsets[row + 1] - row_begin,
+                                 int(threadIdx.x), 32 * mark_warps);
             if (__syncthreads_or(different) && w == warp) marks |= 1u << t;
         }
     }
@@ -258,7 +262,8 @@ __global__ void __launch_bounds__(32 * mark_warps)
     const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
     const int period = (l.x | l.y | l.z | l.w) != 0
                            ? 0
-                           : period_of(both(m.x, m.y), both(m.z, m.w), blockIdx.x * period_rows);
+                           : period_of(concatenate_words(m.x, m.y), concatenate_words(m.z, m.w),
+                                       blockIdx.x * period_rows);
     if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
@@ -272,14 +277,14 @@ Offset mark_bytes(Index rows) {
     return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
 }
 
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
-                          unsigned* memory) {
+SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+                                       bool with_periods, unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
     std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
                                       ? reinterpret_cast<std::uint8_t*>(memory + words)
                                       : nullptr;
-    // A warp's rows and the row before fit, if they are not much longer than most; two rows always
-    // do, or are compared in global memory.
+    // A warp's rows and the previous one fit, if they are not much longer than average; two rows
+    // always fit, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
     const int capacity =
         supports_bulk_copies() ? int(std::clamp(33 * 1.125 * mean, 128.0, 4096.0)) / 32 * 32 : 0;

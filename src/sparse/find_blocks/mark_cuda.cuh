@@ -5,15 +5,15 @@
 
 namespace tessera::cuda {
 
-inline constexpr int period_rows = 32 * mark_warps;  ///< So at least two starts for each possible period.
+inline constexpr int period_rows = 32 * mark_warps;  ///< Two starts or more per period.
 
 /// One bit per row, set where a supervariable starts; row `rows` counts as a start. Has two words
 /// after that of `rows`.
 struct StartMask {
     const unsigned* words;
 
-    /// Where a block that starts with row `row` may end: bit t stands for row + 1 + t. At the
-    /// starts of supervariables, or after `bound` (1..64) rows if there is none among these.
+    /// Bit t: a block that starts with row `row` may end at row + 1 + t: at starts of
+    /// supervariables, or after `bound` (1..64) rows if there is none among these.
     __device__ unsigned long long ends(Index row, int bound) const {
         const unsigned first = unsigned(row) + 1;
         const unsigned* word = words + first / 32;
@@ -27,18 +27,18 @@ struct StartMask {
 };
 
 /// The starts of supervariables.
-struct Marks {
+struct SupervariableMarks {
     StartMask mask;
-    /// [group of period_rows rows], of the groups that are full: p where the starts among these
-    /// rows are the multiples of p, 1..64; else 0. Null if not requested, or if no group is full.
+    /// Per full group of period_rows rows: p if the starts in it are the multiples of p, 1..64;
+    /// else 0. Null if not requested, or if no group is full.
     const std::uint8_t* periods = nullptr;
 };
 
-/// Bytes that the marks take.
+/// Bytes of memory for the marks.
 Offset mark_bytes(Index rows);
 
-/// The marks in `memory`.
-Marks mark_supervariables(const Context& context, const CsrPattern& pattern, bool with_periods,
-                          unsigned* memory);
+/// Computes the marks in `memory`.
+SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+                                       bool with_periods, unsigned* memory);
 
 }  // namespace tessera::cuda

@@ -23,10 +23,10 @@ inline constexpr int chunk_items = segment_items * chunk_segments;
 inline constexpr int thread_items = chunk_items / segmentation_threads;  ///< Eight, a byte each.
 inline constexpr int no_entry = 255;                                     ///< Past the last item.
 
-/// From an item along its successors.
+/// Result of following the successors of an item.
 struct Transition {
     std::uint16_t to;              ///< The item reached, counted from the first item of the chunk.
-    std::uint16_t count;           ///< Steps.
+    std::uint16_t count;           ///< Number of steps.
     unsigned squares_and_largest;  ///< 256 times the sum of squares, plus the largest step.
 
     __device__ void append(const Transition& more) {
@@ -60,7 +60,7 @@ struct SegmentationScratch {
     std::uint8_t* exits;
     Transition* transitions;  ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;    ///< [chunk]
-    Index* bases;             ///< [chunk]: starts before it; after the last: all starts.
+    Index* bases;             ///< [chunk]: starts before the chunk; last: all starts.
     int* uniform_step;  ///< Distance of all starts, if known: then all are written already; else 0.
     std::uint64_t* words;  ///< Mailbox of the totals.
 };
@@ -84,7 +84,7 @@ __device__ inline Transition follow_steps(int end, int item, const std::uint8_t*
     return {std::uint16_t(item), std::uint16_t(steps_taken), squares * 256 + largest};
 }
 
-/// The starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
+/// Writes the starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
 __device__ inline void write_uniform_starts(Index count, int step, Index first, int length,
                                             std::uint64_t* words, Index* starts) {
     if (first == 0 && threadIdx.x == 0) {
@@ -102,9 +102,9 @@ __device__ inline void write_uniform_starts(Index count, int step, Index first, 
 
 // Loops are not unrolled: in kernels of a few microseconds, fetching instructions costs more.
 
-/// Builds the transition map of each chunk. One thread block per chunk: one thread per segment and
-/// entry follows the successors, then one thread per entry composes the maps of the segments.
-/// 1 << entry_bits possible entries.
+/// Greedy segmentation, first pass: the transition map of each chunk. One thread block per chunk:
+/// one thread per segment and entry follows the successors, then one thread per entry composes the
+/// maps of the segments. 1 << entry_bits possible entries.
 template <class Next>
 __global__ void __launch_bounds__(segmentation_threads)
     scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch,
@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(segmentation_threads)
 #pragma unroll 2
     for (int k = 0; k < thread_items; ++k) {
         const int item = thread + k * segmentation_threads;
-        const Index at = Index(first) + item;
-        steps[item] = std::uint8_t(item < length ? next(at) - at : 0);
+        const Index index = Index(first) + item;
+        steps[item] = std::uint8_t(item < length ? next(index) - index : 0);
     }
     __syncthreads();
     reinterpret_cast<uint2*>(scratch.steps + first)[thread] =
@@ -158,10 +158,10 @@ __global__ void __launch_bounds__(segmentation_threads)
                 transition.append(transitions[(segment << entry_bits) + inside]);
         }
     }
-    const Offset at = Offset(blockIdx.x) * max_step + thread;
-    scratch.exits[at] =
+    const Offset offset = Offset(blockIdx.x) * max_step + thread;
+    scratch.exits[offset] =
         std::uint8_t(thread < entry_count ? max(int(transition.to) - length, 0) : 0);
-    scratch.transitions[at] = transition;
+    scratch.transitions[offset] = transition;
 }
 
 /// Scan of the chunks' transition maps under composition, and the totals. One thread block for all:
@@ -180,13 +180,13 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     SegmentationTotals total{0, 0, 0};
     unsigned tile_entry = 0;
     for (Offset first = 0; first < chunks; first += compose_chunks) {
-        const int here = int(min(Offset(compose_chunks), chunks - first));
-        const int each = (here + compose_warps - 1) / compose_warps;
-        const int begin = min(run * each, here);
-        const int end = min(begin + each, here);
+        const int chunk_count = int(min(Offset(compose_chunks), chunks - first));
+        const int each = (chunk_count + compose_warps - 1) / compose_warps;
+        const int begin = min(run * each, chunk_count);
+        const int end = min(begin + each, chunk_count);
         const auto* const from = reinterpret_cast<const uint4*>(scratch.exits + first * max_step);
 #pragma unroll 2
-        for (int k = int(threadIdx.x); k < here * max_step / 16; k += 32 * compose_warps) {
+        for (int k = int(threadIdx.x); k < chunk_count * max_step / 16; k += 32 * compose_warps) {
             reinterpret_cast<uint4*>(exits[0])[k] = from[k];
         }
         __syncthreads();
@@ -243,8 +243,8 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     report_totals(scratch.words, total);
 }
 
-/// Writes the starts of a chunk whose entry is known. One thread block per chunk: one lane per
-/// segment collects them as bits, then all threads write.
+/// Greedy segmentation, last pass: the starts of chunks of known entry. One thread block per chunk:
+/// one lane per segment collects them as bits, then all threads write.
 static __global__ void __launch_bounds__(segmentation_threads)
     write_starts_kernel(Index count, int entry_bits, Offset chunks, SegmentationScratch scratch,
                         Index* starts) {
@@ -274,8 +274,8 @@ static __global__ void __launch_bounds__(segmentation_threads)
             }
         }
         segment_bits[thread] = items;
-        const int here = __popcll(items);
-        segment_bases[thread] = warp_inclusive_scan(here) - here;
+        const int item_count = __popcll(items);
+        segment_bases[thread] = warp_inclusive_scan(item_count) - item_count;
     }
     __syncthreads();
     const Index base = scratch.bases[blockIdx.x];
@@ -309,7 +309,7 @@ inline SegmentationScratch carve_scratch(Index count, int max_distance, std::uin
             nullptr};
 }
 
-/// Its bytes, a multiple of 256.
+/// Bytes of the scratch, a multiple of 256.
 inline Offset scratch_bytes(Index count, int max_distance) {
     Offset bytes = 0;
     carve_scratch(count, max_distance, nullptr, bytes);

@@ -6,9 +6,9 @@
 
 namespace tessera::reference {
 
-/// Supervariable blocking as it is defined: rows with equal patterns, one after the other, form a
-/// supervariable; each is cut every `bound` rows; the pieces are joined, first come first served,
-/// while their rows stay within `bound`. Returns the block offsets.
+/// Supervariable blocking by its definition: adjacent rows with equal patterns form a
+/// supervariable; each is cut every `bound` rows; the pieces are merged greedily while their rows
+/// stay within `bound`. Returns the block offsets.
 inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
                                       const Index* column_indices, Index bound, bool agglomerate) {
     const auto equal_patterns = [&](Index i, Index j) {
@@ -23,7 +23,7 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
         }
     }
     std::vector<Index> offsets{0};
-    Index size = 0;  // Rows of the block that is still open.
+    Index size = 0;  // Number of rows of the open block.
     for (const Index piece : pieces) {
         if (size > 0 && (!agglomerate || size + piece > bound)) {
             offsets.push_back(offsets.back() + size);
@@ -35,8 +35,8 @@ inline std::vector<Index> find_blocks(Index rows, const Offset* row_offsets,
     return offsets;
 }
 
-/// Groups of consecutive blocks of at most `rows` rows together, first come first served; a larger
-/// block is a group of its own. Returns the first block of each group, and the number of blocks.
+/// Groups of consecutive blocks of at most `rows` rows together, merged greedily; a larger block is
+/// a group of its own. Returns the first block of each group, and the number of blocks.
 inline std::vector<Index> group_blocks(const std::vector<Index>& block_offsets, Index rows) {
     const Index count = Index(block_offsets.size()) - 1;
     std::vector<Index> groups{0};
@@ -68,8 +68,8 @@ inline CsrMatrix<double> matrix_of(const Pattern& pattern) {
 inline void expect_reference(const Context& context, const Pattern& pattern, Index bound,
                              Blocking blocking) {
     const CsrMatrix<double> matrix = matrix_of(pattern);
-    const CsrMatrix<double> there = copy_to(context, matrix.view());
-    const BlockPartition blocks = find_blocks(context, there.view(), bound, blocking);
+    const CsrMatrix<double> device_matrix = copy_to(context, matrix.view());
+    const BlockPartition blocks = find_blocks(context, device_matrix.view(), bound, blocking);
     const auto expected = reference::find_blocks(matrix.rows(), matrix.view().row_offsets,
                                                  matrix.view().column_indices, bound,
                                                  blocking == Blocking::supervariable);

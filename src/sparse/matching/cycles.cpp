@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/find_entry.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/parallel.hpp"
 
 namespace tessera::matching {
@@ -12,14 +12,14 @@ namespace {
 /// s_i a_ij s_j; zero if not stored.
 template <class T>
 double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i, Index j) {
-    const Offset k = find_entry(matrix, i, j);
+    const Offset k = find_csr_entry(matrix, i, j);
     return k < 0 ? 0. : scaling[i] * double(matrix.values[k]) * scaling[j];
 }
 
 template <class T>
 double log_determinant(const CsrView<T>& matrix, std::span<const double> scaling, Index i,
                        Index j) {
-    constexpr double least = 1e-300;  // For singular pairs, which must not outweigh all others.
+    constexpr double least = 1e-300;  // Lower bound: singular pairs must not outweigh all others.
     const double off = scaled(matrix, scaling, i, j);
     const double size =
         std::abs(scaled(matrix, scaling, i, i) * scaled(matrix, scaling, j, j) - off * off);
@@ -44,8 +44,8 @@ std::size_t largest_diagonal(const CsrView<T>& matrix, std::span<const double> s
 
 /// The position in a cycle where its pairs start.
 template <class T>
-std::size_t best_cut(const CsrView<T>& matrix, std::span<const double> scaling,
-                     const std::vector<Index>& cycle) {
+std::size_t best_cycle_start(const CsrView<T>& matrix, std::span<const double> scaling,
+                             const std::vector<Index>& cycle) {
     const std::size_t n = cycle.size();
     if (n % 2 == 1) return largest_diagonal(matrix, scaling, cycle) + 1;
     double product[2] = {0, 0};
@@ -64,14 +64,14 @@ std::vector<Index> cut_cycles(int threads, const CsrView<T>& matrix,
     const auto rows = column_of_row.size();
     std::vector<Index> partner(rows);
     std::vector<char> done(rows);
-    const auto take_pairs = [&](Offset begin, Offset end) {
+    const auto assign_pairs = [&](Offset begin, Offset end) {
         for (auto i = std::size_t(begin); i < std::size_t(end); ++i) {
             const Index j = column_of_row[i];
             done[i] = j >= 0 && column_of_row[j] == Index(i);
             partner[i] = done[i] ? j : Index(i);
         }
     };
-    parallel_ranges(threads, Offset(rows), take_pairs);
+    parallel_ranges(threads, Offset(rows), assign_pairs);
     std::vector<Index> cycle;
     for (Index start = 0; start < matrix.rows; ++start) {
         cycle.clear();
@@ -81,7 +81,7 @@ std::vector<Index> cut_cycles(int threads, const CsrView<T>& matrix,
         }
         const std::size_t n = cycle.size();
         if (n < 2) continue;
-        const std::size_t cut = best_cut(matrix, scaling, cycle);
+        const std::size_t cut = best_cycle_start(matrix, scaling, cycle);
         for (std::size_t p = 0; p + 1 < n; p += 2) {
             const Index i = cycle[(cut + p) % n], j = cycle[(cut + p + 1) % n];
             partner[i] = j;

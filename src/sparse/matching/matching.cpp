@@ -36,7 +36,7 @@ Assignment solve_assignment(const Context& cpu, const CsrView<T>& matrix) {
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
 
-/// s_i = 1 / max_k |a_ik| s_k over the rows k that are matched, for the others.
+/// Unmatched rows: s_i = 1 / max_k |a_ik| s_k over the matched rows k.
 template <class T>
 void scale_unmatched(const CsrView<T>& matrix, const std::vector<Index>& column_of_row,
                      std::vector<double>& scaling) {
@@ -99,23 +99,24 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
     require(matrix.rows == matrix.columns, "match_symmetric: the matrix must be square");
     const Phase phase(cpu, "matching", 0);
-    Assignment found = solve_assignment(cpu, matrix);
-    if (found.cardinality < matrix.rows) found = match_submatrix(cpu, matrix, found);
+    Assignment assignment = solve_assignment(cpu, matrix);
+    if (assignment.cardinality < matrix.rows) assignment = match_submatrix(cpu, matrix, assignment);
 
     SymmetricMatching result;
-    result.structural_rank = found.cardinality;
+    result.structural_rank = assignment.cardinality;
     result.scaling.resize(std::size_t(matrix.rows));
     const auto scale = [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
-            result.scaling[i] = clamped_power((found.row_dual[i] + found.column_dual[i]) / 2);
+            result.scaling[i] =
+                clamped_power((assignment.row_dual[i] + assignment.column_dual[i]) / 2);
         }
     };
     parallel_ranges(cpu.threads(), matrix.rows, scale);
-    if (found.cardinality < matrix.rows) {
-        scale_unmatched(matrix, found.column_of_row, result.scaling);
+    if (assignment.cardinality < matrix.rows) {
+        scale_unmatched(matrix, assignment.column_of_row, result.scaling);
     }
     result.partner =
-        matching::cut_cycles(cpu.threads(), matrix, result.scaling, found.column_of_row);
+        matching::cut_cycles(cpu.threads(), matrix, result.scaling, assignment.column_of_row);
     for (Index i = 0; i < matrix.rows; ++i) result.pairs += result.partner[i] > i;
     return result;
 }

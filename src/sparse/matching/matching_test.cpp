@@ -11,7 +11,7 @@
 namespace tessera {
 namespace {
 
-/// The bound on scaled entries that the certificate allows for rounding.
+/// Tolerance of the certificate on scaled entries, for rounding.
 constexpr double slack = 1e-12;
 
 /// log2 |s_i a_ij s_j|, or -inf.
@@ -42,8 +42,8 @@ Index structural_rank(const CsrView<T>& matrix) {
     return rank;
 }
 
-/// Proves a matching best: no product of one entry of each of the matched rows and columns exceeds
-/// 2^-(sum of their exponents), which the matched entries reach. Where the cardinality is full this
+/// Proves that a matching is best: no product of one entry of each of the matched rows and columns
+/// exceeds 2^-(sum of their exponents), which the matched entries reach. With full cardinality this
 /// holds among all matchings.
 template <class T>
 void expect_certificate(const CsrView<T>& matrix, const matching::Assignment& found) {
@@ -158,7 +158,7 @@ TEST(matching, a_triangle_without_diagonal_leaves_a_zero) {
     entries.add(2, 2, 1e-3);
     found = checked(entries.matrix());
     EXPECT_EQ(found.pairs, 1);
-    EXPECT_EQ(found.partner[2], 2);  // The row with a diagonal entry stays alone.
+    EXPECT_EQ(found.partner[2], 2);  // The row with a diagonal entry stays single.
 }
 
 TEST(matching, cycles_are_cut_where_pairs_are_best) {
@@ -171,7 +171,7 @@ TEST(matching, cycles_are_cut_where_pairs_are_best) {
     EXPECT_EQ(matching::cut_cycles<double>(1, matrix.view(), scaling, cycle),
               (std::vector<Index>{1, 0, 3, 2}));
     entries.add(1, 1, 0).add(2, 2, 0).add(0, 0, 1);
-    const auto other = entries.add(1, 1, -1).matrix();  // Now (0, 1) and (2, 3): -2; -1 otherwise.
+    const auto other = entries.add(1, 1, -1).matrix();  // Now (0, 1) and (2, 3): -2; else -1.
     EXPECT_EQ(matching::cut_cycles<double>(1, other.view(), scaling, cycle),
               (std::vector<Index>{1, 0, 3, 2}));
     const auto turned = entries.add(1, 1, 0).add(3, 3, -1).matrix();  // (3, 0): -2.
@@ -183,10 +183,10 @@ TEST(matching, cycles_are_cut_where_pairs_are_best) {
     odd.add(2, 2, 0.5).add(4, 4, -0.75).add(1, 1, 0.75);
     EXPECT_EQ(matching::cut_cycles<double>(1, odd.matrix().view(), std::vector<double>(5, 1),
                                            std::vector<Index>{1, 2, 3, 4, 0}),
-              (std::vector<Index>{4, 1, 3, 2, 0}));  // 1 alone, the first of the largest.
+              (std::vector<Index>{4, 1, 3, 2, 0}));  // 1 stays single, the first of the largest.
     EXPECT_EQ(matching::cut_cycles<double>(1, odd.matrix().view(), std::vector<double>(5, 1),
                                            std::vector<Index>{-1, 1, 3, 2, 4}),
-              (std::vector<Index>{0, 1, 3, 2, 4}));  // A row that is not matched stays alone.
+              (std::vector<Index>{0, 1, 3, 2, 4}));  // An unmatched row stays single.
 }
 
 TEST(matching, arrow_and_dense_row) {
@@ -204,7 +204,7 @@ TEST(matching, saddle_points_match_constraints_with_variables) {
         const auto matrix = test::random_kkt(random, 300, 150, range).matrix();
         const SymmetricMatching found = checked(matrix);
         EXPECT_EQ(found.structural_rank, structural_rank(matrix.view()));
-        // A row with a zero on the diagonal is alone at most where an odd cycle leaves it.
+        // A row with a zero on the diagonal stays single at most in an odd cycle.
         EXPECT_GE(found.pairs, 100);
     }
 }
@@ -234,7 +234,7 @@ TEST(matching, extreme_sizes) {
     auto random = test::generator();
     checked(test::random_symmetric(random, 400, 6, 29).matrix());  // e^+-20
     checked(test::random_symmetric(random, 400, 6, 29).matrix<float>());
-    // Scalings so large are cut at 2^1000; the exponents of the matching are not.
+    // Scalings this large are cut at 2^1000; the exponents of the matching are not.
     const auto beyond = test::random_symmetric(random, 100, 4, 1020).matrix();
     expect_certificate(beyond.view(), product_matching(beyond));
     for (const double s : match_symmetric(test::host(), beyond.view()).scaling) {

@@ -69,7 +69,7 @@ double sum_of_logs(const std::vector<double>& scaling) {
     return sum;
 }
 
-/// Of a structurally nonsingular matrix: both scalings have the same product, that of the matching.
+/// For a structurally nonsingular matrix both scalings have the product of the matching.
 void expect_same_product(const CsrMatrix<double>& matrix) {
     const SymmetricMatching ours = match_symmetric(test::host(), matrix.view());
     ASSERT_EQ(ours.structural_rank, matrix.rows());
@@ -106,7 +106,7 @@ TEST(mumps, scalings_have_the_same_product) {
 
 #else
 
-TEST(mumps, scalings_have_the_same_product) { GTEST_SKIP() << "dmumps_c.h was not there"; }
+TEST(mumps, scalings_have_the_same_product) { GTEST_SKIP() << "built without dmumps_c.h"; }
 
 #endif
 

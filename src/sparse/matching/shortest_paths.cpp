@@ -64,27 +64,28 @@ bool ShortestPaths::is_tight(double cost, double row_dual, double column_dual) {
     return cost - column_dual - row_dual <= 2 * std::numeric_limits<double>::epsilon() * sizes;
 }
 
-/// Relaxes the entries of a row at distance `here`; true when nothing can be nearer than `best`.
-bool ShortestPaths::scan(Index row, double here, double& best, Index& end) {
+/// Relaxes the entries of a row at distance `row_distance`; true when nothing can be nearer than
+/// `best`.
+bool ShortestPaths::scan(Index row, double row_distance, double& best, Index& end) {
     const double dual = row_dual_[row];
     for (Offset k = costs_.row_offsets[row]; k < costs_.row_offsets[row + 1]; ++k) {
         const Index j = costs_.columns[k];
         Column& column = columns_[j];
         if (column.label == Label::scanned || column.failed_search >= 0) continue;
-        const double distance = here + std::max(costs_.costs[k] - column.dual - dual, 0.);
+        const double distance = row_distance + std::max(costs_.costs[k] - column.dual - dual, 0.);
         if (distance >= best) continue;
         if (column.label == Label::reached && distance >= column.distance) continue;
         column.parent = row;
         if (column.row < 0) {
             best = distance;
             end = j;
-            if (best <= here) return true;
+            if (best <= row_distance) return true;
             continue;
         }
         if (column.label == Label::none) touched_.push_back(j);
         column.label = Label::reached;
         column.distance = distance;
-        if (distance <= here) {
+        if (distance <= row_distance) {
             level_.push_back(j);
         } else {
             heap_.emplace_back(distance, j);
@@ -112,20 +113,20 @@ Index ShortestPaths::next_column() {
 
 /// Dijkstra's search over alternating paths from a free row to the nearest free column.
 void ShortestPaths::augment(Index root) {
-    double best = infinite;  // To the nearest free column so far.
+    double best = infinite;  // Distance to the nearest free column so far.
     Index end = -1;
     touched_.clear();
     scanned_.clear();
     level_.clear();
     heap_.clear();
     Index row = root;
-    double here = 0;
-    while (!scan(row, here, best, end)) {
+    double row_distance = 0;
+    while (!scan(row, row_distance, best, end)) {
         const Index j = next_column();
         if (j < 0 || columns_[j].distance >= best) break;
         columns_[j].label = Label::scanned;
         scanned_.push_back(j);
-        here = columns_[j].distance;
+        row_distance = columns_[j].distance;
         row = columns_[j].row;
     }
     for (const Index j : touched_) columns_[j].label = Label::none;

@@ -18,9 +18,9 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem for symmetric costs: what SymmetricAuction finds, then shortest
-/// augmenting paths for the rows that it leaves (R. Jonker, A. Volgenant, "A shortest augmenting
-/// path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
+/// Solves the assignment problem for symmetric costs: the result of SymmetricAuction, then shortest
+/// augmenting paths for the rows left free (R. Jonker, A. Volgenant, "A shortest augmenting path
+/// algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
 class ShortestPaths {
   public:
     /// The result is the same for every number of threads.
@@ -30,11 +30,11 @@ class ShortestPaths {
   private:
     enum class Label : std::uint8_t { none, reached, scanned };
 
-    /// All that a search needs of a column, in one cache line.
+    /// All data of a column that a search reads, in one cache line.
     struct Column {
         double dual = infinite;
         double distance = 0;
-        Index row = -1;            ///< The matched one.
+        Index row = -1;            ///< The matched row.
         Index parent = -1;         ///< The row before it in the search tree.
         Index failed_search = -1;  ///< The failed search that reached it.
         Label label = Label::none;
@@ -43,7 +43,7 @@ class ShortestPaths {
     void start_from_auction();
     static bool is_tight(double cost, double row_dual, double column_dual);
     void augment(Index root);
-    bool scan(Index row, double here, double& best, Index& end);
+    bool scan(Index row, double row_distance, double& best, Index& end);
     Index next_column();
     void update_duals(Index root, double length);
     void flip(Index root, Index end);
@@ -63,11 +63,11 @@ class ShortestPaths {
     std::vector<Column> columns_;
     std::vector<Index> column_of_row_;
     std::vector<double> row_dual_;
-    // Of one search. Labels are cleared through `touched_`.
+    // Data of one search. Labels are cleared through `touched_`.
     std::vector<Index> touched_;
     std::vector<Index> scanned_;
     std::vector<Index> level_;                    ///< Columns at the distance being scanned.
-    std::vector<std::pair<double, Index>> heap_;  ///< Columns farther away, some outdated.
+    std::vector<std::pair<double, Index>> heap_;  ///< Columns farther away, some entries outdated.
     /// The rows that each failed search reached: no augmenting path leads through them.
     std::vector<std::vector<Index>> failed_rows_;
 };

@@ -10,7 +10,7 @@ namespace tessera::matching {
 
 namespace {
 
-/// Bids of a row; more of them mean an odd cycle.
+/// Bids of a row; more of them indicate an odd cycle.
 constexpr Index max_bids = 32;
 /// Work budget of the auction phase: max average reads per entry.
 constexpr Offset max_scans = 8;
@@ -43,8 +43,9 @@ void SymmetricAuction::start_from_diagonal() {
         for (Index i = Index(begin); i < Index(end); ++i) {
             const Index* const first = costs_.columns + costs_.row_offsets[i];
             const Index* const last = costs_.columns + costs_.row_offsets[i + 1];
-            const Index* const at = std::lower_bound(first, last, i);
-            if (at != last && *at == i) vertices_[i].dual = costs_.costs[at - costs_.columns] / 2;
+            const Index* const diagonal = std::lower_bound(first, last, i);
+            if (diagonal != last && *diagonal == i)
+                vertices_[i].dual = costs_.costs[diagonal - costs_.columns] / 2;
         }
     });
     parallel_ranges(threads_, costs_.rows, [&](Offset begin, Offset end) {
@@ -110,7 +111,7 @@ void SymmetricAuction::choose_initial_duals() {
     choose_in_order(order[1]);
 }
 
-/// Prefetches what the next stage of a bid of this row reads.
+/// Prefetches the data of the next stage of a bid of this row.
 void SymmetricAuction::prefetch(Index i, int stage) const {
     if (stage == 0) {
         __builtin_prefetch(costs_.row_offsets + i);
@@ -158,29 +159,29 @@ std::vector<Index> SymmetricAuction::auction_round(const std::vector<Index>& fre
 /// The two rows with the least cost_ij - dual_j, or half the cost for the row itself. Of equal ones
 /// the first is a free one, if any.
 SymmetricAuction::Nearest SymmetricAuction::nearest(Index i) const {
-    Nearest found;
+    Nearest nearest;
     for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
         const Index j = costs_.columns[k];
         const double cost = costs_.costs[k];
         const double least = j == i ? cost / 2 : cost - vertices_[j].dual;
-        if (least < found.first ||
-            (least == found.first && least < infinite && is_free_or_diagonal(j) &&
-             !is_free_or_diagonal(found.first_row))) {
-            found.second = found.first;
-            found.second_row = found.first_row;
-            found.first = least;
-            found.first_cost = cost;
-            found.first_row = j;
-        } else if (least < found.second) {
-            found.second = least;
-            found.second_row = j;
+        if (least < nearest.first ||
+            (least == nearest.first && least < infinite && is_free_or_diagonal(j) &&
+             !is_free_or_diagonal(nearest.first_row))) {
+            nearest.second = nearest.first;
+            nearest.second_row = nearest.first_row;
+            nearest.first = least;
+            nearest.first_cost = cost;
+            nearest.first_row = j;
+        } else if (least < nearest.second) {
+            nearest.second = least;
+            nearest.second_row = j;
         }
     }
-    return found;
+    return nearest;
 }
 
 /// Matches i and j and returns the displaced partner of j, -1: none.
-Index SymmetricAuction::take(Index i, Index j) {
+Index SymmetricAuction::match(Index i, Index j) {
     const Index before = vertices_[j].partner;
     if (before >= 0) vertices_[before].partner = -1;
     vertices_[i].partner = j;
@@ -188,8 +189,8 @@ Index SymmetricAuction::take(Index i, Index j) {
     return before == j ? -1 : before;
 }
 
-/// A free row is matched with its nearest one, whose dual is lowered until the second nearest is as
-/// near. Returns the row that bids next, -1: none; rows that are given up are added to `left`.
+/// Matches a free row with its nearest row, whose dual is lowered until the second nearest is as
+/// near. Returns the row that bids next, -1: none; abandoned rows are added to `left`.
 Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     if (vertices_[i].partner >= 0) return -1;
     budget_ -= costs_.row_offsets[i + 1] - costs_.row_offsets[i];
@@ -199,7 +200,7 @@ Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     const bool is_only = near.second == infinite, is_tie = near.first == near.second;
     if (j == i || ((is_only || is_tie) && is_free_or_diagonal(j))) {
         vertices_[i].dual = near.first;
-        take(i, j);
+        match(i, j);
         return -1;
     }
     if (is_only || budget_ < 0 || vertices_[i].bids == max_bids) {
@@ -210,11 +211,11 @@ Index SymmetricAuction::bid(Index i, std::vector<Index>& left) {
     vertices_[i].dual = near.second;
     if (is_tie) {
         // No dual changes: the displaced row bids in the next round.
-        left.push_back(take(i, near.second_row));
+        left.push_back(match(i, near.second_row));
         return -1;
     }
     vertices_[j].dual = near.first_cost - near.second;
-    return take(i, j);
+    return match(i, j);
 }
 
 }  // namespace tessera::matching

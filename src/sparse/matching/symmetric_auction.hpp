@@ -22,20 +22,20 @@ struct Costs {
 /// entries with equality.
 ///
 /// A bid is the reduction transfer of Jonker and Volgenant (see ShortestPaths) for row i and column
-/// i at once: half of the work, and far less in a saddle-point system, whose few constraints bid
-/// for many variables and give them their columns at the same time. Odd cycles cannot be matched in
-/// pairs: the number of bids is limited, and such rows, and a few ties, stay unmatched.
+/// i at once: half of the work, and far less in a saddle-point system, where each of the few
+/// constraints matches a row and a column by one bid. Odd cycles cannot be matched in pairs: the
+/// number of bids is limited, and such rows, and a few ties, stay unmatched.
 class SymmetricAuction {
   public:
-    /// All that a bid needs of a row, in one cache line.
+    /// All data of a row that a bid reads, in one cache line.
     struct Vertex {
         double dual = infinite;
-        Index partner = -1;  ///< Itself: on the diagonal. -1: none.
+        Index partner = -1;  ///< The row itself: on the diagonal. -1: none.
         Index bids = 0;
     };
 
-    /// Costs that are not symmetric give duals that are not feasible. The result is the same for
-    /// every number of threads.
+    /// Costs that are not symmetric give infeasible duals. The result is equal for every number of
+    /// threads.
     SymmetricAuction(const Costs& costs, int threads);
     const std::vector<Vertex>& vertices() const { return vertices_; }
 
@@ -53,7 +53,7 @@ class SymmetricAuction {
     std::vector<Index> auction_round(const std::vector<Index>& free_rows);
     Nearest nearest(Index i) const;
     Index bid(Index i, std::vector<Index>& left);
-    Index take(Index i, Index j);
+    Index match(Index i, Index j);
     /// Inlined, as compilers drop calls that only prefetch.
     [[gnu::always_inline]] inline void prefetch(Index i, int stage) const;
 
@@ -65,7 +65,7 @@ class SymmetricAuction {
     int threads_;
     std::vector<Vertex> vertices_;
     std::vector<char> pending_;  ///< Rows whose initial dual is not chosen yet.
-    Offset budget_;              ///< Entries that bids may still read.
+    Offset budget_;              ///< Remaining number of entries that bids may read.
 };
 
 }  // namespace tessera::matching

@@ -29,8 +29,8 @@ struct Problem {
 
 /// Checks duals and partners; returns the number of rows that have one.
 ///
-/// A dual that a bid changes is a difference of a cost and another dual, one rounding. What it is
-/// compared with, another such difference, has one too, and here there are two more.
+/// A dual that a bid changes is a difference of a cost and another dual, with one rounding error.
+/// It is compared with another such difference, and the comparison has two roundings more.
 Index expect_feasible(const Problem& problem, int threads = 1) {
     const matching::Costs costs = problem.view();
     const SymmetricAuction pairs(costs, threads);
@@ -134,7 +134,7 @@ TEST(symmetric_auction, threads_do_not_matter) {
     }
 }
 
-/// Values that differ from their mirror images by what is_symmetric lets pass.
+/// Mirror images that differ by as much as is_symmetric accepts.
 TEST(symmetric_auction, symmetry_up_to_rounding_is_enough) {
     auto random = test::generator();
     std::uniform_real_distribution<double> change(-1, 1);

@@ -29,7 +29,7 @@ std::vector<Index> minimum_degree(const ordering::PairGraph& graph) {
     const std::vector<SuiteSparse_long> neighbours(graph.neighbours.begin(),
                                                    graph.neighbours.end());
     std::vector<SuiteSparse_long> order(std::size_t(graph.vertices()));
-    if (graph.neighbours.empty()) {  // AMD takes no null pointer for an empty list.
+    if (graph.neighbours.empty()) {  // AMD rejects a null pointer for an empty list.
         std::iota(order.begin(), order.end(), 0);
         return {order.begin(), order.end()};
     }
@@ -56,7 +56,7 @@ std::vector<Index> vertex_order(const ordering::PairGraph& graph, OrderingMethod
     return order;
 }
 
-/// The slots of the vertices in their order, none of two rows across the end of a block.
+/// The slots of the vertices in their order; no pair straddles the end of a block.
 std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Index>& order,
                         Index block) {
     std::vector<Index> slots;

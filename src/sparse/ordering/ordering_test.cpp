@@ -39,7 +39,7 @@ void expect_packed(const std::vector<Index>& row_of_slot, Index block, Index row
     }
 }
 
-/// The factor's entries below the diagonal when rows are eliminated in this order.
+/// Number of entries of the factor below the diagonal when rows are eliminated in this order.
 Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
     std::vector<Index> position(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = Index(k);
@@ -55,7 +55,7 @@ Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
         std::ranges::sort(column);
         column.erase(std::unique(column.begin(), column.end()), column.end());
         entries += Offset(column.size());
-        if (column.size() > 1) {  // The first of them takes over the others.
+        if (column.size() > 1) {  // The first one inherits the others.
             auto& parent = below[column.front()];
             parent.insert(parent.end(), column.begin() + 1, column.end());
         }
@@ -106,7 +106,7 @@ TEST(ordering, empty_slots_only_where_no_single_row_is_near) {
     EXPECT_EQ(std::vector<Index>(near.begin(), near.begin() + 12),
               (std::vector<Index>{0, 1, 8, 2, 3, 9, 4, 5, 10, 6, 7, 11}));
     EXPECT_EQ(padding_of(near), 1);
-    // With 64 further pairs in between there is none in the window.
+    // With 64 further pairs in between there is no single row in the window.
     for (Index i = 2; i < 2 + 2 * 66; i += 2) pair_up(i);
     const std::vector<Index> far =
         order_blocks<double>(test::host(), matrix.view(), partner, 3, OrderingMethod::natural);
@@ -132,7 +132,7 @@ TEST(ordering, the_graph_of_pairs_is_the_union_of_their_rows) {
         }
         expected.erase(graph.first_row[v]);
         std::vector<Index> rows;
-        for (const Index to : graph.of(v)) rows.push_back(graph.first_row[to]);
+        for (const Index to : graph.neighbours_of(v)) rows.push_back(graph.first_row[to]);
         ASSERT_EQ(rows, std::vector<Index>(expected.begin(), expected.end()));
         ASSERT_TRUE(v == 0 || graph.first_row[v - 1] < graph.first_row[v]);
     }
@@ -145,7 +145,8 @@ TEST(ordering, cuthill_mckee_restores_a_band) {
     std::vector<Index> position(500);
     for (Index k = 0; k < 500; ++k) position[order[k]] = k;
     for (Index v = 0; v < 500; ++v) {
-        for (const Index to : path.of(v)) EXPECT_EQ(std::abs(position[v] - position[to]), 1);
+        for (const Index to : path.neighbours_of(v))
+            EXPECT_EQ(std::abs(position[v] - position[to]), 1);
     }
 }
 

@@ -11,13 +11,13 @@ namespace tessera::ordering {
 /// their first rows; neighbours are ascending and without the vertex itself.
 struct PairGraph {
     std::vector<Index> first_row;
-    std::vector<Index> second_row;  ///< -1: the vertex is a single row.
+    std::vector<Index> second_row;  ///< Second row of the pair; -1: a single row.
     std::vector<Offset> offsets;
     std::vector<Index> neighbours;
 
     Index vertices() const { return Index(first_row.size()); }
     Index rows(Index vertex) const { return second_row[vertex] < 0 ? 1 : 2; }
-    std::span<const Index> of(Index vertex) const {
+    std::span<const Index> neighbours_of(Index vertex) const {
         return {neighbours.data() + offsets[vertex],
                 std::size_t(offsets[vertex + 1] - offsets[vertex])};
     }

@@ -9,7 +9,7 @@ namespace {
 
 /// Whether a vertex has so many neighbours that it is ordered last: the rule of AMD.
 bool is_dense(const PairGraph& graph, Index vertex) {
-    return double(graph.of(vertex).size()) > 10 * std::sqrt(double(graph.vertices()));
+    return double(graph.neighbours_of(vertex).size()) > 10 * std::sqrt(double(graph.vertices()));
 }
 
 /// Breadth-first search of a component, level by level.
@@ -19,17 +19,17 @@ class BreadthFirstSearch {
     BreadthFirstSearch(const PairGraph& graph, const std::vector<Index>& excluded)
         : graph_(graph), vertices_(std::size_t(graph.vertices())) {
         for (Index v = 0; v < graph.vertices(); ++v) {
-            vertices_[v].degree = Index(graph.of(v).size());
+            vertices_[v].degree = Index(graph.neighbours_of(v).size());
         }
         for (const Index v : excluded) {
-            for (const Index to : graph.of(v)) --vertices_[to].degree;
+            for (const Index to : graph.neighbours_of(v)) --vertices_[to].degree;
         }
         for (const Index v : excluded) vertices_[v].degree = -1;
     }
 
     struct Levels {
         Index count;
-        std::size_t last_level;  ///< Where it starts in `order`.
+        std::size_t last_level;  ///< Position in `order` of the last level.
     };
 
     /// Appends the component of `start` to `order`: each vertex is followed by its neighbours that
@@ -57,17 +57,17 @@ class BreadthFirstSearch {
   private:
     struct Vertex {
         Index degree;    ///< -1: excluded.
-        Index seen = 0;  ///< The last search that visited it.
+        Index seen = 0;  ///< Number of the last search that visited it.
     };
 
-    /// Prefetches for the vertices that follow in `order`: three reads, each of which depends on
-    /// the one before. Inlined, as compilers drop calls that only prefetch.
+    /// Prefetches for the vertices that follow in `order`: three dependent reads each. Inlined, as
+    /// compilers drop calls that only prefetch.
     [[gnu::always_inline]] void prefetch(const std::vector<Index>& order, std::size_t at) const {
         constexpr std::size_t step = 8;
         if (at + 3 * step >= order.size()) return;
         __builtin_prefetch(&graph_.offsets[order[at + 3 * step]]);
-        __builtin_prefetch(graph_.of(order[at + 2 * step]).data());
-        const std::span<const Index> neighbours = graph_.of(order[at + step]);
+        __builtin_prefetch(graph_.neighbours_of(order[at + 2 * step]).data());
+        const std::span<const Index> neighbours = graph_.neighbours_of(order[at + step]);
         for (const Index to : neighbours.first(std::min(neighbours.size(), 2 * step))) {
             __builtin_prefetch(&vertices_[to]);
         }
@@ -75,7 +75,7 @@ class BreadthFirstSearch {
 
     void add_neighbours(Index vertex, std::vector<Index>& order) {
         const std::size_t first = order.size();
-        for (const Index to : graph_.of(vertex)) {
+        for (const Index to : graph_.neighbours_of(vertex)) {
             if (vertices_[to].seen == searches_ || vertices_[to].degree < 0) continue;
             vertices_[to].seen = searches_;
             order.push_back(to);
@@ -116,16 +116,16 @@ std::vector<Index> reverse_cuthill_mckee(const PairGraph& graph) {
                 return search.degree(a) < search.degree(b);
             });
             std::vector<Index> other;
-            const BreadthFirstSearch::Levels found = search.search(end, other);
-            if (found.count <= levels.count) break;
+            const BreadthFirstSearch::Levels candidate = search.search(end, other);
+            if (candidate.count <= levels.count) break;
             component.swap(other);
-            levels = found;
+            levels = candidate;
         }
         for (const Index vertex : component) done[vertex] = 1;
         order.insert(order.end(), component.begin(), component.end());
     }
     std::ranges::reverse(order);
-    std::ranges::stable_sort(dense, {}, [&](Index v) { return graph.of(v).size(); });
+    std::ranges::stable_sort(dense, {}, [&](Index v) { return graph.neighbours_of(v).size(); });
     order.insert(order.end(), dense.begin(), dense.end());
     return order;
 }

@@ -9,7 +9,7 @@
 /// Graphs that orderings are tested with.
 namespace tessera::test {
 
-/// The graph of a matrix whose rows are all alone.
+/// The graph of a matrix without pairs.
 inline ordering::PairGraph graph_of(const CsrMatrix<double>& matrix) {
     return ordering::make_pair_graph<double>(host(), matrix.view(), {});
 }
@@ -20,14 +20,14 @@ inline ordering::PairGraph path_graph(Index vertices) {
     return graph_of(entries.matrix());
 }
 
-/// The same graph with its vertices renumbered at random.
+/// The graph with its vertices renumbered at random.
 inline ordering::PairGraph shuffled(std::mt19937_64& random, const ordering::PairGraph& graph) {
     std::vector<Index> number(std::size_t(graph.vertices()));
     std::iota(number.begin(), number.end(), 0);
     std::shuffle(number.begin(), number.end(), random);
     SymmetricEntries entries(graph.vertices());
     for (Index v = 0; v < graph.vertices(); ++v) {
-        for (const Index to : graph.of(v)) entries.add(number[v], number[to], 1);
+        for (const Index to : graph.neighbours_of(v)) entries.add(number[v], number[to], 1);
     }
     return graph_of(entries.matrix());
 }

@@ -5,7 +5,7 @@ namespace {
 
 using test::format;
 
-/// Rows 0..63 reach from column 0 to column 64 + `distance`, in blocks of `block`.
+/// Rows 0..63 span the columns 0 to 64 + `distance`, in blocks of `block`.
 CsrMatrix<double> wide_matrix(Index block, Index distance) {
     const Index columns = block * (distance + 100);
     std::vector<std::vector<Index>> pattern;
@@ -40,10 +40,11 @@ TEST(index_bits, columns_of_16_bits_where_slices_are_narrow) {
             const auto wide = made(",index=32");
             EXPECT_EQ(wide.statistics().index_bits, 32);
             if (bits == 16) {
-                // 2 bytes a slot and a block less, a column of 4 bytes more for both slices.
+                // 16 bits save 2 bytes per slot and block, and cost a column of 4 bytes per slice.
                 const FormatStatistics &few = chosen.statistics(), &many = wide.statistics();
                 EXPECT_EQ(many.bytes - few.bytes, 2 * few.stored_blocks - 2 * 4);
-                EXPECT_EQ(many.read_bytes - few.read_bytes, 2 * few.blocks - 2 * 4);
+                EXPECT_EQ(many.matrix_bytes_per_product - few.matrix_bytes_per_product,
+                          2 * few.blocks - 2 * 4);
                 EXPECT_EQ(test::host_sliced(context, chosen).first_columns,
                           (std::vector<Index>{0, 7}));
             } else {
@@ -53,7 +54,7 @@ TEST(index_bits, columns_of_16_bits_where_slices_are_narrow) {
     }
 }
 
-/// 16 bits are for what has slices and more than a slot or two in each.
+/// 16-bit indices need slices, and more than a slot or two in each.
 TEST(index_bits, who_takes_columns_of_16_bits) {
     const Context context = test::context();
     auto random = test::generator();

@@ -11,7 +11,7 @@ using sliced::has_slices;
 constexpr Index largest_slice = 1 << 20;
 constexpr Index largest_window = 1 << 30;
 
-/// In the order of MatrixFormat and ValueFormat.
+/// Names in the order of MatrixFormat and ValueFormat.
 constexpr const char* formats[] = {"csr", "ell", "sell", "bell", "bcsr", "sbell"};
 constexpr const char* value_formats[] = {"working", "f32", "f16", "bf16"};
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace sliced;
 
-bool is_one_slice(MatrixFormat format) {
+bool is_one_slice_format(MatrixFormat format) {
     return format == MatrixFormat::ell || format == MatrixFormat::bell;
 }
 
@@ -31,7 +31,7 @@ T read_value(const Context& context, const T* from) {
     return value;
 }
 
-/// Block rows of a CSR matrix and the numbers of their blocks.
+/// Block rows of a CSR matrix and their numbers of blocks.
 struct BlockCounts {
     Buffer<Index> lengths;
     Index longest;
@@ -51,7 +51,7 @@ BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index
             read_value(context, sums.data() + block_rows)};
 }
 
-/// The block rows by descending length within windows, those of equal length in their order.
+/// The block rows by descending length within windows, stable.
 Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offset window) {
     const Offset count = counts.lengths.size();
     Buffer<Index> order(context, count), next(context, count);
@@ -66,38 +66,38 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offse
     return order;
 }
 
-/// Where the blocks of a matrix go.
+/// The positions of the blocks of a matrix.
 struct Arrangement {
     FormatOptions options;
     FormatStatistics statistics;
     Buffer<Index> permutation, row_lengths;
     Buffer<Offset> slice_offsets;
     Buffer<Index> first_columns;
-    SlicedPattern pattern;  ///< Without columns.
+    SlicedPattern pattern;  ///< Pattern without columns.
 };
 
 /// Lanes that share a block row on a GPU: as many as leave each some six blocks (measured:
-/// docs/decisions/sliced-formats.md), more where there are few rows.
+/// docs/decisions/sliced-formats.md), more if there are few rows.
 int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
-    constexpr Offset threads_that_fill_a_gpu = 1 << 17;
+    constexpr Offset threads_to_fill_gpu = 1 << 17;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
     if (!is_16_bit(values)) {
         while (lanes < 4 && 12 * lanes < mean) lanes *= 2;
     }
-    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_that_fill_a_gpu) {
+    while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_to_fill_gpu) {
         lanes *= 2;
     }
     return lanes;
 }
 
-/// Height of the slices of `options`.
+/// Slice height for `options`.
 Index choose_height(const Context& context, const FormatOptions& options, Index block_rows,
                     Offset vector_bytes) {
     if (options.format == MatrixFormat::bcsr) return 1;
-    if (is_one_slice(options.format)) {
+    if (is_one_slice_format(options.format)) {
         require(block_rows <= std::numeric_limits<Index>::max() - 31,
-                "a format of one slice: the matrix has too many rows");
+                "ell, bell: the matrix has too many rows");
         return std::max(32, (block_rows + 31) / 32 * 32);
     }
     if (options.slice_height > 0) return options.slice_height;
@@ -105,7 +105,7 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
     return is_16_bit(options.values) ? 64 : 32;
 }
 
-/// Decides between columns of 16 and 32 bits, and notes the first columns of slices for those.
+/// Chooses 16 or 32 bits for columns, and with 16 bits records the first columns of slices.
 void choose_index(const Context& context, const CsrPattern& matrix, Offset slots,
                   Arrangement& arrangement) {
     constexpr Index max_distance = std::numeric_limits<std::uint16_t>::max();
@@ -113,12 +113,11 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     const int requested = options.index_bits;
     const Index slices = arrangement.pattern.slices;
     require(requested == 0 || requested == 16 || requested == 32,
-            "a sliced matrix: a column index has 16 or 32 bits");
+            "a sliced matrix: index bits must be 0 (chosen), 16 or 32");
     options.index_bits = 32;
     if (requested == 32) return;
     const bool has_own_height = has_slices(options.format);
-    require(has_own_height || requested == 0,
-            "index=16: this takes a format with slices (sell, sbell)");
+    require(has_own_height || requested == 0, "index=16 needs a format with slices (sell, sbell)");
     const bool is_smaller = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);
@@ -159,8 +158,8 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     pattern.row_lengths = arrangement.row_lengths.data();
     pattern.permutation = arrangement.permutation.data();
     pattern.lanes = choose_lanes(options.values, block_rows, counts.blocks);
-    // A thread loads two 16-bit values at a time: of rows so far apart that the threads of a warp
-    // still read x in one piece.
+    // A thread loads two 16-bit values at a time: of two rows so far apart that the threads of a
+    // warp still read contiguous parts of x.
     pattern.paired = context.on_gpu() && is_16_bit(options.values) && window <= 1 && height == 64;
     Buffer<Index> widths = copy_to_buffer(context, std::vector<Index>(std::size_t(slices)));
     for_each_index(
@@ -188,11 +187,11 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
     return arrangement;
 }
 
-/// The same, where no window was named sorted if pads would otherwise be more than a tenth.
+/// Arranges; without a named window sorted, if pads would otherwise exceed a tenth.
 template <class T>
 Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Offset nonzeros,
                            FormatOptions options) {
-    constexpr Index window = 1024;  // Keeps rows near to those that read the same x.
+    constexpr Index window = 1024;  // Keeps rows close to those that read the same x.
     if (options.sort_window >= 0) return arrange<T>(context, matrix, nonzeros, options);
     options.sort_window = 1;
     Arrangement arrangement = arrange<T>(context, matrix, nonzeros, options);
@@ -203,7 +202,7 @@ Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Off
     return arrange<T>(context, matrix, nonzeros, options);
 }
 
-/// The arrangement with the block that was asked for, or the one whose product reads the fewest
+/// The arrangement with the requested block size, or with the one whose product reads the fewest
 /// bytes.
 template <class T>
 Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix, Offset nonzeros,
@@ -219,7 +218,8 @@ Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix,
     for (const Index block : block_sizes) {
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
-        if (block == 1 || next.statistics.read_bytes < best.statistics.read_bytes)
+        if (block == 1 ||
+            next.statistics.matrix_bytes_per_product < best.statistics.matrix_bytes_per_product)
             best = std::move(next);
     }
     if (index_bits != 16 || best.statistics.index_bits == 16) return best;
@@ -250,7 +250,7 @@ FormatStatistics format_statistics(const Context& context, const CsrView<T>& mat
 template <class T>
 struct SlicedMatrix<T>::State {
     Arrangement arrangement;
-    Buffer<Index> block_columns;  ///< Or
+    Buffer<Index> block_columns;  ///< Or, with 16 bits:
     Buffer<std::uint16_t> column_offsets;
     Buffer<std::byte> values;
     SlicedPattern pattern;
@@ -310,7 +310,7 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
             "SlicedMatrix: scaling needs a square matrix and a number for each row");
     const Phase phase(context, "convert", 0);
     const SlicedPattern& pattern = state_->pattern;
-    const int shares = context.on_gpu() ? 4 : 1;  // Of the slots at a position.
+    const int shares = context.on_gpu() ? 4 : 1;  // Shares of the slots at a position.
     with_stored<T>(options().values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(pattern.block, [&](auto b) {

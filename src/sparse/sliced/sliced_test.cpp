@@ -52,7 +52,7 @@ const std::vector<std::string> all_formats = {"ell",
                                               "sbell:4,index=16,sort_window=1",
                                               "sbell"};
 
-/// Every slot of the matrix against its definition.
+/// Checks every slot of the matrix against its definition.
 template <class T>
 void check_layout(const HostSliced<T>& sliced, const CsrView<T>& a, const FormatOptions& options) {
     const SlicedPattern& s = sliced.view.pattern;
@@ -132,7 +132,7 @@ TEST(sliced, layout_is_the_documented_one) {
     check_all_layouts<float>();
 }
 
-/// The paper, section 3: with slices of one block row SBELL is BCSR, with one slice BELLPACK.
+/// Section 3 of the paper: with slices of one block row SBELL is BCSR, with one slice BELLPACK.
 TEST(sliced, sbell_becomes_bcsr_and_bell) {
     const Context context = test::context();
     auto random = test::generator();
@@ -153,7 +153,7 @@ TEST(sliced, sbell_becomes_bcsr_and_bell) {
         same("sbell:" + size + ",slice=1,index=32", "bcsr:" + size);
         same("sbell:" + size + ",slice=64,sort_window=1,index=32", "bell:" + size);
         if (block == 1) same("sell:64,sort_window=1,index=32", "ell");
-        // BCSR as others store it: row offsets in blocks, blocks row by row.
+        // Usual BCSR: row offsets in blocks, blocks row by row.
         const auto bcsr = host_sliced(context, SlicedMatrix<double>::from_csr(
                                                    context, matrix.view(), format("bcsr:" + size)));
         const Blocks<double> blocks = blocks_of(host.view(), block);
@@ -173,7 +173,7 @@ TEST(sliced, sbell_becomes_bcsr_and_bell) {
     }
 }
 
-/// Values to the last bit, of matrices of one pattern in one format.
+/// Values are bitwise equal, for matrices of one pattern in one format.
 template <class T>
 void expect_same_values(const Context& context, const SlicedMatrix<T>& a, const SlicedMatrix<T>& b,
                         const std::string& what) {
@@ -198,7 +198,8 @@ TEST(sliced, update_takes_new_values) {
     EXPECT_THROW(sliced.update(context, other.view()), InvalidArgument);
 }
 
-/// With a scaling the values are a_ij (s_i s_j), in full blocks and others, made and renewed.
+/// With a scaling the values are a_ij (s_i s_j), in full blocks and others, after conversion and
+/// update.
 TEST(sliced, scaled_on_the_way) {
     const Context context = test::context();
     auto random = test::generator();
@@ -222,8 +223,8 @@ TEST(sliced, scaled_on_the_way) {
             auto sliced = SlicedMatrix<double>::from_csr(context, matrix.view(), format(text),
                                                          scaling.view());
             const auto converted = [&](const CsrMatrix<double>& from) {
-                const CsrMatrix<double> there = copy_to(context, from.view());
-                return SlicedMatrix<double>::from_csr(context, there.view(), format(text));
+                const CsrMatrix<double> device_matrix = copy_to(context, from.view());
+                return SlicedMatrix<double>::from_csr(context, device_matrix.view(), format(text));
             };
             expect_same_values(context, sliced, converted(expected), text);
             sliced.update(context, matrix.view());
@@ -257,7 +258,7 @@ void check_rounding(const std::string& word, int digits) {
     const std::string text = "sell:32,sort_window=1";
     const auto exact = stored_values<double>(
         context, SlicedMatrix<double>::from_csr(context, matrix.view(), format(text)));
-    // Slices of 32 block rows whatever the values; only 64 are stored in another order on a GPU.
+    // Slices of 32 block rows for all values; on a GPU 64 would store them in another order.
     const auto found = stored_values<Stored>(
         context,
         SlicedMatrix<T>::from_csr(context, matrix.view(), format(text + ",values=" + word)));

@@ -10,7 +10,7 @@
 // columns to the sliced formats documented in formats.hpp. Block rows have B rows.
 namespace tessera::sliced {
 
-/// Whether slices have a height of their own.
+/// Whether the slice height can be chosen.
 constexpr bool has_slices(MatrixFormat format) {
     return format == MatrixFormat::sell || format == MatrixFormat::sbell;
 }
@@ -99,7 +99,7 @@ struct Iota {
     TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = Index(i); }
 };
 
-/// One bit of how much shorter than the longest row that at a position is.
+/// One bit of the difference between the longest row and the row at a position.
 struct KeyBit {
     const Index* order;
     const Index* lengths;
@@ -128,7 +128,7 @@ struct SplitByBit {
     }
 };
 
-/// row_lengths of a pattern that has all but these, and the blocks of the longest row of each
+/// row_lengths of a pattern whose other arrays are set, and the blocks of the longest row of each
 /// slice.
 struct CopyLengths {
     static constexpr int work = 4;
@@ -144,15 +144,15 @@ struct CopyLengths {
     }
 };
 
-/// The slots of a slice.
+/// The number of slots of a slice.
 struct SliceSlots {
     const Index* widths;
     Offset height;
     TESSERA_HOST_DEVICE Offset operator()(Offset slice) const { return widths[slice] * height; }
 };
 
-/// The first block column of each slice that holds an entry, 0 where none does, and the largest
-/// distance from it to the last one of a slice.
+/// The first block column of each slice that holds an entry (0: none), and the largest distance
+/// from it to the last one of a slice.
 struct FindFirstColumns {
     static constexpr int work = 256;
     CsrPattern matrix;
@@ -179,14 +179,14 @@ struct FindFirstColumns {
     }
 };
 
-/// The block columns of all slots at a position; `pattern` has all but these. Pads get a column
-/// near those of their row, or the first one of the slice.
+/// The block columns of all slots at a position; the other arrays of `pattern` are set. Pads get a
+/// column near those of their row, or the first one of the slice.
 template <int B>
 struct FillColumns {
     static constexpr int work = 256;
     CsrPattern matrix;
     SlicedPattern pattern;
-    Index* block_columns;  ///< Or
+    Index* block_columns;  ///< Or, with 16 bits:
     std::uint16_t* column_offsets;
 
     TESSERA_HOST_DEVICE void operator()(Offset p) const {
@@ -232,7 +232,7 @@ struct FillValues {
         if (k == end) return;
         RowCursors<B, CsrView<S>> rows(matrix, block_row);
         if (k >= pattern.row_lengths[p]) {
-            skip_to(rows, rows.none);  // Pads alone.
+            skip_to(rows, rows.none);  // Pads only.
         } else if (k > 0) {
             skip_to(rows, Offset(pattern.block_column(slice, start + k * height + lane)) * B);
         }

@@ -8,13 +8,13 @@
 
 namespace tessera {
 
-/// The largest sum of absolute values of a row, by for_each_index. Such sums are not negative, so
-/// the bits of a double are in their order, NaN last.
+/// The largest sum of absolute values of a row, by for_each_index. Nonnegative doubles are ordered
+/// as their bits, NaN last.
 template <class T>
 struct RowSum {
     static constexpr int work = 128;
     CsrView<T> matrix;
-    const T* scaling;  ///< Or null.
+    const T* scaling;  ///< Scaling, or null.
     std::uint64_t* largest;
 
     TESSERA_HOST_DEVICE void operator()(Offset row) const {

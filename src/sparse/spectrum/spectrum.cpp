@@ -40,19 +40,19 @@ double root_beyond(const std::vector<double>& theta, double largest, double leve
 RitzValues make_ritz_values(const std::vector<double>& diagonal,
                             const std::vector<double>& off_diagonal, Offset n, double epsilon) {
     const std::vector<double> theta = tridiagonal_eigenvalues(diagonal, off_diagonal);
-    RitzValues found;
-    found.steps = int(diagonal.size());
-    found.smallest = theta.front();
-    found.largest = theta.back();
-    const double scale = std::max(std::abs(found.smallest), std::abs(found.largest));
-    const double rounding = 8 * epsilon * double(found.steps) * scale;
-    found.upper = found.largest + rounding;
-    if (off_diagonal.back() == 0) return found;
+    RitzValues ritz;
+    ritz.steps = int(diagonal.size());
+    ritz.smallest = theta.front();
+    ritz.largest = theta.back();
+    const double scale = std::max(std::abs(ritz.smallest), std::abs(ritz.largest));
+    const double rounding = 8 * epsilon * double(ritz.steps) * scale;
+    ritz.upper = ritz.largest + rounding;
+    if (off_diagonal.back() == 0) return ritz;
     double level = -std::log(risk * std::sqrt(std::numbers::pi / (2 * double(n))));
     for (const double beta : off_diagonal) level += std::log(beta);
-    found.upper =
-        rounding + root_beyond(theta, found.largest, level, found.largest + off_diagonal.back());
-    return found;
+    ritz.upper =
+        rounding + root_beyond(theta, ritz.largest, level, ritz.largest + off_diagonal.back());
+    return ritz;
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
             const double unknown = std::numeric_limits<double>::quiet_NaN();
             return {unknown, unknown, unknown, j + 1};
         }
-        // The rest is rounding: the space is invariant.
+        // The rest is rounding error: the space is invariant.
         const bool exhausted = beta <= 4 * epsilon * std::sqrt(double(n)) * scale || j + 1 == n;
         off_diagonal.push_back(exhausted ? 0 : beta);
         if (exhausted) break;

@@ -21,7 +21,7 @@ CsrMatrix<T> diagonal_matrix(const std::vector<double>& eigenvalues) {
     return make_csr(Index(eigenvalues.size()), Index(eigenvalues.size()), pattern, values);
 }
 
-/// H diag(eigenvalues) H with a random reflection H: dense, symmetric in every bit.
+/// H diag(eigenvalues) H with a random reflection H: dense, bitwise symmetric.
 template <class T>
 CsrMatrix<T> dense_matrix(std::mt19937_64& random, const std::vector<double>& eigenvalues) {
     const std::size_t n = eigenvalues.size();
@@ -45,7 +45,7 @@ CsrMatrix<T> dense_matrix(std::mt19937_64& random, const std::vector<double>& ei
     return make_csr(Index(n), Index(n), pattern, values);
 }
 
-/// Eigenvalues in (0, 1], or with a few above.
+/// Eigenvalues in (0, 1], or with a few larger ones.
 std::vector<double> spectrum(std::mt19937_64& random, int kind, std::size_t n) {
     std::uniform_real_distribution<double> uniform(0, 1);
     std::vector<double> values(n);
@@ -64,25 +64,25 @@ std::vector<double> spectrum(std::mt19937_64& random, int kind, std::size_t n) {
 }  // namespace
 
 TEST(spectrum, gershgorin_of_a_scaled_matrix) {
-    const Context there = context();
+    const Context device = context();
     auto random = generator();
     const CsrMatrix<double> host = dense_matrix<double>(random, spectrum(random, 0, 50));
-    const CsrMatrix<double> matrix = copy_to(there, host.view());
-    const SymmetricScaling<double> scaling(there, matrix.view());
-    const double expected = gershgorin_bound(there, scaling.matrix());
-    EXPECT_EQ(gershgorin_bound(there, matrix.view(), scaling.diagonal()), expected);
-    const SymmetricScaling<double> alone(there, matrix.view(), false);
+    const CsrMatrix<double> matrix = copy_to(device, host.view());
+    const SymmetricScaling<double> scaling(device, matrix.view());
+    const double expected = gershgorin_bound(device, scaling.matrix());
+    EXPECT_EQ(gershgorin_bound(device, matrix.view(), scaling.diagonal()), expected);
+    const SymmetricScaling<double> alone(device, matrix.view(), false);
     EXPECT_EQ(alone.matrix().rows, 0);
-    EXPECT_EQ(gershgorin_bound(there, matrix.view(), alone.diagonal()), expected);
-    const Buffer<double> wrong(there, 49);
-    EXPECT_THROW(gershgorin_bound(there, matrix.view(), wrong.view()), InvalidArgument);
+    EXPECT_EQ(gershgorin_bound(device, matrix.view(), alone.diagonal()), expected);
+    const Buffer<double> wrong(device, 49);
+    EXPECT_THROW(gershgorin_bound(device, matrix.view(), wrong.view()), InvalidArgument);
 }
 
 TEST(spectrum, gershgorin_is_the_largest_row_sum) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const Index rows : {0, 1, 2, 63, 1000, 20000}) {
             std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(rows));
             std::vector<std::vector<T>> values(static_cast<std::size_t>(rows));
@@ -100,15 +100,16 @@ TEST(spectrum, gershgorin_is_the_largest_row_sum) {
                 longest = std::max(longest, double(length));
             }
             CsrMatrix<T> matrix = make_csr(rows, rows, pattern, values);
-            const CsrMatrix<T> copied = copy_to(there, matrix.view());
-            EXPECT_NEAR(gershgorin_bound(there, copied.view()), largest,
+            const CsrMatrix<T> copied = copy_to(device, matrix.view());
+            EXPECT_NEAR(gershgorin_bound(device, copied.view()), largest,
                         gamma<T>(longest) * largest);
             if (rows < 1000) continue;
             for (const T bad :
                  {std::numeric_limits<T>::quiet_NaN(), -std::numeric_limits<T>::quiet_NaN(),
                   std::numeric_limits<T>::infinity()}) {
                 matrix.values().data()[matrix.nonzeros() / 2] = bad;
-                const double bound = gershgorin_bound(there, copy_to(there, matrix.view()).view());
+                const double bound =
+                    gershgorin_bound(device, copy_to(device, matrix.view()).view());
                 EXPECT_EQ(std::isnan(bound), std::isnan(bad));
                 EXPECT_FALSE(std::isfinite(bound));
             }
@@ -133,21 +134,21 @@ TEST(spectrum, tridiagonal_eigenvalues) {
 }
 
 TEST(spectrum, upper_bounds_are_below_the_truth_in_two_of_a_hundred_at_most) {
-    const Context there = context();
+    const Context device = context();
     auto random = generator();
     const int each = fewer_run() ? 10 : 100;
     for (int kind = 0; kind < 10; ++kind) {
         int low = 0;
         for (int k = 0; k < each; ++k) {
-            // Large ones stay diagonal: the process sees the spectrum and the start alone.
+            // Large ones stay diagonal: only the spectrum and the start matter to the process.
             const std::size_t n =
                 k % 2 == 0 ? std::size_t(11 + k) : std::size_t(100) << (k / 2 % 7);
             const auto eigenvalues = spectrum(random, kind, n);
             const CsrMatrix<double> matrix =
-                copy_to(there, (k % 2 == 0 ? dense_matrix<double>(random, eigenvalues)
-                                           : diagonal_matrix<double>(eigenvalues))
-                                   .view());
-            const RitzValues ritz = lanczos(there, CsrOperator<double>(there, matrix.view()), 10,
+                copy_to(device, (k % 2 == 0 ? dense_matrix<double>(random, eigenvalues)
+                                            : diagonal_matrix<double>(eigenvalues))
+                                    .view());
+            const RitzValues ritz = lanczos(device, CsrOperator<double>(device, matrix.view()), 10,
                                             std::uint64_t(1000 * kind + k));
             const double truth = *std::ranges::max_element(eigenvalues);
             const double rounding = gamma<double>(4.0 * double(n)) * truth;
@@ -162,35 +163,35 @@ TEST(spectrum, upper_bounds_are_below_the_truth_in_two_of_a_hundred_at_most) {
 }
 
 TEST(spectrum, bounds_tighten_with_the_steps) {
-    const Context there = context();
+    const Context device = context();
     auto random = generator();
     const auto eigenvalues = spectrum(random, 0, 3000);
     for_reals([&](auto real) {
         using T = decltype(real);
-        const CsrMatrix<T> matrix = copy_to(there, diagonal_matrix<T>(eigenvalues).view());
-        const CsrOperator<T> a(there, matrix.view());
+        const CsrMatrix<T> matrix = copy_to(device, diagonal_matrix<T>(eigenvalues).view());
+        const CsrOperator<T> a(device, matrix.view());
         const double truth = *std::ranges::max_element(eigenvalues);
         double last = std::numeric_limits<double>::infinity();
         for (const int steps : {10, 20, 40, 80}) {
-            const double upper = lanczos(there, a, steps).upper;
+            const double upper = lanczos(device, a, steps).upper;
             EXPECT_LT(upper, last);
             EXPECT_GE(upper, truth * (1 - gamma<T>(1)));
             last = upper;
         }
         EXPECT_LE(last, 1.01 * truth);
-        EXPECT_LE(lanczos(there, a, 300).upper, 1.001 * truth);
-        // The caller's memory gives the same.
-        Buffer<T> work(there, 9000);
-        EXPECT_EQ(lanczos(there, a, 10, 1, work.view()).upper, lanczos(there, a, 10).upper);
+        EXPECT_LE(lanczos(device, a, 300).upper, 1.001 * truth);
+        // Work memory of the caller gives equal results.
+        Buffer<T> work(device, 9000);
+        EXPECT_EQ(lanczos(device, a, 10, 1, work.view()).upper, lanczos(device, a, 10).upper);
     });
 }
 
 TEST(spectrum, small_and_odd_matrices) {
-    const Context there = context();
+    const Context device = context();
     const auto bounds = [&](const std::vector<double>& eigenvalues) {
         const CsrMatrix<double> matrix =
-            copy_to(there, diagonal_matrix<double>(eigenvalues).view());
-        return lanczos(there, CsrOperator<double>(there, matrix.view()));
+            copy_to(device, diagonal_matrix<double>(eigenvalues).view());
+        return lanczos(device, CsrOperator<double>(device, matrix.view()));
     };
     EXPECT_EQ(bounds({}).upper, 0);
     EXPECT_NEAR(bounds({3}).upper, 3, 3 * gamma<double>(100));
@@ -203,10 +204,10 @@ TEST(spectrum, small_and_odd_matrices) {
     EXPECT_NEAR(same.upper, 4, 4 * gamma<double>(500));
     EXPECT_EQ(bounds(std::vector<double>(50, 0)).upper, 0);
     EXPECT_TRUE(std::isnan(bounds({1, std::nan(""), 2}).upper));
-    const CsrMatrix<double> flat = copy_to(there, make_csr<double>(1, 2, {{0}}, {{1}}).view());
-    EXPECT_THROW(lanczos(there, CsrOperator<double>(there, flat.view())), InvalidArgument);
-    const CsrMatrix<double> one = copy_to(there, diagonal_matrix<double>({1}).view());
-    EXPECT_THROW(lanczos(there, CsrOperator<double>(there, one.view()), 0), InvalidArgument);
+    const CsrMatrix<double> flat = copy_to(device, make_csr<double>(1, 2, {{0}}, {{1}}).view());
+    EXPECT_THROW(lanczos(device, CsrOperator<double>(device, flat.view())), InvalidArgument);
+    const CsrMatrix<double> one = copy_to(device, diagonal_matrix<double>({1}).view());
+    EXPECT_THROW(lanczos(device, CsrOperator<double>(device, one.view()), 0), InvalidArgument);
 }
 
 }  // namespace tessera::test

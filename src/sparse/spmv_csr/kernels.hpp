@@ -5,7 +5,7 @@
 
 namespace tessera {
 
-/// Entries of a long row that one partial sum covers.
+/// Entries of a long row per partial sum.
 inline constexpr Offset long_row_chunk = 4096;
 
 // y = alpha A x + beta y as documented in csr.hpp; sizes are checked by the caller.

@@ -12,16 +12,16 @@ namespace {
 constexpr Index long_row_on_gpu = 2048;
 constexpr Index long_row_on_cpu = 65536;
 
-/// Threads that a GPU needs to hide the latency of its memory; fewer rows get more lanes each.
-constexpr Offset threads_that_fill_a_gpu = 1 << 18;
+/// Threads that a GPU needs to hide the latency of its memory; with fewer rows each gets more
+/// lanes.
+constexpr Offset threads_to_fill_gpu = 1 << 18;
 
 /// Threads that share a row: the least power of two that leaves each about five entries (measured:
-/// docs/decisions/csr-lanes.md), more where there are few rows.
+/// docs/decisions/csr-lanes.md), more if there are few rows.
 int choose_lanes(Index rows, double mean_length) {
     int lanes = 1;
     while (lanes < 32 && 5 * lanes < mean_length) lanes *= 2;
-    while (lanes < 32 && 2 * lanes < mean_length &&
-           lanes * Offset(rows) < threads_that_fill_a_gpu) {
+    while (lanes < 32 && 2 * lanes < mean_length && lanes * Offset(rows) < threads_to_fill_gpu) {
         lanes *= 2;
     }
     return lanes;
@@ -51,7 +51,7 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
         plan.long_rows_device = copy_to_buffer(context, plan.long_rows);
         return plan;
     }
-    // Parts of equal work, where a row costs its entries and about four more.
+    // Parts of equal work: a row costs its entries plus about four.
     const Offset parts = 8 * context.threads();
     const Offset work = short_entries + 4 * Offset(matrix.rows);
     plan.row_starts.assign(1, 0);

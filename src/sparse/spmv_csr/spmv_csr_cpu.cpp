@@ -24,7 +24,7 @@ static HWY_INLINE void prefetch_ahead(const T* values, const Index* columns, Off
     for (Offset k = 0; k < n; k += Offset(64 / sizeof(Index))) hwy::Prefetch(columns + ahead + k);
 }
 
-/// Sum of values[k] x[columns[k]] over k < n, in an order that n alone fixes.
+/// Sum of values[k] x[columns[k]] over k < n, in an order that depends on n only.
 template <class T>
 static HWY_INLINE T row_product(const T* values, const Index* columns, Offset n, const T* x) {
     prefetch_ahead(values, columns, n);
@@ -92,10 +92,10 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
             context.threads(), chunks,
             [&](Offset first, Offset last) {
                 for (Offset c = first; c < last; ++c) {
-                    const Offset at = c * long_row_chunk;
-                    partial[c] = product_of_part(matrix.values + begin + at,
-                                                 matrix.column_indices + begin + at,
-                                                 std::min(long_row_chunk, length - at), x);
+                    const Offset offset = c * long_row_chunk;
+                    partial[c] = product_of_part(matrix.values + begin + offset,
+                                                 matrix.column_indices + begin + offset,
+                                                 std::min(long_row_chunk, length - offset), x);
                 }
             },
             4);

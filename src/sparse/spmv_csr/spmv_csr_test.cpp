@@ -11,7 +11,7 @@ struct Rows {
     std::vector<std::size_t> lengths;
 };
 
-/// Row lengths of the shapes that matter: none, short, around the vector widths, dense rows.
+/// Row lengths of relevant shapes: none, short, around the vector widths, dense rows.
 std::vector<Rows> shapes() {
     std::vector<Rows> all = {{0, {}}, {5, {}}, {1, {1}}, {7, {0, 0, 7, 0, 3}}};
     Rows ramp{200, {}};

@@ -14,15 +14,15 @@ struct ProductEpilogue {
     T* next;
     T* xy = nullptr;              ///< On a GPU: *xy = x^T next; or null.
     double* partial = nullptr;    ///< Partial sums of xy,
-    unsigned* counter = nullptr;  ///< and how many thread blocks have left theirs.
+    unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
 };
 
-// The products documented in formats.hpp; sizes are checked by the caller. `read_bytes`:
-// FormatStatistics::read_bytes.
+// The products documented in formats.hpp; sizes are checked by the caller. `matrix_bytes`:
+// FormatStatistics::matrix_bytes_per_product.
 // clang-format off
 TESSERA_BACKENDS(
     template <class T>
-    void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+    void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset matrix_bytes,
                        const T* x, const ProductEpilogue<T>& epilogue);)
 // clang-format on
 
@@ -35,8 +35,8 @@ struct SlicedProduct {
     ProductEpilogue<T> epilogue;
 };
 
-/// The product with block columns kept as Column, Index or std::uint16_t. `cached`: the matrix
-/// stays in the L2 cache between products. Compiled in a file for each of its types.
+/// The product with block columns stored as Column, Index or std::uint16_t. `cached`: the matrix
+/// stays in the L2 cache between products. Compiled in one file per type.
 template <class Column, class Stored, class T>
 void multiply_columns(const Context& context, const SlicedProduct<Stored, T>& task, bool cached);
 }  // namespace cuda

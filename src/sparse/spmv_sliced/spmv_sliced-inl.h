@@ -18,7 +18,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Numbers of T in a cache line: lanes of a slice that are walked together.
+/// Numbers of T in a cache line: lanes of a slice that are processed together.
 template <class T>
 inline constexpr Index line_lanes = Index(64 / sizeof(T));
 
@@ -103,8 +103,8 @@ static HWY_INLINE bool is_consecutive(D d, const Column* columns) {
     }
 }
 
-/// Entry c of each block of x that `columns` name, in to[c], c < B; of a column past `last`, that
-/// of the last one.
+/// to[c], c < B: entry c of each block of x that `columns` name; for a column past `last`, that of
+/// the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
 static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, const T* x,
                                      hn::Vec<D>* to) {
@@ -113,9 +113,9 @@ static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, con
         using Signed = hn::TFromD<decltype(di)>;
         const auto first = hn::Mul(load_indices(d, columns), hn::Set(di, Signed(B)));
         for (int c = 0; c < B; ++c) {
-            const auto at =
+            const auto indices =
                 hn::Min(hn::Add(first, hn::Set(di, Signed(c))), hn::Set(di, Signed(last)));
-            to[c] = hn::GatherIndex(d, x, at);
+            to[c] = hn::GatherIndex(d, x, indices);
         }
     } else {
         constexpr Index lanes = Index(hn::MaxLanes(D()));
@@ -132,16 +132,16 @@ static HWY_INLINE void gather_blocks(D d, const Column* columns, Index last, con
         }
         for (int c = 0; c < B; ++c) {
             for (Index i = 0; i < lanes; ++i) {
-                const Offset at = Offset(columns[i]) * B + c;
-                from[i] = x + (at < last ? at : last);
+                const Offset index = Offset(columns[i]) * B + c;
+                from[i] = x + (index < last ? index : last);
             }
             to[c] = load_each(d, from, 0);
         }
     }
 }
 
-/// The same. Blocks that follow each other are read in one piece, which takes the least time.
-/// Columns past the matrix have zero values; so they may read the last one.
+/// As gather_blocks. Consecutive blocks are read contiguously, which is fastest. Columns past the
+/// matrix have zero values; so they may read the last one.
 template <int B, class D, class Column, class T = hn::TFromD<D>>
 static HWY_INLINE void load_blocks(D d, const Column* columns, Index last, const T* x,
                                    hn::Vec<D>* to) {
@@ -170,16 +170,16 @@ static HWY_INLINE void store_block_row(const SlicedPattern& a, Offset p, const T
     const Offset first = a.block_row(p) * B;
     const Offset rows = a.rows - first < B ? a.rows - first : B;
     for (Offset r = 0; r < rows; ++r) {
-        const Offset at = first + r;
+        const Offset i = first + r;
         auto value = hn::Mul(hn::Set(d, step.alpha), hn::Set(d, sums[r * stride]));
-        if (step.beta != T(0)) value = hn::MulAdd(hn::Set(d, step.beta), hn::Set(d, x[at]), value);
+        if (step.beta != T(0)) value = hn::MulAdd(hn::Set(d, step.beta), hn::Set(d, x[i]), value);
         if (step.gamma != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.gamma), hn::Set(d, epilogue.y[at]), value);
+            value = hn::MulAdd(hn::Set(d, step.gamma), hn::Set(d, epilogue.y[i]), value);
         }
         if (step.delta != T(0)) {
-            value = hn::MulAdd(hn::Set(d, step.delta), hn::Set(d, epilogue.r[at]), value);
+            value = hn::MulAdd(hn::Set(d, step.delta), hn::Set(d, epilogue.r[i]), value);
         }
-        epilogue.next[at] = hn::GetLane(value);
+        epilogue.next[i] = hn::GetLane(value);
     }
 }
 
@@ -187,8 +187,8 @@ static HWY_INLINE Offset first_column(const SlicedPattern& a, Index slice) {
     return a.first_columns == nullptr ? 0 : Offset(a.first_columns[slice]) * a.block;
 }
 
-/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is all
-/// of the slice, so that steps are known to the compiler.
+/// The block rows in a cache line of lanes of a slice, side by side in vectors. Whole: that is the
+/// whole slice, so that strides are known at compile time.
 template <int B, bool Whole, class Column, class Stored, class T>
 static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
@@ -242,7 +242,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
     }
 }
 
-/// One block row by itself, where slices are no whole cache lines of lanes.
+/// One block row, in slices that are no whole cache lines of lanes.
 template <int B, class Stored, class T>
 static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index lane,
                                      const Stored* all_values, const T* x,
@@ -272,7 +272,7 @@ static void multiply_chunk(const SlicedPattern& a, SliceChunk chunk, const void*
         return;
     }
     Index lane = chunk.first;
-    if constexpr (std::is_same_v<Stored, T>) {  // Others only in slices as they are chosen here.
+    if constexpr (std::is_same_v<Stored, T>) {  // Other formats use the chosen slice heights only.
         for (; lane + line_lanes<T> <= chunk.last; lane += line_lanes<T>) {
             multiply_line<B, false, Column>(a, chunk.slice, lane, values, x, epilogue);
         }

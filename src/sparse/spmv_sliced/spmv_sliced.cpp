@@ -7,7 +7,7 @@ namespace tessera {
 
 namespace {
 
-/// A must be square and all vectors of its size.
+/// The matrix must be square and all vectors of its size.
 template <class T>
 void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::size_t> sizes) {
     require(matrix.columns() == matrix.rows(), "multiply: a step needs a square matrix");
@@ -17,11 +17,11 @@ void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::siz
     }
 }
 
-/// `vectors`: elements that are read and written of them.
+/// `vectors`: number of elements of vectors that are read and written.
 template <class T>
 void run(const Context& context, const SlicedMatrix<T>& matrix, const T* x,
          const ProductEpilogue<T>& epilogue, double vectors) {
-    const Offset bytes = matrix.statistics().read_bytes;
+    const Offset bytes = matrix.statistics().matrix_bytes_per_product;
     const Phase phase(context, "spmv", double(bytes) + vectors * sizeof(T));
     TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, x, epilogue);
 }
@@ -47,7 +47,7 @@ template <class T>
 void SlicedMatrix<T>::apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
                                 T* xy) const {
     check_vectors(*this, {x.size(), y.size()});
-    // On a CPU, adding up row by row takes longer than another pass over x and y.
+    // On a CPU, adding up row by row is slower than another pass over x and y.
     if (x.empty() || !context.on_gpu()) return Operator<T>::apply_dot(context, x, y, xy);
     run<T>(context, *this, x.data(), {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy},
            2.0 * double(x.size()));

@@ -53,9 +53,9 @@ __device__ __forceinline__ Element load_streaming(const Element* from, bool want
 
 #undef TESSERA_LOAD_IF
 
-/// x of a block column where `wanted`, else zeros. Where B does not divide the columns of the
-/// matrix, those past its end, whose values are zero, stand for the last one. `Pairs`: B is even
-/// and divides the columns, x is aligned to two elements.
+/// x of a block column where `wanted`, else zeros. If B does not divide the columns of the matrix,
+/// columns past its end, whose values are zero, read the last one. `Pairs`: B is even and divides
+/// the columns, x is aligned to two elements.
 template <int B, bool Pairs, class T>
 __device__ __forceinline__ void load_x(const T* x, Index block_column, Index columns, bool wanted,
                                        T (&to)[B]) {
@@ -78,19 +78,19 @@ __device__ __forceinline__ void load_x(const T* x, Index block_column, Index col
     }
 }
 
-/// SlicedPattern::block_row of blocks of B rows, where slices have `Height` block rows: no division
-/// by what only the view knows. The numbers of rows of larger blocks have 32 bits, since registers
-/// are short there; with smaller ones 64 bits leave the compiler more of them.
+/// SlicedPattern::block_row of blocks of B rows, with a compile-time slice height: no division by a
+/// value of the view. Row numbers of larger blocks have 32 bits, since registers are scarce there;
+/// with smaller ones 64 bits need fewer registers.
 template <int B, int Height>
 __device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
     using Row = std::conditional_t < B<3, Offset, unsigned>;
-    const unsigned at = unsigned(p);
+    const unsigned position = unsigned(p);
     if (a.permutation != nullptr) {
         const unsigned rows = unsigned(a.rows) / B + (unsigned(a.rows) % B != 0);
-        return at < rows ? Row(a.permutation[at]) : Row(at);
+        return position < rows ? Row(a.permutation[position]) : Row(position);
     }
-    const unsigned lane = at % Height;
-    return a.paired ? Row(at - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(at);
+    const unsigned lane = position % Height;
+    return a.paired ? Row(position - lane + lane / 2 + (lane % 2) * (Height / 2)) : Row(position);
 }
 
 /// The epilogue of the block rows at `Rows` adjacent positions from p on. All operands are loaded
@@ -112,12 +112,12 @@ __device__ __forceinline__ double store_rows(const SlicedProduct<Stored, T>& tas
         }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
-            const Offset at = first[i] + j;
-            const bool inside = at < rows;
-            x_row[i][j] =
-                load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr), task.x + at, T(0));
-            y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[at] : T(0);
-            r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + at, T(0));
+            const Offset row = first[i] + j;
+            const bool inside = row < rows;
+            x_row[i][j] = load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr),
+                                  task.x + row, T(0));
+            y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[row] : T(0);
+            r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + row, T(0));
         }
     }
     double dot = 0;
@@ -143,8 +143,8 @@ static_assert(spmv_threads == sum_threads);
 template <class Stored>
 inline constexpr int default_height = sizeof(Stored) == 2 ? 64 : 32;
 
-/// Block rows of a thread: those that make its loads of values 4 bytes wide. In slices of any
-/// height (0), which may be odd, one.
+/// Block rows per thread: those that make its loads of values 4 bytes wide. In slices of any height
+/// (0), which may be odd, one.
 template <int Height, class Stored>
 inline constexpr int rows_per_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
 
@@ -153,7 +153,7 @@ inline constexpr int rows_per_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1
 /// rows at adjacent positions and take their blocks in turn, so that a warp is on adjacent
 /// positions; their sums are added in the order of the threads. The columns of a batch of blocks
 /// are loaded while the batch before is multiplied. `Pairs` as in load_x, `Cached` as in
-/// load_streaming, `Height` of the slices (0: any), block columns kept as Column.
+/// load_streaming, `Height` of the slices (0: any), block columns stored as Column.
 template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
           class T>
 __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
@@ -186,9 +186,10 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
-            const unsigned at = unsigned(u * Lanes) * height;
+            const unsigned offset = unsigned(u * Lanes) * height;
             const bool inside = k + u * Lanes < longest;
-            to[u] = load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + at), inside);
+            to[u] =
+                load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + offset), inside);
         }
     };
     Columns column[batch];

@@ -15,11 +15,11 @@ Offset l2_cache_bytes(const Context& context) {
 }  // namespace
 
 template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset read_bytes,
+void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset matrix_bytes,
                    const T* x, const ProductEpilogue<T>& epilogue) {
     const SlicedPattern& a = matrix.pattern;
     if (a.rows == 0) return;
-    const bool cached = read_bytes < l2_cache_bytes(context) / 2;
+    const bool cached = matrix_bytes < l2_cache_bytes(context) / 2;
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         const SlicedProduct<Stored, T> task{a, static_cast<const Stored*>(matrix.values), x,

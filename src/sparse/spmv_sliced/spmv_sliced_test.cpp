@@ -13,8 +13,8 @@ struct SlicedProduct {
     std::vector<Index> entries;
 };
 
-/// The paper's algorithm 4 as it reads, but for the pads, which are skipped, and for the entries
-/// beyond the matrix, which are not read; for a matrix in host memory.
+/// Algorithm 4 of the paper, but pads are skipped and entries beyond the matrix are not read; for a
+/// matrix in host memory.
 template <class T>
 SlicedProduct sliced_product(const SlicedView<T>& matrix, const T* x) {
     const SlicedPattern& a = matrix.pattern;
@@ -81,8 +81,7 @@ std::vector<std::string> formats() {
     return texts;
 }
 
-/// Entry by entry within the bound, also against CSR, which knows nothing of slices, where the
-/// values are as they were.
+/// Entry by entry within the bound, also against CSR if the values are not rounded.
 template <class T>
 void check_product(const Context& context, const CsrView<T>& a, const SlicedMatrix<T>& matrix,
                    T alpha, T beta, std::mt19937_64& random) {
@@ -174,8 +173,8 @@ TEST(spmv_sliced, vectors_need_no_alignment) {
     EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin() + 1));
 }
 
-/// Columns of 16 and of 32 bits name the same blocks, so that products are equal in every bit; here
-/// with columns beyond 65535.
+/// Columns of 16 and of 32 bits name the same blocks, so that products are bitwise equal; here with
+/// columns beyond 65535.
 TEST(spmv_sliced, bits_of_columns_do_not_matter) {
     const Context context = test::context();
     auto random = test::generator();
@@ -218,8 +217,8 @@ TEST(spmv_sliced, bits_of_columns_do_not_matter) {
     }
 }
 
-/// Block rows whose columns follow each other from row to row, which the CPU reads in one piece;
-/// the last blocks reach past the matrix, and a NaN at the end of x belongs to the last rows alone.
+/// Block rows with consecutive columns, which the CPU reads contiguously; the last blocks reach
+/// past the matrix, and a NaN at the end of x affects the last rows only.
 TEST(spmv_sliced, runs_of_blocks) {
     const Context context = test::context();
     auto random = test::generator();
@@ -255,7 +254,7 @@ TEST(spmv_sliced, runs_of_blocks) {
     }
 }
 
-/// A pad reads no x: NaN and infinities reach the rows whose blocks hold their column, no others.
+/// Pads do not read x: NaN and infinities affect only rows whose blocks hold their column.
 template <class T>
 void check_strangers(const std::string& text) {
     const Context context = test::context();
@@ -295,14 +294,14 @@ TEST(spmv_sliced, pads_read_no_strangers) {
     }
 }
 
-/// The sum of a row depends on nothing but the row: not on the rows around it or its place.
+/// The sum of a row depends on the row only, not on other rows or its position.
 TEST(spmv_sliced, rows_do_not_see_their_neighbours) {
     const Context context = test::context();
     auto random = test::generator();
     const CsrMatrix<float> large = test::random_blocks<float>(random, 200, 70, 3, 15);
     const CsrView<float> a = large.view();
     const Buffer<float> x = copy_to_buffer(context, test::random_vector<float>(random, 210));
-    const std::size_t shift = 33;  // Rows; so slots and lanes change, too.
+    const std::size_t shift = 33;  // Number of rows, so that slots and lanes change, too.
     std::vector<std::vector<Index>> pattern;
     std::vector<std::vector<float>> values;
     for (Index i = Index(shift); i < a.rows; ++i) {
@@ -313,8 +312,9 @@ TEST(spmv_sliced, rows_do_not_see_their_neighbours) {
     const CsrMatrix<float> rest =
         test::make_csr<float>(a.rows - Index(shift), a.columns, pattern, values);
     const auto product = [&](const CsrView<float>& matrix, const std::string& text) {
-        const CsrMatrix<float> there = copy_to(context, matrix);
-        const auto sliced = SlicedMatrix<float>::from_csr(context, there.view(), format(text));
+        const CsrMatrix<float> device_matrix = copy_to(context, matrix);
+        const auto sliced =
+            SlicedMatrix<float>::from_csr(context, device_matrix.view(), format(text));
         Buffer<float> y(context, matrix.rows);
         multiply(context, sliced, 1.0f, x.view(), 0.0f, y.view());
         return copy_to_host(context, y);

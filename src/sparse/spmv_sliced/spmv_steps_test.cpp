@@ -123,7 +123,7 @@ TEST(spmv_steps, products_with_their_dots) {
     check_dots<float>();
 }
 
-/// A NaN reaches what it should, through sums and steps alike.
+/// A NaN propagates to all affected results, through sums and steps alike.
 TEST(spmv_steps, not_a_number_is_seen) {
     const Context context = test::context();
     auto random = test::generator();

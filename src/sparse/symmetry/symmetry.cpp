@@ -40,7 +40,8 @@ void check_symmetry(const Context& context, const CsrView<T>& matrix, const char
     const Index j = host.column_indices[k];
     throw InvalidArgument(
         std::string(who) + ": the matrix is not symmetric: entry " + position(i, j) +
-        (find_entry(host, j, i) >= 0 ? " differs from " : " is stored, but not ") + position(j, i));
+        (find_csr_entry(host, j, i) >= 0 ? " differs from " : " is stored, but not ") +
+        position(j, i));
 }
 
 template bool is_symmetric(const Context&, const CsrView<float>&);

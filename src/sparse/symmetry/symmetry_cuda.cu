@@ -19,7 +19,7 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k) {
     return row;
 }
 
-/// Maximum of |a_ij| by rows; one thread an entry, so that dense rows are balanced.
+/// Maximum of |a_ij| by rows; one thread per entry, so that dense rows are balanced.
 template <class T>
 struct RaiseLargest {
     static constexpr int work = 4;
@@ -30,7 +30,7 @@ struct RaiseLargest {
         using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
         T* const to = largest + row_of(matrix, k);
         const T value = std::abs(matrix.values[k]);
-        // Skips most atomics of a dense row. Nonnegative numbers are ordered as their bits.
+        // Skips most atomics of a dense row. Nonnegative numbers are ordered by their bits.
         if (value > *static_cast<volatile T*>(to)) {
             atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
         }

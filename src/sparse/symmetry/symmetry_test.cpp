@@ -3,25 +3,21 @@
 #include <utility>
 
 #include "sparse/test_symmetric_matrices.hpp"
+#include "support/messages.hpp"
 
 namespace tessera {
 
 namespace {
 
-/// What a check says of a matrix in host memory; "accepted" where it throws nothing.
+/// Error message of a check of a matrix in host memory; "accepted" if it does not throw.
 template <class T>
 std::string outcome_of(const CsrMatrix<T>& matrix) {
     const Context device = test::context();
     const auto placed = copy_to(device, matrix.view());
-    try {
-        check_symmetry(device, std::as_const(placed).view(), "test");
-    } catch (const InvalidArgument& error_message) {
-        return error_message.what();
-    }
-    return "accepted";
+    return test::message_of([&] { check_symmetry(device, std::as_const(placed).view(), "test"); });
 }
 
-/// Where an entry is stored.
+/// Position of a stored entry.
 template <class T>
 Offset place_of(const CsrView<T>& matrix, Index row, Index column) {
     Offset k = matrix.row_offsets[row];

@@ -6,7 +6,7 @@
 #include "base/for_each.hpp"
 #include "base/philox.hpp"
 
-// Bodies of for_each_index, and what these compute for an element.
+// Loop bodies of for_each_index, and the functions of one element that they use.
 namespace tessera {
 
 /// Element i of the uniform sequence of `seed`: in [0, 1), 53 random bits (24 for float).
@@ -24,8 +24,8 @@ TESSERA_HOST_DEVICE inline double normal_element(std::uint64_t seed, Offset i) {
     return std::sqrt(-2.0 * std::log(1.0 - u)) * std::cos(6.283185307179586 * v);
 }
 
-/// 2^k, or 2^-k if `inverse`, with 2^k <= sqrt(square) < 2^(k+1); 1 where that is no positive
-/// finite number. |k| stays within 500, so that neither over- nor underflows.
+/// 2^k, or 2^-k if `inverse`, with 2^k <= sqrt(square) < 2^(k+1); 1 if square is not positive and
+/// finite. |k| stays within 500, so that nothing over- or underflows.
 TESSERA_HOST_DEVICE inline double power_below_root(double square, bool inverse) {
     if (!(square > 0) || !std::isfinite(square)) return 1;
     int k = (int(std::bit_cast<std::uint64_t>(square) >> 52) - 1023) >> 1;

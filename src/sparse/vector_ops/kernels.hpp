@@ -5,10 +5,10 @@
 
 namespace tessera {
 
-/// Elements that one partial sum of a reduction covers, on every backend.
+/// Elements per partial sum of a reduction, on every backend.
 inline constexpr Offset reduction_chunk = 4096;
 
-/// Vectors that `dots` and `combine` walk in one pass over y.
+/// Vectors that `dots` and `combine` process in one pass over y.
 inline constexpr int vectors_per_pass = 8;
 
 // The backends of vector_ops.hpp; n elements, checked by the public functions.

@@ -10,7 +10,7 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// The last n < lanes elements, padded with zeros: Highway's MaskedLoad may read past the end of an
-/// array on SSE4, and scalar code would round other than the vectors do.
+/// array on SSE4, and scalar code would round differently.
 template <class D, class T>
 static HWY_INLINE hn::Vec<D> load_tail(D d, const T* from, Offset n) {
     HWY_ALIGN T padded[hn::MaxLanes(D())] = {};
@@ -25,7 +25,7 @@ static HWY_INLINE void store_tail(hn::Vec<D> value, D d, T* to, Offset n) {
     for (Offset k = 0; k < n; ++k) to[k] = padded[k];
 }
 
-/// x^T y in four running vectors; fewer than one chunk, so the order is fixed by n alone.
+/// x^T y in four vector accumulators; at most one chunk, so that the order depends on n only.
 template <class T>
 static T dot_chunk(const T* x, const T* y, Offset n) {
     const hn::ScalableTag<T> d;
@@ -119,7 +119,7 @@ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
 }
 
-/// f(first, last) over 0..n in steps of whole chunks; f sees one chunk or less at a time.
+/// f(first, last) over 0..n in steps of whole chunks; each range is one chunk or less.
 template <class F>
 void for_chunks(const Context& context, Offset n, F&& f) {
     const Offset chunks = (n + reduction_chunk - 1) / reduction_chunk;

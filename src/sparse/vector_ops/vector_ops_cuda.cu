@@ -16,7 +16,7 @@ __device__ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
 }
 
-/// Reductions with one result end here: *result = the sum over all thread blocks.
+/// Ends a reduction with one result: *result = the sum over all thread blocks.
 template <class T>
 __device__ void finish_sum(T sum, T* partial, unsigned* counter, T* result) {
     __shared__ T shared[block_threads / 32];
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(block_threads)
                 unsigned* counters, T* results) {
     __shared__ T shared[block_threads / 32];
     const int first = int(blockIdx.y) * vectors_per_pass;
-    const int here = min(vectors_per_pass, count - first);
+    const int vectors = min(vectors_per_pass, count - first);
     const Offset chunks = gridDim.x;
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T ys[elements_per_thread];
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(block_threads)
         ys[k] = i < n ? y[i] : T(0);
     }
     T* const group_partial = partial + Offset(first) * chunks;
-    for (int j = 0; j < here; ++j) {
+    for (int j = 0; j < vectors; ++j) {
         const T* const xj = x + Offset(first + j) * n;
         T sum = T(0);
 #pragma unroll
@@ -54,9 +54,11 @@ __global__ void __launch_bounds__(block_threads)
         sum = block_sum(sum, shared);
         if (threadIdx.x == 0) group_partial[j * chunks + blockIdx.x] = sum;
     }
-    finish_sums(counters + blockIdx.y, group_partial, here, chunks, results + first, shared);
+    finish_sums(counters + blockIdx.y, group_partial, vectors, chunks, results + first, shared);
 }
 
+/// Elementwise z = alpha x + beta y + gamma z; four elements per thread; vectors with coefficient 0
+/// are not read.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     axpbypcz_kernel(Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y, Scalar<T> gamma, T* z,
@@ -71,6 +73,7 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise linear combination of y and up to eight vectors; four elements per thread.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     combine_kernel(int count, const T* __restrict__ x, const T* __restrict__ coefficients,
@@ -88,6 +91,8 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise updates of conjugate gradients fused with r^T r; one thread block per chunk, sums in
+/// the order of dots_kernel.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
@@ -111,7 +116,8 @@ __global__ void __launch_bounds__(block_threads)
     finish_sum(sum, partial, counter, rr);
 }
 
-/// Sums in the order of dots_kernel.
+/// Elementwise product fused with an inner product; one thread block per chunk, sums in the order
+/// of dots_kernel.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
@@ -130,7 +136,7 @@ __global__ void __launch_bounds__(block_threads)
     finish_sum(sum, partial, counter, xy);
 }
 
-/// `next` may be any of the vectors.
+/// Elementwise three-term recurrence; four elements per thread. `next` may be any of the vectors.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     recurrence_kernel(RecurrenceStep<T> step, const T* q, const T* x, const T* y, const T* r,
@@ -144,6 +150,7 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
+/// Elementwise y_i = f(i); four elements per thread.
 template <class T, class F>
 __global__ void __launch_bounds__(block_threads) map_kernel(T* y, F f, Offset n) {
     for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
@@ -184,12 +191,12 @@ void dots(const Context& context, int count, const T* x, const T* y, Offset n, T
     if (n == 0) return for_each_index(context, count, Fill<T>{T(0), results});
     constexpr int max_vectors = max_groups * vectors_per_pass;
     for (int first = 0; first < count; first += max_vectors) {
-        const int here = std::min(max_vectors, count - first);
-        const int groups = (here + vectors_per_pass - 1) / vectors_per_pass;
+        const int vectors = std::min(max_vectors, count - first);
+        const int groups = (vectors + vectors_per_pass - 1) / vectors_per_pass;
         const unsigned chunks = blocks_for(n, int(reduction_chunk));
-        const Sums<T> sums(context, Offset(here) * chunks);
+        const Sums<T> sums(context, Offset(vectors) * chunks);
         dots_kernel<<<dim3(chunks, unsigned(groups)), block_threads, 0, stream_of(context)>>>(
-            here, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
+            vectors, x + Offset(first) * n, y, n, sums.partial, sums.counters, results + first);
         TESSERA_CUDA(cudaGetLastError());
     }
 }
@@ -206,8 +213,8 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
     Scalar<T> scale = beta;
     int first = 0;
     do {
-        const int here = std::min(vectors_per_pass, count - first);
-        launch_elements(context, n, combine_kernel<T>, here, x + Offset(first) * n,
+        const int vectors = std::min(vectors_per_pass, count - first);
+        launch_elements(context, n, combine_kernel<T>, vectors, x + Offset(first) * n,
                         coefficients + first, scale, y);
         scale = T(1);
         first += vectors_per_pass;

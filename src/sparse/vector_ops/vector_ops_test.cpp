@@ -7,6 +7,18 @@ namespace {
 const std::vector<std::size_t> sizes = {0,   1,    2,    3,    7,    8,    15,    31,    33,
                                         255, 1000, 4095, 4096, 4097, 8191, 12289, 65537, 300001};
 
+/// A sum of products, and of their magnitudes.
+struct ExactSum {
+    long double value = 0, size = 0;
+
+    /// Vectors with coefficient 0 are not read.
+    void add(double coefficient, double element) {
+        if (coefficient == 0) return;
+        value += (long double)coefficient * element;
+        size += std::abs((long double)coefficient * element);
+    }
+};
+
 template <class T>
 class OnDevice {
   public:
@@ -34,14 +46,11 @@ void check_dots(int count) {
         dots(context, count, x.read(), y.read(), results.data());
         const auto xs = x.host(), ys = y.host(), found = results.host();
         for (int j = 0; j < count; ++j) {
-            long double exact = 0, size = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                const long double product = (long double)xs[std::size_t(j) * n + i] * ys[i];
-                exact += product;
-                size += std::abs(product);
-            }
-            const double bound = test::gamma<T>(4096 + 20) * double(size);
-            EXPECT_LE(std::abs(double(found[std::size_t(j)] - exact)), bound) << n << " " << j;
+            ExactSum exact;
+            for (std::size_t i = 0; i < n; ++i) exact.add(xs[std::size_t(j) * n + i], ys[i]);
+            const double bound = test::gamma<T>(4096 + 20) * double(exact.size);
+            EXPECT_LE(std::abs(double(found[std::size_t(j)] - exact.value)), bound)
+                << n << " " << j;
         }
         EXPECT_EQ(found.back(), T(-7)) << "written beyond the results";
     }
@@ -108,17 +117,12 @@ void check_axpbypcz() {
                              y.read(), Scalar<T>(scalars.data() + 2), z.span());
                     const auto found = z.host();
                     for (std::size_t i = 0; i < n; ++i) {
-                        long double exact = 0, size = 0;
-                        const auto add = [&](T coefficient, T element) {
-                            if (coefficient == T(0)) return;
-                            exact += (long double)coefficient * element;
-                            size += std::abs((long double)coefficient * element);
-                        };
-                        add(alpha, xs[i]);
-                        add(beta, ys[i]);
-                        add(gamma, zs[i]);
-                        ASSERT_LE(std::abs(double(found[i] - exact)),
-                                  test::gamma<T>(4) * double(size))
+                        ExactSum exact;
+                        exact.add(alpha, xs[i]);
+                        exact.add(beta, ys[i]);
+                        exact.add(gamma, zs[i]);
+                        ASSERT_LE(std::abs(double(found[i] - exact.value)),
+                                  test::gamma<T>(4) * double(exact.size))
                             << n << " " << i;
                     }
                 }
@@ -155,14 +159,13 @@ TEST(vector_ops, combine_sums_in_any_number_of_passes) {
                 combine(context, count, x.read(), c.data(), beta, y.span());
                 const auto found = y.host();
                 for (std::size_t i = 0; i < n; ++i) {
-                    long double exact = beta == 0 ? 0.0L : (long double)beta * ys[i];
-                    long double size = std::abs(exact);
+                    ExactSum exact;
+                    exact.add(beta, ys[i]);
                     for (std::size_t j = 0; j < std::size_t(count); ++j) {
-                        exact += (long double)cs[j] * xs[j * n + i];
-                        size += std::abs((long double)cs[j] * xs[j * n + i]);
+                        exact.add(cs[j], xs[j * n + i]);
                     }
-                    ASSERT_LE(std::abs(double(found[i] - exact)),
-                              test::gamma<double>(count + 3) * double(size));
+                    ASSERT_LE(std::abs(double(found[i] - exact.value)),
+                              test::gamma<double>(count + 3) * double(exact.size));
                 }
             }
         }
@@ -216,7 +219,7 @@ void check_recurrence_step() {
         {1, T(0.5), T(-2), 1}, {T(0.7), 0, 3, T(0.2)}, {T(-3), T(-0.3), 0, 0}, {T(2), 0, 0, 1}};
     for (const std::size_t n : sizes) {
         for (const RecurrenceStep<T>& step : steps) {
-            // What is not read holds NaN.
+            // Vectors that must not be read hold NaN.
             const auto vector = [&](T coefficient) {
                 return coefficient == T(0) ? std::vector<T>(n, T(NAN))
                                            : test::random_vector<T>(random, n);
@@ -230,17 +233,13 @@ void check_recurrence_step() {
             const auto found = next.host();
             EXPECT_EQ(found, y.host());
             for (std::size_t i = 0; i < n; ++i) {
-                long double exact = 0, size = 0;
-                const auto add = [&](T coefficient, T element) {
-                    if (coefficient == T(0)) return;
-                    exact += (long double)coefficient * element;
-                    size += std::abs((long double)coefficient * element);
-                };
-                add(step.alpha, qs[i]);
-                add(step.beta, xs[i]);
-                add(step.gamma, ys[i]);
-                add(step.delta, rs[i]);
-                ASSERT_LE(std::abs(double(found[i] - exact)), test::gamma<T>(5) * double(size))
+                ExactSum exact;
+                exact.add(step.alpha, qs[i]);
+                exact.add(step.beta, xs[i]);
+                exact.add(step.gamma, ys[i]);
+                exact.add(step.delta, rs[i]);
+                ASSERT_LE(std::abs(double(found[i] - exact.value)),
+                          test::gamma<T>(5) * double(exact.size))
                     << n << " " << i;
             }
         }
@@ -252,7 +251,7 @@ TEST(vector_ops, recurrence_step) {
     check_recurrence_step<float>();
 }
 
-/// What is one pass equals two to the last bit.
+/// One fused pass is bitwise equal to two.
 template <class T>
 void check_multiply_dot() {
     const Context context = test::context();

@@ -12,12 +12,12 @@ namespace {
 
 constexpr Index max_rows = 64;
 
-/// Vectors that share one pass over a block.
+/// Vectors processed in one pass over a block.
 constexpr Index vectors_at_once = 4;
 
-/// Bytes by which SIMD loads and stores may pass the end of a block.
+/// Bytes that SIMD accesses may read or write past the end of a block.
 constexpr Index overread_bytes = 64;
-/// Elements by which SIMD stores may pass the end of a result.
+/// Elements that SIMD stores may write past the end of a result.
 constexpr Index overread_elements = 64;
 
 template <class T>
@@ -62,7 +62,7 @@ HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::by
             return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(words, half)));
         } else {
             static_assert(format == BlockPrecision::f16);
-#if HWY_TARGET == HWY_SSE4  // There Highway's conversion turns infinity and NaN into numbers.
+#if HWY_TARGET == HWY_SSE4  // Highway's SSE4 conversion turns infinity and NaN into numbers.
             const auto bits = hn::PromoteTo(words, half);
             const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(words, 0x7fff)));
             const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(words, 0x8000)));
@@ -78,7 +78,7 @@ HWY_INLINE hn::Vec<D> load_widened(Format<format> format_tag, D d, const std::by
     }
 }
 
-/// `Parts` SIMD vectors of rows of z = X r, of `rows` that are left, for `Vectors` columns of z and
+/// `Parts` SIMD vectors of rows of z = X r, with `rows` rows left, for `Vectors` columns of z and
 /// r. Sums stay in registers, so the short loops over them must be unrolled.
 template <int Parts, int Vectors, BlockPrecision format, class D, class T>
 HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index rows,
@@ -116,7 +116,7 @@ HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index row
     }
 }
 
-/// z = X r for a block and `Vectors` columns; reads and writes up to a SIMD vector past its end.
+/// z = X r for a block and `Vectors` columns; accesses up to one SIMD vector past its end.
 template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::byte* x,
                                const Columns<const T>& r, const Columns<T>& z) {
@@ -139,7 +139,7 @@ HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::by
     }
 }
 
-/// z = X^T r likewise: partial sums in each lane, then their sum.
+/// z = X^T r for a block and `Vectors` columns: partial sums in each lane, then their sum.
 template <int Vectors, BlockPrecision format, class T>
 HWY_INLINE void multiply_transposed(Format<format> format_tag, Index n, const std::byte* x,
                                     const Columns<const T>& r, const Columns<T>& z) {
@@ -167,7 +167,7 @@ HWY_INLINE void multiply_transposed(Format<format> format_tag, Index n, const st
     }
 }
 
-/// All columns of one block.
+/// Applies one block to all columns.
 template <bool transposed, BlockPrecision format, class T>
 HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::byte* x,
                                  Index vectors, Columns<const T> r, Columns<T> z) {
@@ -188,7 +188,7 @@ HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::
     while (vectors > 0) multiply(std::integral_constant<int, 1>());
 }
 
-/// A block at the end of a range, where accesses past its end are not allowed: by copies.
+/// Applies a block at the end of a range, where accesses past its end are not allowed, to copies.
 template <bool transposed, BlockPrecision format, class T>
 void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index vectors,
                    const Columns<const T>& r, const Columns<T>& z) {
@@ -205,8 +205,9 @@ void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index
     }
 }
 
-/// Blocks first .. last-1. Full SIMD vectors pass the end of a block, into values of the next ones
-/// (unused sums) and rows of the next ones (overwritten later), as long as those are in this range.
+/// Applies blocks first .. last-1. Full SIMD vectors pass the end of a block, into values of the
+/// next blocks (unused sums) and their rows (overwritten later), as long as those are in this
+/// range.
 template <bool transposed, class T>
 void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index vectors,
                      const Columns<const T>& r, const Columns<T>& z) {
@@ -216,7 +217,7 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
                  Columns<const T>{r.at(rows[b], 0), r.leading},
                  Columns<T>{z.at(rows[b], 0), z.leading});
     };
-    Index whole = last;  // Blocks before it have enough bytes and rows after them.
+    Index whole = last;  // Blocks before this one are followed by enough bytes and rows.
     while (whole > first &&
            (rows[last] - rows[whole] < overread_bytes / Index(sizeof(T)) ||
             (blocks.starts[last] - blocks.starts[whole]) * blocks.unit < overread_bytes)) {

@@ -4,7 +4,7 @@
 
 namespace tessera::cuda {
 
-/// In apply_pipeline.cuh: blocks of up to 32 rows, by bulk copies.
+/// Blocks of up to 32 rows, by bulk copies; defined in apply_pipeline.cuh.
 template <class T>
 void apply_pipeline(const Context& context, const StoredBlocks& blocks,
                     batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
@@ -13,10 +13,10 @@ void apply_pipeline(const Context& context, const StoredBlocks& blocks,
 namespace {
 
 constexpr int threads = large_apply_threads;
-constexpr int team = 64;  ///< Threads of a group.
+constexpr int team = 64;  ///< Threads per group of blocks.
 
-/// Block-diagonal matrix times vectors: one thread a row, values read from global memory. The order
-/// of the sums is that of the pipeline.
+/// Block-diagonal matrix times vectors: one thread per row, values read from global memory. Sums
+/// have the order of apply_pipeline_kernel.
 template <class T, int Vectors, bool Transposed>
 __global__ void __launch_bounds__(threads)
     apply_rows_kernel(StoredBlocks blocks, Index vectors, const T* r, Offset r_leading, T* z,

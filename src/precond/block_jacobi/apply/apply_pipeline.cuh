@@ -112,8 +112,8 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
     }
 }
 
-/// The same for a row of the transpose, a column of the stored block. Where n is even, each row
-/// starts with another entry, since all would read the same banks.
+/// Dot products of a row of the transpose, a column of the stored block, with the vectors. If n is
+/// even, each row starts with another entry, since all would read the same banks.
 template <class Shape, BlockPrecision format, class T>
 __device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
                                            int in_block, const T* factor,
@@ -158,7 +158,7 @@ __device__ __forceinline__ void sum_lane_row(const LaneRow& lane_row, const T* f
     }
 }
 
-/// All rows of a chunk, for the first `count` vectors from `to` on.
+/// Computes all rows of a chunk, for the first `count` vectors from `to` on.
 template <bool Transposed, class Shape, class Pipeline, class T>
 __device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chunk, int stage,
                                             const T* factors, Index count, T* to, Offset leading) {
@@ -193,8 +193,7 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     Pipeline pipeline(blocks, value_bytes, memory + warp * Shape::warp_bytes(value_bytes), first,
                       step);
     FactorCopies<T, Pipeline, Shape> factors(pipeline, first, step, vectors, r, r_leading);
-    // Blocks are never written by a running kernel (stored_blocks.hpp): their copies may start
-    // early.
+    // Running kernels never write blocks (stored_blocks.hpp), so their copies may start early.
 #pragma unroll 1
     for (int s = 0; s < Shape::stages; ++s) pipeline.produce(s);
     wait_for_prior_kernels();
@@ -224,7 +223,7 @@ __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).threa
     }
 }
 
-/// Thread blocks of a launch of which `needed` have work and `resident` fit the GPU at once.
+/// Number of thread blocks of a launch, if `needed` have work and `resident` fit the GPU at once.
 inline unsigned grid_size(const ApplyLaunch& launch, unsigned needed, unsigned resident) {
     unsigned waves = launch.waves;
     if (launch.power_of_two) {
@@ -246,7 +245,7 @@ void launch_apply(const Context& context, const StoredBlocks& blocks, const Appl
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, context.device()));
     TESSERA_CUDA(cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
                                         context.device()));
-    constexpr int reserved = 1024;  // Bytes of each thread block, by the system.
+    constexpr int reserved = 1024;  // Bytes per thread block, by the system.
     const int each = std::clamp(memory / (bytes + reserved), 1, Shape::shape.thread_blocks);
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
     launch_dependent(apply_pipeline_kernel<T, Kernel>,

@@ -8,22 +8,22 @@
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
 /// Per-warp pipeline of bulk copies (TMA) that streams stored blocks into shared memory. A warp
-/// takes every `step`-th chunk: some groups of whole blocks with at most 32 rows each, contiguous
-/// in memory. While it computes on one stage, the others are filled. A lane computes one row of
-/// each group.
+/// processes every `step`-th chunk: some groups of whole blocks with at most 32 rows each,
+/// contiguous in memory. While it computes on one stage, the others are filled. A lane computes one
+/// row of each group.
 namespace tessera::cuda {
 
 /// The row of a lane.
 struct LaneRow {
-    const std::byte* block;  ///< The values of its block.
-    int n;                   ///< Rows of the block; 0 where the lane has none.
+    const std::byte* block;  ///< Values of its block.
+    int n;                   ///< Rows of the block; 0: the lane has no row.
     BlockPrecision format;
     int in_block;  ///< The row in the block.
     int factor;    ///< Offset of the elements of r for its block, in the stage.
-    Index row;     ///< Of the matrix.
+    Index row;     ///< Row of the matrix.
 };
 
-/// Column with which the sum of a row of a transposed block begins, against bank conflicts.
+/// First column of the sum of a row of a transposed block; avoids bank conflicts.
 __device__ __forceinline__ int first_column(int n, int in_block) {
     return n % 2 == 0 ? in_block : 0;
 }
@@ -40,7 +40,7 @@ struct ChunkShape {
     static constexpr int rows = 32 * groups;
     static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
     /// With several vectors, blocks of one size and more than pack_width rows have their elements
-    /// of r aligned to pack_width. That takes 42 (T of 8 bytes) or 48 values a group.
+    /// of r aligned to pack_width. That needs 42 (T of 8 bytes) or 48 values per group.
     static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
     static constexpr int padded_from = padded ? pack_width + 1 : 33;
     /// Distance of the vectors in a stage.
@@ -74,7 +74,7 @@ __device__ __forceinline__ void wait_for_value_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// The stages of a warp: each has stored values, elements of r, and a table of rows.
+/// The stages of a warp: each holds stored values, elements of r, and a table of rows.
 template <class Shape>
 class PipelineStages {
   public:
@@ -127,7 +127,7 @@ class GroupChunks : public PipelineStages<Shape> {
     static constexpr int groups = Shape::groups;
 
   public:
-    /// Where formats differ, blocks of an odd number of floats end with an unused one.
+    /// If formats differ, blocks of an odd number of floats end with an unused one.
     static int value_bytes(const StoredBlocks& blocks) {
         const bool mixed = blocks.formats != nullptr;
         const int each = mixed ? int(sizeof(typename Shape::Real)) : bytes_of(blocks.format);
@@ -159,13 +159,14 @@ class GroupChunks : public PipelineStages<Shape> {
         const int in_chunk = q * 32 + lane_;
         const int2 packed_row = this->row_table(stage)[in_chunk];
         const unsigned packed = unsigned(packed_row.x);
-        const int in_block = int(packed >> in_block_at);
-        return {reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_at),
-                int(packed >> size_at) % (1 << (format_at - size_at)),
-                BlockPrecision((packed >> format_at) % (1 << (in_block_at - format_at))),
-                in_block,
-                in_chunk - in_block,
-                packed_row.y};
+        const int in_block = int(packed >> in_block_shift);
+        return {
+            reinterpret_cast<const std::byte*>(this->values(stage)) + packed % (1u << size_shift),
+            int(packed >> size_shift) % (1 << (format_shift - size_shift)),
+            BlockPrecision((packed >> format_shift) % (1 << (in_block_shift - format_shift))),
+            in_block,
+            in_chunk - in_block,
+            packed_row.y};
     }
     /// Starts the copy of the next chunk and writes its table of rows; prefetches the blocks of the
     /// chunk after it.
@@ -184,7 +185,7 @@ class GroupChunks : public PipelineStages<Shape> {
                     unsigned(int(next_chunk_.start[q]) - int(start)) * blocks_.unit;
                 write_row_table(stage, q, first_row, end_row,
                                 this->line_offset(begin) + offset | unsigned(next_chunk_.format[q])
-                                                                        << format_at);
+                                                                        << format_shift);
                 first_row = end_row;
             }
         }
@@ -196,9 +197,9 @@ class GroupChunks : public PipelineStages<Shape> {
     }
 
   private:
-    static constexpr int size_at = 15, format_at = 21, in_block_at = 24;
+    static constexpr int size_shift = 15, format_shift = 21, in_block_shift = 24;
 
-    /// In lane q the first block of group q.
+    /// Returns the first block of group q in lane q.
     __device__ __forceinline__ Index group_bounds(Index chunk) const {
         return __ldg(blocks_.groups +
                      min(chunk * groups + min(lane_, groups), blocks_.group_count));
@@ -227,23 +228,23 @@ class GroupChunks : public PipelineStages<Shape> {
                                                     Index end_row, unsigned own_block) const {
         const int begin = int(next_chunk_.row[q] - first_row);
         const unsigned begins = __reduce_or_sync(full_warp, begin < 32 ? 1u << begin : 0);
-        const unsigned up_to_here = begins & (~0u >> (31 - lane_));
-        const int first = 31 - __clz(int(up_to_here));
+        const unsigned begins_so_far = begins & (~0u >> (31 - lane_));
+        const int first = 31 - __clz(int(begins_so_far));
         const int end = __clz(int(__brev(begins & (~1u << lane_))));
-        const unsigned block = __shfl_sync(full_warp, own_block, __popc(up_to_here) - 1);
+        const unsigned block = __shfl_sync(full_warp, own_block, __popc(begins_so_far) - 1);
         const bool inside = lane_ < end_row - first_row;
-        const unsigned packed = block | unsigned(inside ? end - first : 0) << size_at |
-                                unsigned(inside ? lane_ - first : 0) << in_block_at;
+        const unsigned packed = block | unsigned(inside ? end - first : 0) << size_shift |
+                                unsigned(inside ? lane_ - first : 0) << in_block_shift;
         this->row_table(stage)[q * 32 + lane_] =
             make_int2(int(packed), inside ? first_row + lane_ : -1);
     }
 
-    /// In each lane one block of each group.
+    /// One block of each group per lane.
     struct NextChunk {
         Index row[groups];
         Offset start[groups];
         BlockPrecision format[groups];
-        Index end_row;  ///< Of the chunk.
+        Index end_row;  ///< End row of the chunk.
         Offset end;
     };
     const StoredBlocks& blocks_;

@@ -38,9 +38,9 @@ class OneSizeChunks : public PipelineStages<Shape> {
           chunks_((blocks.count - 1) / each_ + 1) {
 #pragma unroll
         for (int q = 0; q < Shape::groups; ++q) block_[q] = in_chunk(q) / n_;
-        factors_each_ = n_ < Shape::padded_from
-                            ? n_
-                            : (n_ + Shape::pack_width - 1) / Shape::pack_width * Shape::pack_width;
+        padded_rows_ = n_ < Shape::padded_from
+                           ? n_
+                           : (n_ + Shape::pack_width - 1) / Shape::pack_width * Shape::pack_width;
         if constexpr (uniform) {
             block_bytes_ = n_ * n_ * blocks.unit;
             rows_each_ = each_ * n_;
@@ -54,7 +54,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
     __device__ __forceinline__ Index chunks() const { return chunks_; }
     /// Offset in the stage of the element of r for this lane's row.
     __device__ __forceinline__ int factor_offset(int q) const {
-        return in_chunk(q) + block_[q] * (factors_each_ - n_);
+        return in_chunk(q) + block_[q] * (padded_rows_ - n_);
     }
     /// The row of this lane, or -1.
     __device__ __forceinline__ Index row(Index chunk, int stage, int q) const {
@@ -77,7 +77,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
                     own_row < 0 ? 0 : min(n_, last),
                     blocks_.format,
                     in_block,
-                    block * factors_each_,
+                    block * padded_rows_,
                     own_row};
         } else {
             const int2 packed = this->row_table(stage)[min(block, each_ - 1)];
@@ -88,7 +88,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
                     present ? min(n_, blocks_.rows - packed.y) : 0,
                     BlockPrecision(unsigned(packed.x) >> format_at),
                     in_block,
-                    block * factors_each_,
+                    block * padded_rows_,
                     packed.y + in_block};
         }
     }
@@ -158,16 +158,16 @@ class OneSizeChunks : public PipelineStages<Shape> {
 
     const StoredBlocks& blocks_;
     int n_;
-    Index each_;                ///< Blocks of a chunk.
-    int block_[Shape::groups];  ///< Of a chunk, of this lane.
-    int factors_each_;          ///< Elements of r of a block, with padding.
+    Index each_;                ///< Blocks per chunk.
+    int block_[Shape::groups];  ///< Block of this lane in its chunk, per group.
+    int padded_rows_;           ///< Elements of r per block, with padding.
     Index step_, next_, chunks_;
-    // Uniform:
+    // For uniform blocks:
     int block_bytes_;
     Index rows_each_;
     unsigned chunk_bytes_;
     Offset end_;
-    // Otherwise, the block of this lane in the next chunk:
+    // For other blocks, that of this lane in the next chunk:
     Offset start_;
     BlockPrecision format_;
 };

@@ -75,7 +75,7 @@ TEST(stored_blocks, products_with_blocks_of_random_sizes_and_formats) {
     });
 }
 
-/// More than all warps of a GPU hold at once.
+/// More blocks than all warps of a GPU process at once.
 TEST(stored_blocks, products_with_many_blocks) {
     std::mt19937_64 random = generator();
     for_reals([&](auto real) {
@@ -88,7 +88,7 @@ TEST(stored_blocks, products_with_many_blocks) {
     });
 }
 
-/// More bytes than the cache of a GPU keeps: other shapes of kernels.
+/// More bytes than the cache of a GPU holds: other kernel shapes.
 TEST(stored_blocks, products_with_more_than_a_cache_keeps) {
     if (!context().on_gpu()) GTEST_SKIP() << "the GPU backend's shapes";
     if (fewer_run()) GTEST_SKIP() << "fewer blocks were asked for";
@@ -123,7 +123,7 @@ TEST(stored_blocks, results_do_not_depend_on_neighbours_or_on_other_vectors) {
     std::mt19937_64 random = generator();
     for_reals([&](auto real) {
         using T = decltype(real);
-        for (const bool with_large : {false, true}) {  // Large ones take another kernel on a GPU.
+        for (const bool with_large : {false, true}) {  // Large blocks use another kernel on a GPU.
             auto sizes = random_sizes(random, 40, 1, 32);
             if (with_large) sizes.push_back(50);
             const Stored<T> host_blocks = random_stored<T>(random, sizes, std::nullopt);
@@ -163,8 +163,8 @@ TEST(stored_blocks, results_do_not_depend_on_threads) {
     }
 }
 
-/// Blocks of one row times 1, so that each value must come through unchanged: all 16-bit values,
-/// and what is special in the others.
+/// Blocks of one row times 1, so that each value must be returned unchanged: all 16-bit values, and
+/// special values of the other formats.
 TEST(stored_blocks, every_value_is_read_exactly) {
     for_reals([](auto real) {
         using T = decltype(real);

@@ -26,7 +26,7 @@ constexpr BlockPrecision format_of(std::size_t k) {
     return sizeof(T) == 8 ? wide[k] : narrow[k];
 }
 
-/// Blocks as stored, in host memory, and what their values are.
+/// Blocks as stored, in host memory, and their values.
 template <class T>
 struct Stored {
     std::vector<Index> offsets{0}, groups;
@@ -149,8 +149,8 @@ class DeviceStoredBlocks {
 
 constexpr Offset gap = 3;  ///< Elements after each column.
 
-/// z for the columns of r, both rows + gap apart and `before` elements from where memory begins;
-/// what lies around the columns of z stays as it was.
+/// z for the columns of r, both rows + gap apart and `before` elements after the start of memory;
+/// elements around the columns of z must not change.
 template <class T>
 std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Transpose transpose,
                        Index vectors, const std::vector<T>& r, Offset before = 1) {
@@ -233,7 +233,7 @@ void check_products(const std::vector<Index>& sizes, std::optional<BlockPrecisio
             const std::vector<T> z =
                 applied(context(), device_blocks.blocks, transpose, vectors, r);
             expect_product(host_blocks, transpose, vectors, r, z);
-            // Begun where memory begins, columns may be read and written several elements at once.
+            // Columns that begin where memory begins may be accessed several elements at once.
             EXPECT_TRUE(
                 same_bits(z, applied(context(), device_blocks.blocks, transpose, vectors, r, 0)));
             if (!all_but_the_last_equal(sizes)) continue;

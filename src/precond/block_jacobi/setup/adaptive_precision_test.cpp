@@ -33,7 +33,7 @@ double largest_of(const std::vector<T>& values) {
     return largest;
 }
 
-/// Whether the definition lets a block be kept in `format`, or -1 at a tie.
+/// Whether the definition allows a block to keep `format`; -1 at a tie.
 int fits(BlockPrecision format, double kappa, double largest, double accuracy) {
     const double error = unit_roundoff(format) * kappa;
     if (std::abs(error - accuracy) < 1e-3 * accuracy) return -1;
@@ -47,11 +47,11 @@ std::vector<BlockPrecision> candidates() {
     return {BlockPrecision::f16, BlockPrecision::bf16, BlockPrecision::f32, BlockPrecision::f64};
 }
 
-/// That updates store the working inverses of `count` blocks, of size(b) rows, rounded.
+/// Checks that updates store the working inverses of `count` blocks, of size(b) rows, rounded.
 template <class T, class Size>
 void expect_updates_rounded(Index count, Size&& size) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const auto drawn = [&](T on_diagonal) {
         std::vector<std::vector<T>> blocks;
         for (Index b = 0; b < count; ++b) {
@@ -74,18 +74,18 @@ void expect_updates_rounded(Index count, Size&& size) {
     for (const BlockPrecision precision : {BlockPrecision::adaptive, BlockPrecision::f32,
                                            BlockPrecision::bf16, BlockPrecision::f16}) {
         const SingularPolicy policy = SingularPolicy::identity;
-        BlockJacobi<T> jacobi = invert(there, make_case(random, steps[1], 0),
+        BlockJacobi<T> jacobi = invert(device, make_case(random, steps[1], 0),
                                        {.singular = policy, .precision = precision});
         for (std::size_t s = 0; s < steps.size(); ++s) {
             SCOPED_TRACE(testing::Message() << to_string(precision) << ", step " << s);
             const Case<T> given = make_case(random, steps[s], 0);
-            const auto working = inverses(there, invert(there, given, {.singular = policy}));
-            jacobi.update(there, copy_to(there, given.matrix.view()).view());
+            const auto working = inverses(device, invert(device, given, {.singular = policy}));
+            jacobi.update(device, copy_to(device, given.matrix.view()).view());
             const BlockJacobiReport report = jacobi.report();
             EXPECT_EQ(jacobi.singular_blocks(), s == 2 ? 1 : 0);
             EXPECT_FALSE(report.overflow);
-            const auto formats = to_host(there, jacobi.details().formats);
-            const auto found = inverses(there, jacobi);
+            const auto formats = to_host(device, jacobi.details().formats);
+            const auto found = inverses(device, jacobi);
             for (std::size_t b = 0; b < found.size(); ++b) {
                 const BlockPrecision format =
                     !formats.empty()                    ? formats[b]
@@ -106,24 +106,24 @@ void expect_updates_rounded(Index count, Size&& size) {
 
 }  // namespace
 
-// Each block has the first format that does, by the condition number and the range of its working
+// Each block has the first format that fits, by the condition number and the range of its working
 // inverse, and its values are those of the working inverse, rounded.
 TEST(adaptive_precision, formats_as_defined) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const Index high : {4, 16, 32}) {
             auto blocks = graded_blocks<T>(random, 400, high);
             blocks[7].assign(blocks[7].size(), T(0));
             const Case<T> given = make_case(random, blocks);
-            const auto working = inverses(there, invert(there, given));
+            const auto working = inverses(device, invert(device, given));
             for (const double accuracy : {0.1, 1e-3}) {
                 const BlockJacobi<T> jacobi = invert(
-                    there, given, {.precision = BlockPrecision::adaptive, .accuracy = accuracy});
-                const auto found = inverses(there, jacobi);
-                const auto formats = to_host(there, jacobi.details().formats);
-                const auto reciprocal = to_host(there, jacobi.details().reciprocal_conditions);
+                    device, given, {.precision = BlockPrecision::adaptive, .accuracy = accuracy});
+                const auto found = inverses(device, jacobi);
+                const auto formats = to_host(device, jacobi.details().formats);
+                const auto reciprocal = to_host(device, jacobi.details().reciprocal_conditions);
                 BlockJacobiReport expected;
                 Offset packed_bytes = 0;
                 for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -160,7 +160,7 @@ TEST(adaptive_precision, formats_as_defined) {
                 EXPECT_EQ(report.stored_bytes, one_format ? packed_bytes : expected.stored_bytes);
                 EXPECT_EQ(report.rebuilds, 0);
                 EXPECT_FALSE(report.overflow);
-                // All formats are met, and so tested.
+                // All formats occur, and so are tested.
                 if (accuracy == 0.1 && high == 16) {
                     for (const BlockPrecision format : candidates<T>()) {
                         EXPECT_GT(report.formats[std::size_t(format)], 0) << to_string(format);
@@ -175,7 +175,7 @@ TEST(adaptive_precision, update_keeps_formats_until_a_block_no_longer_fits) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         std::vector<std::vector<T>> blocks;
         for (int b = 0; b < 300; ++b) {
             auto block = random_block<T>(random, 1 + Index(random() % 20));
@@ -190,27 +190,27 @@ TEST(adaptive_precision, update_keeps_formats_until_a_block_no_longer_fits) {
         auto easier = blocks;
         for (T& value : easier[5]) value *= T(1.5);
         const Case<T> before = make_case(random, blocks, 0);
-        BlockJacobi<T> jacobi = invert(there, before, {.precision = BlockPrecision::adaptive});
-        const auto formats = to_host(there, jacobi.details().formats);
+        BlockJacobi<T> jacobi = invert(device, before, {.precision = BlockPrecision::adaptive});
+        const auto formats = to_host(device, jacobi.details().formats);
         EXPECT_EQ(formats[100], BlockPrecision::f16);
         const auto update = [&](const std::vector<std::vector<T>>& to) {
             const Case<T> after = make_case(random, to, 0);
-            const CsrMatrix<T> matrix = copy_to(there, after.matrix.view());
-            jacobi.update(there, matrix.view());
+            const CsrMatrix<T> matrix = copy_to(device, after.matrix.view());
+            jacobi.update(device, matrix.view());
         };
         update(easier);
         EXPECT_EQ(jacobi.report().rebuilds, 0);
-        EXPECT_EQ(to_host(there, jacobi.details().formats), formats);
+        EXPECT_EQ(to_host(device, jacobi.details().formats), formats);
         update(harder);
         EXPECT_EQ(jacobi.report().rebuilds, 1);
-        EXPECT_EQ(to_host(there, jacobi.details().formats)[100], BlockPrecision::bf16);
-        const auto fresh = inverses(there, invert(there, make_case(random, harder, 0),
-                                                  {.precision = BlockPrecision::adaptive}));
-        const auto rebuilt = inverses(there, jacobi);
+        EXPECT_EQ(to_host(device, jacobi.details().formats)[100], BlockPrecision::bf16);
+        const auto fresh = inverses(device, invert(device, make_case(random, harder, 0),
+                                                   {.precision = BlockPrecision::adaptive}));
+        const auto rebuilt = inverses(device, jacobi);
         for (std::size_t b = 0; b < fresh.size(); ++b) EXPECT_TRUE(same_bits(rebuilt[b], fresh[b]));
-        update(blocks);  // bf16 holds 1 as well.
+        update(blocks);  // bf16 represents 1 as well.
         EXPECT_EQ(jacobi.report().rebuilds, 1);
-        EXPECT_EQ(to_host(there, jacobi.details().formats)[100], BlockPrecision::bf16);
+        EXPECT_EQ(to_host(device, jacobi.details().formats)[100], BlockPrecision::bf16);
         auto singular = blocks;
         singular[200].assign(singular[200].size(), T(0));
         update(singular);
@@ -223,7 +223,7 @@ TEST(adaptive_precision, one_format_is_packed_until_another_is_needed) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         std::vector<std::vector<T>> blocks = random_blocks<T>(random, 150, 1, 31);
         blocks[50] = {T(1)};
         Offset values = 0;
@@ -236,19 +236,19 @@ TEST(adaptive_precision, one_format_is_packed_until_another_is_needed) {
         mixed[50] = {T(std::ldexp(1.0, 40))};
         const BlockJacobiOptions adaptive{.precision = BlockPrecision::adaptive};
         const auto expect_as_fresh = [&](const BlockJacobi<T>& jacobi, const auto& given) {
-            const auto fresh = inverses(there, invert(there, given, adaptive));
-            const auto found = inverses(there, jacobi);
+            const auto fresh = inverses(device, invert(device, given, adaptive));
+            const auto found = inverses(device, jacobi);
             for (std::size_t b = 0; b < fresh.size(); ++b) {
                 EXPECT_TRUE(same_bits(found[b], fresh[b])) << "block " << b;
             }
         };
         const Case<T> before = make_case(random, blocks, 0);
         const Case<T> after = make_case(random, mixed, 0);
-        BlockJacobi<T> jacobi = invert(there, before, adaptive);
+        BlockJacobi<T> jacobi = invert(device, before, adaptive);
         EXPECT_EQ(jacobi.report().formats[std::size_t(BlockPrecision::f16)], 150);
         EXPECT_EQ(jacobi.report().stored_bytes, 2 * values);
         expect_as_fresh(jacobi, before);
-        jacobi.update(there, copy_to(there, after.matrix.view()).view());
+        jacobi.update(device, copy_to(device, after.matrix.view()).view());
         EXPECT_EQ(jacobi.report().rebuilds, 1);
         EXPECT_EQ(jacobi.report().formats[std::size_t(BlockPrecision::bf16)], 1);
         EXPECT_GT(jacobi.report().stored_bytes, 2 * values);
@@ -260,16 +260,16 @@ TEST(adaptive_precision, one_format_for_all) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const Case<T> given = make_case(random, random_blocks<T>(random, 200, 1, 32));
-        const auto working = inverses(there, invert(there, given));
+        const auto working = inverses(device, invert(device, given));
         for (const auto& [precision, format] :
              {std::pair{BlockPrecision::f32, BlockPrecision::f32},
               std::pair{BlockPrecision::bf16, BlockPrecision::bf16},
               std::pair{BlockPrecision::f16, BlockPrecision::f16}}) {
-            const BlockJacobi<T> jacobi = invert(there, given, {.precision = precision});
+            const BlockJacobi<T> jacobi = invert(device, given, {.precision = precision});
             EXPECT_TRUE(jacobi.details().formats.empty());
-            const auto found = inverses(there, jacobi);
+            const auto found = inverses(device, jacobi);
             Offset values = 0;
             for (std::size_t b = 0; b < found.size(); ++b) {
                 values += Offset(found[b].size());
@@ -285,14 +285,14 @@ TEST(adaptive_precision, one_format_for_all) {
             EXPECT_EQ(report.formats[std::size_t(format)], 200);
         }
         const Case<T> beyond = make_case<T>(random, {{T(0x1p-20)}, {T(1)}});
-        EXPECT_TRUE(invert(there, beyond, {.precision = BlockPrecision::f16}).report().overflow);
-        EXPECT_FALSE(invert(there, beyond, {.precision = BlockPrecision::bf16}).report().overflow);
+        EXPECT_TRUE(invert(device, beyond, {.precision = BlockPrecision::f16}).report().overflow);
+        EXPECT_FALSE(invert(device, beyond, {.precision = BlockPrecision::bf16}).report().overflow);
     });
 }
 
-// Where nothing forces new formats, an update writes them without keeping the inverses as computed;
-// behind one with a singular block it does not. Either way what is stored is the working inverse,
-// rounded.
+// If the formats stay, an update writes them directly, without storing the computed inverses; after
+// an update with a singular block it does not. In both cases the stored values are those of the
+// working inverse, rounded.
 TEST(adaptive_precision, updates_round_the_working_inverses) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -303,46 +303,57 @@ TEST(adaptive_precision, updates_round_the_working_inverses) {
     });
 }
 
+std::vector<ReportValue> list(const ReportValue& value) {
+    return std::get<std::vector<ReportValue>>(value.value);
+}
+
+/// The last value of the blocks.
+std::vector<ReportValue> worst_blocks(const BlockJacobiReport& report) {
+    return list(list(report.values.at(0)).back());
+}
+
 TEST(adaptive_precision, report) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const double tiny = 0x1p-50;
     const double nan = std::numeric_limits<double>::quiet_NaN();
     // Condition numbers 1, 100, 2^50, infinity, infinity.
     const Case<double> given = make_case<double>(
         random, {{1}, {1, 0, 0, 100}, {tiny, 0, 0, 1}, {0, 0, 0, 0}, {1, 0, nan, 1}}, 0);
-    const BlockJacobi<double> jacobi = invert(there, given);
+    const BlockJacobi<double> jacobi = invert(device, given);
     const BlockJacobiReport report = jacobi.report();
     EXPECT_EQ(jacobi.singular_blocks(), 2);
     EXPECT_EQ(report.near_singular, 1);
     EXPECT_EQ(report.first_non_finite_row, 7);
     EXPECT_EQ(report.conditions[0], 1);
-    EXPECT_EQ(report.conditions[1] + report.conditions[2], 1);  // 100, or a little less.
+    EXPECT_EQ(report.conditions[1] + report.conditions[2], 1);  // 100, or slightly less.
     EXPECT_EQ(report.conditions[15], 1);
     EXPECT_EQ(report.stored_bytes, 17 * 8);
-    ASSERT_EQ(report.worst.size(), 5u);
+    const auto worst = worst_blocks(report);
+    ASSERT_EQ(worst.size(), 5u);
     const std::vector<Index> order{3, 4, 2, 1, 0}, rows{5, 7, 3, 1, 0};
     for (std::size_t b = 0; b < 5; ++b) {
-        EXPECT_EQ(report.worst[b].block, order[b]);
-        EXPECT_EQ(report.worst[b].first_row, rows[b]);
-        EXPECT_EQ(report.worst[b].rows, order[b] == 0 ? 1 : 2);
+        const auto block = list(worst[b]);  // Number, first row, rows, condition, format.
+        EXPECT_EQ(std::get<Offset>(block[0].value), order[b]);
+        EXPECT_EQ(std::get<Offset>(block[1].value), rows[b]);
+        EXPECT_EQ(std::get<Offset>(block[2].value), order[b] == 0 ? 1 : 2);
     }
-    EXPECT_TRUE(std::isinf(report.worst[1].condition));
-    EXPECT_NEAR(report.worst[2].condition, 0x1p50, 1e-3 * 0x1p50);
-    const BlockJacobiReport nothing = invert(there, make_case<double>(random, {})).report();
-    EXPECT_TRUE(nothing.worst.empty());
+    EXPECT_TRUE(std::isinf(std::get<double>(list(worst[1])[3].value)));
+    EXPECT_NEAR(std::get<double>(list(worst[2])[3].value), 0x1p50, 1e-3 * 0x1p50);
+    const BlockJacobiReport nothing = invert(device, make_case<double>(random, {})).report();
+    EXPECT_TRUE(worst_blocks(nothing).empty());
     EXPECT_EQ(nothing.stored_bytes, 0);
 }
 
-TEST(adaptive_precision, refuses_misuse) {
+TEST(adaptive_precision, rejects_misuse) {
     auto random = generator();
-    const Context there = context();
+    const Context device = context();
     const Case<float> given = make_case(random, random_blocks<float>(random, 5, 3, 3));
-    EXPECT_THROW(invert(there, given, {.precision = BlockPrecision::f64}), InvalidArgument);
-    EXPECT_THROW(invert(there, given, {.precision = BlockPrecision::adaptive, .accuracy = 0}),
+    EXPECT_THROW(invert(device, given, {.precision = BlockPrecision::f64}), InvalidArgument);
+    EXPECT_THROW(invert(device, given, {.precision = BlockPrecision::adaptive, .accuracy = 0}),
                  InvalidArgument);
     const BlockJacobi<float> jacobi =
-        invert(there, given, {.precision = BlockPrecision::adaptive, .accuracy = 0.25});
+        invert(device, given, {.precision = BlockPrecision::adaptive, .accuracy = 0.25});
     EXPECT_EQ(jacobi.describe(),
               "block_jacobi:3,blocks=given,singular=stop,precision=adaptive,accuracy=0.25");
 }

@@ -4,7 +4,7 @@ namespace tessera::test {
 
 namespace {
 
-/// The same with one more block, of one row: other kernels where all had one size.
+/// The case with one more block, of one row: other kernels, if all had one size.
 template <class T>
 Case<T> with_another_block(const Case<T>& given) {
     const CsrView<T> sparse = given.matrix.view();
@@ -26,7 +26,7 @@ Case<T> with_another_block(const Case<T>& given) {
     return made;
 }
 
-/// What a setup leaves.
+/// Results of a setup.
 template <class T>
 struct Outcome {
     std::vector<T> values, conditions;
@@ -40,7 +40,7 @@ Outcome<T> outcome(const Context& context, const Case<T>& given) {
             to_host(context, jacobi.details().info)};
 }
 
-/// To the last bit, whether or not all blocks have one size. Returns the info of each.
+/// Checks that blocks of one size and of mixed sizes give equal bits. Returns the info of each.
 template <class T>
 std::vector<Index> expect_same_beside_another(const Context& context, const Case<T>& given) {
     const Outcome<T> alone = outcome(context, given);
@@ -55,14 +55,14 @@ std::vector<Index> expect_same_beside_another(const Context& context, const Case
     return alone.info;
 }
 
-/// Inverses within their bounds, with the same bits beside another block.
+/// Inverses within their bounds, bitwise equal beside another block.
 template <class T>
 void expect_inverted(const Context& context, const Case<T>& given) {
     expect_all_inverted(context, given);
     expect_same_beside_another(context, given);
 }
 
-/// n x n, with about one in `every` values not zero, and a diagonal.
+/// n x n, with about one nonzero in `every` values, and a diagonal.
 template <class T>
 std::vector<T> sparse_block(std::mt19937_64& random, Index n, unsigned every, bool symmetric) {
     auto block = random_block<T>(random, n);
@@ -84,7 +84,7 @@ std::vector<T> sparse_block(std::mt19937_64& random, Index n, unsigned every, bo
     return block;
 }
 
-/// Rows of blocks for which, if all have as many, there may be a kernel of their own.
+/// Sizes of blocks for which there may be a kernel for equal sizes.
 std::vector<Index> equal_sizes() {
     if (fewer_run()) return {4, 12, 32};
     return {4, 8, 12, 16, 20, 24, 28, 32};
@@ -101,8 +101,8 @@ std::vector<std::vector<T>> equal_blocks(std::mt19937_64& random, Index count, I
     return blocks;
 }
 
-/// The same with the entries `from` and `to`, of row i and columns below the number of rows, taken
-/// out and put in: a row that stores `from` no longer does, and one that does not store `to` does.
+/// The case with the entry `from` of row i removed, if it is stored, and the entry `to` added, if
+/// it is not; both are columns below the number of rows.
 template <class T>
 void move_entry(Case<T>& given, Index i, Index from, Index to) {
     const CsrView<T> sparse = given.matrix.view();
@@ -127,7 +127,7 @@ void move_entry(Case<T>& given, Index i, Index from, Index to) {
     given.matrix = make_csr(sparse.rows, sparse.rows, pattern, values);
 }
 
-/// Takes entry (i, j) out of block b, where the matrix stores nothing then.
+/// Removes entry (i, j) of block b, so that the matrix does not store it.
 template <class T>
 void remove_entry(std::vector<std::vector<T>>& blocks, Index b, Index n, Index i, Index j) {
     blocks[std::size_t(b)][std::size_t(i + j * n)] = T(0);
@@ -148,7 +148,7 @@ TEST(block_extraction, every_size) {
     });
 }
 
-// The entries of such blocks are one run of memory.
+// The entries of such blocks are contiguous.
 TEST(block_extraction, full_blocks) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -165,7 +165,7 @@ TEST(block_extraction, full_blocks) {
     });
 }
 
-/// Blocks whose pivots are in the rows `order`, column by column: much larger than all else.
+/// Blocks with pivots in the rows `order`, column by column: much larger than all other entries.
 template <class T>
 std::vector<T> block_of_order(std::mt19937_64& random, const std::vector<Index>& order) {
     const Index n = Index(order.size());
@@ -176,7 +176,7 @@ std::vector<T> block_of_order(std::mt19937_64& random, const std::vector<Index>&
     return block;
 }
 
-// Lanes that have several rows have none, one, or several of the pivots of adjacent columns.
+// Lanes with several rows have none, one, or several of the pivots of adjacent columns.
 TEST(block_extraction, full_blocks_with_pivots_anywhere) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -185,7 +185,7 @@ TEST(block_extraction, full_blocks_with_pivots_anywhere) {
             SCOPED_TRACE(n);
             std::vector<std::vector<T>> blocks;
             for (Index step = 1; step <= n; ++step) {
-                // Row 0, step, 2 step, .. 1, 1 + step, ..
+                // Rows 0, step, 2 step, .. 1, 1 + step, ..
                 std::vector<Index> order;
                 for (Index first = 0; first < step; ++first) {
                     for (Index row = first; row < n; row += step) order.push_back(row);
@@ -201,8 +201,8 @@ TEST(block_extraction, full_blocks_with_pivots_anywhere) {
     });
 }
 
-// Each of these leaves the number of entries, the offsets, or the first and last columns as if all
-// blocks were full.
+// Each of these has the number of entries, the offsets, or the first and last columns of a matrix
+// of full blocks.
 TEST(block_extraction, nearly_full_blocks) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -216,32 +216,34 @@ TEST(block_extraction, nearly_full_blocks) {
                 remove_entry(fewer, middle, n, i, j);
                 return make_case(random, fewer, 0);
             };
-            const Index before = 0, behind = rows - 1;
-            // Entries of one row are as many, and those at one end are the block's.
+            const Index first = 0, last = rows - 1;
+            // The entries of one row have the right number, and those at one end belong to the
+            // block.
             Case<T> given = without(n / 2, 0);
-            move_entry(given, start + n / 2, start, before);
+            move_entry(given, start + n / 2, start, first);
             expect_inverted(context(), given);
             given = without(n / 2, n - 1);
-            move_entry(given, start + n / 2, start + n - 1, behind);
+            move_entry(given, start + n / 2, start + n - 1, last);
             expect_inverted(context(), given);
-            // Two rows together have as many.
+            // Two rows together have the right number of entries.
             given = without(1, 1);
-            move_entry(given, start + 2, before, before);
+            move_entry(given, start + 2, first, first);
             expect_inverted(context(), given);
             given = without(n - 1, 0);
-            move_entry(given, start + n - 2, behind, behind);
+            move_entry(given, start + n - 2, last, last);
             expect_inverted(context(), given);
-            // One is missing; one too many at the very beginning, so that all others are moved.
+            // One is missing; there is one too many at the beginning, so that all others are
+            // shifted.
             expect_inverted(context(), without(n / 2, n / 2));
             given = make_case(random, blocks, 0);
-            move_entry(given, 0, behind, behind);
+            move_entry(given, 0, last, last);
             expect_inverted(context(), given);
         }
     });
 }
 
-// Blocks without an inverse, and those with pivots or inverses at the ends of the range, among full
-// ones.
+// Blocks without an inverse, and those with pivots or inverses at the limits of the range, among
+// full ones.
 TEST(block_extraction, full_blocks_that_are_odd) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -298,7 +300,7 @@ TEST(block_extraction, sparse_and_symmetric_blocks) {
     });
 }
 
-// Rows 0, 31 and the last one are full: they are searched, not swept.
+// Rows 0, 31 and the last one are full: they are searched, not read entirely.
 TEST(block_extraction, long_rows) {
     for_reals([](auto real) {
         using T = decltype(real);

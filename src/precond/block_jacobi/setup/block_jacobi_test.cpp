@@ -92,10 +92,10 @@ TEST(block_jacobi, independent_of_order) {
         std::shuffle(order.begin(), order.end(), random);
         std::vector<std::vector<T>> permuted;
         for (const std::size_t b : order) permuted.push_back(blocks[b]);
-        const auto here = inverses(device, invert(device, make_case(random, blocks)));
+        const auto original = inverses(device, invert(device, make_case(random, blocks)));
         const auto moved = inverses(device, invert(device, make_case(random, permuted)));
         for (std::size_t b = 0; b < order.size(); ++b) {
-            ASSERT_TRUE(same_bits(moved[b], here[order[b]]));
+            ASSERT_TRUE(same_bits(moved[b], original[order[b]]));
         }
     });
 }
@@ -169,8 +169,7 @@ TEST(block_jacobi, apply_is_bounded) {
     });
 }
 
-// Of every precision: the inverses as stored, applied as they are and transposed to several
-// vectors.
+// Every precision: the inverses as stored, and transposed, applied to several vectors.
 TEST(block_jacobi, applies_what_is_kept) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -188,7 +187,7 @@ TEST(block_jacobi, applies_what_is_kept) {
             const auto x = inverses(device, jacobi);
             for (const bool transposed : {false, true}) {
                 Buffer<T> device_z(device, Offset(r.size()));
-                fill(device, T(0), device_z.view());  // What lies between vectors is copied, too.
+                fill(device, T(0), device_z.view());  // The gaps between vectors are copied, too.
                 jacobi.apply(device, transposed ? batched::Transpose::yes : batched::Transpose::no,
                              vectors, device_r.view(), Offset(leading), device_z.view(),
                              Offset(leading));
@@ -216,7 +215,8 @@ TEST(block_jacobi, applies_what_is_kept) {
     });
 }
 
-// All but one of one size: the same bits as of each block alone, wherever the smaller one is.
+// All blocks but one have one size: bitwise equal to each block alone, for each position of the
+// smaller one.
 TEST(block_jacobi, applies_with_one_smaller_block) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -247,14 +247,14 @@ TEST(block_jacobi, applies_with_one_smaller_block) {
     });
 }
 
-TEST(block_jacobi, refuses_misuse) {
+TEST(block_jacobi, rejects_misuse) {
     auto random = generator();
     const Context device = context();
     const Case<double> given = make_case(random, random_blocks<double>(random, 5, 3, 3));
     const CsrMatrix<double> matrix = copy_to(device, given.matrix.view());
-    EXPECT_THROW(BlockJacobi<double>(device, matrix.view(), uniform_blocks(device, 14, 3)),
+    EXPECT_THROW(BlockJacobi<double>(device, matrix.view(), uniform_partition(device, 14, 3)),
                  InvalidArgument);
-    BlockJacobi<double> jacobi(device, matrix.view(), uniform_blocks(device, 15, 3));
+    BlockJacobi<double> jacobi(device, matrix.view(), uniform_partition(device, 15, 3));
     EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
     Buffer<double> r(device, 15), z(device, 14);
     EXPECT_THROW(jacobi.apply(device, std::as_const(r).view(), z.view()), InvalidArgument);

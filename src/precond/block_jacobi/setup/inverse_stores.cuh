@@ -49,7 +49,7 @@ struct FormatStore {
             });
         });
     }
-    /// `largest`: the largest magnitude in a finite inverse.
+    /// `largest`: the largest magnitude in the inverse, if that is finite.
     __device__ __forceinline__ void report_overflow(Index b, T largest) const {
         if (double(largest) > largest_finite(store.blocks.format_of(b)))
             atomicOr(&store.summary->overflow, 1);
@@ -72,7 +72,7 @@ __device__ __forceinline__ void report_block(const SetupResults<T>& results, Off
     }
 }
 
-/// The same from the properties of the block and of its inverse of n rows.
+/// Reports block b from the properties of the block and of its inverse of n rows.
 template <class T, class Block, class Inverse>
 __device__ __forceinline__ void report_inverse(const SetupResults<T>& results, Offset b, int n,
                                                int info, const Block& block,

@@ -9,7 +9,7 @@
 
 /// The inverse, or a generalised inverse, of one block by principal pivot transforms (also called
 /// sweeps) with complete pivoting, for the rare blocks that elimination with partial pivoting
-/// cannot invert. One code for a CPU thread and a warp, with equal bits.
+/// cannot invert. CPU threads and warps run the same code, with equal bits.
 namespace tessera {
 
 /// `Lanes` is a warp, or a CPU thread as a warp of one lane: lanes, lane(), sync(),
@@ -33,7 +33,7 @@ struct OneThread {
 };
 
 /// The entry with the largest magnitude among rows and columns without a pivot, the first one in
-/// memory; element -1 where there are only zeros. `diagonal`: among those of the diagonal.
+/// memory; element -1 if all are zero. `diagonal`: among those of the diagonal.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int stride, const T* a,
                                                const int* row_column, const int* column_row,
@@ -76,7 +76,7 @@ TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int s
 }
 
 /// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
-/// on the largest entry without a pivot, until that is not above `threshold`. Where `symmetric`,
+/// on the largest entry without a pivot, until that is not above `threshold`. If `symmetric`,
 /// diagonal entries are preferred unless they are below 0.64 of the largest (Bunch and Parlett),
 /// and the transform at (p, q) is followed by that at (q, p), so that rows and columns of the
 /// pivots are the same. Returns their number r. The pivot of row p is in column row_column[p], -1
@@ -102,7 +102,7 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
         int element = -1;
         const T magnitude =
             largest_unpivoted(lanes, n, stride, a, row_column, column_row, false, element);
-        // Also stops where the pivot or its reciprocal is not finite.
+        // Also stops if the pivot or its reciprocal is not finite.
         constexpr T most = std::numeric_limits<T>::max();
         if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
         int p = element % stride;
@@ -119,8 +119,8 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
     return done;
 }
 
-/// The packed column-major X from the result of pivot_transforms, zero elsewhere; (X + X^T) / 2
-/// where `symmetric`. Returns whether all values of this lane are finite.
+/// The packed column-major X from the result of pivot_transforms, zero elsewhere; (X + X^T) / 2 if
+/// `symmetric`. Returns whether all values of this lane are finite.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, int stride,
                                                     const T* a, bool symmetric,
@@ -147,8 +147,8 @@ TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, i
 }
 
 /// Writes to `to` the replacement of the inverse of a finite block by `policy`. `block` is n x n
-/// with leading dimension `stride`; `a`, as large, and `columns`, 2 n numbers, are workspace.
-/// Returns the shift, -1 without one.
+/// with leading dimension `stride`; `a`, of equal size, and `columns`, 2 n numbers, are workspace.
+/// Returns the shift exponent; -1: no shift.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,
@@ -200,7 +200,7 @@ TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolic
 }
 
 /// Reads a block of n rows from CSR, column-major with leading dimension `stride`. Returns the
-/// first row with a value that is not finite, n without one.
+/// first row with a value that is not finite; n: none.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& matrix, Index first,
                                           int n, int stride, T* block) {
@@ -222,16 +222,16 @@ TESSERA_HOST_DEVICE inline int read_block(const Lanes& lanes, const CsrView<T>& 
     return lanes.smallest(first_non_finite);
 }
 
-/// Values of workspace of replace_block for blocks of up to n rows: two blocks, and 2 n indices.
+/// Number of values of workspace of replace_block for blocks of up to n rows.
 constexpr int replace_values(int n) { return 2 * n * (n + 1) + 2 * n; }
 
-/// replace_singular for block b, whose shift was set to -1.
+/// Implements replace_singular for block b, whose shift was set to -1.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJob<T>& job, Index b,
                                               T* work) {
     const Index row = job.blocks.block_offsets[b];
     const int n = job.blocks.block_offsets[b + 1] - row;
-    const int stride = n + 1;  // Against bank conflicts.
+    const int stride = n + 1;  // Padded, against bank conflicts.
     const int first_non_finite = read_block(lanes, job.matrix, row, n, stride, work);
     if (first_non_finite < n)
         return lanes.atomic_max(&job.summary->rows_from_end,
@@ -241,7 +241,7 @@ TESSERA_HOST_DEVICE inline void replace_block(const Lanes& lanes, const ReplaceJ
     int* const columns = reinterpret_cast<int*>(a + n * stride);
     const int shift = replace_inverse(lanes, job.policy, n, stride, work, a, columns,
                                       job.inverses + job.blocks.entry_offsets[b]);
-    if (lanes.lane() == 0) job.shifts[b] = std::int8_t(shift);
+    if (lanes.lane() == 0) job.shift_exponents[b] = std::int8_t(shift);
 }
 
 }  // namespace tessera

@@ -69,7 +69,7 @@ TEST(principal_pivot_inverse, generalised_inverses_of_known_rank) {
             }
         }
         blocks.push_back({0, 0, 0, 0});
-        blocks.push_back({0, 1, 1, 0, 0, 0, 0, 0, 0});  // 3 x 3, one column that is not zero.
+        blocks.push_back({0, 1, 1, 0, 0, 0, 0, 0, 0});  // 3 x 3, one nonzero column.
         blocks.push_back({0, 1, 0, 1, 0, 0, 0, 0, 0});  // Symmetric, without a diagonal.
         const BlockJacobi<T> jacobi =
             invert(context(), make_case(random, blocks), {.singular = SingularPolicy::generalised});
@@ -83,7 +83,7 @@ TEST(principal_pivot_inverse, generalised_inverses_of_known_rank) {
             }
             const double unit = n * n * double(std::numeric_limits<T>::epsilon()) *
                                 norm_inf(n, blocks[b]) * norm_inf(n, found[b]);
-            // Rounding may have hidden that it is singular: then it is inverted as any other.
+            // Rounding may have hidden the singularity: then it is inverted as any other block.
             if (info[b] == 0) continue;
             EXPECT_LE(defect(n, blocks[b], found[b]), unit) << "block " << b;
             if (is_symmetric(n, blocks[b])) {
@@ -91,11 +91,11 @@ TEST(principal_pivot_inverse, generalised_inverses_of_known_rank) {
             }
         }
         const std::vector<T> no_diagonal = blocks.back();
-        EXPECT_EQ(found.back(), no_diagonal);  // Its own inverse.
+        EXPECT_EQ(found.back(), no_diagonal);  // It is its own inverse.
     });
 }
 
-// Zero rows and columns give zero columns and rows, the others the inverse of what is left.
+// Zero rows and columns give zero columns and rows; the rest is inverted.
 TEST(principal_pivot_inverse, unusable_rows_and_columns_are_zero) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -121,7 +121,7 @@ TEST(principal_pivot_inverse, unusable_rows_and_columns_are_zero) {
     });
 }
 
-// The same bits on both backends.
+// Both backends give equal bits.
 TEST(principal_pivot_inverse, replaces_as_the_host_does) {
     for_reals([](auto real) {
         using T = decltype(real);

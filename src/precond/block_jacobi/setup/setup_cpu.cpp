@@ -14,14 +14,14 @@
 namespace tessera::cpu {
 namespace {
 
-/// Blocks that are sorted by size together, so that most vectors are full.
+/// Number of blocks that are sorted by size together, so that most vectors are full.
 constexpr Index sort_window = 1024;
 
 /// Larger blocks use vectors of at most 32 bytes: with 64-byte vectors they exceed an L1 cache of
 /// 48 KiB. Bits do not depend on the width.
 constexpr Index full_width_rows = 27;
 
-/// In longer rows the first column of the block is found by bisection.
+/// Rows above this length are searched by bisection for the first column of the block.
 constexpr Offset long_row = 32;
 
 }  // namespace
@@ -50,7 +50,7 @@ HWY_INLINE void visit_block(const CsrView<T>& matrix, Index first_row, Index n, 
     }
 }
 
-/// Per lane 0 where the interleaved n x n block is exactly symmetric.
+/// Per lane 0 if the interleaved n x n block is exactly symmetric.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> asymmetries(D d, Index n, const T* a) {
     const Index lanes = Index(hn::Lanes(d));
@@ -78,7 +78,7 @@ void symmetrise(Index n, T* x) {
     }
 }
 
-/// The largest sum of a row's magnitudes, and the largest magnitude.
+/// Largest row sum of magnitudes, and largest magnitude.
 template <class T>
 struct Magnitudes {
     T norm, largest;
@@ -150,9 +150,9 @@ template <class T>
 void invert_blocks(const SetupJob<T>& job, Index first, Index last, T* scratch) {
     const auto invert_sorted = [&](auto d, Index n, const Index* order, Index count) HWY_ATTR {
         const Index lanes = Index(hn::Lanes(d));
-        for (Index at = 0; at < count; at += lanes) {
-            const Index left = count - at;
-            invert_group(d, job, n, order + at, left < lanes ? left : lanes, scratch);
+        for (Index start = 0; start < count; start += lanes) {
+            const Index left = count - start;
+            invert_group(d, job, n, order + start, left < lanes ? left : lanes, scratch);
         }
     };
     for (Index begin = first, end = first; begin < last; begin = end) {

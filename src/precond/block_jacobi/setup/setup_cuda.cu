@@ -6,8 +6,8 @@
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
 
 /// The setup of block Jacobi. Blocks of up to 32 rows are extracted, inverted and stored by one
-/// kernel (setup_fused.cuh). Larger blocks take three: extraction, batched inversion and
-/// symmetrisation, with one warp a block in the first and the last.
+/// kernel (setup_fused.cuh). Larger blocks need three: extraction, batched inversion and
+/// symmetrisation, with one warp per block in the first and the last.
 namespace tessera::cuda {
 
 namespace {
@@ -17,7 +17,7 @@ constexpr int warps = large_setup_warps;
 /// Leading dimension in shared memory: odd, so that rows and columns have no bank conflicts.
 constexpr int padded_stride(int n) { return n | 1; }
 
-/// Bytes of shared memory of a warp: a block, and the table of its rows.
+/// Shared memory of a warp in bytes: a block, and the table of its rows.
 template <class T>
 constexpr int warp_bytes(int largest) {
     const int table = max_block_rows * int(sizeof(BlockRow));
@@ -31,8 +31,8 @@ struct WarpBlock {
     Index first_row = 0;
     int n = 0;
     T* values = nullptr;      ///< Packed, column-major, in global memory.
-    BlockRow* row = nullptr;  ///< In shared memory, as is:
-    T* staged = nullptr;      ///< Value (i, j) at i + j * padded_stride(n).
+    BlockRow* row = nullptr;  ///< Row table, in shared memory.
+    T* staged = nullptr;      ///< Shared memory: value (i, j) at i + j * padded_stride(n).
 
     __device__ WarpBlock(const PackedBlocks<T>& blocks, T* packed, unsigned char* memory) {
         const Offset block = Offset(blockIdx.x) * warps + threadIdx.x / 32;
@@ -58,7 +58,8 @@ struct WarpBlock {
     }
 };
 
-/// Writes the blocks to `packed`, column-major, and whether each is exactly symmetric.
+/// Extraction of diagonal blocks; one warp per block: writes it to `packed`, column-major, and
+/// whether it is exactly symmetric.
 template <class T>
 __global__ void __launch_bounds__(32 * warps)
     extract_kernel(CsrView<T> matrix, PackedBlocks<T> blocks, T* packed, std::uint8_t* symmetric) {
@@ -91,7 +92,8 @@ __global__ void __launch_bounds__(32 * warps)
     if (lane == 0) symmetric[block.b] = !differs;
 }
 
-/// X = (X + X^T) / 2 for the blocks marked as symmetric, and the report of each block.
+/// Symmetrisation X = (X + X^T) / 2 of the blocks marked as symmetric, and the report of each
+/// block; one warp per block.
 template <class T>
 __global__ void __launch_bounds__(32 * warps)
     finish_kernel(PackedBlocks<T> blocks, T* inverses, const std::uint8_t* symmetric,

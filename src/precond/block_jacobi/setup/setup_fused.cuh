@@ -12,10 +12,10 @@ namespace tessera::cuda {
 namespace {
 
 /// Gauss-Jordan with implicit partial pivoting of diagonal blocks of at most `Tile` rows or, where
-/// Exact, of Tile rows each. A warp takes 32 / lanes consecutive blocks: it gathers their entries
-/// from CSR to shared memory (by a search or, where it holds full blocks of one size and nothing
-/// else, by plain copies), eliminates in registers with one or more rows a lane, and stores by way
-/// of shared memory, where the inverse is symmetrised and its norm found.
+/// Exact, of Tile rows each; 32 / lanes consecutive blocks per warp, one or more rows per lane. The
+/// warp gathers the entries from CSR to shared memory (by a search or, if it has full blocks of one
+/// size and nothing else, by plain copies), eliminates in registers, and stores through shared
+/// memory, where the inverse is symmetrised and its norm computed.
 template <class T, int Tile, bool Exact, class Store>
 __global__ void __launch_bounds__(32 * setup_shape<T>(Tile, Exact).warps,
                                   setup_shape<T>(Tile, Exact).thread_blocks)

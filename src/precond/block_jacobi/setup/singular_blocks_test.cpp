@@ -2,16 +2,16 @@
 
 namespace tessera::test {
 
-// A bad block anywhere in a group is told apart, and its neighbours keep their bits.
+// A bad block anywhere in a group is detected, and the other blocks keep their bits.
 TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         for (const Index n : {1, 3, 4, 13, 32}) {
             const auto blocks = random_blocks<T>(random, 70, n, n);
-            const BlockJacobi<T> clean_jacobi = invert(there, make_case(random, blocks));
-            const auto clean = inverses(there, clean_jacobi);
+            const BlockJacobi<T> clean_jacobi = invert(device, make_case(random, blocks));
+            const auto clean = inverses(device, clean_jacobi);
             for (std::size_t bad = 0; bad < 70; bad += fewer_run() ? 23 : 1) {
                 auto corrupted = blocks;
                 const Index line = Index(random() % std::uint64_t(n));
@@ -22,7 +22,7 @@ TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
                 }
                 if (nan) corrupted[bad][0] = std::numeric_limits<T>::quiet_NaN();
                 const Case<T> given = make_case(random, corrupted);
-                const BlockJacobi<T> jacobi = invert(there, given);
+                const BlockJacobi<T> jacobi = invert(device, given);
                 ASSERT_EQ(jacobi.singular_blocks(), 1);
                 const auto first = jacobi.report().first_singular;
                 ASSERT_EQ(first.size(), 1u);
@@ -35,7 +35,7 @@ TEST(singular_blocks, singular_blocks_leave_their_neighbours_alone) {
                 } else {
                     EXPECT_EQ(first[0].info, line + 1);
                 }
-                const auto found = inverses(there, jacobi);
+                const auto found = inverses(device, jacobi);
                 EXPECT_TRUE(all_nan(found[bad]));
                 for (std::size_t b = 0; b < 70; ++b) {
                     if (b == bad) continue;
@@ -50,7 +50,7 @@ TEST(singular_blocks, policies) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const T root = std::sqrt(std::numeric_limits<T>::epsilon());
         std::vector<std::vector<T>> blocks = random_blocks<T>(random, 40, 1, 32);
         blocks[3] = std::vector<T>(25, T(0));          // Norm 1, shift 0.
@@ -63,13 +63,13 @@ TEST(singular_blocks, policies) {
         const Case<T> given = make_case(random, blocks);
         const std::vector<std::size_t> singular{3, 11, 20, 30, 31};
 
-        const BlockJacobi<T> stop = invert(there, given);
-        const auto stopped = inverses(there, stop);
+        const BlockJacobi<T> stop = invert(device, given);
+        const auto stopped = inverses(device, stop);
         const BlockJacobi<T> identity =
-            invert(there, given, {.singular = SingularPolicy::identity});
-        const auto replaced = inverses(there, identity);
-        const BlockJacobi<T> shift = invert(there, given, {.singular = SingularPolicy::shift});
-        const auto shifted = inverses(there, shift);
+            invert(device, given, {.singular = SingularPolicy::identity});
+        const auto replaced = inverses(device, identity);
+        const BlockJacobi<T> shift = invert(device, given, {.singular = SingularPolicy::shift});
+        const auto shifted = inverses(device, shift);
 
         for (const auto* jacobi : {&stop, &identity, &shift}) {
             const auto first = jacobi->report().first_singular;
@@ -109,7 +109,7 @@ TEST(singular_blocks, policies) {
     });
 }
 
-// Equal rows and columns cancel exactly, whatever the value: the quotient is 1, not nearly 1.
+// Equal rows and columns cancel exactly for all values: the quotient is 1, not nearly 1.
 TEST(singular_blocks, equal_rows_are_singular) {
     for_reals([](auto real) {
         using T = decltype(real);
@@ -129,19 +129,19 @@ TEST(singular_blocks, an_inverse_that_overflows_is_singular) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
-        const Context there = context();
+        const Context device = context();
         const T small = sizeof(T) == 4 ? T(0x1p-100) : T(0x1p-1000);
         auto blocks = random_blocks<T>(random, 40, 2, 2);
-        const auto clean = inverses(there, invert(there, make_case(random, blocks)));
+        const auto clean = inverses(device, invert(device, make_case(random, blocks)));
         blocks[5] = {small, 0, 1 / small, 1};
         blocks[23] = {small, 1 / small, 0, 1};
         const Case<T> given = make_case(random, blocks);
         for (const auto policy :
              {SingularPolicy::stop, SingularPolicy::identity, SingularPolicy::shift}) {
-            const BlockJacobi<T> jacobi = invert(there, given, {.singular = policy});
+            const BlockJacobi<T> jacobi = invert(device, given, {.singular = policy});
             ASSERT_EQ(jacobi.singular_blocks(), 2);
             const auto first = jacobi.report().first_singular;
-            const auto found = inverses(there, jacobi);
+            const auto found = inverses(device, jacobi);
             for (const std::size_t s : {0u, 1u}) {
                 const std::size_t b = s == 0 ? 5 : 23;
                 EXPECT_EQ(first[s].block, Index(b));

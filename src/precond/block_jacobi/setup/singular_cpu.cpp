@@ -11,7 +11,7 @@ void replace_singular(const Context& context, const ReplaceJob<T>& job) {
     for_block_ranges(context, blocks.count, blocks.entry_offsets, 8, [&](Index first, Index last) {
         std::vector<T> work(std::size_t(replace_values(blocks.largest)));
         for (Index b = first; b < last; ++b) {
-            job.shifts[b] = -1;
+            job.shift_exponents[b] = -1;
             if (job.info[b] != 0) replace_block(OneThread(), job, b, work.data());
         }
     });

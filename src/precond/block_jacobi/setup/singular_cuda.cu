@@ -4,7 +4,8 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/setup/principal_pivot_inverse.hpp"
 
-/// Replacements of the inverses of singular blocks by principal pivot transforms, one warp a block.
+/// Replacements of the inverses of singular blocks by principal pivot transforms, one warp per
+/// block.
 namespace tessera::cuda {
 
 namespace {
@@ -18,10 +19,11 @@ struct WholeWarp {
 #pragma unroll
         for (int distance = 16; distance > 0; distance /= 2) {
             const T other = __shfl_xor_sync(full_warp, magnitude, distance);
-            const int at = __shfl_xor_sync(full_warp, element, distance);
-            if (other > magnitude || (other == magnitude && unsigned(at) < unsigned(element))) {
+            const int other_element = __shfl_xor_sync(full_warp, element, distance);
+            if (other > magnitude ||
+                (other == magnitude && unsigned(other_element) < unsigned(element))) {
                 magnitude = other;
-                element = at;
+                element = other_element;
             }
         }
     }
@@ -40,10 +42,10 @@ __global__ void __launch_bounds__(singular_threads) replace_kernel(ReplaceJob<T>
     const Offset count = job.blocks.count;
     const Offset first = Offset(blockIdx.x) * singular_threads;
     const Offset own = first + threadIdx.x;
-    if (own < count) job.shifts[own] = -1;
+    if (own < count) job.shift_exponents[own] = -1;
     unsigned singular = __ballot_sync(full_warp, own < count && job.info[min(own, count - 1)] != 0);
     for (; singular != 0; singular &= singular - 1) {
-        __syncwarp();  // The shifts are written, and shared memory is free again.
+        __syncwarp();  // The shifts are written, and shared memory may be reused.
         replace_block(WholeWarp(), job, Index(first + __ffs(int(singular)) - 1),
                       reinterpret_cast<T*>(replace_memory));
     }

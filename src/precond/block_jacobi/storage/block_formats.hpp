@@ -8,9 +8,9 @@
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
 
 /// The formats of stored blocks: their limits, which of them a block may have, and conversions
-/// between T (float, double) and them, equal to the last bit on CPU and GPU. Those from T round to
-/// nearest, ties to even, as if once: beyond the largest finite number comes infinity, below the
-/// smallest normal one subnormal numbers, NaN stays NaN. Those to T are exact.
+/// between T (float, double) and them, bitwise equal on CPU and GPU. Conversions from T round to
+/// nearest, ties to even, once: to infinity above the largest finite number, to subnormal numbers
+/// below the smallest normal one; NaN stays NaN. Conversions to T are exact.
 namespace tessera {
 
 template <BlockPrecision format>
@@ -86,14 +86,14 @@ TESSERA_HOST_DEVICE inline T widen(StoredBits<format> bits) {
     }
 }
 
-/// The stored bits at `at`, which is aligned as the format needs.
+/// The stored bits at `at`, which has the alignment of the format.
 template <BlockPrecision format>
-TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* at) {
+TESSERA_HOST_DEVICE inline StoredBits<format> stored_bits(const std::byte* source) {
 #ifdef __CUDA_ARCH__
-    return *reinterpret_cast<const StoredBits<format>*>(at);
+    return *reinterpret_cast<const StoredBits<format>*>(source);
 #else
     StoredBits<format> bits;
-    memcpy(&bits, at, sizeof(bits));
+    memcpy(&bits, source, sizeof(bits));
     return bits;
 #endif
 }
@@ -109,7 +109,7 @@ TESSERA_HOST_DEVICE inline auto with_format(BlockPrecision format, F&& f) {
     return f(Format<BlockPrecision::f16>());
 }
 
-/// Writes the value in a format that is_format_of<T>; `at` is aligned as the format needs.
+/// Writes the value in a format that is_format_of<T>; `at` has the alignment of the format.
 template <class T>
 TESSERA_HOST_DEVICE inline void store(BlockPrecision format, T value, std::byte* at) {
     with_format<T>(format, [&](auto known) {
@@ -159,7 +159,7 @@ TESSERA_HOST_DEVICE inline bool still_fits_format(BlockPrecision format,
     return format == working || fits_format(format, reciprocal_condition, largest, accuracy);
 }
 
-/// Units of 8 bytes that a block of `rows` rows takes.
+/// Number of 8-byte units of a block of `rows` rows.
 TESSERA_HOST_DEVICE inline Offset stored_units(Index rows, BlockPrecision format) {
     return (Offset(rows) * rows * bytes_of(format) + 7) / 8;
 }

@@ -41,7 +41,7 @@ long double decoded(BlockPrecision format, unsigned bits) {
     return std::copysign(value, (bits & 0x8000) != 0 ? -1.0L : 1.0L);
 }
 
-/// The number of the format next to `value`, of two equally near ones the even one.
+/// The number of the format nearest to `value`; of two equally near ones the even one.
 long double rounded(BlockPrecision format, long double value) {
     if (!std::isfinite(value) || value == 0) return value;
     const auto [fraction, least] = layout(format);
@@ -100,8 +100,8 @@ TEST(block_formats, all_16_bit_values_are_read_and_written_exactly) {
     }
 }
 
-/// Between all pairs of neighbours: the middle goes to the even one, all else to the nearest. The
-/// middle behind the largest finite number is the first to overflow.
+/// Between all pairs of neighbours: the middle is rounded to the even one, all else to the nearest.
+/// The middle after the largest finite number is the first to overflow.
 template <class T>
 void check_midpoints(BlockPrecision format) {
     const unsigned infinity = format == BlockPrecision::f16 ? 0x7c00 : 0x7f80;
@@ -170,7 +170,7 @@ TEST(block_formats, extremes) {
         }
         EXPECT_EQ(through(format, largest_finite(format)), largest_finite(format));
         EXPECT_EQ(through(format, smallest_normal(format)), smallest_normal(format));
-        // One unit roundoff beside 1 is a midpoint, and the first such.
+        // One unit roundoff above 1 is a midpoint, and the first one.
         const double u = unit_roundoff(format);
         EXPECT_EQ(through(format, 1 + 2 * u), 1 + 2 * u);
         EXPECT_EQ(through(format, 1 + u), 1.0);

@@ -4,7 +4,7 @@
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
-/// The bodies of for_each_index over blocks: their formats are chosen, stored values are read.
+/// The loop bodies of for_each_index over blocks: they choose formats and read stored values.
 namespace tessera {
 
 /// formats[b] = smallest_format of block b, whose bit is set in `chosen`.

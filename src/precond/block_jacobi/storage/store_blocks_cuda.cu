@@ -6,14 +6,14 @@
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/format_steps.hpp"
 
-/// Conversion of inverses to their storage formats, and the setup summary's way to the host.
+/// Conversion of inverses to their storage formats, and transfer of the setup summary to the host.
 namespace tessera::cuda {
 
 namespace {
 
 constexpr int threads = store_threads;
 
-/// Writes the blocks in their formats, a warp a block, and reports whether a value overflows.
+/// Conversion of blocks to their formats, one warp per block; reports whether a value overflows.
 template <class T>
 __global__ void __launch_bounds__(threads)
     store_kernel(PackedBlocks<T> blocks, const T* inverses, StoredBlocks stored, std::byte* bytes,
@@ -44,6 +44,7 @@ struct StoredUnits {
     }
 };
 
+/// Maximum of the units of chunks of `each` blocks; one chunk per thread, one atomic per warp.
 __global__ void __launch_bounds__(threads)
     chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
     const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
@@ -53,17 +54,17 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-/// One thread writes the summary to the mailbox in pinned host memory, which the host sees some
-/// microseconds before the stream is idle, and clears the one in device memory.
+/// Transfer of the summary to the mailbox in pinned host memory, by one thread; the host sees it
+/// some microseconds before the stream is idle. Clears the summary in device memory.
 __global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
     begin_dependent();
-    const SetupSummary found{__ldcg(&summary->singular), __ldcg(&summary->misfits),
-                             __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
-                             __ldcg(&summary->formats)};
-    write_mailbox(mailbox, std::uint64_t(found.singular) | std::uint64_t(found.misfits) << 31);
-    write_mailbox(mailbox + 1, std::uint64_t(found.rows_from_end) |
-                                   std::uint64_t(found.formats) << 32 |
-                                   std::uint64_t(found.overflow != 0) << 62);
+    const SetupSummary totals{__ldcg(&summary->singular), __ldcg(&summary->misfits),
+                              __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
+                              __ldcg(&summary->formats)};
+    write_mailbox(mailbox, std::uint64_t(totals.singular) | std::uint64_t(totals.misfits) << 31);
+    write_mailbox(mailbox + 1, std::uint64_t(totals.rows_from_end) |
+                                   std::uint64_t(totals.formats) << 32 |
+                                   std::uint64_t(totals.overflow != 0) << 62);
     *summary = {};
 }
 
@@ -74,7 +75,7 @@ void format_starts(const Context& context, Index count, const Index* block_offse
     exclusive_scan(context, count, StoredUnits{block_offsets, formats}, starts);
     clear(context, starts + count + 1, sizeof(Offset));
     if (count == 0) return;
-    // In the low word: a chunk has less than 2^31 units.
+    // Only the low word is set: a chunk has less than 2^31 units.
     chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
                          stream_of(context)>>>(count, each, starts,
                                                reinterpret_cast<int*>(starts + count + 1));
@@ -97,13 +98,13 @@ SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary) 
     wait_for_mailbox(context, words);
     const std::uint64_t blocks = read_mailbox(context, 0);
     const std::uint64_t rest = read_mailbox(context, 1);
-    SetupSummary found;
-    found.singular = Index(blocks & 0x7fffffff);
-    found.misfits = Index(blocks >> 31);
-    found.rows_from_end = unsigned(rest);
-    found.formats = unsigned(rest >> 32 & 0x3fffffff);
-    found.overflow = Index(rest >> 62);
-    return found;
+    SetupSummary result;
+    result.singular = Index(blocks & 0x7fffffff);
+    result.misfits = Index(blocks >> 31);
+    result.rows_from_end = unsigned(rest);
+    result.formats = unsigned(rest >> 32 & 0x3fffffff);
+    result.overflow = Index(rest >> 62);
+    return result;
 }
 
 void clear(const Context& context, void* memory, Offset bytes) {

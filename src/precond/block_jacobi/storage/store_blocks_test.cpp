@@ -4,7 +4,7 @@
 namespace tessera::test {
 namespace {
 
-/// Any bits; then numbers around the ends of the formats' ranges, ties and their neighbours, NaN.
+/// Random bits; then numbers around the limits of the formats, ties and their neighbours, NaN.
 template <class T>
 std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -31,7 +31,7 @@ std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
     return values;
 }
 
-/// Stores blocks in their formats; the bytes, and whether a finite value lay beyond its range.
+/// Stores blocks in their formats; checks the bytes, and whether a finite value overflowed.
 template <class T>
 void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockPrecision>& formats,
            bool mixed) {
@@ -52,7 +52,7 @@ void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockPre
     const auto in = copy_to_buffer(context, formats);
     const auto inverses = copy_to_buffer(context, packed);
     Buffer<SetupSummary> summary = copy_to_buffer(context, std::vector<SetupSummary>(1));
-    // What lies between and behind the blocks is to stay.
+    // Bytes between and after the blocks must not change.
     std::vector<std::byte> before = expected.bytes;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         const auto first = before.begin() + expected.starts[b] * expected.unit();
@@ -99,8 +99,8 @@ TEST(store_blocks, bits_are_those_of_single_conversions) {
     });
 }
 
-/// One block at a time, so that "beyond" is told apart: values in range, then one that is not.
-TEST(store_blocks, overflow_is_told_for_every_place_in_a_block) {
+/// One block at a time, to check each overflow separately: values in range, then one that is not.
+TEST(store_blocks, overflow_is_reported_for_every_place_in_a_block) {
     for_reals([&](auto real) {
         using T = decltype(real);
         for (const Index n : {1, 3, 4, 9}) {
@@ -118,20 +118,20 @@ TEST(store_blocks, overflow_is_told_for_every_place_in_a_block) {
 
 TEST(store_blocks, starts_of_blocks_and_units_of_chunks) {
     std::mt19937_64 random = generator();
-    const Context there = context();
+    const Context device = context();
     for (const Index n : {1, 3, 7, 16, 24, 33, 64}) {
         for (const int count : {1, 64 / n, 64 / n + 1, 5000 / n + 1}) {
-            const auto here = random_stored<double>(
+            const auto stored = random_stored<double>(
                 random, std::vector<Index>(std::size_t(count), n), std::nullopt);
-            const auto offsets = copy_to_buffer(there, here.offsets);
-            const auto formats = copy_to_buffer(there, here.formats);
-            Buffer<Offset> starts(there, count + 2);
-            select(there, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
-                there, Index(count), offsets.data(), formats.data(), blocks_per_chunk(n),
+            const auto offsets = copy_to_buffer(device, stored.offsets);
+            const auto formats = copy_to_buffer(device, stored.formats);
+            Buffer<Offset> starts(device, count + 2);
+            select(device, &cpu::format_starts, TESSERA_IF_CUDA(cuda::format_starts))(
+                device, Index(count), offsets.data(), formats.data(), blocks_per_chunk(n),
                 starts.data());
-            std::vector<Offset> expected = here.starts;
-            expected.push_back(max_units(here));
-            EXPECT_EQ(copy_to_host(there, starts), expected) << count << " of " << n << " rows";
+            std::vector<Offset> expected = stored.starts;
+            expected.push_back(max_units(stored));
+            EXPECT_EQ(copy_to_host(device, starts), expected) << count << " of " << n << " rows";
         }
     }
 }

@@ -14,22 +14,22 @@ constexpr int bytes_of(BlockPrecision format) {
 }
 
 /// A block-diagonal matrix as block Jacobi stores it: block b column-major, without gaps between
-/// its columns, from byte starts[b] * unit on; all arrays in the memory of a Context. Where formats
-/// differ from block to block the unit is 8, so that a block may end with up to 7 unused bytes;
-/// where all are the same it is a value, and nothing is unused. The bytes are 16 bytes aligned, and
-/// 16 more than starts[count] * unit may be read.
+/// its columns, from byte starts[b] * unit on; all arrays in the memory of a Context. If formats
+/// differ from block to block, the unit is 8, so that a block may end with up to 7 unused bytes;
+/// else it is the size of a value, and nothing is unused. The bytes are aligned to 16 bytes, and 16
+/// more than starts[count] * unit may be read.
 struct StoredBlocks {
     Index rows = 0;
     Index count = 0;
     Index largest = 0;      ///< Rows of the largest block, 0..64.
     bool one_size = false;  ///< GPU: all blocks but the last are known to have `largest` rows.
     const Index* block_offsets = nullptr;         ///< count + 1 rows.
-    const Offset* starts = nullptr;               ///< count + 1, in units.
-    int unit = 0;                                 ///< Bytes.
-    BlockPrecision format = BlockPrecision::f64;  ///< Of all blocks, where formats is nullptr.
-    const BlockPrecision* formats = nullptr;      ///< count, or nullptr.
+    const Offset* starts = nullptr;               ///< count + 1 starts, in units.
+    int unit = 0;                                 ///< Bytes per unit.
+    BlockPrecision format = BlockPrecision::f64;  ///< Format of all blocks, if formats is nullptr.
+    const BlockPrecision* formats = nullptr;      ///< count formats, or nullptr.
     const std::byte* bytes = nullptr;
-    /// Where one_size and mixed: the largest number of units of a chunk of blocks_per_chunk blocks.
+    /// If one_size and mixed: the largest number of units of a chunk of blocks_per_chunk blocks.
     Offset max_chunk_units = 0;
     /// GPU: groups of consecutive blocks with at most max_group_rows rows in all; group g starts
     /// with block groups[g]. group_count + 1 of them.
@@ -45,16 +45,16 @@ struct StoredBlocks {
 /// The largest number of rows of a group of blocks.
 constexpr Index max_group_rows(Index largest) { return largest <= 32 ? 32 : 64; }
 
-/// Blocks of one size that form a chunk where their formats differ.
+/// Blocks of one size per chunk, if their formats differ.
 constexpr Index blocks_per_chunk(Index largest) { return 64 / largest; }
 
 /// z_b = X_b r_b, or X_b^T r_b, for each stored block and each of `vectors` columns of r and z,
 /// whose leading dimensions are at least `rows`; no overlap. Values are converted to T exactly; T
-/// is float or double, and float takes no f64. The error of an element is at most gamma_n sum_j
-/// |x_ij| |r_j| in T. Sums have an order that depends on nothing but the block's size, its row and
-/// the transpose, so that results are bitwise equal whatever the other blocks and vectors are. The
-/// host must have waited for all that wrote the blocks: on a GPU apply begins to read them before
-/// the work given to the stream before has ended. Asynchronous on a GPU.
+/// is float or double, and float excludes f64. The error of an element is at most gamma_n sum_j
+/// |x_ij| |r_j| in T. The order of a sum depends only on the block's size, its row and the
+/// transpose, so that results are bitwise equal whatever the other blocks and vectors are. The host
+/// must have waited for the kernels that wrote the blocks: on a GPU apply begins to read them
+/// before the previous work of the stream has ended. Asynchronous on a GPU.
 TESSERA_BACKENDS(template <class T> void apply(const Context& context, const StoredBlocks& blocks,
                                                batched::Transpose transpose, Index vectors,
                                                const T* r, Offset r_leading, T* z,

@@ -24,31 +24,31 @@ __device__ __forceinline__ void load_adjacent(const T* from, T (&to)[count]) {
     }
 }
 
-/// Positions in a list: of the block rows of a column, of the blocks of a row, or of pieces.
+/// Positions in a list: block rows of a column, blocks of a row, or pieces.
 struct ListRange {
     Offset begin = 0, end = 0;
 };
 
-/// The pieces of an item whose list is split.
+/// The range of pieces of an item whose list is split.
 template <class T>
 __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Offset item) {
-    Index found = 0, after = sums.count;
-    while (after - found > 1) {
-        const Index middle = found + (after - found) / 2;
-        (sums.items[middle] <= item ? found : after) = middle;
+    Index before = 0, after = sums.count;
+    while (after - before > 1) {
+        const Index middle = before + (after - before) / 2;
+        (sums.items[middle] <= item ? before : after) = middle;
     }
-    return {sums.first_piece[found], sums.first_piece[found + 1]};
+    return {sums.first_piece[before], sums.first_piece[before + 1]};
 }
 
-/// A block as rectangles of rows x columns values, one a lane.
+/// A block as rectangles of rows x columns values, one per lane.
 template <class T, int k>
-class Rectangles {
+class LaneRectangles {
   public:
     static constexpr int row_lanes = schur_row_lanes(k);
     static constexpr int column_lanes = schur_column_lanes(k);
     static constexpr int lanes = row_lanes * column_lanes;
 
-    __device__ explicit Rectangles(int lane)
+    __device__ explicit LaneRectangles(int lane)
         : row_(lane % row_lanes * rows), column_(lane / row_lanes * columns) {}
 
     /// f(row, column, value) for the values of this lane.
@@ -131,6 +131,6 @@ class TensorTiles {
 
 template <class T, int k>
 using BlockTile =
-    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, Rectangles<T, k>>;
+    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, LaneRectangles<T, k>>;
 
 }  // namespace tessera::block_ldlt::cuda

@@ -24,7 +24,7 @@ namespace tessera::test {
 
 namespace {
 
-/// (I + V)^-T X (I + V)^-1 x by substitution, and a bound on what rounding makes of it elsewhere.
+/// (I + V)^-T X (I + V)^-1 x by substitution, and a bound on the rounding errors of another code.
 struct Substitution {
     std::vector<double> x, error;
     std::size_t k, terms;
@@ -125,7 +125,7 @@ void expect_dense_rows_are_eliminated(Index k) {
                                    factor.permutations().data(), x.data(), y.data());
     const auto f = copy_to_host(device, y);
     const auto v = copy_to_host(device, factor.v());
-    // The last block of all is the one in question: only it is in the last block column with any.
+    // The last block of all is the one to check: only it is in the last nonempty block column.
     const T* const block = v.data() + (v.size() - std::size_t(k) * std::size_t(k));
     long double product = 0, size = 0;
     for (Index c = 0; c < k; ++c) {
@@ -143,7 +143,7 @@ void expect_dense_rows_are_eliminated(Index k) {
         << "k = " << k;
 }
 
-/// What a product adds to b, and a bound on what rounding makes of it elsewhere.
+/// The product added to b, and a bound on the rounding errors of another code.
 struct Sums {
     std::vector<long double> sums, sizes;
     std::vector<double> terms;
@@ -185,15 +185,15 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     }
     const std::string name = "k = " + std::to_string(k) + (dense_first ? ", first" : ", last");
     const auto x = random_vector<T>(random, std::size_t(rows));
-    const auto x_there = copy_to_buffer(device, x);
+    const auto device_x = copy_to_buffer(device, x);
     const auto blocks = std::size_t(a.blocks), square = std::size_t(k) * std::size_t(k);
     std::vector<Index> block_row(blocks), column(blocks);
     copy_to_host(device, std::span<const Index>(a.rows, blocks), std::span<Index>(block_row));
     copy_to_host(device, std::span<const Index>(a.columns, blocks), std::span<Index>(column));
     const auto v = random_vector<T>(random, blocks * square);
     const auto b = random_vector<T>(random, std::size_t(rows));
-    const auto v_there = copy_to_buffer(device, v), b_there = copy_to_buffer(device, b);
-    // Of all block rows, and without the dense one.
+    const auto device_v = copy_to_buffer(device, v), device_b = copy_to_buffer(device, b);
+    // All block rows, and all but the dense one.
     for (const auto& [first, last] :
          {std::pair(0, block_rows),
           dense_first ? std::pair(1, block_rows) : std::pair(0, block_rows - 1)}) {
@@ -212,8 +212,8 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
             }
             Buffer<T> out = copy_to_buffer(device, b);
             block_ldlt::run_triangular_product(device, a, upper, Index(first), Index(last),
-                                               v_there.data(), T(-2), x_there.data(),
-                                               b_there.data(), out.data());
+                                               device_v.data(), T(-2), device_x.data(),
+                                               device_b.data(), out.data());
             sums.expect_near(copy_to_host(device, out), (upper ? "V^T x, " : "V x, ") + name);
         }
     }
@@ -237,7 +237,7 @@ TEST(dense_rows, are_solved_with) {
         for (const bool dense_first : {false, true}) {
             const Index rows = 300 * k, dense = dense_first ? 0 : rows - 1;
             SymmetricEntries entries = random_indefinite(random, rows, 0.2, 0);
-            // So that the bound does not grow along the rows.
+            // Keeps the bound from growing along the rows.
             for (Index i = 0; i < rows; ++i) entries[{i, i}] *= 16;
             for (Index i = 0; i < rows; i += 2) {
                 entries[{std::max(i, dense), std::min(i, dense)}] = i % 3 - 1.1;

@@ -27,9 +27,8 @@ struct LevelFactor {
 /// schur_diagonals: B_i = A_ii - sum_k V_ik W_ik^T over the blocks of row i, made symmetric by the
 ///   mean with its transpose, for the block rows of the range.
 /// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the updates of the block, and V_ij = W_ij X_j
-/// with the
-///   inverses X, for the blocks of the range. `v` and `w` are read, `v_out` and `w_out` written;
-///   they may be the same, as the updates of a level's blocks lie outside the level.
+///   with the inverses X, for the blocks of the range. `v` and `w` are read, `v_out` and `w_out`
+///   written; they may be the same, as the updates of a level's blocks lie outside the level.
 TESSERA_BACKENDS(template <class T>
                  void schur_diagonals(const Context& context, const PatternView<T>& a, Index first,
                                       Index last, const T* v, const T* w, T* b);
@@ -39,8 +38,8 @@ TESSERA_BACKENDS(template <class T>
                                    T* w_out);)
 
 namespace cuda {
-/// The levels first .. last - 1 of the factor by one thread block, with complete pivoting; none may
-/// have a list that is split. Same bits as schur_diagonals, batched::ldlt,
+/// Factors the levels first .. last - 1 by one thread block, with complete pivoting; none may have
+/// a list that is split. Bitwise equal to schur_diagonals, batched::ldlt,
 /// batched::inverse_from_factors and schur_blocks level by level.
 template <class T>
 void factor_levels(const Context& context, const PatternView<T>& a, const LevelFactor<T>& factor,

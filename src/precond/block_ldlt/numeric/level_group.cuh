@@ -16,7 +16,7 @@ struct LevelGroupShape {
     static constexpr int threads = level_group_threads<T>(k);
     static constexpr int warps = threads / 32;
     static constexpr int lanes = BlockTile<T, k>::lanes;
-    static constexpr int teams = 32 / lanes;  ///< A warp; each has a block of its own.
+    static constexpr int teams = 32 / lanes;  ///< Teams per warp; each has a block of its own.
     static constexpr int block_bytes = (teams * k * k * int(sizeof(T)) + 15) / 16 * 16;
     static constexpr int pitch = tessera::cuda::factor_pitch(k);
     static constexpr int matrix_bytes = (pitch * k * int(sizeof(T)) + 15) / 16 * 16;
@@ -24,8 +24,8 @@ struct LevelGroupShape {
     static constexpr int bytes = block_bytes + 2 * matrix_bytes + arrays_bytes;
 };
 
-/// Shared memory of a warp: a block a team, B_i overwritten by its factors, the factors in pivot
-/// order, and arrays of 32 elements.
+/// Shared memory of a warp: one block per team, B_i overwritten by its factors, the factors in
+/// pivot order, and arrays of 32 elements.
 template <class T, int k>
 struct LevelGroupMemory {
     using Shape = LevelGroupShape<T, k>;
@@ -41,7 +41,7 @@ struct LevelGroupMemory {
         team.stage = reinterpret_cast<T*>(memory + Shape::block_bytes + 2 * Shape::matrix_bytes);
         team.stage_two = team.stage + 32;
         team.raw = team.stage + 64;
-        team.raw_pair = team.stage + 96;
+        team.raw_e21 = team.stage + 96;
         team.rows = team.columns = reinterpret_cast<int*>(team.stage + 128);
     }
 };
@@ -107,8 +107,8 @@ __device__ __forceinline__ void factor_diagonal_block(const PatternView<T>& a,
         matrix.eliminate(own_memory, tau);
     } else {
         constexpr int width = k < 4 ? 4 : k;
-        using Rows = std::conditional_t<dense::shared_is_faster<Method, T>(width), SharedRows<T>,
-                                        RegisterRows<T, width, Method::ordered>>;
+        using Rows = std::conditional_t<dense::prefers_shared_memory<Method, T>(width),
+                                        SharedRows<T>, RegisterRows<T, width, Method::ordered>>;
         for (int e = lane; e < k * k; e += 32) {
             own_memory.at(e % k, e / k) = symmetric_mean<k>(memory.blocks, e);
         }
@@ -146,8 +146,8 @@ __device__ __forceinline__ void store_diagonal_block(const LevelFactor<T>& facto
     __syncwarp();
 }
 
-/// Loads the entries of A of an item of a level to shared memory: a diagonal block or, from `rows`
-/// on, a block off the diagonal for each team.
+/// Loads the entries of A of an item of a level to shared memory: a diagonal block or, from item
+/// `rows` on, an off-diagonal block for each team.
 template <int k, class T>
 __device__ __forceinline__ void stage_item(const PatternView<T>& a, LevelStart start,
                                            LevelStart end, Offset item, T* staged) {
@@ -181,9 +181,9 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
     const auto items_of = [](LevelStart from, LevelStart to) {
         return to.row - from.row + (to.block - from.block + Shape::teams - 1) / Shape::teams;
     };
-    int first_warp = 0;       // That takes item 0 of the level.
+    int first_warp = 0;       // Warp of item 0 of the level.
     bool is_staged = false;   // This warp has loaded the entries of A of its first item.
-    Offset pending_row = -1;  // Whose F_i this warp has not stored yet.
+    Offset pending_row = -1;  // Row whose F_i this warp has not stored yet.
     const auto finish = [&] {
         if (pending_row >= 0) store_diagonal_block<k>(factor, pending_row, memory);
         pending_row = -1;

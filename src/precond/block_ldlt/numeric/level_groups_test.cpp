@@ -4,9 +4,9 @@ namespace tessera::test {
 
 namespace {
 
-/// Block rows that each need the one before, then `wide` block rows that need the last of these but
-/// none of each other, then a sequence from the last of those; many need some of the first three
-/// too.
+/// Block rows that each depend on the previous one, then `wide` independent block rows that depend
+/// on the last of these, then a sequence after the last of those; many also depend on some of the
+/// first three.
 template <class T>
 CsrMatrix<T> sequences_around(std::mt19937_64& random, Index k, Index sequence, Index wide) {
     std::uniform_real_distribution<double> uniform(-1, 1);

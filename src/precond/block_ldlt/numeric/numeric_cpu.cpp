@@ -18,7 +18,7 @@ HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* 
                                   const T* w, T* c) {
     const hn::CappedTag<T, std::size_t(k)> d;
     constexpr Index lanes = Index(hn::MaxLanes(d));
-    constexpr Index vectors = k / lanes < 2 ? k / lanes : 2;  // Of a column of the tile.
+    constexpr Index vectors = k / lanes < 2 ? k / lanes : 2;  // Vectors per column of the tile.
     constexpr Index columns = k < 4 ? k : 4;
     constexpr Index square = k * k;
     for (Index column = 0; column < k; column += columns) {

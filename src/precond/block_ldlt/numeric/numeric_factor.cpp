@@ -11,7 +11,7 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Partial pivot summaries that the device computes; the host reduces these.
+/// Number of partial pivot summaries that for_each_index computes; the host reduces them.
 constexpr Offset max_parts = 4096;
 
 }  // namespace
@@ -32,7 +32,7 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
-    // Schur updates of block rows and of blocks share their partial sums: never both at a time.
+    // Schur updates of block rows and of blocks use the partial sums in turn.
     const Offset pieces =
         std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_updates.pieces.size());
     partial_blocks_ = Buffer<T>(context, pieces * square);

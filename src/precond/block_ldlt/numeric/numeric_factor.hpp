@@ -29,7 +29,7 @@ class NumericFactor {
     void factor_by_levels(const Context& context);
     /// Factors the diagonal blocks of A, with V = 0.
     void factor_diagonal(const Context& context);
-    /// Fixed-point iteration: the first sweep starts from V = W = 0, others from the one before.
+    /// Fixed-point iteration: the first sweep starts from V = W = 0, others from the previous one.
     void start_sweeps();
     void sweep(const Context& context);
     /// Marks the current factor as the best one; the sweeps that follow do not overwrite it.
@@ -39,10 +39,10 @@ class NumericFactor {
     /// Replaces D by |D| in F and F^-1, until the next factorisation.
     void make_positive_definite(const Context& context);
 
-    /// Pivots of the last factorisation: how many were raised, and the smallest one before. Waits.
+    /// Pivots of the last factorisation: the number raised, and the smallest one before. Waits.
     PivotSummary pivots(const Context& context) const;
-    /// The block rows whose smallest pivot is below `threshold` times the unit, or NaN; without
-    /// blocks that are all padding. Waits.
+    /// The block rows whose smallest pivot is below `threshold` times the unit, or NaN; blocks of
+    /// padding only are excluded. Waits.
     std::vector<Index> bad_block_rows(const Context& context, double threshold) const;
 
     const SymbolicFactor& symbolic() const { return symbolic_; }
@@ -55,7 +55,8 @@ class NumericFactor {
     const Buffer<Index>& permutations() const { return sets_[current_].permutations; }
 
   private:
-    /// V and F. A level factor has one set, sweeps three: the last one, the next one, the best.
+    /// V and F. A level factor has one set, sweeps have three: the last one, the next one, the
+    /// best.
     struct FactorSet {
         Buffer<T> v, factors, inverses;
         Buffer<Index> permutations;

@@ -43,7 +43,7 @@ TEST(numeric_factor, meets_the_matrix_on_its_pattern) {
             const Dense m = parts.matrix(), bound = parts.bound(unit);
             for (std::size_t j = 0; j < a.size(); ++j) {
                 for (std::size_t i = j; i < a.size(); ++i) {
-                    // With all fill the rest of the product is zero as well, as A is.
+                    // With full fill the rest of the product is zero as well, as A is.
                     if (parts.pattern(i, j) == 0 && fill < 1000) continue;
                     EXPECT_LE(std::abs(m(i, j) - a(i, j)), bound(i, j))
                         << "k = " << k << ", fill = " << fill << ", " << i << ", " << j;
@@ -63,7 +63,7 @@ TEST(numeric_factor, as_many_sweeps_as_levels_give_the_level_factor) {
                 pair.level.factor_by_levels(device);
                 pair.jacobi.start_sweeps();
                 for (Index l = 0; l < pair.level.levels(); ++l) pair.jacobi.sweep(device);
-                // The same sums of the same numbers in the same order: not one bit differs.
+                // Equal sums of equal numbers in one order: bitwise equal.
                 expect_same_bits(device, pair.level.v(), pair.jacobi.v(), "V");
                 expect_same_bits(device, pair.level.factors(), pair.jacobi.factors(), "F");
                 expect_same_bits(device, pair.level.inverses(), pair.jacobi.inverses(), "X");
@@ -131,7 +131,7 @@ TEST(numeric_factor, both_backends_agree) {
     for (const Index k : {1, 4, 8, 16, 32}) {
         for (const auto method : {BlockLdltStage::level, BlockLdltStage::jacobi}) {
             const Index rows = 12 * k - 1;
-            // Static pivots, and no small ones: both backends take the same.
+            // Static pivots, and no small ones: both backends choose equal pivots.
             auto entries = random_indefinite(random, rows, 1.5 / k);
             for (Index i = 0; i < rows; ++i) entries[{i, i}] = i % 2 == 0 ? 20 : -30;
             const auto matrix = symmetric_csr<double>(rows, entries);
@@ -149,7 +149,7 @@ TEST(numeric_factor, both_backends_agree) {
             };
             auto one = factor_on(host()), other = factor_on(device);
             const TakenApart a = take_apart(host(), one), b = take_apart(device, other);
-            // Twice what either may lose; a sweep carries the errors of those before on.
+            // Twice the error bound of either; a sweep propagates the errors of the previous ones.
             const double sweeps = method == BlockLdltStage::level ? 2 : 6;
             const double bound = sweeps * largest(a.bound(unit));
             EXPECT_LE(largest(sum(1, a.matrix(), -1, b.matrix())), bound) << "k = " << k;
@@ -178,8 +178,8 @@ TEST(numeric_factor, estimates_its_reconstruction_error) {
             size += a(i, j) * a(i, j);
         }
     }
-    // Two normal vectors: ||E w||^2 has the mean ||E||_F^2, and is within ten times of it but for
-    // a chance below 1e-3 whatever E; the seeds are fixed.
+    // Two normal vectors: ||E w||^2 has the mean ||E||_F^2, and is within a factor of ten of it
+    // with a probability above 0.999 for every E; the seeds are fixed.
     const double ratio =
         reconstruction_error(device, factor, matrix.view()) / std::sqrt(frobenius / size);
     EXPECT_GT(ratio, 0.1);

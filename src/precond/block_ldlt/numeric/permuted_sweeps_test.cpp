@@ -4,8 +4,8 @@ namespace tessera::test {
 
 namespace {
 
-/// Algorithm 2 of the paper, as it must read: P_i A_ij P_j^T ~ sum_k L_ik D_k L_jk^T with inner
-/// permutations that follow the pivots of each sweep. L_ij lives in the rows p_i and columns p_j.
+/// Algorithm 2 of the paper, corrected: P_i A_ij P_j^T ~ sum_k L_ik D_k L_jk^T with inner
+/// permutations that follow the pivots of each sweep. L_ij is in the rows p_i and columns p_j.
 class PermutedSweeps {
   public:
     PermutedSweeps(const Dense& a, const Dense& pattern, std::size_t k)
@@ -67,7 +67,7 @@ class PermutedSweeps {
     }
 
   private:
-    /// A_ij in the rows p_i and columns p_j less the sum over the columns before `end`.
+    /// A_ij in the rows p_i and columns p_j minus the sum over the columns before `end`.
     Dense schur(std::size_t i, std::size_t j, std::size_t end) const {
         Dense c(k_);
         for (std::size_t s = 0; s < k_; ++s) {
@@ -135,7 +135,7 @@ TEST(permuted_sweeps, permutations_make_no_difference) {
         auto factor = make_factor(device, matrix.view(), k, random_slots(random, rows, 1), 0,
                                   BlockLdltStage::jacobi, 0.1);
         const Dense a = in_grid(factor.grid(), matrix.view());
-        factor.factor_diagonal(device);  // For the pattern; the sweeps start from nothing.
+        factor.factor_diagonal(device);  // Sets the pattern; the sweeps start from zero.
         PermutedSweeps permuted(a, take_apart(device, factor).pattern, std::size_t(k));
         factor.start_sweeps();
         double tau = 0.1 * largest(a), bound = 0;
@@ -144,13 +144,13 @@ TEST(permuted_sweeps, permutations_make_no_difference) {
             factor.sweep(device);
             permuted.sweep(host(), tau);
             const TakenApart parts = take_apart(device, factor);
-            // What one sweep may lose, and what that grows to when it goes through F^-1 once more.
+            // The rounding error of one sweep, and its amplification by another product with F^-1.
             const double amplified = largest(absolute(parts.lower)) * largest(parts.size) *
                                      largest(absolute(parts.inverse)) * double(k);
             bound = bound * (1 + amplified) + largest(parts.bound(gamma<double>(1)));
             const Dense difference = sum(1, parts.matrix(), -1, permuted.matrix());
             EXPECT_LE(largest(difference), bound) << "k = " << k << ", sweep " << sweep;
-            // The bound says something: it is far below the matrices.
+            // The bound is meaningful: it is far below the matrices.
             if (sweep < 2) {
                 EXPECT_LT(bound, 1e-3 * largest(a));
             }

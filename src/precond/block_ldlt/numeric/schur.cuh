@@ -25,7 +25,7 @@ __device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset it
     __syncwarp();
 }
 
-/// The lanes that share a block, a team: their number, the team's number, and its item.
+/// The lanes that share a block, a team: their number, the team's index, and its item.
 template <class T, int k>
 struct SchurTeam {
     using Tile = BlockTile<T, k>;
@@ -65,22 +65,22 @@ __device__ __forceinline__ void subtract_products(const ProductLists<T>& lists, 
 }
 
 /// Partial sums of -V W^T over pieces of long lists, of the items first .. last - 1; one team of
-/// lanes a piece.
+/// lanes per piece.
 template <int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_pieces_kernel(const __grid_constant__ PatternView<T> a, bool diagonal, Offset first,
                         Offset last, const T* v, const T* w) {
     using Team = SchurTeam<T, k>;
     begin_dependent();
-    const Team at;
+    const Team team;
     const ProductLists<T> lists(a, diagonal);
-    if (at.item >= lists.sums.piece_count) return;
-    const SumPiece piece = lists.sums.pieces[at.item];
+    if (team.item >= lists.sums.piece_count) return;
+    const SumPiece piece = lists.sums.pieces[team.item];
     if (piece.item < first || piece.item >= last) return;
-    typename Team::Tile c(at.lane);
+    typename Team::Tile c(team.lane);
     c.visit([&](int, int, T& value) { value = T(0); });
     subtract_products<k>(lists, {piece.begin, piece.end}, v, w, c);
-    T* const to = lists.sums.partial + at.item * (k * k);
+    T* const to = lists.sums.partial + team.item * (k * k);
     c.visit([&](int row, int column, T& value) { to[row + column * k] = value; });
 }
 
@@ -143,9 +143,9 @@ __device__ __forceinline__ void divide_block(Offset block, bool active, int lane
     store_block<k, Tile::lanes>(block, active, lane, staged, v_out);
 }
 
-/// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of blocks
-/// off the diagonal; one team of lanes a block, accumulated in register tiles or, FP64 with 8 rows
-/// and more, by tensor cores, staged in shared memory.
+/// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of
+/// off-diagonal blocks; one team of lanes per block, accumulated in register tiles or, FP64 with 8
+/// rows and more, by tensor cores, staged in shared memory.
 template <bool diagonal, int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,
@@ -153,21 +153,22 @@ __global__ void __launch_bounds__(schur_threads)
     using Team = SchurTeam<T, k>;
     __shared__ __align__(16) T memory[Team::teams][k * k];
     begin_dependent();
-    const Team at;
-    const Offset item = first + at.item;
+    const Team team;
+    const Offset item = first + team.item;
     const bool active = item < last;
-    T* const staged = memory[at.team];
-    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, at.lane, staged);
-    schur_complement<diagonal, k>(a, item, active, at.lane, staged, v, w);
+    T* const staged = memory[team.team];
+    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, team.lane, staged);
+    schur_complement<diagonal, k>(a, item, active, team.lane, staged, v, w);
     if constexpr (diagonal) {
         if (!active) return;
-        for (int e = at.lane; e < k * k; e += Team::lanes) {
+        for (int e = team.lane; e < k * k; e += Team::lanes) {
             v_out[item * (k * k) + e] = symmetric_mean<k>(staged, e);
         }
     } else {
-        store_block<k, Team::lanes>(item, active, at.lane, staged, w_out);
+        store_block<k, Team::lanes>(item, active, team.lane, staged, w_out);
         const Offset column = active ? a.columns[item] : 0;
-        divide_block<k>(item, active, at.lane, staged, staged, inverses + column * (k * k), v_out);
+        divide_block<k>(item, active, team.lane, staged, staged, inverses + column * (k * k),
+                        v_out);
     }
 }
 

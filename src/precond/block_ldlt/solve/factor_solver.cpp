@@ -24,7 +24,7 @@ FactorSolver<T>::FactorSolver(const Context& context, const SymbolicFactor& symb
     for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, symbolic.slots.size());
 }
 
-/// Jacobi iteration x = b - V x from x = b; as many sweeps as there are levels are exact.
+/// Jacobi iteration x = b - V x from x = b; exact after as many sweeps as there are levels.
 template <class T>
 void FactorSolver<T>::solve_by_iteration(const Context& context, const NumericFactor<T>& factor,
                                          bool upper, int sweeps, T* x) const {

@@ -11,10 +11,10 @@ class FactorSolver {
   public:
     FactorSolver(const Context& context, const SymbolicFactor& symbolic);
 
-    /// z = S P^T M^-1 P S r; `sweeps` 0: exact triangular solves. No wait, no allocation.
+    /// z = S P^T M^-1 P S r; `sweeps` = 0: exact triangular solves. No wait, no allocation.
     void solve(const Context& context, const NumericFactor<T>& factor, std::span<const T> scale,
                int sweeps, const T* r, T* z) const;
-    /// ||(M - P S A S P^T) w|| / ||P S A S P^T w|| for random w, infinity where it is not finite.
+    /// ||(M - P S A S P^T) w|| / ||P S A S P^T w|| for random w, infinity if it is not finite.
     /// `matrix` is A, `plan` its plan. Waits.
     double reconstruction_error(const Context& context, const NumericFactor<T>& factor,
                                 std::span<const T> scale, const CsrView<T>& matrix,

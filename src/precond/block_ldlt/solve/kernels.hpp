@@ -12,7 +12,7 @@ namespace tessera::block_ldlt {
 ///   V_ij^T x_i, for the block rows first .. last - 1; y may be b. With alpha = -1 and x = y = b,
 ///   over ascending (descending) levels, these are the triangular solves.
 /// diagonal_product: y_i = X_i x_i for all block rows; no overlap.
-/// factor_product: y_i = F_i x_i for all block rows from what batched::ldlt wrote; no overlap.
+/// factor_product: y_i = F_i x_i for all block rows from the results of batched::ldlt; no overlap.
 TESSERA_BACKENDS(
     template <class T> void triangular_product(const Context& context, const PatternView<T>& a,
                                                bool upper, Index first, Index last, const T* v,
@@ -23,14 +23,14 @@ TESSERA_BACKENDS(
     void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
                         const Index* permutations, const T* x, T* y);)
 
-/// The tasks of both solves, each after those that it needs; null if no row is split: all rows in
+/// The tasks of both solves, each after its dependencies; null if no row is split: all rows in
 /// their order.
 template <class T>
 struct SolveTasks {
     const SolveTask* lower = nullptr;
     const SolveTask* upper = nullptr;
     Index lower_pieces = 0, upper_pieces = 0;
-    T* partial = nullptr;  ///< k elements for each piece.
+    T* partial = nullptr;  ///< k elements per piece.
 };
 
 namespace cuda {

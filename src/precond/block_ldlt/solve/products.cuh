@@ -8,8 +8,8 @@ namespace tessera::block_ldlt::cuda {
 
 using namespace tessera::cuda;
 
-/// The lanes of a block row, a warp for 8 rows and more. A step takes `width` adjacent values of a
-/// block a lane; a lane has the same rows in all steps, and columns `step_columns` apart.
+/// The lanes of a block row, a warp for 8 rows and more. Each step reads `width` adjacent values of
+/// a block per lane; a lane has equal rows in all steps, and columns `step_columns` apart.
 template <class T, int k>
 struct ProductTeam {
     static constexpr int width = product_width<T>(k);
@@ -26,25 +26,25 @@ struct ProductTeam {
     int row = lane % row_lanes * width;
     int column = lane / row_lanes;
 
-    /// How many vector elements belong to this lane, one for each of its block columns (or rows),
-    /// and the offset of the i-th.
+    /// Number of vector elements of this lane, one for each of its block columns (or rows), and the
+    /// offset of the i-th.
     template <bool by_columns>
     static constexpr int elements = by_columns ? steps : width;
     template <bool by_columns>
     __device__ __forceinline__ int element(int i) const {
         return by_columns ? column + i * step_columns : row + i;
     }
-    /// The lanes with the same elements: this one's number among them, and how many.
+    /// The rank of this lane among the lanes with equal elements, and their number.
     template <bool by_columns>
     __device__ __forceinline__ int rank() const {
         return by_columns ? row / width : column;
     }
     template <bool by_columns>
-    static constexpr int sharers = by_columns ? row_lanes : step_columns;
+    static constexpr int lanes_per_sum = by_columns ? row_lanes : step_columns;
 };
 
 /// How vector elements are read: a plain load, for elements that no thread block writes meanwhile.
-struct PlainRead {
+struct PlainLoad {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return *x;
@@ -82,7 +82,7 @@ template <bool by_columns, class Team, class T, int count>
 __device__ __forceinline__ void add_lanes(T (&sums)[count]) {
     constexpr int first = by_columns ? 1 : Team::row_lanes;
 #pragma unroll
-    for (int distance = first; distance < first * Team::template sharers<by_columns>;
+    for (int distance = first; distance < first * Team::template lanes_per_sum<by_columns>;
          distance *= 2) {
 #pragma unroll
         for (T& sum : sums) sum += __shfl_xor_sync(full_warp, sum, distance);
@@ -111,19 +111,19 @@ __device__ __forceinline__ void symmetric_product(const ProductTeam<T, k>& team,
     add_lanes<true, Team>(sums);
 }
 
-/// sum_j V_ij x_j over a range of block row i, in the lanes of each row; or, `upper`,
-/// sum_i V_ij^T x_i over a range of block column j, in the lanes of each column, from the last
-/// block to the first, as a transposed solve computes the first rows last. One team of lanes a
-/// range; the team reads 32 list entries at once, prefetches their blocks to L2, and keeps
-/// `in_flight` blocks in registers. All lanes of the warp take chunk.
+/// sum_j V_ij x_j over a range of block row i, in the lanes of each row; or, `upper`, sum_i V_ij^T
+/// x_i over a range of block column j, in the lanes of each column, from the last block to the
+/// first, as a transposed solve computes the first rows last. One team of lanes per range; the team
+/// reads 32 list entries at once, prefetches their blocks to L2, and holds `in_flight` blocks in
+/// registers. All lanes of the warp take part.
 template <bool upper, class Element, int k, class T, int count_of_sums>
 __device__ __forceinline__ void list_sums(const PatternView<T>& a, const ProductTeam<T, k>& team,
                                           ListRange range, const T* v, const T* x,
                                           T (&sums)[count_of_sums]) {
     using Team = ProductTeam<T, k>;
-    constexpr int factors_a_block = Team::template elements<!upper>;
+    constexpr int factors_per_block = Team::template elements<!upper>;
     constexpr int stride = upper ? 1 : Team::step_columns;
-    const Index* const block_rows = upper ? a.rows : a.columns;  // Where in x.
+    const Index* const block_rows = upper ? a.rows : a.columns;  // Block rows in x.
     for (Offset chunk = range.begin; chunk < range.end; chunk += Team::list_chunk) {
         const int count = int(min(range.end - chunk, Offset(Team::list_chunk)));
         const auto block_at = [&](int e) {
@@ -140,7 +140,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
         for (int e = 0; e < count; e += Team::in_flight) {
             const T* from[Team::in_flight];
             T values[Team::in_flight][Team::steps][Team::width];
-            T factors[Team::in_flight][factors_a_block];
+            T factors[Team::in_flight][factors_per_block];
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
                 const int entry = min(e + u, count - 1);
@@ -158,7 +158,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
 #pragma unroll
             for (int u = 0; u < Team::in_flight; ++u) {
 #pragma unroll
-                for (int i = 0; i < factors_a_block; ++i) {
+                for (int i = 0; i < factors_per_block; ++i) {
                     factors[u][i] = Element::load(from[u] + i * stride);
                 }
             }
@@ -166,7 +166,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
             for (int u = 0; u < Team::in_flight; ++u) {
                 if (e + u >= count) break;
 #pragma unroll
-                for (int i = 0; i < factors_a_block; ++i) {
+                for (int i = 0; i < factors_per_block; ++i) {
                     factors[u][i] = Element::wait(from[u] + i * stride, factors[u][i]);
                 }
 #pragma unroll
@@ -184,7 +184,7 @@ __device__ __forceinline__ void list_sums(const PatternView<T>& a, const Product
 }
 
 /// Partial sums of a product over pieces of long rows (columns), of the block rows first .. last -
-/// 1; one team of lanes a piece.
+/// 1; one team of lanes per piece.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_pieces_kernel(PatternView<T> a, Index first, Index last, const T* v, const T* x) {
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(product_threads)
         if (piece.item >= first && piece.item < last) range = {piece.begin, piece.end};
     }
     T sums[Team::template elements<upper>] = {};
-    list_sums<upper, PlainRead, k>(a, team, range, v, x, sums);
+    list_sums<upper, PlainLoad, k>(a, team, range, v, x, sums);
     if (range.begin == range.end || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
@@ -207,8 +207,8 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
-/// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows
-/// first .. last - 1; one team of lanes a block row, entry adds up the partial sums of a long row.
+/// Sparse block product y = b + alpha V x or, `upper`, b + alpha V^T x, in the block rows first ..
+/// last - 1; one team of lanes per block row, which also adds up the partial sums of a long row.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     product_kernel(PatternView<T> a, Index first, Index last, const T* v, T alpha, const T* x,
@@ -227,14 +227,14 @@ __global__ void __launch_bounds__(product_threads)
     }
     T sums[Team::template elements<upper>] = {};
     for (Offset p = pieces.begin + team.template rank<upper>(); p < pieces.end;
-         p += Team::template sharers<upper>) {
+         p += Team::template lanes_per_sum<upper>) {
 #pragma unroll
         for (int i = 0; i < Team::template elements<upper>; ++i) {
             sums[i] += split.partial[p * k + team.template element<upper>(i)];
         }
     }
     __syncwarp();
-    list_sums<upper, PlainRead, k>(a, team, row_list, v, x, sums);
+    list_sums<upper, PlainLoad, k>(a, team, row_list, v, x, sums);
     if (row >= last || team.template rank<upper>() > 0) return;
 #pragma unroll
     for (int i = 0; i < Team::template elements<upper>; ++i) {
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
-/// Block diagonal product y = X x; one team of lanes a block row.
+/// Block-diagonal product y = X x; one team of lanes per block row.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)
     diagonal_product_kernel(Index block_rows, const T* inverses, const T* x, T* y) {
@@ -291,7 +291,7 @@ void diagonal_product(const Context& context, const PatternView<T>& a, const T* 
     });
 }
 
-/// Block diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane a row, entry
+/// Block-diagonal product y = F x, F = P^T L D L^T P with D tridiagonal; one lane per row, which
 /// reads the elements of the other rows by shuffle.
 template <int k, class T>
 __global__ void __launch_bounds__(product_threads)

@@ -19,7 +19,7 @@ __device__ __forceinline__ bool is_ready(T x) {
     return std::bit_cast<BitsOf<T>>(x) != ~BitsOf<T>(0);
 }
 
-/// Relaxed accesses at device scope, for elements that thread blocks exchange while they run.
+/// Relaxed accesses at device scope, for elements that are passed between running thread blocks.
 template <class T>
 using AtomicRef = ::cuda::atomic_ref<T, ::cuda::thread_scope_device>;
 template <class T>
@@ -27,9 +27,9 @@ __device__ __forceinline__ T load_relaxed(const T* x) {
     return AtomicRef<T>(*const_cast<T*>(x)).load(::cuda::memory_order_relaxed);
 }
 
-/// How vector elements are read that another warp of the kernel writes: `wait` polls until the
-/// element is ready. Values are their own flags, so no memory fence is needed.
-struct PollingRead {
+/// Reads vector elements that another warp of the kernel writes: `wait` polls until the element is
+/// ready. Values are their own flags, so no memory fence is needed.
+struct PollingLoad {
     template <class T>
     static __device__ __forceinline__ T load(const T* x) {
         return load_relaxed(x);
@@ -41,8 +41,8 @@ struct PollingRead {
     }
 };
 
-/// Marks all elements as not ready, and zeroes the counters of started thread blocks; four elements
-/// a thread.
+/// Reset before a solve: marks all elements as not ready, and zeroes the counters of started thread
+/// blocks; four elements per thread.
 template <class T>
 __global__ void __launch_bounds__(product_threads)
     reset_kernel(Offset count, T* middle, T* y, Offset partials, T* partial,
@@ -61,9 +61,9 @@ __device__ __forceinline__ void publish(T* to, T value) {
 }
 
 /// Synchronisation-free sparse triangular solve: y = (I + V)^-1 b, or, `upper`, y = (I + V)^-T X b;
-/// one warp a block row, which polls the elements that it needs. Thread blocks draw tickets, so
-/// rows start in an order in which each comes after those that it needs. Pieces of long rows have
-/// warps of their own.
+/// one warp per block row, which polls the elements that it depends on. Thread blocks draw tickets,
+/// so that each row starts later than its dependencies start. Pieces of long rows have warps of
+/// their own.
 template <bool upper, int k, class T>
 __global__ void __launch_bounds__(product_threads)
     solve_kernel(PatternView<T> a, const SolveTask* tasks, Offset task_count, const T* v,
@@ -93,14 +93,14 @@ __global__ void __launch_bounds__(product_threads)
     if constexpr (upper) {
         if (whole) symmetric_product<k>(team, inverses + row_offset * k, b + row_offset, true, own);
     }
-    list_sums<upper, PollingRead, k>(a, team, {task.begin, task.end}, v, y, sums);
+    list_sums<upper, PollingLoad, k>(a, team, {task.begin, task.end}, v, y, sums);
     if (task.pieces > 0) {
         for (int p = team.template rank<upper>(); p < task.pieces;
-             p += Team::template sharers<upper>) {
+             p += Team::template lanes_per_sum<upper>) {
 #pragma unroll
             for (int i = 0; i < elements; ++i) {
                 const T* from = pieces + p * k + team.template element<upper>(i);
-                sums[i] += PollingRead::wait(from, PollingRead::load(from));
+                sums[i] += PollingLoad::wait(from, PollingLoad::load(from));
             }
         }
         __syncwarp();

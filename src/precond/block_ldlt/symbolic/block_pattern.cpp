@@ -11,8 +11,8 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: where each
-/// key starts.
+/// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: start of
+/// each key.
 template <class Offsets>
 void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>& offsets,
                  std::vector<Index>& positions) {
@@ -21,7 +21,7 @@ void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>
     for (const Index key : keys) ++offsets[key + 1];
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<Offsets> next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t at = 0; at < keys.size(); ++at) positions[next[keys[at]]++] = Index(at);
+    for (std::size_t k = 0; k < keys.size(); ++k) positions[next[keys[k]]++] = Index(k);
 }
 
 /// f(slot, slot of the column, position in the matrix) for each entry of block row i, and
@@ -41,7 +41,7 @@ void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, F&& f) {
 }
 
 /// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j); each block
-/// row i in one thread. One part a thread, as each part has a marker array.
+/// row i in one thread. One part per thread, as each part has a marker array.
 template <class F>
 void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
     const auto row = [&](Offset i) {
@@ -70,16 +70,16 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots) {
     require(k >= 1, "block_ldlt: blocks need at least one row");
     while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
     std::vector<Index> slot_of_row(std::size_t(rows), -1);
-    Index found = 0;
+    Index row_count = 0;
     for (std::size_t s = 0; s < slots.size(); ++s) {
         const Index row = slots[s];
         if (row == -1) continue;
         require(row >= 0 && row < rows && slot_of_row[row] == -1,
                 "block_ldlt: the slots must hold each row once, and -1 as padding");
         slot_of_row[row] = Index(s);
-        ++found;
+        ++row_count;
     }
-    require(found == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
+    require(row_count == rows, "block_ldlt: the slots must hold each row once, and -1 as padding");
     const auto block_rows = Index(slots.size() / std::size_t(k));
     return {k, rows, block_rows, std::move(slots), std::move(slot_of_row)};
 }
@@ -92,7 +92,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         if (blocks <= max_blocks) return;
         throw OutOfMemory("block_ldlt: fill=" + std::to_string(fill) + " needs more than " +
                           std::to_string(max_blocks) + " blocks of " + std::to_string(k) + " x " +
-                          std::to_string(k) + "; take a smaller fill");
+                          std::to_string(k) + "; use a smaller fill");
     };
     GatheredRows blocks{{0}, {}};
     if (fill == 0) {
@@ -104,13 +104,13 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         check_count(blocks.offsets.back());
         return blocks;
     }
-    struct Filled {
+    struct FilledBlock {
         Index row;
         int level;
     };
-    // The blocks so far by columns, those that can cause fill.
-    std::vector<std::vector<Filled>> below(static_cast<std::size_t>(grid.block_rows));
-    std::vector<int> levels(below.size(), -1);  // By columns of the row under construction.
+    // The previous blocks by columns: those that can cause fill.
+    std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(grid.block_rows));
+    std::vector<int> levels(below.size(), -1);  // Levels by columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
     const auto add = [&](Index column, int level) {
         int& known = levels[column];
@@ -121,14 +121,14 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         visit_entries(grid, matrix, i, [&](Index, Index other, Offset) {
             if (other / k < i) add(other / k, 0);
         });
-        // Columns are taken in ascending order and add larger ones only: their levels are final.
+        // Columns are visited in ascending order and add larger ones only: their levels are final.
         while (!waiting.empty()) {
             const Index column = waiting.top();
             waiting.pop();
             const int level = std::exchange(levels[column], -1);
             blocks.items.push_back(column);
             if (level >= fill) continue;
-            for (const Filled& other : below[column]) {
+            for (const FilledBlock& other : below[column]) {
                 if (level + other.level < fill) add(other.row, level + other.level + 1);
             }
             below[column].push_back({i, level});
@@ -154,7 +154,7 @@ BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
     std::vector<Index> order;
     sort_by_key(level, levels, pattern.level_offsets, order);
 
-    // Sorts the blocks by new rows, then, stable, by columns.
+    // Sorts the blocks by new rows, then, stably, by columns.
     std::vector<Index> new_number(m), slots, rows, columns, by_columns;
     for (std::size_t i = 0; i < m; ++i) {
         new_number[order[i]] = Index(i);
@@ -204,7 +204,7 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     const Index k = grid.k;
     BlockEntries entries;
     entries.offsets.assign(std::size_t(pattern.blocks() + pattern.block_rows) + 1, 0);
-    // f(item, row slot, column slot, source); all of an item is in one block row.
+    // f(item, row slot, column slot, source); each item is visited within one block row.
     const auto visit_all = [&](auto&& f) {
         parallel_parts(
             threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
@@ -230,11 +230,11 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const Offset at = next[item]++;
-        entries.source[at] = source;
-        entries.position[at] = std::uint16_t(slot % k + other % k * k);
-        entries.row[at] = grid.slots[slot];
-        entries.column[at] = grid.slots[other];
+        const Offset e = next[item]++;
+        entries.source[e] = source;
+        entries.position[e] = std::uint16_t(slot % k + other % k * k);
+        entries.row[e] = grid.slots[slot];
+        entries.column[e] = grid.slots[other];
     });
     return entries;
 }

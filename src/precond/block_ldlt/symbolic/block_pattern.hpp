@@ -11,11 +11,11 @@ struct Grid {
     Index k = 1;               ///< Rows of a block.
     Index rows = 0;            ///< Rows of the matrix.
     Index block_rows = 0;      ///< slots.size() / k.
-    std::vector<Index> slots;  ///< The row of each; a multiple of k.
+    std::vector<Index> slots;  ///< Row of each slot; a multiple of k.
     std::vector<Index> slot_of_row;
 };
 
-/// The grid of a permutation with padding slots: each row once, -1 anywhere else; padding slots are
+/// The grid of a permutation with padding slots: each row once, -1 in padding slots, which are
 /// appended up to a multiple of k. Throws InvalidArgument for anything else.
 Grid make_grid(Index k, Index rows, std::vector<Index> slots);
 
@@ -28,7 +28,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
                           int threads);
 
 /// The blocks of the strict lower triangle of a symmetric block matrix that a factorisation stores,
-/// column by column; the diagonal blocks stand apart. All lists ascend.
+/// column by column; diagonal blocks are stored separately. All lists ascend.
 ///
 /// Level(i) is 1 + the largest level(k) of the blocks (i, k), 0 without any, and the block rows are
 /// numbered by levels, so that a level is a range of block rows and of blocks. Column j of the
@@ -38,15 +38,15 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
 /// transposed one in descending levels).
 struct BlockPattern {
     Index block_rows = 0;
-    std::vector<Offset> column_offsets;  ///< block_rows + 1.
-    std::vector<Index> rows;             ///< Of each block.
-    std::vector<Index> columns;          ///< Of each block.
-    std::vector<Offset> row_offsets;     ///< The same blocks by rows: block_rows + 1,
-    std::vector<Index> row_blocks;       ///< and their numbers.
+    std::vector<Offset> column_offsets;  ///< block_rows + 1 offsets.
+    std::vector<Index> rows;             ///< Block row of each block.
+    std::vector<Index> columns;          ///< Block column of each block.
+    std::vector<Offset> row_offsets;     ///< By rows: block_rows + 1 offsets,
+    std::vector<Index> row_blocks;       ///< and the numbers of the blocks.
     std::vector<Index> level_offsets;    ///< Level l has the block rows from level_offsets[l].
 
     /// Schur updates: block (i, j) -= V_left W_right^T, (left, right) = ((i, k), (j, k)), k < j.
-    std::vector<Offset> update_offsets;  ///< blocks() + 1.
+    std::vector<Offset> update_offsets;  ///< blocks() + 1 offsets.
     std::vector<Index> left, right;
 
     Offset blocks() const { return Offset(rows.size()); }
@@ -55,20 +55,20 @@ struct BlockPattern {
 };
 
 /// Numbers the block rows by levels (stable), in the grid and in the pattern it returns, which has
-/// all lists but the updates. Fill does not change, as a row stays after those that it needs.
+/// all lists but the updates. Fill does not change, as each row stays after its dependencies.
 BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks);
 
-/// Counts the updates of each block; then lists them.
+/// Counts the updates of each block; then stores their lists.
 void count_updates(BlockPattern& pattern, int threads);
 void list_updates(BlockPattern& pattern, int threads);
 
 /// Maps entries of the matrix to blocks. Item b is block b of the pattern, item blocks() + i the
 /// diagonal block i (its lower triangle). Entry e goes to position[e] = row + k column of its item.
 struct BlockEntries {
-    std::vector<Offset> offsets;          ///< blocks() + block_rows + 1.
-    std::vector<Offset> source;           ///< Which entry of the matrix; -1: padding, with value 1.
-    std::vector<std::uint16_t> position;  ///< Within the block.
-    std::vector<Index> row, column;       ///< Of the source in the matrix.
+    std::vector<Offset> offsets;          ///< blocks() + block_rows + 1 offsets.
+    std::vector<Offset> source;           ///< Entry of the matrix; -1: padding, with value 1.
+    std::vector<std::uint16_t> position;  ///< Position within the block.
+    std::vector<Index> row, column;       ///< Row and column of the source in the matrix.
 };
 template <class T>
 BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,

@@ -13,8 +13,8 @@ using block_ldlt::Grid;
 
 constexpr int none = 1 << 20;
 
-/// Fill levels of the lower triangle by elimination of one column after the other, the whole of it
-/// in memory: another order of the work than that of fill_pattern.
+/// Fill levels of the lower triangle by right-looking elimination in a dense array: independent of
+/// fill_pattern.
 std::vector<std::vector<int>> dense_levels(const Grid& grid, const CsrView<double>& matrix) {
     const auto m = std::size_t(grid.block_rows);
     std::vector<std::vector<int>> level(m, std::vector<int>(m, none));
@@ -121,7 +121,7 @@ TEST(block_pattern, fill_lists_and_triples) {
                 Grid by_levels = grid;
                 auto pattern = block_ldlt::arrange_by_levels(
                     by_levels, block_ldlt::fill_pattern(grid, matrix.view(), fill, 1 << 20, 3));
-                // Numbered by levels, the blocks have the fill levels that they had before.
+                // Numbered by levels, the blocks have the fill levels of the original order.
                 for (const Grid* numbered : {&grid, static_cast<const Grid*>(&by_levels)}) {
                     const auto level = dense_levels(*numbered, matrix.view());
                     std::set<std::pair<Index, Index>> expected;

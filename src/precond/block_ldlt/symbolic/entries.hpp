@@ -8,17 +8,17 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Bodies of for_each_index: one thread an entry, slot or block row of a matrix in its grid.
+// Loop bodies of for_each_index: one thread per entry, slot or block row of a matrix in its grid.
 
 namespace tessera::block_ldlt {
 
 /// Pivots of all diagonal blocks.
 struct PivotSummary {
-    double smallest = std::numeric_limits<double>::infinity();  ///< In magnitude.
-    Offset perturbed = 0;                                       ///< Raised pivots.
+    double smallest = std::numeric_limits<double>::infinity();  ///< Smallest magnitude.
+    Offset perturbed = 0;                                       ///< Number of raised pivots.
 };
 
-/// Sets *fault where the source of an entry is not in its row, or not in its column.
+/// Sets *fault if the source of an entry is not in its row, or not in its column.
 template <class T>
 struct CheckSource {
     static constexpr int work = 4;
@@ -29,11 +29,11 @@ struct CheckSource {
     int* fault;
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset at = source[e];
-        if (at < 0) return;
+        const Offset position = source[e];
+        if (position < 0) return;
         const bool in_row =
-            at >= matrix.row_offsets[rows[e]] && at < matrix.row_offsets[rows[e] + 1];
-        if (!in_row || matrix.column_indices[at] != columns[e]) raise_flag(fault);
+            position >= matrix.row_offsets[rows[e]] && position < matrix.row_offsets[rows[e] + 1];
+        if (!in_row || matrix.column_indices[position] != columns[e]) raise_flag(fault);
     }
 };
 
@@ -49,13 +49,13 @@ struct LoadValue {
     T* values;
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset at = source[e];
-        values[e] = at < 0 ? T(1) : scale[rows[e]] * matrix[at] * scale[columns[e]];
+        const Offset position = source[e];
+        values[e] = position < 0 ? T(1) : scale[rows[e]] * matrix[position] * scale[columns[e]];
     }
 };
 
-/// x_s = scale_r r_r for the row r of slot s; w_s in padding (a unit row of the padded matrix), or
-/// 0 where w is null.
+/// x_s = scale_r r_r for the row r of slot s; in padding (a unit row of the padded matrix) w_s, or
+/// 0 if w is null.
 template <class T>
 struct Gather {
     static constexpr int work = 1;
@@ -107,7 +107,7 @@ struct RowNorm {
     }
 };
 
-/// max |a_e| over e = first, first + step, ... below `end`; 0 of none, NaN do not count.
+/// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.
 template <class T>
 TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset step) {
     T largest = T(0);
@@ -131,8 +131,8 @@ struct LargestOfRows {
     }
 };
 
-/// max |a_e|: part i of `parts` takes e = i, i + parts, ... below `count`. Bits of doubles that are
-/// not negative are in the order of the doubles.
+/// max |a_e| over all parts: part i of `parts` has e = i, i + parts, ... below `count`. Nonnegative
+/// doubles are ordered as their bits.
 template <class T>
 struct LargestEntry {
     static constexpr int work = 128;
@@ -146,7 +146,7 @@ struct LargestEntry {
     }
 };
 
-/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN do not count.
+/// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN is ignored.
 template <class T>
 struct SummarisePivots {
     static constexpr int work = 128;
@@ -156,16 +156,16 @@ struct SummarisePivots {
     PivotSummary* summaries;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        PivotSummary found;
+        PivotSummary summary;
         for (Offset e = i; e < count; e += parts) {
-            if (double(smallest[e]) < found.smallest) found.smallest = double(smallest[e]);
-            found.perturbed += perturbed[e];
+            if (double(smallest[e]) < summary.smallest) summary.smallest = double(smallest[e]);
+            summary.perturbed += perturbed[e];
         }
-        summaries[i] = found;
+        summaries[i] = summary;
     }
 };
 
-/// threshold_i = epsilon u_i, u = of_block, or where that is 0 or null, `unit`.
+/// threshold_i = epsilon u_i, u = of_block; `unit` instead where that is 0 or null.
 template <class T>
 struct SetThreshold {
     static constexpr int work = 1;

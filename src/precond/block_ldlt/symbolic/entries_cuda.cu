@@ -4,17 +4,14 @@
 
 namespace tessera::cuda {
 
-#define TESSERA_INSTANTIATE(F)                                             \
-    template void for_each_index(const Context&, Offset, const F<float>&); \
-    template void for_each_index(const Context&, Offset, const F<double>&);
-TESSERA_INSTANTIATE(block_ldlt::CheckSource)
-TESSERA_INSTANTIATE(block_ldlt::LoadValue)
-TESSERA_INSTANTIATE(block_ldlt::Gather)
-TESSERA_INSTANTIATE(block_ldlt::Scatter)
-TESSERA_INSTANTIATE(block_ldlt::RowNorm)
-TESSERA_INSTANTIATE(block_ldlt::LargestEntry)
-TESSERA_INSTANTIATE(block_ldlt::LargestOfRows)
-TESSERA_INSTANTIATE(block_ldlt::SummarisePivots)
-TESSERA_INSTANTIATE(block_ldlt::SetThreshold)
+TESSERA_FOR_EACH_REAL(block_ldlt::CheckSource)
+TESSERA_FOR_EACH_REAL(block_ldlt::LoadValue)
+TESSERA_FOR_EACH_REAL(block_ldlt::Gather)
+TESSERA_FOR_EACH_REAL(block_ldlt::Scatter)
+TESSERA_FOR_EACH_REAL(block_ldlt::RowNorm)
+TESSERA_FOR_EACH_REAL(block_ldlt::LargestEntry)
+TESSERA_FOR_EACH_REAL(block_ldlt::LargestOfRows)
+TESSERA_FOR_EACH_REAL(block_ldlt::SummarisePivots)
+TESSERA_FOR_EACH_REAL(block_ldlt::SetThreshold)
 
 }  // namespace tessera::cuda

@@ -62,8 +62,8 @@ SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offset
     const Index rows = Index(offsets.size()) - 1;
     std::vector<SolveTask> all;
     all.reserve(std::size_t(rows));
-    for (Index at = 0; at < rows; ++at) {
-        const Index i = descending ? rows - 1 - at : at;
+    for (Index step = 0; step < rows; ++step) {
+        const Index i = descending ? rows - 1 - step : step;
         Offset unsplit = offsets[i];
         const Index first = pieces;
         if (offsets[i + 1] - offsets[i] > max_piece) {

@@ -8,7 +8,7 @@ namespace tessera::block_ldlt {
 // How the levels and lists of a pattern are scheduled on a GPU: small levels in groups, long lists
 // in pieces.
 
-/// The levels first .. last - 1. A level by itself costs four launches at least; consecutive levels
+/// The levels first .. last - 1. A single level costs at least four launches; consecutive levels
 /// with little work are batched: one thread block factors them, one after the other.
 struct LevelGroup {
     Index first, last;
@@ -18,7 +18,7 @@ struct LevelGroup {
 /// All levels; groups of batched levels are as long as possible.
 std::vector<LevelGroup> find_level_groups(const BlockPattern& pattern, Index k);
 
-/// Blocks, or Schur updates, of a piece at most. Lists that are much longer than the others, as
+/// Maximum number of blocks, or Schur updates, of a piece. Lists much longer than the others, as
 /// those of dense rows, are split into pieces, which several warps sum up.
 inline constexpr Offset max_piece = 128;
 
@@ -40,7 +40,7 @@ struct SplitSums {
     }
 
     Offset limit = std::numeric_limits<Offset>::max();  ///< Longer lists are split.
-    Buffer<Offset> items;                               ///< The lists; ascending.
+    Buffer<Offset> items;                               ///< Indices of the lists, ascending.
     Buffer<Index> first_piece;                          ///< One more than there are items.
     Buffer<SumPiece> pieces;
 };

@@ -12,16 +12,16 @@ struct SumPiece {
     Offset item, begin, end;
 };
 
-/// SplitSums as kernels see it, with memory for partial sums.
+/// Device view of SplitSums, with memory for partial sums.
 template <class T>
 struct SplitSumsView {
     Offset limit = std::numeric_limits<Offset>::max();  ///< Longer lists are split.
-    const Offset* items = nullptr;                      ///< The items with such lists, ascending,
-    Index count = 0;                                    ///< and their number.
-    const Index* first_piece = nullptr;                 ///< count + 1.
+    const Offset* items = nullptr;                      ///< Items with such lists, ascending.
+    Index count = 0;                                    ///< Number of these items.
+    const Index* first_piece = nullptr;                 ///< count + 1 first pieces.
     const SumPiece* pieces = nullptr;
     Index piece_count = 0;
-    T* partial = nullptr;  ///< A block for each piece; of products with vectors k elements.
+    T* partial = nullptr;  ///< One block per piece; for products with vectors k elements.
 };
 
 /// The lists of a BlockPattern and its BlockEntries in the memory of a Context.
@@ -40,16 +40,16 @@ struct PatternLists {
     const Offset* entry_offsets = nullptr;
     const std::uint16_t* positions = nullptr;
 
-    /// Values in the blocks of a row, on average.
+    /// Average number of values in the blocks of a row.
     Offset row_values() const { return (1 + blocks / (block_rows > 0 ? block_rows : 1)) * k * k; }
 };
 
-/// Lists with the values of the permuted matrix, as kernels take them.
+/// Lists with the values of the permuted matrix: the argument of kernels.
 template <class T>
 struct PatternView : PatternLists {
     const T* values = nullptr;
-    SplitSumsView<T> split_rows, split_columns;  ///< Of the blocks of block rows and block columns.
-    SplitSumsView<T> split_updates;              ///< Of the products of blocks off the diagonal.
+    SplitSumsView<T> split_rows, split_columns;  ///< Lists of block rows and block columns.
+    SplitSumsView<T> split_updates;              ///< Lists of products for off-diagonal blocks.
 };
 
 /// Task of a warp in a triangular solve: a block row (in a transposed solve a block column) with
@@ -58,11 +58,11 @@ struct PatternView : PatternLists {
 struct SolveTask {
     Index row;
     Index first_piece;
-    Index pieces;  ///< Of the row; 0: it is not split; -1: the task is the piece first_piece.
+    Index pieces;  ///< Pieces of the row; 0: not split; -1: the task is the piece first_piece.
     Offset begin, end;
 };
 
-/// Where a level begins.
+/// Start of a level.
 struct LevelStart {
     Offset row, block;
 };

@@ -9,8 +9,8 @@ namespace tessera::block_ldlt {
 
 namespace {
 
-/// Throws OutOfMemory unless `context` has the bytes of all buffers that grow with the matrix;
-/// returns them.
+/// Throws OutOfMemory unless `context` has memory for all buffers that grow with the matrix;
+/// returns their bytes.
 template <class T>
 Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k, Offset entries,
                      int sets, int products) {
@@ -28,7 +28,7 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     throw OutOfMemory("block_ldlt: " + std::to_string(pattern.blocks() + pattern.block_rows) +
                       " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
                       megabytes(bytes) + ", " + megabytes(free) +
-                      " are free; take a smaller fill or smaller blocks, or method=level");
+                      " are free; use a smaller fill or smaller blocks, or method=level");
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
         upper_tasks = SplitSolve(context, pattern.column_offsets, true);
     }
     BlockEntries entries = find_entries(grid, pattern, matrix, context.threads());
-    // Frees each host list once it is copied.
+    // Frees each host list after it is copied.
     const auto upload = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};

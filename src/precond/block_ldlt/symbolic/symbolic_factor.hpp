@@ -8,7 +8,7 @@ namespace tessera::block_ldlt {
 /// of a Context.
 struct SymbolicFactor {
     SymbolicFactor() = default;
-    /// Works on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
+    /// Runs on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
     /// the whole factor, with `sets` versions of V and F and `products` of W.
     template <class T>
     SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
@@ -22,15 +22,15 @@ struct SymbolicFactor {
     Grid grid;
     Offset nonzeros = 0, updates = 0;
     Offset bytes = 0;                      ///< Memory of the whole factor.
-    std::vector<LevelStart> level_starts;  ///< levels() + 1.
+    std::vector<LevelStart> level_starts;  ///< levels() + 1 level starts.
     Buffer<Index> slots;
-    PatternLists lists;  ///< Points to the buffers that follow: those of BlockPattern,
+    PatternLists lists;  ///< Pointers to the following buffers: those of BlockPattern,
     Buffer<Offset> column_offsets, row_offsets, update_offsets;
     Buffer<Index> rows, columns, row_blocks, left, right;
     Buffer<Offset> entry_offsets, entry_source;  ///< and of BlockEntries.
     Buffer<std::uint16_t> entry_positions;
     Buffer<Index> entry_rows, entry_columns;
-    // The schedule on a GPU; on the CPU one group of all levels.
+    // GPU schedule; on the CPU one group of all levels.
     std::vector<LevelGroup> level_groups;
     Buffer<LevelStart> device_level_starts;
     SplitSums split_rows, split_columns, split_updates;

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 /// JSON has no NaN and no infinity.
 Json number(double value);
 
-/// Facts by their names.
-Json to_json(const std::vector<Fact>& facts);
+/// Values of a report by their names.
+Json to_json(const std::vector<ReportValue>& values);
 
 }  // namespace tessera::cli
