@@ -1,5 +1,5 @@
 # The library `tessera`: every source of src/, found by name.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
 set(ZLIB_USE_STATIC_LIBS ON)
 find_package(ZLIB REQUIRED)
 find_path(TESSERA_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
@@ -54,14 +54,13 @@ target_compile_definitions(tessera_internal INTERFACE TESSERA_TILE_MASK=${tile_m
   TESSERA_WITH_CUDA=$<BOOL:${TESSERA_WITH_CUDA}> HWY_DISABLE_PCLMUL_AES FMT_HEADER_ONLY=0)
 # Exactly SSE4, AVX2 and AVX-512 kernels; no contraction, so that results repeat.
 target_compile_options(tessera_internal INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wno-unknown-pragmas;-march=x86-64-v2;-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-march=x86-64-v2;-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;--expt-relaxed-constexpr;--extended-lambda;-lineinfo;--compress-mode=size;-Wno-deprecated-gpu-targets>)
-target_link_libraries(tessera_internal INTERFACE OpenMP::OpenMP_CXX)
 
 target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
-target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> OpenMP::OpenMP_CXX
+target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> Threads::Threads
                       ZLIB::ZLIB ${TESSERA_AMD_LIBRARY} ${TESSERA_SUITESPARSE_LIBRARY})
 if(TESSERA_WITH_CUDA)
   target_link_libraries(tessera PRIVATE CUDA::cudart_static)

@@ -2,9 +2,6 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include <chrono>
 #include <cstdlib>
@@ -19,7 +16,7 @@ namespace tessera {
 
 namespace {
 
-/// Above the number of cores of any machine; tens of thousands crash the OpenMP runtime.
+/// Above the number of cores of any machine.
 constexpr int max_threads = 1024;
 
 constexpr std::size_t huge_page = std::size_t(1) << 21;
@@ -37,21 +34,12 @@ InstructionSet choose_instruction_set() {
     throw InvalidArgument(message);
 }
 
-/// Builds without OpenMP (the fuzz targets) run on one thread.
-int available_threads() {
-#ifdef _OPENMP
-    return std::clamp(omp_get_max_threads(), 1, max_threads);
-#else
-    return 1;
-#endif
-}
-
 }  // namespace
 
 ContextState::ContextState(int threads_requested) {
     require(threads_requested >= 0 && threads_requested <= max_threads,
             "threads must be within 0 (all) and 1024");
-    threads = threads_requested > 0 ? threads_requested : available_threads();
+    threads = threads_requested > 0 ? threads_requested : std::min(default_threads(), max_threads);
     instruction_set = choose_instruction_set();
     const char* wanted = std::getenv("TESSERA_POISON");
     poison = wanted != nullptr && std::strcmp(wanted, "1") == 0;

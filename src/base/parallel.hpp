@@ -4,7 +4,7 @@
 #include <atomic>
 #include <exception>
 
-#include "tessera/context.hpp"
+#include "base/thread_team.hpp"
 
 namespace tessera {
 
@@ -19,17 +19,18 @@ void parallel_parts(int threads, Offset count, Offset parts, F&& f) {
     parts = std::clamp<Offset>(parts, 1, count);
     std::exception_ptr error = nullptr;
     std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1 && parts > 1)
-    for (Offset part = 0; part < parts; ++part) {
-        if (failed.load(std::memory_order_relaxed)) continue;
+    auto call = [&](Offset part) {
+        if (failed.load(std::memory_order_relaxed)) return;
         try {
             f(part, count * part / parts, count * (part + 1) / parts);
         } catch (...) {
-#pragma omp critical(tessera_parallel_error)
-            if (!error) error = std::current_exception();
-            failed = true;
+            if (!failed.exchange(true)) error = std::current_exception();
         }
-    }
+    };
+    run_parts(
+        threads, parts,
+        [](void* function, Offset part) { (*static_cast<decltype(call)*>(function))(part); },
+        &call);
     if (error) std::rethrow_exception(error);
 }
 
