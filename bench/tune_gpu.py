@@ -78,9 +78,6 @@ def main():
     if PACKED:
         if not (HERE / "bin").exists():
             subprocess.run(["tar", "-C", HERE, "-xJf", HERE / "bin.tar.xz"], check=True)
-        if "libgomp.so.1 => not found" in subprocess.run(["ldd", arguments.tessera],
-                                                         capture_output=True, text=True).stdout:
-            os.environ["LD_LIBRARY_PATH"] = str(HERE / "lib")
     start = time.monotonic()
     rows, left_out, head = [], [], {}
     for name in CASES:

@@ -22,9 +22,7 @@ endif()
 
 function(tessera_add_test name suite backend isa)
   add_test(NAME ${name} COMMAND tessera_tests --gtest_filter=${suite}.* --gtest_brief=1)
-  # Passive: several tests share the cores, where threads that spin would only be in the way.
-  set(environment "TESSERA_TEST_BACKEND=${backend};TESSERA_POISON=1;TESSERA_ISA=${isa}"
-                  "OMP_WAIT_POLICY=passive")
+  set(environment "TESSERA_TEST_BACKEND=${backend};TESSERA_POISON=1;TESSERA_ISA=${isa}")
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "${environment}" SKIP_RETURN_CODE 77)
   if(NOT isa)
     set(isa any)

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <exception>
 
-#include "base/thread_team.hpp"
+#include "base/threads/thread_team.hpp"
 
 namespace tessera {
 

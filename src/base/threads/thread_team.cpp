@@ -1,8 +1,9 @@
-#include "base/thread_team.hpp"
+#include "base/threads/thread_team.hpp"
 
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -170,8 +171,7 @@ class TeamOfThread {
         return *team_;
     }
     TeamOfThread() {
-        static const int registered =
-            pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
+        static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
         static_cast<void>(registered);
     }
     TeamOfThread(const TeamOfThread&) = delete;
