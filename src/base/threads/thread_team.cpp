@@ -60,6 +60,9 @@ class BlockSignals {
     sigset_t before_;
 };
 
+/// Whether this thread is computing a part; a loop within it runs on this thread alone.
+thread_local bool in_part = false;
+
 class ThreadTeam {
   public:
     ThreadTeam() = default;
@@ -82,7 +85,9 @@ class ThreadTeam {
         }
         open_ = true;
         wake();
+        in_part = true;
         take_parts(0);
+        in_part = false;
         // Every part has been begun. A worker that enters from now on sees that the job is closed.
         open_ = false;
         wait_until(inside_, spin_, [](int inside) { return inside == 0; });
@@ -145,8 +150,6 @@ class ThreadTeam {
     std::atomic<bool> stop_{false};
 };
 
-thread_local bool in_part = false;
-
 void ThreadTeam::work(int thread, int job) {
     in_part = true;
     while (true) {
@@ -171,8 +174,8 @@ class TeamOfThread {
         return *team_;
     }
     TeamOfThread() {
-        static const int registered = pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1); });
-        static_cast<void>(registered);
+        [[maybe_unused]] static const int registered =
+            pthread_atfork(nullptr, nullptr, [] { ++forks; });
     }
     TeamOfThread(const TeamOfThread&) = delete;
     TeamOfThread& operator=(const TeamOfThread&) = delete;
@@ -193,9 +196,7 @@ void run_parts(int threads, Offset parts, void (*call)(void*, Offset), void* fun
         return;
     }
     thread_local TeamOfThread team_of_thread;
-    in_part = true;
     team_of_thread.team().run(threads, parts, call, function);
-    in_part = false;
 }
 
 int default_threads() {
