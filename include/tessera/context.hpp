@@ -37,7 +37,9 @@ struct PhaseRecord {
 /// Context before another one uses its results.
 class TESSERA_API Context {
   public:
-    /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow.
+    /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow;
+    /// where the system refuses to start them there are fewer, which threads() and description()
+    /// tell.
     /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
     /// InvalidArgument when the CPU lacks that, or SSE4.2.
     static Context cpu(int threads = 0);
@@ -87,6 +89,11 @@ class TESSERA_API Context {
 
     ContextState& state() const { return *state_; }
 
+    /// A moved-from Context is still usable: moves are copies.
+    Context(const Context&) = default;
+    Context& operator=(const Context&) = default;
+    ~Context() = default;
+
   private:
     friend class detail::Memory;
     explicit Context(std::shared_ptr<ContextState> state) : state_(std::move(state)) {}
@@ -111,14 +118,14 @@ template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    Buffer(const Context& context, Offset size) : memory_(context, size * Offset(sizeof(T))) {}
+    Buffer(const Context& context, Offset size) : memory_(context, size, Offset(sizeof(T))) {}
 
     T* data() { return static_cast<T*>(memory_.data()); }
     const T* data() const { return static_cast<const T*>(memory_.data()); }
     Offset size() const { return memory_.bytes() / Offset(sizeof(T)); }
     bool empty() const { return size() == 0; }
     /// Shortens to the first `size` elements; no memory is freed before the Buffer is.
-    void truncate(Offset size) { memory_.truncate(size * Offset(sizeof(T))); }
+    void truncate(Offset size) { memory_.truncate(size, Offset(sizeof(T))); }
     std::span<T> view() { return {data(), static_cast<std::size_t>(size())}; }
     std::span<const T> view() const { return {data(), static_cast<std::size_t>(size())}; }
 

@@ -52,5 +52,30 @@ TEST(buffers, freed_memory_is_reused) {
     EXPECT_GT(device.free_memory(), 0);
 }
 
+TEST(buffers, sizes_that_overflow_are_out_of_memory) {
+    const Context& device = context();
+    const Offset before = device.memory_bytes();
+    for (const Offset size : {Offset(1) << 60, (Offset(1) << 60) + 1, (Offset(1) << 61) + 1,
+                              std::numeric_limits<Offset>::max()}) {
+        EXPECT_THROW(Buffer<double>(device, size), OutOfMemory) << size;
+    }
+    EXPECT_THROW(Buffer<double>(device, -1), InvalidArgument);
+    EXPECT_THROW(Buffer<double>(device, std::numeric_limits<Offset>::min()), InvalidArgument);
+    Buffer<double> buffer(device, 8);
+    EXPECT_THROW(buffer.truncate((Offset(1) << 61) + 1), InvalidArgument);
+    EXPECT_EQ(device.memory_bytes() - before, 64);
+}
+
+TEST(buffers, moved_from_are_empty_and_contexts_stay_usable) {
+    Context first = context();
+    const Context second = std::move(first);
+    EXPECT_EQ(&first.state(), &second.state());  // NOLINT: this is what is tested.
+    Buffer<int> buffer(second, 3);
+    const Buffer<int> moved = std::move(buffer);
+    EXPECT_TRUE(buffer.empty());  // NOLINT
+    EXPECT_EQ(buffer.data(), nullptr);
+    EXPECT_EQ(moved.size(), 3);
+}
+
 }  // namespace
 }  // namespace tessera

@@ -153,12 +153,16 @@ Phase::~Phase() {
 
 namespace detail {
 
-Memory::Memory(const Context& context, Offset bytes)
-    : state_(context.state_), bytes_(bytes), allocated_(bytes) {
-    require(bytes >= 0, "Buffer: negative size");
-    if (bytes > 0) data_ = state_->allocate(bytes);
+Memory::Memory(const Context& context, Offset count, Offset bytes_each) : state_(context.state_) {
+    require(count >= 0, "Buffer: negative size");
+    if (__builtin_mul_overflow(count, bytes_each, &bytes_)) {
+        throw OutOfMemory("out of memory: " + std::to_string(count) + " elements of " +
+                          std::to_string(bytes_each) + " bytes requested");
+    }
+    allocated_ = bytes_;
+    if (bytes_ > 0) data_ = state_->allocate(bytes_);
     ++state_->allocations;
-    state_->memory_bytes += bytes;
+    state_->memory_bytes += bytes_;
     state_->peak_memory_bytes = std::max(state_->peak_memory_bytes, state_->memory_bytes);
 }
 
@@ -168,9 +172,9 @@ Memory::~Memory() {
     if (data_ != nullptr) state_->release(data_);
 }
 
-void Memory::truncate(Offset bytes) {
-    require(bytes >= 0 && bytes <= bytes_, "Buffer::truncate: the buffer is smaller");
-    bytes_ = bytes;
+void Memory::truncate(Offset count, Offset bytes_each) {
+    require(count >= 0 && count <= bytes_ / bytes_each, "Buffer::truncate: the buffer is smaller");
+    bytes_ = count * bytes_each;
 }
 
 void copy_bytes(const Context& context, const void* from, void* to, Offset bytes, bool wait) {

@@ -16,7 +16,8 @@ namespace tessera::detail {
 class TESSERA_API Memory {
   public:
     Memory() = default;
-    Memory(const Context& context, Offset bytes);
+    /// Throws InvalidArgument for a negative count, OutOfMemory also where the bytes overflow.
+    Memory(const Context& context, Offset count, Offset bytes_each);
     Memory(Memory&& other) noexcept { swap(other); }
     Memory& operator=(Memory&& other) noexcept {
         Memory moved(std::move(other));
@@ -27,8 +28,8 @@ class TESSERA_API Memory {
 
     void* data() const { return data_; }
     Offset bytes() const { return bytes_; }
-    /// Shortens to the first `bytes`; the rest is freed together with these.
-    void truncate(Offset bytes);
+    /// Shortens to the first `count`; the rest is freed together with these.
+    void truncate(Offset count, Offset bytes_each);
 
   private:
     void swap(Memory& other) noexcept {
