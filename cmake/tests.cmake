@@ -5,15 +5,23 @@ find_package(GTest REQUIRED)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      ${PROJECT_SOURCE_DIR}/src/*_test.cpp ${PROJECT_SOURCE_DIR}/tests/*_test.cpp)
 find_path(TESSERA_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
-set(report ${PROJECT_SOURCE_DIR}/apps/tessera)  # What report_test.cpp tests.
-add_executable(tessera_tests ${test_sources} ${PROJECT_SOURCE_DIR}/tests/support/test_main.cpp
-               ${report}/report/report_json.cpp ${report}/report/report_table.cpp
-               ${report}/report/text.cpp)
+set(support ${PROJECT_SOURCE_DIR}/tests/support)
+add_executable(tessera_tests ${test_sources} ${support}/test_main.cpp ${support}/faults.cpp)
 target_include_directories(tessera_tests SYSTEM PRIVATE ${TESSERA_JSON_INCLUDE})
-target_link_libraries(tessera_tests PRIVATE tessera tessera_internal GTest::gtest)
-target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests ${report})
+target_link_libraries(tessera_tests PRIVATE tessera_command_line tessera_internal GTest::gtest)
+target_include_directories(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 target_precompile_headers(tessera_tests PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/test.hpp)
 target_link_options(tessera_tests PRIVATE -static-libstdc++ -static-libgcc)
+# The calls that faults.cpp can make fail go through it.
+set_source_files_properties(${support}/faults.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+if(TESSERA_WITH_CUDA)
+  target_include_directories(tessera_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+file(STRINGS ${support}/faults.cpp wrapped REGEX "__wrap_[A-Za-z_]+\\(|^WRAP")
+foreach(line IN LISTS wrapped)
+  string(REGEX MATCH "__wrap_([A-Za-z_]+)\\(|^WRAP[A-Z_]*\\(([A-Za-z_]+)" found "${line}")
+  target_link_options(tessera_tests PRIVATE LINKER:--wrap=${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+endforeach()
 
 # Tests run the programs in their own folder, so these are built with them.
 if(TARGET tessera_cli)

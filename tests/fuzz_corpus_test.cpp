@@ -1,6 +1,10 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
+#include "fuzz/program.hpp"
 #include "fuzz/properties.hpp"
 #include "support/test.hpp"
 
@@ -41,6 +45,32 @@ TEST(fuzz_corpus, other_formats) {
 TEST(fuzz_corpus, gmsh) {
     replay("gmsh",
            [](const Context&, const std::string& bytes) { return fuzz::check_gmsh(bytes); });
+}
+
+TEST(fuzz_corpus, grammar) {
+    replay("grammar",
+           [](const Context&, const std::string& bytes) { return fuzz::check_grammar(bytes); });
+}
+
+/// Each in a process of its own, as the program keeps what a signal left.
+TEST(fuzz_corpus, command_line) {
+    const std::string folder = test::scratch_folder();
+    replay("command_line", [&](const Context&, const std::string& bytes) -> std::string {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            const bool ready = chdir(folder.c_str()) == 0 &&
+                               std::freopen("/dev/null", "w", stdout) != nullptr &&
+                               std::freopen("/dev/null", "w", stderr) != nullptr;
+            _exit(ready && tessera::fuzz::is_documented(tessera::fuzz::run_command_line(bytes, "."))
+                      ? 0
+                      : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        return status == 0 ? "" : "status " + std::to_string(status);
+    });
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/context_state.hpp"
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "base/threads/thread_team.hpp"
 
 namespace tessera {
 
@@ -45,9 +47,12 @@ void throw_cuda_not_built() {
 Context Context::cpu(int threads) {
     auto state = std::make_shared<ContextState>(threads);
     static const char* const names[] = {"SSE4", "AVX2", "AVX-512"};
-    state->description = "CPU, " + std::to_string(state->threads) +
-                         (state->threads == 1 ? " thread, " : " threads, ") +
-                         names[int(state->instruction_set)];
+    const int wanted = std::exchange(state->threads, start_threads(state->threads));
+    state->description =
+        "CPU, " + std::to_string(state->threads) + (state->threads == 1 ? " thread" : " threads") +
+        (state->threads == wanted ? std::string()
+                                  : " (the system refused " + std::to_string(wanted) + ")") +
+        ", " + names[int(state->instruction_set)];
     return Context(std::move(state));
 }
 

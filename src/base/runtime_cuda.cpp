@@ -1,9 +1,24 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "base/check_cuda.hpp"
+#include "base/concat.hpp"
 #include "base/context_state.hpp"
+#include "base/threads/thread_team.hpp"
 
 namespace tessera::cuda {
+
+namespace {
+
+/// A likely cause of errors in the child of a process that had used CUDA before the fork.
+const char* fork_hint() {
+    static const int forks_at_first_use = forks_above();
+    return forks_above() == forks_at_first_use
+               ? ""
+               : "; CUDA cannot be used in the child of a fork whose parent has used it: fork "
+                 "before that, or start a program in the child";
+}
+
+}  // namespace
 
 void throw_device_error(cudaError_t error, const char* call, const char* file, int line) {
     const std::string path(file);
@@ -12,18 +27,19 @@ void throw_device_error(cudaError_t error, const char* call, const char* file, i
                              path.substr(path.rfind("/src/") + 1) + ":" + std::to_string(line);
     cudaGetLastError();
     if (error == cudaErrorMemoryAllocation) throw OutOfMemory("out of GPU memory: " + text);
-    throw DeviceError(text);
+    throw DeviceError(text + fork_hint());
 }
 
 std::vector<DeviceDescription> devices(std::string* reason) {
     int count = 0;
+    const char* const hint = fork_hint();  // Before the first use of CUDA.
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         if (reason != nullptr) {
             *reason = error == cudaSuccess || error == cudaErrorNoDevice ? "no NVIDIA GPU was found"
                       : error == cudaErrorInsufficientDriver
                           ? "no NVIDIA driver, or one older than this build needs (CUDA 13)"
-                          : std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+                          : concat(cudaGetErrorName(error), ": ", cudaGetErrorString(error), hint);
         }
         cudaGetLastError();
         return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@
 /// Properties that must hold for every input of the readers; shared by the fuzz targets and the
 /// test that replays their corpus. Each function returns an empty text or the violated property.
 namespace tessera::io::fuzz {
+
+inline constexpr const char* refused = "(refused)";
 
 /// Ends a fuzz target with the first text that is not empty.
 inline int abort_if_broken(std::initializer_list<std::string> properties) {
@@ -119,6 +122,61 @@ inline std::string broken_promise(const Mesh& mesh) {
         }
     }
     return "";
+}
+
+/// f() or, if it throws InvalidArgument, `refused`.
+template <class F>
+std::string text_or_refused(F&& f) {
+    try {
+        return f();
+    } catch (const InvalidArgument&) {
+        return refused;
+    }
+}
+
+/// A number that parse_real accepts is that which the C library reads, Fortran's exponents apart.
+inline std::string check_number(const std::string& token) {
+    double number = 0;
+    if (!parse_real(token, number).empty()) return "";
+    std::string text = token;
+    for (char& c : text) {
+        if (c == 'd' || c == 'D') c = 'e';
+    }
+    const std::size_t sign = text.find_last_of("+-");
+    if (sign != std::string::npos && sign > 0 && text[sign - 1] != 'e' && text[sign - 1] != 'E') {
+        text.insert(sign, "e");
+    }
+    return std::strtod(text.c_str(), nullptr) == number ? "" : "another number: '" + token + "'";
+}
+
+/// What the grammar of options accepts, it accepts again in its normalised form, as the same.
+inline std::string check_grammar(std::string_view bytes) {
+    static const Context cpu = Context::cpu(1);
+    static const auto problem = problems::generate<double>(cpu, "elasticity2d:2");
+    const std::string text(bytes);
+    const auto normalised = [](const std::string& of) {
+        return text_or_refused([&] { return Spec(of).normalised(); });
+    };
+    const auto format = [](const std::string& of) {
+        return text_or_refused([&] { return to_string(parse_format(of)); });
+    };
+    const auto preconditioner = [](const std::string& of) {
+        return text_or_refused([&] {
+            const auto made = make_preconditioner<double>(cpu, of, problem.matrix.view());
+            return made ? made->describe() : "none";
+        });
+    };
+    text_or_refused(
+        [&] { return parse_solver(text)->numbers(1000) > 0 ? "" : "a solver without vectors"; });
+    for (const auto& once : {std::function<std::string(const std::string&)>(normalised),
+                             std::function<std::string(const std::string&)>(format),
+                             std::function<std::string(const std::string&)>(preconditioner)}) {
+        const std::string first = once(text);
+        if (first == refused) continue;
+        const std::string second = once(first);
+        if (second != first) return "'" + first + "' becomes '" + second + "'";
+    }
+    return check_number(text);
 }
 
 inline std::string check_gmsh(std::string_view bytes) {

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "support/faults.hpp"
 #include "support/test.hpp"
 
 namespace tessera::test {
@@ -79,6 +80,9 @@ std::string scratch_folder() {
 }  // namespace tessera::test
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::string(argv[1]) == "--tessera") {
+        return tessera::test::faults::run_command_line(argc - 1, argv + 1);
+    }
     ::testing::InitGoogleTest(&argc, argv);
     ::testing::UnitTest::GetInstance()->listeners().Append(new tessera::test::CasePrinter);
     const std::string suite = ::testing::GTEST_FLAG(filter);

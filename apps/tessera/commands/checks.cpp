@@ -104,6 +104,7 @@ SolveOptions solve_options(const SolveArguments& arguments) {
 }
 
 Context open_context(const std::string& device, int threads, std::string& why_not_cuda) {
+    const InterruptNote note("starting device '" + device + "'");
     try {
         return Context::from_name(device, threads, &why_not_cuda);
     } catch (const DeviceError& error) {

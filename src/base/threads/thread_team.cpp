@@ -23,6 +23,7 @@ constexpr auto spin_time = std::chrono::microseconds(50);
 
 /// Counts the forks above this process: the threads of a team are not in the child.
 std::atomic<int> forks{0};
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
 
 /// The CPUs that this process may run on.
 int available_cpus() {
@@ -74,9 +75,14 @@ class ThreadTeam {
         for (std::thread& worker : workers_) worker.join();
     }
 
-    void run(int threads, Offset parts, void (*call)(void*, Offset), void* function) {
+    /// Threads of this team after it has been asked for `threads`.
+    int start(int threads) {
         start_workers(threads - 1);
-        threads_ = std::min(threads, int(workers_.size()) + 1);
+        return std::min(threads, int(workers_.size()) + 1);
+    }
+
+    void run(int threads, Offset parts, void (*call)(void*, Offset), void* function) {
+        threads_ = start(threads);
         call_ = call;
         function_ = function;
         for (int t = 0; t < threads_; ++t) {
@@ -173,10 +179,7 @@ class TeamOfThread {
         }
         return *team_;
     }
-    TeamOfThread() {
-        [[maybe_unused]] static const int registered =
-            pthread_atfork(nullptr, nullptr, [] { ++forks; });
-    }
+    TeamOfThread() = default;
     TeamOfThread(const TeamOfThread&) = delete;
     TeamOfThread& operator=(const TeamOfThread&) = delete;
     ~TeamOfThread() {
@@ -188,6 +191,8 @@ class TeamOfThread {
     int forks_ = 0;
 };
 
+thread_local TeamOfThread team_of_thread;
+
 }  // namespace
 
 void run_parts(int threads, Offset parts, void (*call)(void*, Offset), void* function) {
@@ -195,9 +200,14 @@ void run_parts(int threads, Offset parts, void (*call)(void*, Offset), void* fun
         for (Offset part = 0; part < parts; ++part) call(function, part);
         return;
     }
-    thread_local TeamOfThread team_of_thread;
     team_of_thread.team().run(threads, parts, call, function);
 }
+
+int start_threads(int threads) {
+    return threads <= 1 || in_part ? threads : team_of_thread.team().start(threads);
+}
+
+int forks_above() { return forks; }
 
 int default_threads() {
     const char* const text = std::getenv("OMP_NUM_THREADS");

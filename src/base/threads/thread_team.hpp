@@ -16,6 +16,13 @@ namespace tessera {
 void run_parts(int threads, Offset parts, void (*call)(void* function, Offset part),
                void* function);
 
+/// Starts the team of the calling thread now, for loops on `threads` threads; returns how many
+/// there are, with the calling thread: fewer than `threads` where the system refuses.
+int start_threads(int threads);
+
+/// Forks between the start of the program and this process.
+int forks_above();
+
 /// Threads of a Context that names no number: OMP_NUM_THREADS or, where that is not set, the CPUs
 /// that this process may use.
 int default_threads();

@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,27 @@ TEST(thread_team, the_child_of_a_fork_has_a_new_team) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
     EXPECT_TRUE(visits_every_index_once(5, 100));
+}
+
+/// In a child that may have no further threads.
+TEST(thread_team, refused_threads_are_told) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        alarm(20);
+        const rlimit none{0, 0};
+        constexpr uid_t nobody = 65534;  // The limit does not hold for root.
+        if (geteuid() == 0 && setuid(nobody) != 0) _exit(2);
+        if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(2);
+        const Context cpu = Context::cpu(3);
+        const bool told =
+            cpu.threads() == 1 && cpu.description().find("1 thread (the system refused 3)") == 5;
+        _exit(told && visits_every_index_once(6, 100) ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "threads cannot be limited";
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 }  // namespace tessera::test
