@@ -12,6 +12,9 @@ namespace {
 /// about 20 operations on products of at most their lengths.
 constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
 
+/// Jacobians of elements of other lengths are out of range, or lose digits.
+constexpr double shortest = 1e-90, longest = 1e90;
+
 template <CellShape S>
 bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
     double points[corners(S)][dimensions(S)];
@@ -24,6 +27,19 @@ bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
         // A corner of 180 degrees is allowed.
         return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;
     }
+}
+
+/// The largest distance of a node from the first one along an axis.
+double extent(const Mesh& mesh, std::span<const Index> nodes) {
+    double longest_edge = 0;
+    for (int i = 0; i < mesh.dimensions; ++i) {
+        for (const Index node : nodes) {
+            const double edge = std::abs(mesh.points[std::size_t(node) * mesh.dimensions + i] -
+                                         mesh.points[std::size_t(nodes[0]) * mesh.dimensions + i]);
+            if (!(edge <= longest_edge)) longest_edge = edge;
+        }
+    }
+    return longest_edge;
 }
 
 std::string text_of(double number) {
@@ -83,6 +99,12 @@ void Elements::check_geometry(const Context& cpu) const {
     });
     for (const Index element : wrong) {
         if (element < 0) continue;
+        const double size = extent(mesh_, nodes(element));
+        require(!(size >= longest || (size > 0 && size <= shortest)), description(element), " is ",
+                text_of(size),
+                " long; give the mesh in another unit of length, its elements "
+                "between ",
+                text_of(shortest), " and ", text_of(longest), " long");
         throw InvalidArgument(concat(
             description(element),
             " is inverted or flat: its corners must not lie on one line or plane, and have the ",

@@ -68,6 +68,10 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
     };
     EXPECT_EQ(tiny(1e-30), "accepted");
     EXPECT_EQ(tiny(1e30), "accepted");
+    for (const double length : {1e-120, 1e120}) {
+        expect_contains(tiny(length), " long; give the mesh in another unit of length");
+    }
+    expect_contains(tiny(0), "is inverted or flat");
 }
 
 /// The fourth corner of a square moves along its diagonal: a corner of 180 degrees is allowed, a
