@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "problems/unknown_name.hpp"
+
 namespace tessera::elasticity {
 
 namespace {
@@ -133,8 +135,7 @@ Stiffness::Stiffness(const Model& model)
     const std::vector<std::string>& names = model.mesh.region_names;
     for (const auto& [name, material] : model.materials) {
         if (std::ranges::find(names, name) != names.end()) continue;
-        throw InvalidArgument(
-            concat("the mesh has no region '", name, "'; it has ", list_of(names)));
+        throw InvalidArgument(concat("the mesh has no region ", unknown_name(name, names)));
     }
     for (const std::string& name : names) {
         const auto own = model.materials.find(name);

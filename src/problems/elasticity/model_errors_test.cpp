@@ -124,6 +124,9 @@ TEST(model_errors, wrong_groups_are_rejected) {
     model.fixed_supports.push_back({"lid"});
     expect_contains(error_message(model),
                     "the mesh has no group 'lid'; it has left, right, bottom, top");
+    model.fixed_supports = {{"rigth"}};
+    expect_contains(error_message(model),
+                    "no group 'rigth'; did you mean 'right'? It has left, right, bottom, top");
     model = good_model();
     model.tractions.push_back({"lid", elasticity::constant({1, 0, 0})});
     expect_contains(error_message(model), "the mesh has no group 'lid'");
@@ -164,6 +167,9 @@ TEST(model_errors, wrong_materials_are_rejected) {
     expect_contains(error_message(model), "brass: Young's modulus -1");
     model.materials = {{"lead", {}}};
     expect_contains(error_message(model), "the mesh has no region 'lead'; it has steel, brass");
+    model.materials = {{"bras", {}}};
+    expect_contains(error_message(model),
+                    "the mesh has no region 'bras'; did you mean 'brass'? It has steel, brass");
     model.materials.clear();
     model.mesh.regions[3] = 2;
     expect_contains(error_message(model),
