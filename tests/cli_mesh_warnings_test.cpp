@@ -153,7 +153,8 @@ TEST_F(cli_mesh_warnings, results_of_any_magnitude) {
 
 TEST_F(cli_mesh_warnings, error_of_any_magnitude) {
     write("far.mtx", "%%MatrixMarket matrix array real general\n2 1\n1e200\n1e200\n");
-    write("one.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 1\n");
+    write("one.mtx",
+          "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1e-200\n2 2 1e-200\n");
     const Outcome outcome = solve({"one.mtx", "--rhs", "solution:ones", "--x0", "far.mtx",
                                    "--max-iterations", "0", "--json", "-"});
     EXPECT_EQ(outcome.code, 3) << outcome.err;
