@@ -206,10 +206,11 @@ TEST_F(cli_mesh, info_lists_elements_and_groups) {
 }
 
 TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
-    const std::string groups = "it has tip, left, right, bottom";
+    const std::string groups = "It has tip, left, right, bottom";
     const std::vector<std::pair<Words, std::string>> cases = {
-        {{"--fix", "lft", "--load", "right=0,1"}, "no group 'lft'; " + groups},
-        {{"--fix", "left", "--load", "rigth=0,1"}, "no group 'rigth'; " + groups},
+        {{"--fix", "lft", "--load", "right=0,1"}, "no group 'lft'; did you mean 'left'? " + groups},
+        {{"--fix", "left", "--load", "rigth=0,1"},
+         "no group 'rigth'; did you mean 'right'? " + groups},
         {{"--fix", "left", "--load", "right=0,1", "--young", "iron=2"},
          "no region 'iron'; it has soft, stiff"},
         {{"--load", "right=0,1"}, "'bar.msh' has no fixed support"},

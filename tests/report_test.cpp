@@ -170,6 +170,16 @@ TEST(report, values_of_any_preconditioner_are_shown) {
         << to_table(report);
 }
 
+TEST(report, defaults_of_a_structure_are_said) {
+    RunReport report = sample();
+    report.structure.nodes = 8;
+    EXPECT_EQ(to_table(report).find("defaults"), std::string::npos);
+    EXPECT_EQ(Json::parse(to_json(report))["structure"]["defaults"], Json::object());
+    report.structure.defaults = {{"young", 1}, {"poisson", 0.3}};
+    expect_contains(to_table(report), "  defaults        --young 1, --poisson 0.3\n");
+    EXPECT_EQ(Json::parse(to_json(report))["structure"]["defaults"]["poisson"], 0.3);
+}
+
 TEST(report, table_says_what_a_person_asks) {
     RunReport report = sample();
     report.forward_error = 0.125;

@@ -156,9 +156,10 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
         "A force on a group in total, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
     add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
-    add("--young", to.young, "[REGION=]E", "Young's modulus of all regions or of one; default 1");
+    add("--young", to.young, "[REGION=]E",
+        "Young's modulus of all regions or of one, then of each; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",
-        "Poisson's ratio of all regions or of one; default 0.3");
+        "Poisson's ratio of all regions or of one, then of each; default 0.3");
     add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
 }
 

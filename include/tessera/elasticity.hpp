@@ -51,6 +51,15 @@ struct Model {
     double thickness = 1;  ///< In two dimensions, a length.
 };
 
+/// What becomes of a traction or force of a model.
+struct LoadShare {
+    std::string group;
+    Vector total{};  ///< The sum of its forces on nodes.
+    /// The part of it on prescribed displacements: it goes into the supports and moves nothing.
+    Vector held{};
+    double held_share = 0;  ///< Share of the sum of the sizes of these forces, 0..1.
+};
+
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
 /// prescribed, by nodes and components. Prescribed ones are eliminated from both sides, so that the
 /// matrix stays symmetric.
@@ -62,6 +71,7 @@ struct System {
     bool known_singular = false;
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
     std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
+    std::vector<LoadShare> load_shares;  ///< Of the tractions of the model, then of its forces.
 
     /// All displacements, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
@@ -81,6 +91,22 @@ TESSERA_API System assemble(const Context& cpu, const Model& model);
 /// Number of components of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx,
 /// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.
 inline int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
+
+/// Why displacements of a region are too small by far more than the error of a finer mesh.
+struct Locking {
+    std::string region;  ///< Empty where the mesh has no regions, or this one has no name.
+    /// Solid elements with a Poisson's ratio above 0.45: linear ones, integrated in full, hardly
+    /// deform without a change of volume, which nearly incompressible material resists.
+    bool volume = false;
+    /// Most of its elements reach from one surface of the mesh to the opposite one: a single layer
+    /// of linear elements resists bending by shear strains that the body does not have.
+    bool one_layer = false;
+};
+
+/// The regions of a model that may lock, in the order of the mesh. A layer is found by the corners
+/// of triangles and tetrahedra, which are all on the surface, and by opposite edges or faces of
+/// quadrilaterals and hexahedra. Errors as in `assemble`.
+TESSERA_API std::vector<Locking> find_locking(const Context& cpu, const Model& model);
 
 // Below, `displacements` has `dimensions` numbers per node; determinism and errors as in
 // `assemble`.

@@ -6,6 +6,7 @@
 
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
+#include "system/structure_warnings.hpp"
 
 namespace tessera::cli {
 
@@ -75,12 +76,10 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
         throw InvalidArgument("--solver refinement does not support --side left");
     }
     check_mesh_arguments(arguments.mesh);
-    const MeshArguments& mesh = arguments.mesh;
-    if (!arguments.right_hand_side.empty() &&
-        !(mesh.load.empty() && mesh.traction.empty() && mesh.body_force.empty())) {
-        throw InvalidArgument(
-            "--rhs replaces the loads: leave out either --rhs or --load, --traction and "
-            "--body-force");
+    const std::string load_option = arguments.mesh.first_load_option();
+    if (replaces_load(arguments) && !load_option.empty()) {
+        throw InvalidArgument("--rhs replaces the loads, " + load_option +
+                              " among them: leave out either --rhs or all loads");
     }
     if (parsed.format.values != ValueFormat::working) {
         throw InvalidArgument("--format " + arguments.format +
@@ -89,6 +88,16 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
     }
     check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
     return parsed;
+}
+
+bool replaces_load(const SolveArguments& arguments) {
+    return !arguments.right_hand_side.empty() && arguments.right_hand_side != "load";
+}
+
+void print_warnings(const Context& host, const Structure& structure) {
+    for (const std::string& warning : structure_warnings(host, structure)) {
+        std::fprintf(stderr, "tessera: %s\n", warning.c_str());
+    }
 }
 
 SolveOptions solve_options(const SolveArguments& arguments) {

@@ -38,6 +38,12 @@ SolveOptions solve_options(const SolveArguments& arguments);
 /// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
 
+/// Whether --rhs replaces the loads of a mesh.
+bool replaces_load(const SolveArguments& arguments);
+
+/// Prints structure_warnings on stderr.
+void print_warnings(const Context& host, const Structure& structure);
+
 /// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a
 /// solution.
 template <class T>
@@ -54,8 +60,9 @@ class SolveProblem {
 
     void read_system(const SolveArguments& arguments) {
         system_ = load_system<T>(host_, arguments.matrix, arguments.allow_empty_rows,
-                                 &arguments.mesh, arguments.right_hand_side.empty());
+                                 &arguments.mesh, !replaces_load(arguments));
         check_system(system_, arguments.allow_singular, arguments.quiet);
+        if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
         matrix_ = system_.matrix.view();
     }
     /// Copies the matrix to the GPU, if that solves, and frees it on the host.

@@ -236,6 +236,8 @@ class SolveCommand : SolveProblem<T> {
             report_.structure = structure_results(host_, structure, solution, "");
             failures = error.what();
         }
+        report_.structure.defaults =
+            default_values(arguments_.mesh, structure.model.mesh.dimensions);
     }
 
     /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the

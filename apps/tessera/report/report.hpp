@@ -26,6 +26,8 @@ struct RunReport {
         Offset elements = 0;
         double largest_displacement = 0;  ///< Length of the largest displacement of a node.
         double largest_von_mises = 0;     ///< Largest value at the centre of an element.
+        /// Options that were not given, without dashes, and their values.
+        std::vector<std::pair<std::string, double>> defaults;
     } structure;
     struct Seconds {
         double read = 0;

@@ -88,11 +88,14 @@ std::string to_json(const RunReport& report) {
     const Json groups = to_json(report.setup.values);
     for (const auto& [group, values] : groups.items()) json[group].update(values);
     if (report.structure.nodes > 0) {
+        Json defaults = Json::object();
+        for (const auto& [name, value] : report.structure.defaults) defaults[name] = value;
         json["structure"] = {
             {"nodes", report.structure.nodes},
             {"elements", report.structure.elements},
             {"largest_displacement", number(report.structure.largest_displacement)},
-            {"largest_von_mises", number(report.structure.largest_von_mises)}};
+            {"largest_von_mises", number(report.structure.largest_von_mises)},
+            {"defaults", std::move(defaults)}};
     }
     // Names of files need not be UTF-8; invalid bytes are replaced.
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

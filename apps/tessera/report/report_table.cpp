@@ -190,6 +190,11 @@ std::string to_table(const RunReport& report) {
     if (report.structure.nodes > 0) {
         line("mesh", plural(report.structure.nodes, "node") + ", " +
                          plural(report.structure.elements, "element"));
+        std::string defaults;
+        for (const auto& [name, value] : report.structure.defaults) {
+            defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);
+        }
+        if (!defaults.empty()) line("defaults", defaults);
         line("displacement", format("at most %.6g", report.structure.largest_displacement));
         line("von Mises",
              format("at most %.6g (centres of elements)", report.structure.largest_von_mises));

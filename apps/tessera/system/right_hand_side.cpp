@@ -105,12 +105,11 @@ template <class T>
 double forward_error(const std::vector<T>& x, const std::vector<T>& solution) {
     double error = 0;
     double norm = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const double difference = double(x[i]) - double(solution[i]);
-        error += difference * difference;
-        norm += double(solution[i]) * double(solution[i]);
+    for (std::size_t i = 0; i < x.size(); ++i) {  // x may be too large to be squared.
+        error = std::hypot(error, double(x[i]) - double(solution[i]));
+        norm = std::hypot(norm, double(solution[i]));
     }
-    return std::sqrt(error / norm);
+    return error / norm;
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                \

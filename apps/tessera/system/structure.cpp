@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "report/text.hpp"
 #include "run/interrupt.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
@@ -119,39 +120,90 @@ struct NamedNumber {
 NamedNumber named_number(const std::string& option, const std::string& text) {
     const Assignment assignment = split(text);
     const bool all = text.rfind('=') == std::string::npos;
+    if (!all && assignment.name.empty()) {
+        throw InvalidArgument(option + " " + text + ": write " + option + " NUMBER or " + option +
+                              " REGION=NUMBER");
+    }
     return {all ? "" : assignment.name,
             number(option, text, all ? assignment.name : assignment.value)};
 }
 
+/// One of the options of a material, and the number that it sets.
+struct MaterialOption {
+    const char* name;
+    const char* symbol;
+    const std::vector<std::string>& texts;
+    double elasticity::Material::*member;
+};
+
+std::array<MaterialOption, 2> material_options(const MeshArguments& arguments) {
+    return {{{"--young", "E", arguments.young, &elasticity::Material::young_modulus},
+             {"--poisson", "NU", arguments.poisson, &elasticity::Material::poisson_ratio}}};
+}
+
+/// Throws InvalidArgument for an option that is given for some regions, but neither for the others
+/// nor for all: a default beside given values is hardly meant. Regions that do not exist are
+/// rejected later.
+void check_all_regions(const MaterialOption& option, const std::vector<std::string>& regions) {
+    std::vector<std::string> missing = regions;
+    for (const std::string& text : option.texts) {
+        const std::string region = named_number(option.name, text).region;
+        if (region.empty() || std::ranges::find(regions, region) == regions.end()) return;
+        std::erase(missing, region);
+    }
+    if (option.texts.empty() || missing.empty()) return;
+    const std::string name = option.name;
+    std::string list, one;
+    for (const std::string& region : missing) {
+        list += (list.empty() ? "" : ", ") + (region.empty() ? "(no name)" : region);
+        if (one.empty() && !region.empty()) {
+            one = name + " " + shell_word(region + "=" + option.symbol) +
+                  (missing.size() > 1 ? " and so on" : "") + ", or ";
+        }
+    }
+    throw InvalidArgument(name + " is given for some regions, but not for " + list + "; add " +
+                          one + name + " " + option.symbol + " for all other regions");
+}
+
 /// Materials of single regions, in addition to that of all others.
 void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
-    using Member = double elasticity::Material::*;
+    const auto options = material_options(arguments);
     const auto for_numbers = [&](auto&& visit) {
-        for (const std::string& text : arguments.young) {
-            visit(named_number("--young", text), Member(&elasticity::Material::young_modulus));
-        }
-        for (const std::string& text : arguments.poisson) {
-            visit(named_number("--poisson", text), Member(&elasticity::Material::poisson_ratio));
+        for (const MaterialOption& option : options) {
+            for (const std::string& text : option.texts) {
+                visit(named_number(option.name, text), option.member);
+            }
         }
     };
-    for_numbers([&](const NamedNumber& given, Member member) {
+    for (const MaterialOption& option : options) {
+        check_all_regions(option, model.mesh.region_names);
+    }
+    for_numbers([&](const NamedNumber& given, auto member) {
         if (given.region.empty()) model.material.*member = given.value;
     });
-    for_numbers([&](const NamedNumber& given, Member member) {
+    for_numbers([&](const NamedNumber& given, auto member) {
         if (given.region.empty()) return;
         model.materials.try_emplace(given.region, model.material).first->second.*member =
             given.value;
     });
 }
 
+/// Whether a --fix prescribes a displacement that is not zero.
+bool moves(const NamedVector& fix) {
+    return std::any_of(fix.vector.values.begin(), fix.vector.values.end(),
+                       [](double value) { return value != 0; });
+}
+
 bool has_load(const elasticity::Model& model, const MeshArguments& arguments) {
-    const auto prescribed = [&](const std::string& text) {
-        const NamedVector fix = parse_fix(text, &model.mesh);
-        return std::any_of(fix.vector.values.begin(), fix.vector.values.end(),
-                           [](double value) { return value != 0; });
-    };
     return !model.tractions.empty() || !model.forces.empty() || model.body_force ||
-           std::any_of(arguments.fix.begin(), arguments.fix.end(), prescribed);
+           std::ranges::any_of(arguments.fix, [&](const std::string& text) {
+               return moves(parse_fix(text, &model.mesh));
+           });
+}
+
+/// Keeps the larger number; NaN counts as the largest.
+void raise(double& largest, double value) {
+    if (std::isnan(value) || value > largest) largest = value;
 }
 
 std::string group_names(const Mesh& mesh) {
@@ -178,6 +230,16 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--poisson", poisson);
     add_one("--thickness", thickness);
     return all;
+}
+
+std::string MeshArguments::first_load_option() const {
+    if (!load.empty()) return "--load";
+    if (!traction.empty()) return "--traction";
+    if (!body_force.empty()) return "--body-force";
+    for (const std::string& text : fix) {
+        if (moves(parse_fix(text))) return "--fix " + text;
+    }
+    return {};
 }
 
 std::string MeshArguments::first_option_given() const {
@@ -269,6 +331,19 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
            "), or --allow-singular to solve it anyway";
 }
 
+std::vector<std::pair<std::string, double>> default_values(const MeshArguments& arguments,
+                                                           int dimensions) {
+    std::vector<std::pair<std::string, double>> defaults;
+    for (const MaterialOption& option : material_options(arguments)) {
+        if (!option.texts.empty()) continue;
+        defaults.emplace_back(option.name + 2, elasticity::Material().*option.member);
+    }
+    if (dimensions == 2 && arguments.thickness.empty()) {
+        defaults.emplace_back("thickness", elasticity::Model().thickness);
+    }
+    return defaults;
+}
+
 RunReport::Structure structure_results(const Context& host, const Structure& structure,
                                        const std::vector<double>& solution,
                                        const std::string& vtu) {
@@ -285,16 +360,11 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
     RunReport::Structure extremes;
     extremes.nodes = mesh.node_count();
     extremes.elements = mesh.element_count();
-    for (std::size_t node = 0; node < displacements.size() / std::size_t(d); ++node) {
-        double square = 0;
-        for (int i = 0; i < d; ++i) {
-            square += displacements[node * d + i] * displacements[node * d + i];
-        }
-        extremes.largest_displacement = std::max(extremes.largest_displacement, std::sqrt(square));
+    for (std::size_t at = 0; at < displacements.size(); at += std::size_t(d)) {
+        const double* const u = displacements.data() + at;
+        raise(extremes.largest_displacement, std::hypot(u[0], u[1], d == 3 ? u[2] : 0));
     }
-    for (const double stress : element_mises) {
-        extremes.largest_von_mises = std::max(extremes.largest_von_mises, stress);
-    }
+    for (const double stress : element_mises) raise(extremes.largest_von_mises, stress);
     if (vtu.empty()) return extremes;
     const WritingNote note(vtu);
     io::write_vtu(host, vtu, mesh,

@@ -22,6 +22,9 @@ struct MeshArguments {
 
     /// The first given option with its dashes, or empty.
     std::string first_option_given() const;
+    /// The first option that loads the mesh: a load, or a prescribed displacement that is not zero;
+    /// or empty.
+    std::string first_load_option() const;
     /// Pairs of option and value, for printing the command again.
     std::vector<std::pair<std::string, std::string>> given_options() const;
 };
@@ -39,11 +42,16 @@ bool is_mesh_file(const std::string& path);
 void check_mesh_arguments(const MeshArguments& arguments);
 
 /// The model of a mesh. Throws InvalidArgument for unknown groups and regions (listing the known
-/// ones), for numbers that do not fit the mesh, and without any load if `needs_load`.
+/// ones), for numbers that do not fit the mesh, for materials of some regions only, and without any
+/// load if `needs_load`.
 elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool needs_load);
 
 /// The cause of a rigid motion of a structure, and the remedy.
 std::string rigid_motion_message(const std::string& name, const Structure& structure);
+
+/// The values of options that were not given.
+std::vector<std::pair<std::string, double>> default_values(const MeshArguments& arguments,
+                                                           int dimensions);
 
 /// Largest displacement and stress of a solution; writes the VTU file unless its name is empty.
 RunReport::Structure structure_results(const Context& host, const Structure& structure,

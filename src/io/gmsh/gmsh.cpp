@@ -79,6 +79,16 @@ constexpr int corner_edges[9][4] = {{0, 1, 2, 3}, {0, 1, 3, 4}, {1, 2, 0, 5},
                                     {2, 3, 1, 6}, {3, 0, 2, 7}, {4, 7, 5, 0},
                                     {5, 4, 6, 1}, {6, 5, 7, 2}, {7, 6, 4, 3}};
 
+/// The vector times a power of two, so that its largest component is in [1, 2): exact, and products
+/// of three stay in range.
+Vector scaled(Vector v) {
+    const double largest = std::max({std::abs(v[0]), std::abs(v[1]), std::abs(v[2])});
+    if (!(largest > 0 && std::isfinite(largest))) return v;
+    const int exponent = std::ilogb(largest);
+    for (double& component : v) component = std::scalbn(component, -exponent);
+    return v;
+}
+
 /// The sign of (a x b) . c, 0 within rounding.
 int orientation(const Vector& a, const Vector& b, const Vector& c) {
     const auto length = [](const Vector& v) {
@@ -104,7 +114,7 @@ int orientation(CellShape shape, std::span<const Vector> points) {
             if (plane && e == 3) return Vector{0, 0, 1};
             const Vector &from = points[std::size_t(corner[0])],
                          &to = points[std::size_t(corner[e])];
-            return Vector{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
+            return scaled({to[0] - from[0], to[1] - from[1], to[2] - from[2]});
         };
         const int corner_sign = orientation(edge(1), edge(2), edge(3));
         if (corner_sign == 0 || corner_sign == -sign) return 0;

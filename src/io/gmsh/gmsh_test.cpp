@@ -132,6 +132,17 @@ TEST_F(gmsh, reads_binary_numbers_in_either_byte_order) {
     }
 }
 
+TEST_F(gmsh, elements_may_have_any_size) {
+    for (const std::string size : {"1e-200", "1e+200"}) {
+        const std::vector<std::string> points = {"0 0 0", size + " 0 0", "0 " + size + " 0",
+                                                 "0 0 " + size};
+        EXPECT_EQ(read_points("4", points), "3d 0,0,0 " + size + ",0,0 0," + size + ",0 0,0," +
+                                                size + "; tetrahedron 0-1-2-3");
+        EXPECT_EQ(read_points("2", {points[0], points[2], points[1]}),
+                  "2d 0,0 0," + size + " " + size + ",0; triangle 0-2-1");
+    }
+}
+
 TEST_F(gmsh, elements_that_stand_wrong_are_turned_round) {
     EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "1 0 0"}), "2d 0,0 0,1 1,0; triangle 0-2-1");
     EXPECT_EQ(read_points("3", {"0 0 1", "0 1 1", "1 1 1", "1 0 1"}),

@@ -153,7 +153,7 @@ System assemble(const Context& cpu, const Model& model) {
     System system;
     const Index rows = number_unknowns(model, elements, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
-    add_surface_loads(model, node_elements, tractions);
+    add_surface_loads(model, node_elements, tractions, system);
 
     const std::vector<Offset> row_offsets =
         count_entries(cpu, elements, node_elements, system, rows);

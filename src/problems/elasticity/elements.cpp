@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "problems/unknown_name.hpp"
+
 namespace tessera::elasticity {
 
 namespace {
@@ -11,6 +13,9 @@ namespace {
 /// Relative Jacobians below this are rounding errors: the cofactors and sums of three rows are
 /// about 20 operations on products of at most their lengths.
 constexpr double flat = 32 * std::numeric_limits<double>::epsilon();
+
+/// Jacobians of elements of other lengths are out of range, or lose digits.
+constexpr double shortest = 1e-90, longest = 1e90;
 
 template <CellShape S>
 bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
@@ -24,6 +29,19 @@ bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
         // A corner of 180 degrees is allowed.
         return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;
     }
+}
+
+/// The largest distance of a node from the first one along an axis.
+double extent(const Mesh& mesh, std::span<const Index> nodes) {
+    double longest_edge = 0;
+    for (int i = 0; i < mesh.dimensions; ++i) {
+        for (const Index node : nodes) {
+            const double edge = std::abs(mesh.points[std::size_t(node) * mesh.dimensions + i] -
+                                         mesh.points[std::size_t(nodes[0]) * mesh.dimensions + i]);
+            if (!(edge <= longest_edge)) longest_edge = edge;
+        }
+    }
+    return longest_edge;
 }
 
 std::string text_of(double number) {
@@ -83,6 +101,12 @@ void Elements::check_geometry(const Context& cpu) const {
     });
     for (const Index element : wrong) {
         if (element < 0) continue;
+        const double size = extent(mesh_, nodes(element));
+        require(!(size >= longest || (size > 0 && size <= shortest)), description(element), " is ",
+                text_of(size),
+                " long; give the mesh in another unit of length, its elements "
+                "between ",
+                text_of(shortest), " and ", text_of(longest), " long");
         throw InvalidArgument(concat(
             description(element),
             " is inverted or flat: its corners must not lie on one line or plane, and have the ",
@@ -111,8 +135,7 @@ Stiffness::Stiffness(const Model& model)
     const std::vector<std::string>& names = model.mesh.region_names;
     for (const auto& [name, material] : model.materials) {
         if (std::ranges::find(names, name) != names.end()) continue;
-        throw InvalidArgument(
-            concat("the mesh has no region '", name, "'; it has ", list_of(names)));
+        throw InvalidArgument(concat("the mesh has no region ", unknown_name(name, names)));
     }
     for (const std::string& name : names) {
         const auto own = model.materials.find(name);

@@ -254,10 +254,10 @@ class Stiffness {
 Index number_unknowns(const Model& model, const Elements& elements, System& system);
 
 /// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions` per
-/// node. Throws InvalidArgument for groups that do not exist, have cells of other shapes, no area,
-/// or are not on the elements.
+/// node, and sets `load_shares` of a system with numbered unknowns. Throws InvalidArgument for
+/// groups that do not exist, have cells of other shapes, no area, or are not on the elements.
 void add_surface_loads(const Model& model, const NodeElements& node_elements,
-                       std::span<double> forces);
+                       std::span<double> forces, System& system);
 
 /// The thickness in two dimensions, else 1. Throws InvalidArgument unless it is positive and
 /// finite.

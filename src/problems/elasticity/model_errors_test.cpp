@@ -68,6 +68,10 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
     };
     EXPECT_EQ(tiny(1e-30), "accepted");
     EXPECT_EQ(tiny(1e30), "accepted");
+    for (const double length : {1e-120, 1e120}) {
+        expect_contains(tiny(length), " long; give the mesh in another unit of length");
+    }
+    expect_contains(tiny(0), "is inverted or flat");
 }
 
 /// The fourth corner of a square moves along its diagonal: a corner of 180 degrees is allowed, a
@@ -120,6 +124,9 @@ TEST(model_errors, wrong_groups_are_rejected) {
     model.fixed_supports.push_back({"lid"});
     expect_contains(error_message(model),
                     "the mesh has no group 'lid'; it has left, right, bottom, top");
+    model.fixed_supports = {{"rigth"}};
+    expect_contains(error_message(model),
+                    "no group 'rigth'; did you mean 'right'? It has left, right, bottom, top");
     model = good_model();
     model.tractions.push_back({"lid", elasticity::constant({1, 0, 0})});
     expect_contains(error_message(model), "the mesh has no group 'lid'");
@@ -160,6 +167,9 @@ TEST(model_errors, wrong_materials_are_rejected) {
     expect_contains(error_message(model), "brass: Young's modulus -1");
     model.materials = {{"lead", {}}};
     expect_contains(error_message(model), "the mesh has no region 'lead'; it has steel, brass");
+    model.materials = {{"bras", {}}};
+    expect_contains(error_message(model),
+                    "the mesh has no region 'bras'; did you mean 'brass'? It has steel, brass");
     model.materials.clear();
     model.mesh.regions[3] = 2;
     expect_contains(error_message(model),

@@ -118,12 +118,13 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
         for (Index node = Index(first); node < last; ++node) {
             double* mean = means.data() + std::size_t(node) * components;
             double total = 0;
+            for (const Index element : node_elements[node]) total += volumes[element];
             for (const Index element : node_elements[node]) {
-                total += volumes[element];
+                // At most 1: volume times value may be out of range.
+                const double share = volumes[element] / total;
                 const double* values = element_values.data() + std::size_t(element) * components;
-                for (int k = 0; k < components; ++k) mean[k] += volumes[element] * values[k];
+                for (int k = 0; k < components; ++k) mean[k] += share * values[k];
             }
-            for (int k = 0; k < components && total > 0; ++k) mean[k] /= total;
         }
     };
     parallel_ranges(cpu.threads(), mesh.node_count(), average, 1024);
@@ -137,13 +138,23 @@ std::vector<double> von_mises(int dimensions, std::span<const double> stresses) 
             "von_mises: the number of stresses must be a multiple of ", components);
     std::vector<double> equivalent(stresses.size() / components);
     for (std::size_t k = 0; k < equivalent.size(); ++k) {
-        const double* s = stresses.data() + k * components;
+        // Scaled by a power of two, which is exact: the squares stay in range.
+        double s[6];
+        double largest = 0;
+        for (std::size_t j = 0; j < components; ++j) {
+            largest = std::max(largest, std::abs(stresses[k * components + j]));
+        }
+        const int exponent = largest > 0 && std::isfinite(largest) ? std::ilogb(largest) : 0;
+        for (std::size_t j = 0; j < components; ++j) {
+            s[j] = std::scalbn(stresses[k * components + j], -exponent);
+        }
         const double zz = dimensions == 2 ? 0 : s[2];
         const double* shears = s + dimensions;
         double squares = 0;
         for (int j = 0; j < (dimensions == 2 ? 1 : 3); ++j) squares += shears[j] * shears[j];
         const double xy = s[0] - s[1], yz = s[1] - zz, zx = zz - s[0];
-        equivalent[k] = std::sqrt((xy * xy + yz * yz + zx * zx) / 2 + 3 * squares);
+        equivalent[k] =
+            std::scalbn(std::sqrt((xy * xy + yz * yz + zx * zx) / 2 + 3 * squares), exponent);
     }
     return equivalent;
 }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "problems/elasticity/elasticity_test.hpp"
 
@@ -22,6 +23,36 @@ TEST(stress, von_mises_of_plain_states) {
     EXPECT_EQ(elasticity::von_mises(2, std::vector<double>(12)).size(), 4u);
     EXPECT_THROW(elasticity::von_mises(2, std::vector<double>(4)), InvalidArgument);
     EXPECT_THROW(elasticity::von_mises(1, std::vector<double>(3)), InvalidArgument);
+}
+
+/// Scaling by powers of two scales the result, far beyond where squares are out of range.
+TEST(stress, von_mises_of_any_magnitude) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const int dimensions : {2, 3}) {
+        std::vector<double> stress{3, -1.7, 0.3, 1, 2, -5};
+        stress.resize(std::size_t(elasticity::tensor_components(dimensions)));
+        const double expected = elasticity::von_mises(dimensions, stress)[0];
+        for (const int exponent : {-1000, -665, 665, 1019}) {
+            std::vector<double> scaled = stress;
+            for (double& component : scaled) component = std::scalbn(component, exponent);
+            EXPECT_EQ(elasticity::von_mises(dimensions, scaled)[0], std::scalbn(expected, exponent))
+                << exponent;
+        }
+        stress[1] = nan;
+        EXPECT_TRUE(std::isnan(elasticity::von_mises(dimensions, stress)[0]));
+        stress.assign(stress.size(), 0);
+        EXPECT_EQ(elasticity::von_mises(dimensions, stress)[0], 0);
+    }
+}
+
+TEST(stress, node_means_of_any_magnitude) {
+    Mesh mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0);
+    for (double& x : mesh.points) x = std::scalbn(x, 250);
+    const double stress = std::scalbn(1.5, 700);  // times an area is out of range
+    for (const double mean :
+         elasticity::node_means(test::host(), mesh, std::vector<double>(4, stress), 1)) {
+        EXPECT_EQ(mean, stress);
+    }
 }
 
 TEST(stress, node_means_are_weighted_by_size) {

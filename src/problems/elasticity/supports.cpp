@@ -179,24 +179,51 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
     }
 }
 
+/// Adds the forces of one load to those on all nodes, and finds its share on prescribed
+/// displacements.
+class LoadSum {
+  public:
+    LoadSum(std::string group, int dimensions, const System& system, std::span<double> forces)
+        : dimensions_(dimensions), unknowns_(system.unknowns), forces_(forces) {
+        share_.group = std::move(group);
+    }
+    void add(Index node, int i, double value) {
+        const std::size_t k = std::size_t(node) * dimensions_ + i;
+        forces_[k] += value;
+        share_.total[i] += value;
+        size_ += std::abs(value);
+        if (unknowns_[k] >= 0) return;
+        share_.held[i] += value;
+        held_size_ += std::abs(value);
+    }
+    LoadShare share() {
+        share_.held_share = size_ > 0 ? held_size_ / size_ : 0;
+        return share_;
+    }
+
+  private:
+    int dimensions_;
+    std::span<const Index> unknowns_;
+    std::span<double> forces_;
+    double size_ = 0, held_size_ = 0;  ///< Sums of absolute values.
+    LoadShare share_;
+};
+
 /// Adds a traction to the forces on the corners of its cells, in the order of the cells and
 /// corners.
-void add_traction(const Model& model, const MeshGroup& group, const Field& force,
-                  std::span<double> forces) {
-    const int d = model.mesh.dimensions;
+void add_traction(const Model& model, const MeshGroup& group, const Field& force, LoadSum& sum) {
     each_point(model, group,
                [&](auto nodes, const auto& values, double weight, const Vector& point) {
                    const Vector value = force(point);
                    for (std::size_t c = 0; c < nodes.size(); ++c) {
-                       for (int i = 0; i < d; ++i) {
-                           forces[std::size_t(nodes[c]) * d + i] += weight * values[c] * value[i];
+                       for (int i = 0; i < model.mesh.dimensions; ++i) {
+                           sum.add(nodes[c], i, weight * values[c] * value[i]);
                        }
                    }
                });
 }
 
-void add_force(const Model& model, const MeshGroup& group, const Vector& total,
-               std::span<double> forces) {
+void add_force(const Model& model, const MeshGroup& group, const Vector& total, LoadSum& sum) {
     double size = 0;  // The area, or the number of points.
     const bool points = group.dimensions == 0;
     if (points) {
@@ -209,11 +236,10 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total,
             " that could carry a force");
     Vector share = total;
     for (double& component : share) component /= size;
-    if (!points) return add_traction(model, group, constant(share), forces);
-    const int d = model.mesh.dimensions;
+    if (!points) return add_traction(model, group, constant(share), sum);
     for (const Cells& cells : group.cells) {
         for (const Index node : cells.nodes) {
-            for (int i = 0; i < d; ++i) forces[std::size_t(node) * d + i] += share[i];
+            for (int i = 0; i < model.mesh.dimensions; ++i) sum.add(node, i, share[i]);
         }
     }
 }
@@ -266,20 +292,25 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
 }
 
 void add_surface_loads(const Model& model, const NodeElements& node_elements,
-                       std::span<double> forces) {
+                       std::span<double> forces, System& system) {
     const Mesh& mesh = model.mesh;
+    const auto add = [&](const std::string& name, auto&& add_to) {
+        LoadSum sum(name, mesh.dimensions, system, forces);
+        add_to(sum);
+        system.load_shares.push_back(sum.share());
+    };
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const auto& [name, traction] : model.tractions) {
         const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
                          node_elements);
-        add_traction(model, group, traction, forces);
+        add(name, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
     }
     for (const auto& [name, total] : model.forces) {
         const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
                          concat("a force needs ", faces, " or points"), node_elements);
-        add_force(model, group, total, forces);
+        add(name, [&](LoadSum& sum) { add_force(model, group, total, sum); });
     }
 }
 

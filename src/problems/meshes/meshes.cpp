@@ -7,6 +7,8 @@
 
 #include "base/concat.hpp"
 #include "base/philox.hpp"
+#include "problems/faces.hpp"
+#include "problems/unknown_name.hpp"
 
 namespace tessera {
 
@@ -28,7 +30,7 @@ const MeshGroup& Mesh::group(const std::string& name) const {
         if (group.name == name) return group;
         names.push_back(group.name);
     }
-    throw InvalidArgument(concat("the mesh has no group '", name, "'; it has ", list_of(names)));
+    throw InvalidArgument(concat("the mesh has no group ", unknown_name(name, names)));
 }
 
 namespace {
@@ -74,25 +76,6 @@ namespace tessera::meshes {
 namespace {
 
 using GridIndex = std::array<Index, 3>;  ///< Index of a node or cell by axis.
-
-/// The corners of the faces of tetrahedra and hexahedra, seen from outside counterclockwise.
-constexpr int tetrahedron_faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
-constexpr int hexahedron_faces[6][4] = {{0, 3, 2, 1}, {4, 5, 6, 7}, {0, 1, 5, 4},
-                                        {1, 2, 6, 5}, {2, 3, 7, 6}, {3, 0, 4, 7}};
-
-int face_count(CellShape shape) { return shape == CellShape::hexahedron ? 6 : corners(shape); }
-
-/// Corner k of a face; the faces of plane shapes are their edges.
-int face_corner(CellShape shape, int face, int k) {
-    return shape == CellShape::tetrahedron  ? tetrahedron_faces[face][k]
-           : shape == CellShape::hexahedron ? hexahedron_faces[face][k]
-                                            : (face + k) % corners(shape);
-}
-
-CellShape face_shape(CellShape shape) {
-    if (dimensions(shape) == 2) return CellShape::segment;
-    return shape == CellShape::tetrahedron ? CellShape::triangle : CellShape::quadrilateral;
-}
 
 /// Elements and boundary faces of a grid of cells; sides by axis, the lower one first.
 class GridTopology {

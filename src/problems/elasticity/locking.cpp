@@ -1,0 +1,101 @@
+#include "problems/elasticity/elements.hpp"
+#include "problems/faces.hpp"
+
+namespace tessera::elasticity {
+
+namespace {
+
+/// The ratio above which docs/guide/meshes.md measures displacements that are much too small.
+constexpr double nearly_incompressible = 0.45;
+
+/// A bit for each face of each element: on the surface, no other element has all its nodes.
+std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elements) {
+    const NodeElements node_elements(elements);
+    const auto on_surface = [&](Index element, std::span<const Index> face) {
+        const auto count = [&](Index node) { return node_elements[node].size(); };
+        const Index rarest = *std::ranges::min_element(face, {}, count);
+        return std::ranges::none_of(node_elements[rarest], [&](Index other) {
+            const std::span<const Index> nodes = elements.nodes(other);
+            return other != element && std::ranges::all_of(face, [&](Index node) {
+                       return std::ranges::find(nodes, node) != nodes.end();
+                   });
+        });
+    };
+    std::vector<unsigned char> surface(std::size_t(elements.count()), 0);
+    const auto find = [&](Offset first, Offset last) {
+        for (Index element = Index(first); element < last; ++element) {
+            const CellShape shape = elements.shape(element);
+            const std::size_t size = std::size_t(corners(face_shape(shape)));
+            for (int face = 0; face < face_count(shape); ++face) {
+                Index nodes[4];
+                for (std::size_t k = 0; k < size; ++k) {
+                    nodes[k] = elements.nodes(element)[face_corner(shape, face, int(k))];
+                }
+                if (on_surface(element, {nodes, size})) surface[element] |= 1u << face;
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), elements.count(), find, 1024);
+    return surface;
+}
+
+/// The nodes of faces on the surface.
+std::vector<char> find_surface_nodes(const Elements& elements,
+                                     const std::vector<unsigned char>& surface) {
+    std::vector<char> on_surface(std::size_t(elements.mesh().node_count()), 0);
+    for (Index element = 0; element < elements.count(); ++element) {
+        const CellShape shape = elements.shape(element);
+        for (int face = 0; face < face_count(shape); ++face) {
+            if (!(surface[element] >> face & 1)) continue;
+            for (int k = 0; k < corners(face_shape(shape)); ++k) {
+                on_surface[elements.nodes(element)[face_corner(shape, face, k)]] = 1;
+            }
+        }
+    }
+    return on_surface;
+}
+
+/// Whether two opposite faces of a quadrilateral or hexahedron are in a set of its faces.
+bool has_opposite_faces(CellShape shape, unsigned faces) {
+    const auto both = [&](int a, int b) { return (faces >> a & 1) != 0 && (faces >> b & 1) != 0; };
+    if (shape == CellShape::quadrilateral) return both(0, 2) || both(1, 3);
+    return both(0, 1) || both(2, 4) || both(3, 5);
+}
+
+}  // namespace
+
+std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
+    const Mesh& mesh = model.mesh;
+    const Elements elements(mesh);
+    const Stiffness checked(model);  // Throws for wrong materials.
+    const std::vector<unsigned char> surface = find_surface(cpu, elements);
+    const std::vector<char> on_surface = find_surface_nodes(elements, surface);
+
+    const bool has_regions = !mesh.regions.empty();
+    const std::size_t regions = has_regions ? mesh.region_names.size() : 1;
+    std::vector<Index> counts(regions, 0), across(regions, 0);
+    for (Index element = 0; element < elements.count(); ++element) {
+        const CellShape shape = elements.shape(element);
+        const std::size_t region = has_regions ? std::size_t(mesh.regions[element]) : 0;
+        ++counts[region];
+        across[region] += is_simplex(shape) ? std::ranges::all_of(
+                                                  elements.nodes(element),
+                                                  [&](Index node) { return on_surface[node] != 0; })
+                                            : has_opposite_faces(shape, surface[element]);
+    }
+    std::vector<Locking> found;
+    for (std::size_t region = 0; region < regions; ++region) {
+        Locking locking{has_regions ? mesh.region_names[region] : ""};
+        const auto own = model.materials.find(locking.region);
+        const Material& material =
+            has_regions && own != model.materials.end() ? own->second : model.material;
+        // Plane stress lets the thickness change, so that nothing locks.
+        locking.volume = mesh.dimensions == 3 && counts[region] > 0 &&
+                         material.poisson_ratio > nearly_incompressible;
+        locking.one_layer = across[region] > counts[region] / 2;
+        if (locking.volume || locking.one_layer) found.push_back(std::move(locking));
+    }
+    return found;
+}
+
+}  // namespace tessera::elasticity

@@ -1,0 +1,143 @@
+#include "problems/elasticity/elasticity_test.hpp"
+
+namespace tessera {
+namespace {
+
+using elasticity::Locking;
+using elasticity::Model;
+
+constexpr double slenderness = 10;
+
+/// A beam of length 10 and of `layers` elements through its thickness 1 and, in space, its width 1;
+/// all elements are as long as thick. Clamped on the left, with a force 1 down at its tip.
+Model cantilever(CellShape shape, Index layers, double poisson) {
+    meshes::GridOptions options;
+    options.lengths[0] = slenderness;
+    const Index length = Index(slenderness) * layers;
+    Model model;
+    model.mesh = dimensions(shape) == 2 ? meshes::rectangle(shape, length, layers, options)
+                                        : meshes::box(shape, length, layers, layers, options);
+    model.material.poisson_ratio = poisson;
+    model.fixed_supports = {{"left"}};
+    model.forces = {{"right", {0, -1, 0}}};
+    return model;
+}
+
+/// The mean deflection of the tip over that of Timoshenko's beam, L^3 / (3 E I) + L / (5/6 G A).
+double deflection_factor(const Model& model) {
+    const elasticity::System system = elasticity::assemble(test::host(), model);
+    const std::vector<double> u = test::solve(system, 1e-9);
+    const int d = model.mesh.dimensions;
+    double sum = 0, count = 0;
+    for (Index node = 0; node < model.mesh.node_count(); ++node) {
+        if (test::point(model.mesh, node)[0] < slenderness) continue;
+        sum -= u[std::size_t(node) * d + 1];
+        ++count;
+    }
+    const double bending = std::pow(slenderness, 3) / 3 * 12;
+    const double shear = slenderness * 6 / 5 * 2 * (1 + model.material.poisson_ratio);
+    return sum / count / (bending + shear);
+}
+
+/// The deflection under a pressure of 1 of the top of a block whose bottom is clamped, as the work
+/// of the load.
+double settlement(CellShape shape, Index cells, double poisson) {
+    Model model;
+    model.mesh = test::unit_mesh(shape, cells, 0);
+    model.material.poisson_ratio = poisson;
+    model.fixed_supports = {{"bottom"}};
+    model.tractions = {{"top", elasticity::constant({0, -1, 0})}};
+    const elasticity::System system = elasticity::assemble(test::host(), model);
+    return elasticity::strain_energy(test::host(), model, test::solve(system, 1e-9));
+}
+
+bool locks(const Model& model, bool Locking::*kind) {
+    const auto found = elasticity::find_locking(test::host(), model);
+    return std::ranges::any_of(found, [&](const Locking& locking) { return locking.*kind; });
+}
+
+/// docs/guide/meshes.md has these factors.
+TEST(locking, a_single_layer_bends_too_little_and_is_found) {
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        double last = 0;
+        for (const Index layers : {1, 2, 4}) {
+            const Model model = cantilever(shape, layers, 0.3);
+            const double factor = deflection_factor(model);
+            EXPECT_EQ(locks(model, &Locking::one_layer), layers == 1) << layers;
+            EXPECT_FALSE(locks(model, &Locking::volume));
+            if (layers == 1) EXPECT_LT(factor, 0.75);
+            EXPECT_GT(factor, last);
+            EXPECT_LT(factor, 1.01);
+            last = factor;
+        }
+    }
+}
+
+TEST(locking, jittered_and_thin_meshes_are_judged_by_their_layers) {
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        meshes::GridOptions options;
+        options.jitter = 0.9;
+        Model model;
+        model.mesh = test::unit_mesh(shape, 4, 0.9);
+        EXPECT_TRUE(elasticity::find_locking(test::host(), model).empty());
+        for (const Index layers : {1, 2}) {  // A plate, for plane shapes a strip.
+            model.mesh = dimensions(shape) == 2 ? meshes::rectangle(shape, 9, layers, options)
+                                                : meshes::box(shape, 9, layers, 7, options);
+            EXPECT_EQ(locks(model, &Locking::one_layer), layers == 1) << layers;
+        }
+    }
+}
+
+/// Of a block with a flange of one layer on its top the flange is named, and only its region is.
+TEST(locking, regions_are_judged_one_by_one) {
+    Model model;
+    model.mesh = meshes::rectangle(CellShape::quadrilateral, 12, 4);
+    std::vector<Index> nodes;
+    const std::vector<Index> all = std::move(model.mesh.elements[0].nodes);
+    for (std::size_t at = 0; at < all.size(); at += 4) {
+        const Index column = all[at] / 5, row = all[at] % 5;
+        if (column >= 4 && row < 3) continue;
+        nodes.insert(nodes.end(), all.begin() + at, all.begin() + at + 4);
+        model.mesh.regions.push_back(column >= 4);
+    }
+    model.mesh.elements[0].nodes = nodes;
+    model.mesh.region_names = {"block", "flange"};
+    const auto found = elasticity::find_locking(test::host(), model);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].region, "flange");
+    EXPECT_TRUE(found[0].one_layer);
+}
+
+TEST(locking, nearly_incompressible_solids_are_found) {
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        const bool solid = dimensions(shape) == 3;
+        Model model = cantilever(shape, 2, 0.45);
+        EXPECT_FALSE(locks(model, &Locking::volume));
+        model.material.poisson_ratio = 0.499;
+        EXPECT_EQ(locks(model, &Locking::volume), solid);
+        // A finer mesh corrects little where nothing locks.
+        const auto correction = [&](double poisson) {
+            return settlement(shape, 4, poisson) / settlement(shape, 2, poisson) - 1;
+        };
+        if (solid) {
+            EXPECT_GT(correction(0.499), 4 * correction(0.3));
+        } else {  // Plane stress: the thickness changes instead.
+            EXPECT_LT(correction(0.499), 4 * correction(0.3));
+        }
+        // By region, and by the region's own material.
+        model.mesh.region_names = {"steel", "rubber"};
+        model.mesh.regions.assign(std::size_t(model.mesh.element_count()), 0);
+        model.mesh.regions.back() = 1;
+        model.material.poisson_ratio = 0.3;
+        model.materials = {{"rubber", {1, 0.49}}};
+        const auto found = elasticity::find_locking(test::host(), model);
+        ASSERT_EQ(found.size(), solid ? 1u : 0u);
+        if (solid) EXPECT_EQ(found[0].region, "rubber");
+    }
+}
+
+}  // namespace
+}  // namespace tessera
