@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
 
@@ -296,12 +296,13 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
         extremes.largest_von_mises = std::max(extremes.largest_von_mises, stress);
     }
     if (vtu.empty()) return extremes;
-    const WritingNote note(vtu);
-    io::write_vtu(host, vtu, mesh,
-                  {{"displacement", d, displacements},
-                   {"stress", tensor, means},
-                   {"von_mises", 1, node_mises}},
-                  {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+    write_output(vtu, [&] {
+        io::write_vtu(host, vtu, mesh,
+                      {{"displacement", d, displacements},
+                       {"stress", tensor, means},
+                       {"von_mises", 1, node_mises}},
+                      {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+    });
     return extremes;
 }
 
