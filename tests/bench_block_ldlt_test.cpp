@@ -82,7 +82,7 @@ TEST_F(bench_block_ldlt, rows_of_other_settings_are_rejected) {
               0);
     EXPECT_EQ(first_row(), row);
     EXPECT_EQ(document()["rows"].size(), 2u);
-    EXPECT_FALSE(std::filesystem::exists(path("f.tmp")));
+    EXPECT_EQ(temporary_files(), Words{});
 }
 
 TEST_F(bench_block_ldlt, rows_stay_with_the_commit_that_measured_them) {
@@ -113,7 +113,7 @@ TEST_F(bench_block_ldlt, running_rows_are_measured_again_and_cut_ones_with_a_lar
     expect_cut("1", 0, 1);
     expect_cut("2", 128 + SIGALRM, 2);
     expect_cut("1", 0, 2);
-    EXPECT_FALSE(std::filesystem::exists(path("f.tmp")));
+    EXPECT_EQ(temporary_files(), Words{});
 }
 
 TEST_F(bench_block_ldlt, what_cannot_be_done_is_said) {
@@ -126,6 +126,16 @@ TEST_F(bench_block_ldlt, what_cannot_be_done_is_said) {
     EXPECT_FALSE(std::filesystem::exists(path("f")));
     rejected({"--way", "none", "--limit", "-1"}, "--limit");
     rejected({"--way", "none", "--resume"}, "--json FILE");
+    rejected({"--way", "none", "--json", "none/f"}, "No such file");
+    // Found when it is written.
+    rejected({"--way", "none", "--json", "/dev/full"}, "No space left");
+    if (std::filesystem::exists("/dev/full")) {
+        for (const char* rest : {" --help", " block_ldlt kkt:200 --device cpu --way none"}) {
+            const Outcome full = wait(start({"/bin/sh", "-c", bench() + rest + " > /dev/full"}));
+            EXPECT_EQ(full.code, 1) << rest;
+            expect_contains(full.err, "stdout cannot be written");
+        }
+    }
     write("f", "{\"rows\": [");
     rejected({"--way", "none", "--json", "f", "--resume"}, path("f"));
     EXPECT_EQ(test::text_of(path("f")), "{\"rows\": [");

@@ -40,18 +40,6 @@ class cli_interrupt : public CommandLineTest {
         return wait(child);
     }
 
-    /// Interrupts a program that writes a file of this name, a megabyte or more: its ".part" is a
-    /// pipe here, which holds less, so that the program blocks until the pipe is read.
-    Outcome interrupt_writing(const std::string& name, Words words) const {
-        const std::string part = path(name + ".part");
-        EXPECT_EQ(::mkfifo(part.c_str(), 0600), 0);
-        const int end = ::open(part.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        words.insert(words.begin(), program());
-        const Outcome outcome = interrupt_once_written(start(words), end);
-        ::close(end);
-        return outcome;
-    }
-
     /// Interrupts a program once it reads the pipe.
     Outcome interrupt(Words words) const {
         words.insert(words.begin(), program());
@@ -101,31 +89,31 @@ TEST_F(cli_interrupt, before_and_between_says_what_was_prepared) {
 }
 
 TEST_F(cli_interrupt, of_writing_leaves_what_was_there_and_nothing_else) {
-    const std::string before = "what was there\n";
-    for (const Words& words : {Words{"convert", "poisson2d:200", "out.mtx"},
-                               Words{"solve", "poisson2d:300", "--device", "cpu",
-                                     "--max-iterations", "1", "--quiet", "--out", "out.mtx"}}) {
-        write("out.mtx", before);
-        const Outcome outcome = interrupt_writing("out.mtx", words);
+    const std::string before = write("out.mtx.gz", "what was there\n");
+    for (const Words& words :
+         {Words{"convert", "poisson3d:60", "out.mtx.gz", "--threads", "1"},
+          Words{"solve", "poisson3d:80", "--device", "cpu", "--threads", "1", "--precond", "jacobi",
+                "--max-iterations", "1", "--quiet", "--out", "out.mtx.gz"}}) {
+        Words command = words;
+        command.insert(command.begin(), program());
+        const Outcome outcome = end_by(start_and_stop_writing(command), SIGINT);
         EXPECT_EQ(outcome.code, 130) << words[0];
         EXPECT_EQ(outcome.out, "") << words[0];
         EXPECT_EQ(outcome.err,
-                  "tessera: interrupted while writing out.mtx, which was not touched\n");
-        EXPECT_EQ(text_of(path("out.mtx")), before) << words[0];
-        EXPECT_FALSE(std::filesystem::exists(path("out.mtx.part"))) << words[0];
+                  "tessera: interrupted while writing out.mtx.gz, which was not touched\n");
+        EXPECT_EQ(text_of(before), "what was there\n") << words[0];
+        EXPECT_EQ(temporary_files(), Words{}) << words[0];
     }
 }
 
-TEST_F(cli_interrupt, of_writing_in_place_says_so_and_leaves_a_file_beside_it_alone) {
+TEST_F(cli_interrupt, of_writing_in_place_says_so) {
     ASSERT_EQ(::mkfifo(path("out.mtx").c_str(), 0600), 0);
-    const std::string other = write("out.mtx.part", "of somebody else\n");
     const int end = ::open(path("out.mtx").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     const pid_t child = start({program(), "convert", "poisson2d:200", "out.mtx"});
     const Outcome outcome = interrupt_once_written(child, end);
     ::close(end);
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.err, "tessera: interrupted while writing out.mtx\n");
-    EXPECT_EQ(text_of(other), "of somebody else\n");
 }
 
 }  // namespace

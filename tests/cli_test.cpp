@@ -82,7 +82,7 @@ TEST_F(cli, misspelt_words_name_the_nearest) {
     write("bcsstk01.mtx", "");
     const std::vector<std::pair<Words, std::string>> cases = {
         {{"slove", "poisson2d:4"}, "'solve'"},
-        {{"poisson2d:4"}, "'tessera solve poisson2d:4'"},
+        {{"poisson2d:4"}, "tessera solve poisson2d:4"},
         {{"solve", "pisson2d:4"}, "'poisson2d:4'"},
         {{"solve", "bcstk01.mtx"}, "'bcsstk01.mtx'"},
         {{"solve", "poisson2d:4", "--solvr", "cg"}, "'--solver'"},

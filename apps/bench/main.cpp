@@ -84,6 +84,7 @@ CLI::App* add_block_ldlt(CLI::App& app, tessera::bench::BlockLdltBench& to) {
 
 int main(int argc, char** argv) {
     using namespace tessera;
+    bench::handle_signals();
     CLI::App app{"Benchmarks of Tessera; JSON of schema tessera-bench/1", "tessera-bench"};
     app.require_subcommand(1);
     std::string device = "auto", json = "-", folder;
@@ -172,10 +173,13 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {
-        return app.exit(help);
+        const int code = app.exit(help);
+        if (std::cout.flush()) return code;
+        std::cerr << "tessera-bench: stdout cannot be written\n";
+        return 1;
     } catch (const CLI::ParseError& error) {
         const auto parsed = app.get_subcommands();
-        std::cerr << "tessera-bench: " << error.what() << " (see tessera-bench "
+        std::cerr << "tessera-bench: " << io::printable(error.what()) << " (see tessera-bench "
                   << (parsed.empty() ? "" : parsed.front()->get_name() + " ") << "--help)\n";
         return 2;
     }
@@ -205,11 +209,11 @@ int main(int argc, char** argv) {
                 ? bench::block_ldlt(context, cpu, folder, matrices, ldlt_options, before, file)
             : solve->parsed() ? bench::solves(context, cpu, folder, matrices, solve_options)
                               : bench::study(context, cpu, folder, matrices, options, before, file);
-        if (json == "-") std::cout << result.dump(1) << "\n";
+        file.print(result);
         file.save(result);
         if (result.value("failed_checks", 0) > 0) return 1;
     } catch (const std::exception& error) {
-        std::cerr << "tessera-bench: " << error.what() << "\n";
+        std::cerr << "tessera-bench: " << io::printable(error.what()) << "\n";
         return 1;
     }
     return 0;

@@ -50,6 +50,14 @@ constexpr const char* formats_help =
                            slice spans few columns
 )";
 
+constexpr const char* exit_codes_help =
+    R"(Exit codes:
+  0 converged, or done                3 not converged
+  1 internal error (compare: slower)  4 breakdown, or a singular block
+  2 wrong usage or input, or output   5 the device is not available
+    that cannot be written            6 out of memory              130 interrupted
+)";
+
 const char* const matrix_help = "A matrix file, a mesh (.msh), or a problem such as poisson2d:200";
 const char* const threads_help = "Number of CPU threads; 0: all available";
 constexpr std::int64_t max_threads = std::numeric_limits<int>::max();
@@ -57,16 +65,22 @@ const char* const empty_rows_help =
     "Accept files whose header declares many more rows than entries";
 const char* const json_help = "Write JSON to FILE; -: to stdout, which then gets nothing else";
 
-// Replaces CLI11's own checks by messages that say what to do.
-CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
-    const auto check = [most](const std::string& text) -> std::string {
+// Replace CLI11's own checks by messages that say what to do. Numbers are rewritten (transform), as
+// CLI11 reads 010 as octal and does not read 1d-8.
+CLI::Validator whole_number(std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                            std::int64_t least = 0) {
+    const auto check = [most, least](std::string& text) -> std::string {
         std::int64_t number = 0;
         const std::string reason = parse_integer(text, number);
-        if (reason.empty() && number >= 0 && number <= most) return {};
-        if (!text.starts_with("-") && (reason.empty() || reason == "out of range")) {
+        if (reason.empty() && number >= least && number <= most) {
+            text = std::to_string(number);
+            return {};
+        }
+        if (!text.starts_with("-") && (reason == "out of range" || number > most)) {
             return "'" + text + "' is too large; the maximum is " + std::to_string(most);
         }
-        return "give a whole number that is 0 or more, not '" + text + "'";
+        return "give a whole number that is " + std::to_string(least) + " or more, not '" + text +
+               "'";
     };
     return {check, "N"};
 }
@@ -82,7 +96,7 @@ CLI::Validator number() {
         if (!reason.empty() || value < 0) {
             return "give a number that is 0 or more, not '" + text + "'";
         }
-        text = format("%.17g", value);  // Also 1d-8 now reads as 1e-8.
+        text = format("%.17g", value);
         return {};
     };
     return {check, "X"};
@@ -113,7 +127,8 @@ void add_system(CLI::App& command, SolveArguments& to) {
         "error of x), or a file; default: the problem's load, else ones";
     auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs");
     command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
-    command.add_option("--seed", to.seed, "Seed of random right-hand sides")->check(whole_number());
+    command.add_option("--seed", to.seed, "Seed of random right-hand sides")
+        ->transform(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
     command.add_option("--solver", to.solver,
@@ -123,16 +138,16 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
-        ->check(number());
-    command.add_option("--atol", to.atol, "See --rtol")->check(number());
+        ->transform(number());
+    command.add_option("--atol", to.atol, "See --rtol")->transform(number());
     command.add_option("--max-iterations", to.max_iterations, "Maximum number of iterations")
-        ->check(whole_number());
+        ->transform(whole_number());
     command
         .add_option("--stagnation-window", to.stagnation_window,
                     "Maximum number of iterations without progress; 0: no limit")
-        ->check(whole_number());
+        ->transform(whole_number());
     command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
-    command.add_option("--threads", to.threads, threads_help)->check(whole_number(max_threads));
+    command.add_option("--threads", to.threads, threads_help)->transform(whole_number(max_threads));
     command.add_option("--precision", to.precision, "Floating-point type of the solve")
         ->check(one_of({"f64", "f32"}));
     command.add_option("--json", to.json, json_help)->check(file_name());
@@ -165,7 +180,7 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
 
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
-    solve.footer(problems_help + methods_help() + formats_help);
+    solve.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(solve, to);
     add_mesh(solve, to.mesh);
     solve
@@ -182,7 +197,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     solve.add_option("--format", to.format,
                      "Matrix format in products: csr, sbell:3, sell:32, ...; see below");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
-        ->check(number());
+        ->transform(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
         ->check(file_name());
     solve
@@ -194,22 +209,24 @@ void add_solve(CLI::App& app, SolveArguments& to) {
 void add_tune(CLI::App& app, TuneArguments& to) {
     CLI::App& tune = *app.add_subcommand(
         "tune", "Find the preconditioner and solver that solve A x = b fastest");
-    tune.footer(problems_help);
+    tune.footer(std::string(problems_help) + exit_codes_help);
     add_system(tune, to.solve);
     add_mesh(tune, to.solve.mesh);
-    tune.add_option("--seconds", to.seconds, "Time limit of all trials together")->check(number());
+    tune.add_option("--seconds", to.seconds, "Time limit of all trials together")
+        ->transform(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
-        ->check(CLI::Range(1, int(largest_block_bound)));
+        ->transform(whole_number(largest_block_bound, 1));
 }
 
 void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info =
         *app.add_subcommand("info", "Describe a matrix or a mesh, and suggest a solver");
-    info.footer(problems_help);
+    info.footer(std::string(problems_help) + exit_codes_help);
     info.add_option("A", to.info.matrix, matrix_help)->required();
     info.add_option("--json", to.info.json, json_help)->check(file_name());
-    info.add_option("--threads", to.info.threads, threads_help)->check(whole_number(max_threads));
+    info.add_option("--threads", to.info.threads, threads_help)
+        ->transform(whole_number(max_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
@@ -222,7 +239,7 @@ void add_others(CLI::App& app, Arguments& to) {
                     "auto: one triangle of a symmetric matrix; general: every entry")
         ->check(one_of({"auto", "general"}));
     convert.add_option("--threads", to.convert.threads, threads_help)
-        ->check(whole_number(max_threads));
+        ->transform(whole_number(max_threads));
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
@@ -236,7 +253,8 @@ void add_others(CLI::App& app, Arguments& to) {
     compare.add_option("NEW", to.compare.after, "Later result file of tessera-bench")->required();
     compare.footer(
         "SAME: within 3 %. UNCLEAR: more than that, but within half the sum of the interquartile\n"
-        "ranges. Exit code 1 when a row is SLOWER.\n");
+        "ranges. Exit code 1 when a row is SLOWER.\n" +
+        std::string(exit_codes_help));
 
     app.add_subcommand("bench", "Run tessera-bench; tessera bench --help lists its benchmarks");
 }
@@ -244,6 +262,7 @@ void add_others(CLI::App& app, Arguments& to) {
 }  // namespace
 
 void add_commands(CLI::App& app, Arguments& to) {
+    app.footer(exit_codes_help);  // Also of commands without a footer of their own.
     add_solve(app, to.solve);
     add_tune(app, to.tune);
     add_others(app, to);

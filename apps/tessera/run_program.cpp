@@ -1,12 +1,15 @@
 #include "run_program.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <new>
+#include <sstream>
+#include <stdexcept>
 
 #include "options.hpp"
 #include "report/text.hpp"
+#include "run/interrupt.hpp"
+#include "run/output.hpp"
+#include "system/system.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/types.hpp"
 
@@ -53,10 +56,10 @@ std::string unknown_command_message(const CLI::App& app, const std::vector<std::
     if (std::find(names.begin(), names.end(), words[1]) != names.end()) return {};
     const std::vector<std::string> problems = problems::generator_names();
     const std::string problem = words[1].substr(0, words[1].find_first_of(":,"));
-    std::error_code error;
-    if (std::filesystem::exists(words[1], error) ||
+    if (is_file_name(words[1]) ||
         std::find(problems.begin(), problems.end(), problem) != problems.end()) {
-        return "a command must come first; did you mean 'tessera solve " + words[1] + "'?";
+        return "a command must come first; did you mean tessera solve " + shell_file(words[1]) +
+               "?";
     }
     return unknown_word_message("command", words[1], names);
 }
@@ -108,7 +111,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
 
 /// Prints the message; also writes it as JSON, except for exit code 2.
 int fail(ExitCode code, const std::string& message, const std::string& json) {
-    std::fprintf(stderr, "tessera: %s\n", message.c_str());
+    print_note(message);
     if (code == exit_usage || json.empty()) return code;
     try {
         write_text(json, JsonObject()
@@ -120,7 +123,7 @@ int fail(ExitCode code, const std::string& message, const std::string& json) {
                                  .text() +
                              "\n");
     } catch (const Error& error) {
-        std::fprintf(stderr, "tessera: %s\n", error.what());
+        print_note(error.what());
     }
     return code;
 }
@@ -137,19 +140,20 @@ int run_reporting_errors(const CLI::App& app, const Arguments& arguments) {
     } catch (const InvalidArgument& error) {
         return fail(exit_usage, error.what(), json);
     } catch (const OutOfMemory& error) {
-        return fail(exit_usage, error.what(), json);
+        return fail(exit_out_of_memory, error.what(), json);
     } catch (const std::bad_alloc&) {
-        return fail(exit_usage, "out of memory; try --precision f32 or a smaller system", json);
+        return fail(exit_out_of_memory, "out of memory; try --precision f32 or a smaller system",
+                    json);
+    } catch (const std::length_error&) {  // Of a container larger than any memory.
+        return fail(exit_out_of_memory, "out of memory; try a smaller system", json);
+    } catch (const DeviceError& error) {
+        return fail(exit_no_device, error.what(), json);
     } catch (const std::exception& error) {
         return fail(exit_internal, std::string("internal error: ") + error.what(), json);
     }
 }
 
 int parse_and_run(int argc, char** argv) {
-    if (argc < 2) {
-        std::fputs(short_help, stdout);
-        return 0;
-    }
     Arguments arguments;
     arguments.solve.command_line.assign(argv, argv + argc);
     // Printed commands name the program as the help does.
@@ -164,12 +168,14 @@ int parse_and_run(int argc, char** argv) {
         return fail(exit_usage, message, {});
     }
     // The words after it are for the other program.
-    if (argc > 1 && std::string_view(argv[1]) == "bench")
-        return run_reporting_errors(app, arguments);
+    if (std::string_view(argv[1]) == "bench") return run_reporting_errors(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {
-        return app.exit(help);
+        std::ostringstream text;
+        const int code = app.exit(help, text, text);
+        write_text("-", text.str());
+        return code;
     } catch (const CLI::ParseError& error) {
         return fail(exit_usage, parse_message(app, error), {});
     }
@@ -180,10 +186,13 @@ int parse_and_run(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
     try {
-        return parse_and_run(argc, argv);
-    } catch (const std::bad_alloc&) {  // While options were read.
-        std::fputs("tessera: out of memory\n", stderr);
-        return exit_usage;
+        if (argc > 1) return parse_and_run(argc, argv);
+        write_text("-", short_help);
+        return exit_converged;
+    } catch (const Error& error) {  // Of writing the help.
+        return fail(exit_usage, error.what(), {});
+    } catch (const std::bad_alloc&) {
+        return fail(exit_out_of_memory, "out of memory", {});
     }
 }
 

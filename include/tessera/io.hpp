@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/csr.hpp"
@@ -39,7 +40,8 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 /// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
 /// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix does not
 /// have that symmetry, for another ending and for values that are not finite, and Error if the file
-/// cannot be written; then no part of it remains. The bytes do not depend on the threads.
+/// cannot be written. The bytes do not depend on the threads. A file is replaced as a whole or not
+/// at all, also when the process is killed or another one writes the same file: see write_file.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
@@ -80,5 +82,26 @@ struct MeshField {
 TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
                            const std::vector<MeshField>& node_fields = {},
                            const std::vector<MeshField>& element_fields = {});
+
+/// Writes a file that holds these bytes. They are collected in a temporary file in the same folder,
+/// ".tessera-" and twelve random characters, which is renamed at the end: of two writers at once
+/// the later one wins, and whatever fails leaves the file as it was. Symbolic links are followed,
+/// and the file that they name, which need not exist, is replaced; its permissions are kept.
+/// Devices, pipes and open files of a process (/dev/stdout, /proc/self/fd/1) are written in place.
+/// Throws Error with the reason. The temporary file remains only if a signal ends the process: see
+/// remove_temporary_files.
+TESSERA_API void write_file(const std::string& path, std::string_view bytes);
+
+/// Throws the Error with which write_file would fail now, but for a full disk. Changes nothing.
+TESSERA_API void check_writable(const std::string& path);
+
+/// Removes the temporary files of all unfinished writes of this process, which then fail, and
+/// returns their number. Async-signal-safe: for a program's own handlers of signals that end it
+/// (the library installs none). Of more than 64 writes at once the others are left.
+TESSERA_API int remove_temporary_files() noexcept;
+
+/// The text for a terminal: each byte of a control character, and each that is not valid UTF-8, as
+/// "\x1b". For names and messages from outside, which may hold commands to the terminal.
+TESSERA_API std::string printable(std::string_view text);
 
 }  // namespace tessera::io

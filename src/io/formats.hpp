@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/output_file.hpp"
+#include "io/file_sections.hpp"
 #include "tessera/io.hpp"
 
 /// The file formats: how each is recognised, parsed and written. Parsers throw ParseError.

@@ -212,36 +212,6 @@ TEST(io, a_file_that_cannot_be_written_says_why) {
     EXPECT_FALSE(std::filesystem::exists(folder + "/a.mtx"));
 }
 
-TEST(io, a_file_is_replaced_only_when_the_new_one_is_complete) {
-    const std::string folder = test::scratch_folder();
-    const std::string path = folder + "/a.mtx";
-    const auto matrix = test::make_csr<double>(2, 2, {{0, 1}, {0}}, {{3, 1}, {2}});
-    write_text(path, "what was there");
-    std::filesystem::permissions(path, std::filesystem::perms(0640));
-    std::filesystem::create_hard_link(path, folder + "/old");
-    write_matrix(test::host(), path, matrix.view());
-    EXPECT_EQ(read_text(folder + "/old"), "what was there");
-    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0640));
-    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-    const std::string text = read_text(path);
-
-    // A link is followed, not replaced.
-    write_text(folder + "/target", "something longer than the matrix " + text);
-    std::filesystem::create_symlink(folder + "/target", folder + "/link.mtx");
-    write_matrix(test::host(), folder + "/link.mtx", matrix.view());
-    EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link.mtx"));
-    EXPECT_EQ(read_text(folder + "/target"), text);
-
-    // Nothing is touched when the bytes cannot be collected.
-    std::filesystem::create_directory(path + ".part");
-    EXPECT_EQ(outcome([&] {
-                  write_matrix(test::host(), path, matrix.view());
-                  return std::string();
-              }),
-              path + ": cannot be written: Is a directory");
-    EXPECT_EQ(read_text(path), text);
-}
-
 TEST(io, what_could_not_be_read_back_is_not_written) {
     const std::string path = test::scratch_folder() + "/a.mtx";
     const auto rejected = [&](const CsrMatrix<double>& matrix, Symmetry symmetry) {

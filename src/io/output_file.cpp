@@ -2,138 +2,226 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <memory>
+#include <random>
 #include <utility>
 
 #include "base/concat.hpp"
-#include "base/parallel.hpp"
+#include "tessera/io.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera::io {
 
+struct TemporaryFile::Entry {
+    int folder = -1;  ///< Descriptor.
+    char name[32] = {};
+};
+
 namespace {
 
-/// Writes to PATH.part, which is renamed to PATH when it is complete. A PATH that exists and is not
-/// a regular file (a device, a pipe, a link such as /dev/stdout) is written in place.
-class OutputFile {
-  public:
-    explicit OutputFile(const std::string& path) : path_(path), written_(path) {
-        struct stat about {};
-        const bool exists = ::lstat(path.c_str(), &about) == 0;
-        in_place_ = exists && !S_ISREG(about.st_mode);
-        if (exists && !in_place_ && ::access(path.c_str(), W_OK) != 0) fail();
-        if (!in_place_) written_ += ".part";
-        const int no_follow = in_place_ ? 0 : O_NOFOLLOW;
-        file_ =
-            ::open(written_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | no_follow, 0666);
-        if (file_ < 0) fail();
-        temporary_ = !in_place_;
-        if (exists && temporary_ && ::fchmod(file_, about.st_mode & 07777) != 0) fail();
-    }
-    ~OutputFile() { discard(); }
-    OutputFile(const OutputFile&) = delete;
-    OutputFile& operator=(const OutputFile&) = delete;
+/// Signal handlers have no argument that could lead to these files, so the table is global.
+constinit std::array<std::atomic<TemporaryFile::Entry*>, 64> temporary_files{};
+static_assert(std::atomic<TemporaryFile::Entry*>::is_always_lock_free);
 
-    void write(std::string_view bytes) {
-        while (!bytes.empty()) {
-            const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-            if (written < 0 && errno == EINTR) continue;
-            if (written < 0) fail();
-            bytes.remove_prefix(std::size_t(written));
-        }
-    }
-
-    /// Write errors of a full disk may be reported only here.
-    void close() {
-        if (::close(std::exchange(file_, -1)) != 0) fail();
-        if (temporary_ && ::rename(written_.c_str(), path_.c_str()) != 0) fail();
-        temporary_ = false;
-    }
-
-  private:
-    [[noreturn]] void fail() {
-        const std::string reason = std::strerror(errno);
-        discard();
-        throw Error(concat(path_, ": cannot be written: ", reason));
-    }
-
-    void discard() {
-        if (file_ >= 0) ::close(std::exchange(file_, -1));
-        if (std::exchange(temporary_, false)) ::unlink(written_.c_str());
-    }
-
-    std::string path_;
-    std::string written_;  ///< PATH or PATH.part.
-    bool in_place_ = false;
-    bool temporary_ = false;  ///< PATH.part exists.
-    int file_ = -1;
-};
-
-/// Memory allocated by deflateInit2.
-struct Deflation {
-    z_stream stream{};
-    ~Deflation() { deflateEnd(&stream); }
-};
-
-std::string gzip_member(const std::string& text) {
-    Deflation deflation;
-    z_stream& stream = deflation.stream;
-    constexpr int gzip_window = 15 + 16;
-    constexpr int default_memory = 8;
-    if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, default_memory,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        throw OutOfMemory("out of memory for gzip");
-    }
-    std::string zipped(deflateBound(&stream, uLong(text.size())), '\0');
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-    stream.avail_in = uInt(text.size());
-    stream.next_out = reinterpret_cast<Bytef*>(zipped.data());
-    stream.avail_out = uInt(zipped.size());
-    const int status = deflate(&stream, Z_FINISH);
-    zipped.resize(stream.total_out);
-    if (status != Z_STREAM_END) throw Error("gzip failed");
-    return zipped;
+/// ".tessera-" and twelve random characters (60 bits). Short, as a file may have the longest name
+/// that its folder allows.
+void choose_name(char* name) {
+    constexpr std::string_view prefix = ".tessera-", digits = "0123456789abcdefghijkmnpqrstuvwx";
+    static_assert(digits.size() == 32);
+    std::random_device random;
+    std::uint64_t bits = (std::uint64_t(random()) << 32) | random();
+    name += prefix.copy(name, prefix.size());
+    for (int k = 0; k < 12; ++k, bits >>= 5) *name++ = digits[bits % digits.size()];
+    *name = '\0';
 }
 
-/// One range of a section.
-struct Piece {
-    const FileSection* section;
-    Offset first, last;
+/// Makes the renaming last; the file system may not support it.
+void synchronize_folder(int folder) {
+    const int opened = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0) return;
+    ::fsync(opened);
+    ::close(opened);
+}
+
+[[noreturn]] void throw_cannot_write(const std::string& path, int error) {
+    throw Error(concat(path, ": cannot be written: ", std::strerror(error)));
+}
+
+/// The file that a path leads to.
+struct Target {
+    std::string folder, name;
+    bool exists = false;
+    bool in_place = false;  ///< Not a regular file, or the open file of a process.
+    struct stat about {};   ///< If it exists.
+
+    std::string path() const { return folder + name; }
 };
+
+/// Whether a symbolic link leads to a file that a process has open, such as /proc/self/fd/1.
+bool is_open_file(const Target& link) {
+    constexpr long proc_magic = 0x9fa0;  // PROC_SUPER_MAGIC of Linux.
+    struct statfs system {};
+    return ::statfs(link.folder.c_str(), &system) == 0 && long(system.f_type) == proc_magic;
+}
+
+/// Follows the symbolic links of a path; the file at their end need not exist. Throws Error for a
+/// loop of links, a folder, and a file that must not be written.
+Target find_target(const std::string& path) {
+    std::string next = path;
+    constexpr int max_links = 40;  // As in Linux.
+    for (int links = 0; links <= max_links; ++links) {
+        const std::size_t name = next.rfind('/') + 1;  // 0 where there is no '/'.
+        Target target{name == 0 ? "./" : next.substr(0, name), next.substr(name)};
+        if (next.empty()) throw_cannot_write(path, ENOENT);
+        if (target.name.empty()) throw_cannot_write(path, EISDIR);
+        target.exists = ::lstat(next.c_str(), &target.about) == 0;
+        if (!target.exists && errno != ENOENT) throw_cannot_write(path, errno);
+        const bool is_link = target.exists && S_ISLNK(target.about.st_mode);
+        if (is_link && !is_open_file(target)) {
+            std::string text(PATH_MAX, '\0');
+            const ssize_t size = ::readlink(next.c_str(), text.data(), text.size());
+            if (size < 0) throw_cannot_write(path, errno);
+            text.resize(std::size_t(size));
+            next = text.starts_with('/') ? text : target.folder + text;
+            continue;
+        }
+        if (target.exists && S_ISDIR(target.about.st_mode)) throw_cannot_write(path, EISDIR);
+        if (target.exists && ::access(next.c_str(), W_OK) != 0) throw_cannot_write(path, errno);
+        target.in_place = target.exists && !S_ISREG(target.about.st_mode);
+        return target;
+    }
+    throw_cannot_write(path, ELOOP);
+}
+
+/// Opens a file that is written in place. A descriptor of this process is duplicated, so that both
+/// write behind each other.
+int open_in_place(const Target& target) {
+    const std::string path = target.path();
+    std::int64_t number = 0;
+    struct stat named {
+    }, own{};
+    if (S_ISLNK(target.about.st_mode) && parse_integer(target.name, number).empty() &&
+        ::stat(path.c_str(), &named) == 0 && ::fstat(int(number), &own) == 0 &&
+        named.st_dev == own.st_dev && named.st_ino == own.st_ino) {
+        return ::fcntl(int(number), F_DUPFD_CLOEXEC, 0);
+    }
+    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+}
 
 }  // namespace
 
-FileSection text_section(std::string text) {
-    return item_section(1, [text](Offset, std::string& bytes) { bytes += text; });
+int TemporaryFile::create(const std::string& folder, unsigned permissions) {
+    auto entry = std::make_unique<Entry>();
+    choose_name(entry->name);
+    entry->folder = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (entry->folder < 0) return -1;
+    entry_ = entry.release();
+    // Entered first, as a signal may come as soon as the file exists.
+    for (auto& slot : temporary_files) {
+        Entry* empty = nullptr;
+        if (!slot.compare_exchange_strong(empty, entry_)) continue;
+        slot_ = &slot;
+        break;
+    }
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const int file = ::openat(entry_->folder, entry_->name, flags, mode_t(permissions));
+    if (file < 0) {
+        const int error = errno;
+        withdraw();
+        errno = error;
+    }
+    return file;
 }
 
-void write_sections(const Context& cpu, const std::string& path, bool zip,
-                    const std::vector<FileSection>& sections) {
-    constexpr Offset items_per_piece = 1 << 16;
-    std::vector<Piece> pieces;
-    for (const FileSection& section : sections) {
-        for (Offset first = 0; first < section.count; first += items_per_piece) {
-            pieces.push_back({&section, first, std::min(section.count, first + items_per_piece)});
-        }
+bool TemporaryFile::rename(const std::string& name) {
+    if (::renameat(entry_->folder, entry_->name, entry_->folder, name.c_str()) != 0) return false;
+    synchronize_folder(entry_->folder);
+    withdraw();
+    return true;
+}
+
+void TemporaryFile::remove() {
+    if (entry_ == nullptr) return;
+    ::unlinkat(entry_->folder, entry_->name, 0);
+    withdraw();
+}
+
+/// Frees the entry, unless a signal handler took it, which may be reading it.
+void TemporaryFile::withdraw() {
+    Entry* const entry = std::exchange(entry_, nullptr);
+    Entry* entered = entry;
+    if (slot_ != nullptr && !slot_->compare_exchange_strong(entered, nullptr)) return;
+    ::close(entry->folder);
+    delete entry;
+}
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+    const Target target = find_target(path);
+    if (target.in_place) {
+        file_ = open_in_place(target);
+        if (file_ < 0) fail();
+        return;
     }
+    name_ = target.name;
+    file_ = temporary_.create(target.folder, target.exists ? 0600 : 0666);
+    if (file_ < 0) fail();
+    if (target.exists && ::fchmod(file_, target.about.st_mode & 0777) != 0) fail();
+}
+
+OutputFile::~OutputFile() {
+    if (file_ >= 0) ::close(file_);
+}
+
+void OutputFile::write(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) fail();
+        bytes.remove_prefix(std::size_t(written));
+    }
+}
+
+void OutputFile::close() {
+    const bool in_place = name_.empty();
+    // Without it a crash of the machine could leave the new name without its bytes.
+    if (!in_place && ::fsync(file_) != 0 && errno != EINVAL) fail();
+    if (::close(std::exchange(file_, -1)) != 0) fail();
+    if (!in_place && !temporary_.rename(name_)) fail();
+}
+
+void OutputFile::fail() {
+    const int error = errno;
+    if (file_ >= 0) ::close(std::exchange(file_, -1));
+    temporary_.remove();
+    throw_cannot_write(path_, error);
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
     OutputFile file(path);
-    const Offset at_once = 4 * Offset(cpu.threads());
-    for (Offset first = 0; first < Offset(pieces.size()); first += at_once) {
-        const Offset count = std::min(at_once, Offset(pieces.size()) - first);
-        std::vector<std::string> made(static_cast<std::size_t>(count));
-        parallel_tasks(cpu.threads(), count, [&](Offset k) {
-            const Piece& piece = pieces[std::size_t(first + k)];
-            std::string& bytes = made[std::size_t(k)];
-            piece.section->append(piece.first, piece.last, bytes);
-            if (zip) bytes = gzip_member(bytes);
-        });
-        for (const std::string& bytes : made) file.write(bytes);
-    }
+    file.write(bytes);
     file.close();
+}
+
+void check_writable(const std::string& path) {
+    if (!find_target(path).in_place) OutputFile file(path);
+}
+
+int remove_temporary_files() noexcept {
+    const int error = errno;  // Of the code that the signal interrupted.
+    int removed = 0;
+    for (auto& slot : temporary_files) {
+        const TemporaryFile::Entry* const entry = slot.exchange(nullptr);
+        if (entry != nullptr && ::unlinkat(entry->folder, entry->name, 0) == 0) ++removed;
+    }
+    errno = error;
+    return removed;
 }
 
 }  // namespace tessera::io

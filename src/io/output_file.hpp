@@ -1,43 +1,55 @@
 #pragma once
 
-#include <functional>
+#include <atomic>
 #include <string>
-#include <vector>
-
-#include "io/text.hpp"
+#include <string_view>
 
 namespace tessera::io {
 
-/// Part of a file: `count` items, of which append(first, last, bytes) adds the bytes of a range.
-struct FileSection {
-    Offset count;
-    std::function<void(Offset first, Offset last, std::string& bytes)> append;
+/// A temporary file with a unique name in the folder of the file that it is to replace. It is
+/// removed unless it was renamed.
+class TemporaryFile {
+  public:
+    TemporaryFile() = default;
+    ~TemporaryFile() { remove(); }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+    /// Creates it; returns its descriptor for writing, which the caller closes, or -1 with errno.
+    int create(const std::string& folder, unsigned permissions);
+    /// Renames it to this name in its folder; false with errno if that failed.
+    bool rename(const std::string& name);
+    void remove();
+
+    /// A file that exists, for remove_temporary_files.
+    struct Entry;
+
+  private:
+    void withdraw();
+
+    Entry* entry_ = nullptr;
+    std::atomic<Entry*>* slot_ = nullptr;  ///< Where remove_temporary_files finds it, if anywhere.
 };
 
-/// A section of `count` items, appended one by one.
-template <class Append>
-FileSection item_section(Offset count, Append append) {
-    return {count, [append](Offset first, Offset last, std::string& bytes) {
-                for (Offset k = first; k < last; ++k) append(k, bytes);
-            }};
-}
+/// A file that is written as write_file says (tessera/io.hpp).
+class OutputFile {
+  public:
+    explicit OutputFile(const std::string& path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
 
-/// The binary numbers number(k) for k in 0..count; `swap`: in the reversed byte order.
-template <class Number>
-FileSection number_section(Offset count, Number number, bool swap = false) {
-    return item_section(count, [number, swap](Offset k, std::string& bytes) {
-        append_number(bytes, number(k), swap);
-    });
-}
+    void write(std::string_view bytes);
+    /// Completes the file; without it nothing is replaced. Errors of a full disk may appear here.
+    void close();
 
-FileSection text_section(std::string text);
+  private:
+    [[noreturn]] void fail();
 
-/// Writes sections one after another, cut into pieces of 2^16 items that all threads of `cpu` make;
-/// each piece as a gzip member of its own when `zip`. The bytes do not depend on the threads.
-/// Throws Error with the reason when the file cannot be written, and then leaves an existing file
-/// unchanged: the bytes are collected in PATH.part, which is renamed at the end. Only a path that
-/// is not a regular file (a device, a pipe, a link such as /dev/stdout) is written in place.
-void write_sections(const Context& cpu, const std::string& path, bool zip,
-                    const std::vector<FileSection>& sections);
+    std::string path_;
+    std::string name_;  ///< In its folder, at the end of all links; empty: written in place.
+    TemporaryFile temporary_;
+    int file_ = -1;
+};
 
 }  // namespace tessera::io

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "io/output_file.hpp"
+#include "io/file_sections.hpp"
 #include "io/text.hpp"
 #include "tessera/types.hpp"
 

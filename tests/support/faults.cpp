@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include "run/interrupt.hpp"
 #include "run_program.hpp"
 
 #if TESSERA_WITH_CUDA
@@ -76,6 +77,7 @@ int run_command_line(int argc, char** argv) {
     for (const Kind kind : kinds) {
         if (name == to_string(kind)) arm(kind, std::atol(call.c_str()), call.ends_with('+'));
     }
+    cli::handle_signals();
     const int code = cli::run_program(argc, argv);
     disarm();
     std::ofstream written(counts_file);

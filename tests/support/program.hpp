@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "support/test.hpp"
 
@@ -53,8 +55,18 @@ class ProgramTest : public ::testing::Test {
         return path(name);
     }
 
-    /// Starts a program in the scratch folder; SIGINT has its default action, even if the tests
-    /// ignore it.
+    /// Names of the temporary files in the scratch folder.
+    Words temporary_files() const {
+        Words names;
+        for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+            const std::string name = entry.path().filename().string();
+            if (name.starts_with(".tessera-")) names.push_back(name);
+        }
+        return names;
+    }
+
+    /// Starts a program in the scratch folder; signals that end it have their default action, even
+    /// if the tests ignore them.
     pid_t start(const Words& command) const {
         std::vector<char*> arguments;
         for (const std::string& word : command)
@@ -71,7 +83,7 @@ class ProgramTest : public ::testing::Test {
         posix_spawnattr_init(&attributes);
         sigset_t signals;
         sigemptyset(&signals);
-        sigaddset(&signals, SIGINT);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) sigaddset(&signals, signal);
         posix_spawnattr_setsigdefault(&attributes, &signals);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
         pid_t child = -1;
@@ -81,6 +93,29 @@ class ProgramTest : public ::testing::Test {
         posix_spawnattr_destroy(&attributes);
         EXPECT_EQ(error, 0);
         return error == 0 ? child : -1;
+    }
+
+    /// Starts a program that writes for a second or more, and stops it in between; a signal sent
+    /// now is handled before the program continues.
+    pid_t start_and_stop_writing(const Words& command) const {
+        const pid_t child = start(command);
+        for (int k = 0; k < 60000 && temporary_files().empty(); ++k) {
+            if (::waitpid(child, nullptr, WNOHANG | WNOWAIT) != 0) break;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        ::kill(child, SIGSTOP);
+        int status = 0;
+        EXPECT_EQ(::waitpid(child, &status, WUNTRACED), child);
+        EXPECT_TRUE(WIFSTOPPED(status)) << text_of(path("stderr"));
+        EXPECT_EQ(temporary_files().size(), 1u);
+        return child;
+    }
+
+    /// Sends a signal to a stopped program.
+    Outcome end_by(pid_t child, int signal) const {
+        ::kill(child, signal);
+        ::kill(child, SIGCONT);
+        return wait(child);
     }
 
     Outcome wait(pid_t child) const {

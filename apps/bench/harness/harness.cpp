@@ -7,6 +7,10 @@
 
 namespace tessera::bench {
 
+std::string text_of(const Json& value, int indent) {
+    return value.dump(indent, ' ', true, Json::error_handler_t::replace);
+}
+
 Json document(const Context& context, const std::string& bench) {
     return {{"schema", "tessera-bench/1"},  {"bench", bench},
             {"commit", commit()},           {"device", context.description()},

@@ -1,71 +1,59 @@
 #include "harness/result_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <mutex>
+#include <thread>
 
 namespace tessera::bench {
 
 namespace {
 
-/// File and document that the handler of SIGALRM writes: it must not allocate.
-struct PendingWrite {
-    std::string file, temporary, text;
-};
-
-PendingWrite& pending() {
-    static PendingWrite write_at_alarm;
-    return write_at_alarm;
+std::jthread& time_limit() {
+    static std::jthread thread;
+    return thread;
 }
 
-/// The handler is reset before it runs, so that the signal ends the program.
-void save_pending(int signal) {
-    const PendingWrite& now = pending();
-    const int file = open(now.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    std::size_t done = 0;
-    while (file >= 0 && done < now.text.size()) {
-        const ssize_t count = write(file, now.text.data() + done, now.text.size() - done);
-        if (count <= 0) break;
-        done += std::size_t(count);
-    }
-    if (file >= 0) close(file);
-    if (done == now.text.size()) std::rename(now.temporary.c_str(), now.file.c_str());
-    raise(signal);
-}
-
-std::string text_of(const Json& document) { return document.dump(1) + "\n"; }
-
-/// Target of a symbolic link.
-std::string target_of(const std::string& name) {
-    return std::filesystem::exists(name) ? std::filesystem::canonical(name).string() : name;
+/// Removes the temporary file of a result file that is being written, and ends the program.
+void end_by(int signal) {
+    io::remove_temporary_files();
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
 }
 
 }  // namespace
 
-ResultFile::ResultFile(std::string name) : name_(name == "-" ? name : target_of(name)) {}
+void handle_signals() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        if (std::signal(signal, end_by) == SIG_IGN) std::signal(signal, SIG_IGN);
+    }
+    std::signal(SIGXFSZ, SIG_IGN);
+}
 
-bool ResultFile::in_place() const {
-    return std::filesystem::exists(name_) && !std::filesystem::is_regular_file(name_);
+ResultFile::ResultFile(std::string name) : name_(std::move(name)) {
+    if (name_ != "-") io::check_writable(name_);
 }
 
 void ResultFile::save(const Json& document) const {
-    if (name_ == "-") return;
-    const std::string written = in_place() ? name_ : name_ + ".tmp";
-    std::ofstream file(written);
-    file << text_of(document);
-    file.close();
-    if (!file || (written != name_ && std::rename(written.c_str(), name_.c_str()) != 0)) {
-        throw Error("cannot write " + name_ +
-                    "; give --json a file in a writable folder with enough space");
+    if (name_ != "-") io::write_file(name_, text_of(document, 1) + "\n");
+}
+
+void ResultFile::print(const Json& document) const {
+    if (name_ == "-" && !(std::cout << text_of(document, 1) << std::endl)) {
+        throw Error("stdout cannot be written; give --json a file in a folder with enough space");
     }
 }
 
 Json ResultFile::read() const {
-    if (name_ == "-" || !std::filesystem::exists(name_)) return nullptr;
+    std::error_code error;
+    if (name_ == "-" || !std::filesystem::exists(name_, error)) return nullptr;
     std::ifstream file(name_);
     Json document = Json::parse(file, nullptr, false);
     if (!document.is_object() || !document.contains("rows") || !document["rows"].is_array()) {
@@ -77,17 +65,23 @@ Json ResultFile::read() const {
 
 void ResultFile::set_time_limit(int seconds, const Json& document) const {
     if (seconds == 0) return;
-    if (name_ != "-" && !in_place()) {
-        pending() = {name_, name_ + ".tmp", text_of(document)};
-        struct sigaction action = {};
-        action.sa_handler = save_pending;
-        action.sa_flags = int(SA_RESETHAND | SA_NODEFER);
-        sigaction(SIGALRM, &action, nullptr);
-    }
-    alarm(unsigned(seconds));
+    time_limit() = std::jthread([file = *this, document, seconds](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any ended;
+        ended.wait_for(lock, stop, std::chrono::seconds(seconds), [] { return false; });
+        if (stop.stop_requested()) return;
+        try {
+            file.save(document);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "tessera-bench: %s\n", io::printable(error.what()).c_str());
+        }
+        std::signal(SIGALRM, SIG_DFL);
+        ::kill(::getpid(), SIGALRM);
+    });
 }
 
-void ResultFile::cancel_time_limit() { alarm(0); }
+void ResultFile::cancel_time_limit() { time_limit() = {}; }
 
 Json rows_of_earlier_run(const Json& before, const Json& now) {
     if (before.is_null()) return Json::array();
@@ -98,8 +92,8 @@ Json rows_of_earlier_run(const Json& before, const Json& now) {
         if (field == "commit" || field == "copy_gbps" || field == "rows") continue;
         if (before.contains(field) && before[field] == value) continue;
         throw Error("--resume: the rows of the file were measured with " + field + " = " +
-                    (before.contains(field) ? before[field].dump() : "an unknown value") +
-                    ", this run has " + value.dump() +
+                    (before.contains(field) ? text_of(before[field]) : "an unknown value") +
+                    ", this run has " + text_of(value) +
                     "; use the same settings, or another --json FILE");
     }
     for (Json& row : rows) {

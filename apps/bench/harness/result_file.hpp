@@ -4,26 +4,31 @@
 
 namespace tessera::bench {
 
-/// A result file that is complete at any time: it is written to FILE.tmp, which is then renamed.
-/// With the name "-" nothing is saved.
+/// To be called first: SIGINT, SIGTERM and SIGHUP then leave no temporary file.
+void handle_signals();
+
+/// A result file that is complete at any time, as it is replaced as a whole. With the name "-"
+/// nothing is saved.
 class ResultFile {
   public:
+    /// Throws Error if the file cannot be written.
     explicit ResultFile(std::string name);
 
     /// Throws Error if the file cannot be written.
     void save(const Json& document) const;
 
+    /// Prints the document if the name is "-". Throws Error if that fails.
+    void print(const Json& document) const;
+
     /// The document in the file, null if there is none. Throws Error for other contents.
     Json read() const;
 
-    /// After this many seconds (0: never) SIGALRM saves `document` and ends the program. A program
-    /// can have one time limit at a time.
+    /// After this many seconds (0: never) `document` is saved and SIGALRM ends the program. A
+    /// program can have one time limit at a time.
     void set_time_limit(int seconds, const Json& document) const;
     static void cancel_time_limit();  ///< Ends the time limit.
 
   private:
-    bool in_place() const;  ///< A device or a pipe, which another file must not replace.
-
     std::string name_;
 };
 

@@ -140,7 +140,7 @@ class Study {
         const double error = worst_error(work, implementation);
         if (!(error < implementation.bound)) {
             std::fprintf(stderr, "tessera-bench: wrong results, so not timed: %s, error %g of %g\n",
-                         row.dump().c_str(), error, implementation.bound);
+                         text_of(row).c_str(), error, implementation.bound);
             document_["failed_checks"] = document_["failed_checks"].template get<int>() + 1;
             row["milliseconds"] = nullptr;
             row["residual_ratio"] = number_or_null(error);

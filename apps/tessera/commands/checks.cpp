@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "system/structure_warnings.hpp"
 
 namespace tessera::cli {
@@ -123,7 +123,7 @@ Context open_context(const std::string& device, int threads, std::string& why_no
 
 void note_fallback(const std::string& why_not_cuda, bool quiet) {
     if (why_not_cuda.empty() || quiet) return;
-    std::fprintf(stderr, "tessera: running on the CPU: %s\n", why_not_cuda.c_str());
+    print_note("running on the CPU: " + why_not_cuda);
 }
 
 template <class T>
@@ -141,11 +141,9 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                               "how it was written");
     }
     if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
-        std::fprintf(
-            stderr,
-            "tessera: row %d (counted from 0) of '%s' is empty, so the matrix is singular; "
-            "there is a solution only if b is 0 in empty rows\n",
-            empty, system.name.c_str());
+        print_note("row " + std::to_string(empty) + " (counted from 0) of '" + system.name +
+                   "' is empty, so the matrix is singular; there is a solution only if b is 0 in "
+                   "empty rows");
     }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {
@@ -157,8 +155,7 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                               "and benchmarks; add --allow-singular to solve it anyway");
     }
     if (!quiet) {
-        std::fprintf(stderr, "tessera: '%s' is singular; the solve may not converge\n",
-                     system.name.c_str());
+        print_note("'" + system.name + "' is singular; the solve may not converge");
     }
 }
 

@@ -14,10 +14,11 @@ enum ExitCode : int {
     exit_converged = 0,
     exit_internal = 1,
     exit_slower = 1,  ///< compare: a result is slower.
-    exit_usage = 2,   ///< Wrong arguments, unreadable input, or not enough memory.
+    exit_usage = 2,   ///< Wrong arguments, unreadable input, or output that cannot be written.
     exit_not_converged = 3,
     exit_breakdown = 4,
     exit_no_device = 5,
+    exit_out_of_memory = 6,  ///< On the host or the device.
     exit_interrupted = 130,
 };
 

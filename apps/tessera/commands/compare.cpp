@@ -7,7 +7,8 @@
 
 #include "commands/commands.hpp"
 #include "report/text.hpp"
-#include "tessera/types.hpp"
+#include "run/output.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::cli {
 
@@ -67,7 +68,7 @@ Results read_results(const std::string& path) {
         return json.contains(key) ? text_of(json[key]) : std::string("unknown");
     };
     results.device = text_under("device");
-    results.title = text_under("commit") + ", " + results.device;
+    results.title = io::printable(text_under("commit") + ", " + results.device);
     std::map<std::string, int> seen;
     for (const Json& row : json["rows"]) {
         if (!row.is_object()) throw InvalidArgument(path + ": a row is not an object");
@@ -77,7 +78,7 @@ Results read_results(const std::string& path) {
             continue;
         }
         const Json spread = row.value("spread", Json());
-        std::string name = name_of(row);
+        std::string name = io::printable(name_of(row));
         // Repeated measurements are numbered.
         if (const int turn = ++seen[name]; turn > 1) name += " #" + std::to_string(turn);
         results.rows.push_back({name, milliseconds.get<double>(),

@@ -1,8 +1,7 @@
-#include <cstdio>
-
 #include "commands/commands.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/system.hpp"
 
@@ -19,16 +18,14 @@ int convert(const ConvertArguments& arguments) {
     // PETSc files have no symmetric form.
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
                            matrix.rows == matrix.columns && find_symmetry(matrix).exact();
-    try {
-        const WritingNote writing(arguments.out);
+    write_output(arguments.out, [&] {
         io::write_matrix(host, arguments.out, matrix,
                          symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
-    } catch (const Error& error) {
-        throw InvalidArgument(error.what());
-    }
-    std::fprintf(stderr, "tessera: wrote %d x %d with %lld nonzeros (%s) to %s\n", matrix.rows,
-                 matrix.columns, static_cast<long long>(matrix.nonzeros),
-                 symmetric ? "symmetric" : "general", arguments.out.c_str());
+    });
+    print_note(format("wrote %d x %d with %lld nonzeros (%s) to ", matrix.rows, matrix.columns,
+                      static_cast<long long>(matrix.nonzeros),
+                      symmetric ? "symmetric" : "general") +
+               arguments.out);
     return exit_converged;
 }
 

@@ -3,6 +3,7 @@
 #include "commands/commands.hpp"
 #include "commands/self_test.hpp"
 #include "report/text.hpp"
+#include "run/output.hpp"
 
 namespace tessera::cli {
 

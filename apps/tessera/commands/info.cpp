@@ -7,6 +7,7 @@
 #include "commands/singular_blocks.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/system.hpp"
 #include "tessera/tessera.hpp"
@@ -86,7 +87,7 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 /// matrix that is indefinite by its diagonal, but not because of empty rows (then few right-hand
 /// sides have a solution).
 std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
-    std::string command = "tessera solve " + shell_word(arguments.matrix) + " --solver ";
+    std::string command = "tessera solve " + shell_file(arguments.matrix) + " --solver ";
     const DiagonalStatistics& diagonal = info.diagonal;
     const bool indefinite =
         diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
@@ -176,9 +177,9 @@ std::string formats_table(const std::vector<NamedFormat>& formats) {
 }
 
 std::string to_table(const MatrixInfo& info) {
-    std::string table = info.name + "\n";
+    std::string table = io::printable(info.name) + "\n";
     const auto line = [&](const char* name, const std::string& what) {
-        table += format("  %-16s %s\n", name, what.c_str());
+        table += format("  %-16s %s\n", name, io::printable(what).c_str());
     };
     const auto number = [](Offset value) { return std::to_string(value); };
     line("format",

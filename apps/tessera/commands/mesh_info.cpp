@@ -3,6 +3,7 @@
 
 #include "commands/commands.hpp"
 #include "report/text.hpp"
+#include "run/output.hpp"
 #include "tessera/io.hpp"
 
 namespace tessera::cli {
@@ -55,16 +56,16 @@ std::string suggestion(const InfoArguments& arguments, const Mesh& mesh) {
         if (group.dimensions == mesh.dimensions - 1) groups.push_back(group.name);
     }
     if (groups.size() < 2) return {};
-    return "tessera solve " + shell_word(arguments.matrix) + " --fix " +
+    return "tessera solve " + shell_file(arguments.matrix) + " --fix " +
            shell_word(groups.front()) + " --load " +
            shell_word(groups.back() + (mesh.dimensions == 2 ? "=0,-1" : "=0,-1,0")) +
            " --vtu out.vtu";
 }
 
 std::string to_table(const InfoArguments& arguments, const Mesh& mesh) {
-    std::string table = arguments.matrix + "\n";
+    std::string table = io::printable(arguments.matrix) + "\n";
     const auto line = [&](const char* name, const std::string& what) {
-        table += format("  %-16s %s\n", name, what.c_str());
+        table += format("  %-16s %s\n", name, io::printable(what).c_str());
     };
     line("format", std::string("Gmsh mesh, ") + (mesh.dimensions == 2 ? "plane" : "solid"));
     line("nodes", std::to_string(mesh.node_count()));

@@ -1,5 +1,6 @@
 #include "commands/singular_blocks.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "commands/commands.hpp"
@@ -49,8 +50,11 @@ std::string shifted_command(std::vector<std::string> command_line) {
         return text + ",singular=shift";
     };
     bool found = false;
-    for (std::size_t k = 0; k < command_line.size() && !found; ++k) {
-        if (command_line[k] == option && k + 1 < command_line.size()) {
+    // What follows is no option, even if it begins with a dash.
+    const auto options_end = std::find(command_line.begin(), command_line.end(), "--");
+    const auto options = std::size_t(options_end - command_line.begin());
+    for (std::size_t k = 0; k < options && !found; ++k) {
+        if (command_line[k] == option && k + 1 < options) {
             command_line[k + 1] = shift(command_line[k + 1]);
             found = true;
         } else if (command_line[k].starts_with(option + "=")) {
@@ -59,8 +63,7 @@ std::string shifted_command(std::vector<std::string> command_line) {
         }
     }
     if (!found) {
-        command_line.push_back(option);
-        command_line.push_back(shift(SolveArguments{}.preconditioner));
+        command_line.insert(options_end, {option, shift(SolveArguments{}.preconditioner)});
     }
     std::string command;
     for (const std::string& word : command_line) {

@@ -8,6 +8,7 @@
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
 #include "run/monitor.hpp"
+#include "run/output.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
@@ -31,14 +32,49 @@ std::string singular_system_message(const SolveReport& solve, bool has_known_sol
 /// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
-    std::fprintf(
-        stderr,
-        "tessera: x is the better one of the last iterate and the start of the last restart; "
-        "%s%s\n",
-        arguments.out.empty() ? "it was not written (--out FILE)"
-                              : ("it was written to " + arguments.out).c_str(),
-        vtu.empty() ? "" : ("; " + vtu + " was not written").c_str());
+    print_note(
+        "x is the better one of the last iterate and the start of the last restart; it was " +
+        (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
+        (vtu.empty() ? "" : "; " + vtu + " was not written"));
 }
+
+/// Collects the errors of several outputs, so that a full disk does not cost the others, which may
+/// have taken long to compute.
+class Failures {
+  public:
+    /// write(), unless it is not wanted; false if it failed.
+    bool attempt(bool wanted, const std::function<void()>& write) {
+        if (!wanted) return true;
+        try {
+            write();
+            return true;
+        } catch (const OutOfMemory& error) {
+            add(error.what(), true);
+        } catch (const std::bad_alloc&) {
+            add("out of memory for an output", true);
+        } catch (const Error& error) {
+            add(error.what(), false);
+        }
+        return false;
+    }
+
+    /// Prints what failed; returns the exit code, 0 if nothing failed. (An exception would lead to
+    /// a second report as JSON.)
+    int report() const {
+        if (text_.empty()) return exit_converged;
+        print_note(text_);
+        return out_of_memory_ ? exit_out_of_memory : exit_usage;
+    }
+
+  private:
+    void add(const std::string& reason, bool out_of_memory) {
+        text_ += (text_.empty() ? "" : "; ") + reason;
+        out_of_memory_ = out_of_memory_ || out_of_memory;
+    }
+
+    std::string text_;
+    bool out_of_memory_ = false;
+};
 
 /// One run of `tessera solve`, step by step.
 template <class T>
@@ -70,7 +106,7 @@ class SolveCommand : SolveProblem<T> {
         } else {
             iterate(*matrix);
         }
-        finish();
+        if (const int failed = finish(); failed != exit_converged) return failed;
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
             std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
                                                arguments_.command_line)
@@ -194,8 +230,8 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
-    /// Completes the report and writes all requested output.
-    void finish() {
+    /// Completes the report and writes all requested output; returns the exit code of failures.
+    int finish() {
         const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
         report_.phases = context_.phases();
@@ -215,27 +251,26 @@ class SolveCommand : SolveProblem<T> {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
         if (wants_report) measure_copy_bandwidth();
-        std::string failures;
+        Failures failures;
         if (report_.solve.status == Status::converged && system_.structure) {
             add_structure_results(x, failures);
         }
         write_results(x, failures);
+        if (const int failed = failures.report(); failed != exit_converged) return failed;
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
             note_unconverged_solution(arguments_);
         }
+        return exit_converged;
     }
 
-    /// Adds displacements and stresses to the report and writes the VTU file; a full disk is
-    /// reported with the other failures.
-    void add_structure_results(const std::vector<T>& x, std::string& failures) {
+    /// Adds displacements and stresses to the report and writes the VTU file.
+    void add_structure_results(const std::vector<T>& x, Failures& failures) {
         const std::vector<double> solution(x.begin(), x.end());
         const Structure& structure = *system_.structure;
-        try {
-            report_.structure = structure_results(host_, structure, solution, arguments_.mesh.vtu);
-        } catch (const Error& error) {
-            report_.structure = structure_results(host_, structure, solution, "");
-            failures = error.what();
-        }
+        const auto evaluate = [&](const std::string& vtu) {
+            report_.structure = structure_results(host_, structure, solution, vtu);
+        };
+        if (!failures.attempt(true, [&] { evaluate(arguments_.mesh.vtu); })) evaluate("");
         report_.structure.defaults =
             default_values(arguments_.mesh, structure.model.mesh.dimensions);
     }
@@ -250,25 +285,14 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
-    /// Writes all possible output, then throws if some failed, so that a full disk does not cost
-    /// results that took long to compute.
-    void write_results(const std::vector<T>& x, std::string failures) const {
-        const auto attempt = [&failures](bool wanted, const std::function<void()>& write) {
-            if (!wanted) return;
-            try {
-                write();
-            } catch (const Error& error) {
-                failures += (failures.empty() ? "" : "; ") + std::string(error.what());
-            }
-        };
-        attempt(!arguments_.json.empty(), [&] { write_text(arguments_.json, to_json(report_)); });
-        attempt(!arguments_.quiet && arguments_.json != "-",
-                [&] { write_text("-", to_table(report_)); });
-        attempt(solved_ && !arguments_.out.empty(), [&] {
-            const WritingNote note(arguments_.out);
-            io::write_vector<T>(host_, arguments_.out, x);
+    void write_results(const std::vector<T>& x, Failures& failures) const {
+        failures.attempt(!arguments_.json.empty(),
+                         [&] { write_text(arguments_.json, to_json(report_)); });
+        failures.attempt(!arguments_.quiet && arguments_.json != "-",
+                         [&] { write_text("-", to_table(report_)); });
+        failures.attempt(solved_ && !arguments_.out.empty(), [&] {
+            write_output(arguments_.out, [&] { io::write_vector<T>(host_, arguments_.out, x); });
         });
-        if (!failures.empty()) throw InvalidArgument(failures);
     }
 
     int exit_code() const {

@@ -10,6 +10,7 @@
 #include "report/tune_report.hpp"
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
@@ -269,16 +270,18 @@ class Tuning : SolveProblem<T> {
 
     void print_trial(const Trial& trial) const {
         if (given_.quiet) return;
-        std::fprintf(stderr, "tessera: %s with %s: %s", trial.preconditioner.c_str(),
-                     trial.solver.c_str(), outcome_text(trial).c_str());
+        std::string sentence =
+            trial.preconditioner + " with " + trial.solver + ": " + outcome_text(trial);
         if (!trial.totals.empty()) {
-            std::fprintf(stderr, ", %.3f s, %lld iterations", trial.seconds(),
-                         static_cast<long long>(trial.solve.iterations));
+            sentence += format(", %.3f s, %lld iterations", trial.seconds(),
+                               static_cast<long long>(trial.solve.iterations));
         }
-        std::fputc('\n', stderr);
+        print_note(sentence);
     }
 
     void report() {
+        guard_.reset();
+        const InterruptNote note("writing the results");
         TuneReport result{given_,
                           system_.name,
                           rows_,

@@ -98,7 +98,7 @@ std::string to_json(const RunReport& report) {
             {"defaults", std::move(defaults)}};
     }
     // Names of files need not be UTF-8; invalid bytes are replaced.
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tessera::cli

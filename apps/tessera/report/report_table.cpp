@@ -5,6 +5,7 @@
 #include "report/report.hpp"
 #include "report/text.hpp"
 #include "report/values.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::cli {
 
@@ -155,9 +156,9 @@ std::string phase_table(const RunReport& report) {
 
 std::string to_table(const RunReport& report) {
     const SolveReport& solve = report.solve;
-    std::string table = status_sentence(solve) + "\n";
+    std::string table = io::printable(status_sentence(solve)) + "\n";
     const auto line = [&](const char* name, const std::string& what) {
-        table += format("  %-15s %s\n", name, what.c_str());
+        table += format("  %-15s %s\n", name, io::printable(what).c_str());
     };
     line("matrix", report.matrix.name + ", " + plural(report.matrix.rows, "row") + ", " +
                        plural(report.matrix.nonzeros, "nonzero") +

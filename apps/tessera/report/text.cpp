@@ -1,20 +1,13 @@
 #include "report/text.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
+#include <nlohmann/json.hpp>
 
-#include "tessera/types.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::cli {
 
@@ -38,82 +31,41 @@ std::string format_bytes(double bytes) {
     return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
 }
 
+namespace {
+
+/// $'...', which holds printable characters of ASCII only.
+std::string escaped_shell_word(const std::string& word) {
+    std::string quoted = "$'";
+    for (const char c : word) {
+        const bool plain = c >= ' ' && c <= '~' && c != '\'' && c != '\\';
+        quoted += plain ? std::string(1, c) : format("\\%03o", static_cast<unsigned char>(c));
+    }
+    return quoted + "'";
+}
+
+}  // namespace
+
 std::string shell_word(const std::string& word) {
     const auto plain = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                std::string_view("-_./:,=+@%").find(c) != std::string_view::npos;
     };
     if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
+    if (io::printable(word) != word) return escaped_shell_word(word);
     std::string quoted = "'";
     for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return quoted + "'";
 }
 
-void write_text(const std::string& path, const std::string& text) {
-    if (path == "-") {
-        std::cout << text << std::flush;
-        if (!std::cout) throw InvalidArgument("stdout cannot be written");
-        return;
-    }
-    std::ofstream file(path, std::ios::binary);
-    file << text << std::flush;
-    if (!file) throw InvalidArgument("'" + path + "' cannot be written");
-}
-
-void check_output(const std::string& option, const std::string& path,
-                  const std::vector<std::string>& inputs) {
-    if (path.empty() || path == "-") return;
-    const std::filesystem::path file(path);
-    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-    std::error_code error;
-    if (!std::filesystem::is_directory(folder, error)) {
-        throw InvalidArgument(option + ": there is no folder '" + folder.string() +
-                              "'; create it first");
-    }
-    if (std::filesystem::is_directory(file, error)) {
-        throw InvalidArgument(option + ": '" + path + "' is a folder; name a file");
-    }
-    // Only creating a file shows whether it can be created.
-    const int created = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (created >= 0) {
-        ::close(created);
-        ::unlink(path.c_str());
-    } else if (errno != EEXIST || (::access(path.c_str(), W_OK) != 0 && errno != ENOENT)) {
-        throw InvalidArgument(option + ": '" + path +
-                              "' cannot be written: " + std::strerror(errno));
-    }
-    for (const std::string& input : inputs) {
-        if (std::filesystem::equivalent(file, input, error)) {
-            throw InvalidArgument(
-                option + ": '" + path +
-                "' is read by this command and would be overwritten; name another file");
-        }
-    }
-}
-
-void check_ending(const std::string& option, const std::string& path) {
-    if (path.ends_with(".mtx") || path.ends_with(".mtx.gz") || path.ends_with(".petsc")) return;
-    throw InvalidArgument(option + ": '" + path + "' must end in .mtx, .mtx.gz or .petsc");
+std::string shell_file(const std::string& name) {
+    return shell_word(name.starts_with('-') ? "./" + name : name);
 }
 
 namespace {
 
 std::string json_string(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            quoted += '\\';
-            quoted += c;
-        } else if (c == '\n') {
-            quoted += "\\n";
-        } else if (byte < 0x20 || byte == 0x7f) {
-            quoted += format("\\u%04x", byte);
-        } else {
-            quoted += c;
-        }
-    }
-    return quoted + "\"";
+    using Json = nlohmann::json;
+    return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 template <class Items, class F>

@@ -14,21 +14,15 @@ __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ..
 /// "12.3 GB" (powers of 1000).
 std::string format_bytes(double bytes);
 
-/// A word of a shell command, quoted if a shell would split or expand it.
+/// A word of a shell command, quoted if a shell would split or expand it, or a terminal would obey
+/// it; then as $'...', which bash, zsh and ksh understand.
 std::string shell_word(const std::string& word);
 
-/// Writes to a file, or to stdout for "-". Throws InvalidArgument if that fails.
-void write_text(const std::string& path, const std::string& text);
+/// The name of a file as a word of a shell command that is no option: "./-a" for "-a".
+std::string shell_file(const std::string& name);
 
-/// Throws InvalidArgument unless the file can be written and is none of `inputs`, which may include
-/// words that are not files. An existing file is not changed. Empty and "-" are allowed.
-void check_output(const std::string& option, const std::string& path,
-                  const std::vector<std::string>& inputs);
-
-/// Throws InvalidArgument unless the ending chooses a format to write.
-void check_ending(const std::string& option, const std::string& path);
-
-/// Text of JSON: an object whose fields keep their order.
+/// Text of JSON, in ASCII: an object whose fields keep their order. Bytes that are not UTF-8, in
+/// names of files, become U+FFFD.
 class JsonObject {
   public:
     JsonObject& add(std::string_view key, std::string_view text);

@@ -1,16 +1,25 @@
 #include "report/tune_report.hpp"
 
+#include <charconv>
+
 #include "report/text.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
+/// The shortest text that is read as the same number.
+std::string shortest(double number) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
 /// The command that solves with `trial`.
 std::string command(const TuneReport& report, const Trial& trial) {
     const SolveArguments& given = report.given;
     const SolveArguments usual;
-    std::string text = "tessera solve " + shell_word(given.matrix);
+    std::string text = "tessera solve " + shell_file(given.matrix);
     const auto add = [&](const char* option, const std::string& value, bool wanted) {
         if (wanted) text += std::string(" ") + option + " " + shell_word(value);
     };
@@ -20,8 +29,8 @@ std::string command(const TuneReport& report, const Trial& trial) {
     add("--solver", trial.solver, true);
     add("--precond", trial.preconditioner, true);
     add("--side", given.side, given.side != usual.side);
-    add("--rtol", format("%g", given.rtol), given.rtol != usual.rtol);
-    add("--atol", format("%g", given.atol), given.atol != usual.atol);
+    add("--rtol", shortest(given.rtol), given.rtol != usual.rtol);
+    add("--atol", shortest(given.atol), given.atol != usual.atol);
     add("--max-iterations", std::to_string(given.max_iterations),
         given.max_iterations != usual.max_iterations);
     add("--stagnation-window", std::to_string(given.stagnation_window),
@@ -101,8 +110,8 @@ std::string outcome_text(const Trial& trial) {
 
 std::string to_table(const TuneReport& report) {
     std::string text =
-        format("%s, %d rows, %lld nonzeros on %s\n", report.matrix.c_str(), report.rows,
-               static_cast<long long>(report.nonzeros), report.device.c_str());
+        format("%s, %d rows, %lld nonzeros on %s\n", io::printable(report.matrix).c_str(),
+               report.rows, static_cast<long long>(report.nonzeros), report.device.c_str());
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
     if (best == nullptr) return text + "No trial could be run.\n";

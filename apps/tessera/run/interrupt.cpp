@@ -4,99 +4,114 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <deque>
-#include <filesystem>
+#include <exception>
+#include <new>
+
+#include "commands/commands.hpp"
+#include "tessera/io.hpp"
 
 namespace tessera::cli {
 
-/// Effect of a Ctrl-C: prints a text, and removes a file unless its name is empty.
-struct InterruptAction {
+/// What a Ctrl-C prints.
+struct InterruptNotice {
     std::string text;
-    std::string unfinished;
+    std::string if_removed;  ///< Printed next if a temporary file was removed.
 };
 
 namespace {
 
-volatile std::sig_atomic_t interrupt_received = 0;
+// What signal handlers share with the program.
+volatile std::sig_atomic_t stop_requested = 0;
+std::atomic<bool> can_stop = false;  ///< An InterruptGuard exists.
+std::atomic<const InterruptNotice*> notice = nullptr;
+static_assert(std::atomic<const InterruptNotice*>::is_always_lock_free);
 
-/// Signal handlers in any thread may read it, so no action is ever freed.
-std::atomic<const InterruptAction*> note = nullptr;
-static_assert(std::atomic<const InterruptAction*>::is_always_lock_free);
-
-const InterruptAction* store_action(const std::string& text, const std::string& unfinished) {
-    static auto& notes = *new std::deque<InterruptAction>;
-    return &notes.emplace_back("tessera: " + text + "\n", unfinished);
+/// Signal handlers in any thread may read it, so none is ever freed.
+const InterruptNotice* store_notice(const std::string& text, const std::string& if_removed) {
+    static auto& notices = *new std::deque<InterruptNotice>;
+    return &notices.emplace_back("tessera: " + io::printable(text), io::printable(if_removed));
 }
 
-/// Signal handlers: they call async-signal-safe functions only.
-void print_action() {
-    const InterruptAction* const now = note.load();
+// Signal handlers: they call async-signal-safe functions only.
+
+void print(std::string_view text) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void print_notice(bool removed) {
+    const InterruptNotice* const now = notice.load();
     if (now == nullptr) return;
-    if (!now->unfinished.empty()) ::unlink(now->unfinished.c_str());
-    [[maybe_unused]] const auto written =
-        ::write(STDERR_FILENO, now->text.data(), now->text.size());
+    print(now->text);
+    if (removed) print(now->if_removed);
+    print("\n");
 }
 
-void request_stop(int) {
-    const int error = errno;  // errno of the interrupted code.
-    interrupt_received = 1;
-    print_action();
+/// Ends the process by the signal, once the handler returns.
+void end_by(int signal) {
+    const bool removed = io::remove_temporary_files() > 0;
+    if (signal == SIGINT && !can_stop) print_notice(removed);
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+}
+
+void handle(int signal) {
+    const int error = errno;  // Of the interrupted code.
+    if (signal == SIGINT && can_stop && stop_requested == 0) {
+        print_notice(false);
+        stop_requested = 1;
+    } else {
+        end_by(signal);
+    }
     errno = error;
 }
 
-void print_and_kill(int signal) {
-    print_action();
-    ::raise(signal);  // The handler is reset: on return this terminates the process.
-}
+std::terminate_handler terminate_before = nullptr;
 
-/// Installs a handler unless the signal is ignored; returns the previous action.
-struct sigaction handle(void (*handler)(int)) {
-    struct sigaction before = {};
-    struct sigaction action = {};
-    action.sa_handler = handler;
-    action.sa_flags = int(SA_RESETHAND | SA_RESTART);
-    sigaction(SIGINT, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(SIGINT, &action, nullptr);
-    return before;
-}
-
-/// Whether the library writes PATH through PATH.part: not if it is a device, a pipe or a link.
-bool uses_temporary_file(const std::string& path) {
-    std::error_code error;
-    const auto status = std::filesystem::symlink_status(path, error);
-    return !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+/// For exceptions that nothing may catch, such as those of a destructor.
+void end_without_memory() {
+    try {
+        if (const auto error = std::current_exception()) std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+        io::remove_temporary_files();
+        print("tessera: out of memory\n");
+        _exit(exit_out_of_memory);
+    } catch (...) {
+    }
+    terminate_before();
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() : outer_(note.exchange(nullptr)) {
-    before_ = handle(request_stop);
+void handle_signals() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before = {};
+        sigaction(signal, nullptr, &before);
+        if (before.sa_handler == SIG_IGN) continue;
+        struct sigaction action = {};
+        action.sa_handler = handle;
+        action.sa_flags = SA_RESTART;
+        sigaction(signal, &action, nullptr);
+    }
+    std::signal(SIGXFSZ, SIG_IGN);
+    terminate_before = std::set_terminate(end_without_memory);
 }
+
+InterruptGuard::InterruptGuard() : outer_(notice.exchange(nullptr)) { can_stop = true; }
 
 InterruptGuard::~InterruptGuard() {
-    sigaction(SIGINT, &before_, nullptr);
-    note.store(outer_);
+    can_stop = false;
+    notice = outer_;
 }
 
-void InterruptGuard::announce(const std::string& text) { note.store(store_action(text, "")); }
+void InterruptGuard::announce(const std::string& text) { notice = store_notice(text, ""); }
 
-bool interrupted() { return interrupt_received != 0; }
+bool interrupted() { return stop_requested != 0; }
 
-InterruptNote::InterruptNote(const std::string& doing) : InterruptNote(doing, "") {}
+InterruptNote::InterruptNote(const std::string& doing, const std::string& if_removed)
+    : outer_(notice.exchange(store_notice("interrupted while " + doing, if_removed))) {}
 
-InterruptNote::InterruptNote(const std::string& doing, const std::string& unfinished)
-    : outer_(note.exchange(store_action("interrupted while " + doing, unfinished))) {
-    before_ = handle(print_and_kill);
-}
-
-InterruptNote::~InterruptNote() {
-    note.store(outer_);
-    sigaction(SIGINT, &before_, nullptr);
-}
-
-WritingNote::WritingNote(const std::string& path)
-    : InterruptNote(
-          "writing " + path + (uses_temporary_file(path) ? ", which was not touched" : ""),
-          uses_temporary_file(path) ? path + ".part" : "") {}
+InterruptNote::~InterruptNote() { notice = outer_; }
 
 }  // namespace tessera::cli

@@ -1,14 +1,19 @@
 #pragma once
 
-#include <csignal>
 #include <string>
 
 namespace tessera::cli {
 
-struct InterruptAction;
+struct InterruptNotice;
+
+/// To be called first: from then on SIGINT (Ctrl-C), SIGTERM and SIGHUP remove the temporary files
+/// of unfinished output before they end the process. Writing beyond a limit of file sizes becomes
+/// an error instead of SIGXFSZ. A signal that is ignored, as under nohup, stays ignored. Memory that
+/// is exhausted where no exception may be thrown ends the process with its exit code.
+void handle_signals();
 
 /// While one exists, the first Ctrl-C requests a stop (see interrupted), the second one terminates
-/// the process. If the shell ignores SIGINT for this process, it stays ignored.
+/// the process.
 class InterruptGuard {
   public:
     InterruptGuard();
@@ -21,36 +26,25 @@ class InterruptGuard {
     void announce(const std::string& text);
 
   private:
-    struct sigaction before_ = {};
-    const InterruptAction* outer_ = nullptr;
+    const InterruptNotice* outer_;
 };
 
-/// Whether a Ctrl-C has been received.
+/// Whether a Ctrl-C has requested a stop.
 bool interrupted();
 
-/// While one exists, a Ctrl-C terminates the process as by default, but prints on stderr:
+/// While one exists, a Ctrl-C that terminates the process prints on stderr:
 ///   tessera: interrupted while DOING
-/// They can be nested: the inner one is used. Not allowed within an InterruptGuard.
+/// followed by `if_removed` if it removed the temporary file of unfinished output. They can be
+/// nested: the inner one is used. Not allowed within an InterruptGuard.
 class InterruptNote {
   public:
-    explicit InterruptNote(const std::string& doing);
+    explicit InterruptNote(const std::string& doing, const std::string& if_removed = "");
     ~InterruptNote();
     InterruptNote(const InterruptNote&) = delete;
     InterruptNote& operator=(const InterruptNote&) = delete;
 
-  protected:
-    InterruptNote(const std::string& doing, const std::string& unfinished);
-
   private:
-    struct sigaction before_ = {};
-    const InterruptAction* outer_ = nullptr;
-};
-
-/// While a file is written: a Ctrl-C also removes PATH.part, the temporary file that the library
-/// renames to PATH when it is complete.
-class WritingNote : public InterruptNote {
-  public:
-    explicit WritingNote(const std::string& path);
+    const InterruptNotice* outer_;
 };
 
 }  // namespace tessera::cli

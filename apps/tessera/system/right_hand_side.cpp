@@ -1,8 +1,8 @@
 #include "system/right_hand_side.hpp"
 
 #include <cmath>
-#include <filesystem>
 
+#include "system/system.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/vector_ops.hpp"
@@ -47,8 +47,7 @@ RightHandSide RightHandSide::parse(const std::string& text, std::uint64_t seed) 
         requested.kind = Kind::solution_ones;
     } else if (!seeded("random", Kind::random) &&
                !seeded("solution:random", Kind::solution_random)) {
-        std::error_code error;
-        if (!std::filesystem::exists(text, error)) {
+        if (!is_file_name(text)) {
             throw InvalidArgument(
                 unknown_word_message("right-hand side (and no such file)", text, words) +
                 ", or a file");

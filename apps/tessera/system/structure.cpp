@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "report/text.hpp"
-#include "run/interrupt.hpp"
+#include "run/output.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
 
@@ -366,12 +366,13 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
     }
     for (const double stress : element_mises) raise(extremes.largest_von_mises, stress);
     if (vtu.empty()) return extremes;
-    const WritingNote note(vtu);
-    io::write_vtu(host, vtu, mesh,
-                  {{"displacement", d, displacements},
-                   {"stress", tensor, means},
-                   {"von_mises", 1, node_mises}},
-                  {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+    write_output(vtu, [&] {
+        io::write_vtu(host, vtu, mesh,
+                      {{"displacement", d, displacements},
+                       {"stress", tensor, means},
+                       {"von_mises", 1, node_mises}},
+                      {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+    });
     return extremes;
 }
 

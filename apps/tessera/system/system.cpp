@@ -79,6 +79,12 @@ System<T> load_structure(const Context& host, const std::string& text,
 
 }  // namespace
 
+bool is_file_name(const std::string& text) {
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(text, error);
+    return std::filesystem::exists(status) || error == std::errc::permission_denied;
+}
+
 template <class T>
 System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
                       const MeshArguments* mesh, bool needs_load) {
@@ -92,7 +98,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
                               " is for meshes, files that end in .msh or " + ".msh.gz; '" + text +
                               "' is not a mesh");
     }
-    const bool is_file = std::filesystem::exists(text, error);
+    const bool is_file = is_file_name(text);
     const InterruptNote note((is_file ? "reading " : "generating ") + text);
     if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);

@@ -20,6 +20,10 @@ struct System {
     std::shared_ptr<Structure> structure;  ///< Null unless the system is made of a mesh.
 };
 
+/// Whether a text names a file, which may be one that cannot be read (a link to nowhere or to
+/// itself, or in a closed folder): reading it then says why.
+bool is_file_name(const std::string& text);
+
 /// Reads the file `text` if it exists, else generates the problem of that name. If there is
 /// neither, throws InvalidArgument with the most similar names. A mesh needs the options `mesh`;
 /// with nullptr it is rejected. `needs_load`: see make_model.

@@ -2,7 +2,7 @@
 
 #include "io/gmsh/gmsh.hpp"
 #include "io/io_test.hpp"
-#include "io/output_file.hpp"
+#include "io/file_sections.hpp"
 #include "support/test.hpp"
 
 // Meshes of a few elements as text, in both versions of the format.

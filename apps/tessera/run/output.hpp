@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+/// Prints "tessera: SENTENCE" on stderr, in one line.
+void print_note(const std::string& sentence);
+
+/// Writes to a file, or to stdout for "-". Throws InvalidArgument if that fails.
+void write_text(const std::string& path, const std::string& text);
+
+/// write(), which writes this file. A Ctrl-C meanwhile names it; an Error becomes InvalidArgument.
+void write_output(const std::string& path, const std::function<void()>& write);
+
+/// Throws InvalidArgument unless the file can be written and is none of `inputs`, which may include
+/// words that are not files. An existing file is not changed. Empty and "-" are allowed.
+void check_output(const std::string& option, const std::string& path,
+                  const std::vector<std::string>& inputs);
+
+/// Throws InvalidArgument unless the ending chooses a format to write.
+void check_ending(const std::string& option, const std::string& path);
+
+}  // namespace tessera::cli
