@@ -145,8 +145,10 @@ ssize_t __real_read(int, void*, size_t);
 ssize_t __real_write(int, const void*, size_t);
 int __real_close(int);
 int __real_fsync(int);
-int __real_rename(const char*, const char*);
+int __real_fchmod(int, mode_t);
+int __real_renameat(int, const char*, int, const char*);
 int __real_open(const char*, int, ...);
+int __real_openat(int, const char*, int, ...);
 ssize_t __wrap_read(int file, void* bytes, size_t n) {
     return file_or(EIO, [&] { return __real_read(file, bytes, n); });
 }
@@ -160,8 +162,11 @@ int __wrap_close(int file) {
 int __wrap_fsync(int file) {
     return file_or(EIO, [&] { return __real_fsync(file); });
 }
-int __wrap_rename(const char* from, const char* to) {
-    return file_or(EACCES, [&] { return __real_rename(from, to); });
+int __wrap_fchmod(int file, mode_t mode) {
+    return file_or(EPERM, [&] { return __real_fchmod(file, mode); });
+}
+int __wrap_renameat(int folder, const char* from, int to_folder, const char* to) {
+    return file_or(EACCES, [&] { return __real_renameat(folder, from, to_folder, to); });
 }
 int __wrap_open(const char* path, int flags, ...) {
     std::va_list arguments;
@@ -169,6 +174,13 @@ int __wrap_open(const char* path, int flags, ...) {
     const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     return file_or(EMFILE, [&] { return __real_open(path, flags, mode); });
+}
+int __wrap_openat(int folder, const char* path, int flags, ...) {
+    std::va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return file_or(EMFILE, [&] { return __real_openat(folder, path, flags, mode); });
 }
 
 int __real_pthread_create(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
