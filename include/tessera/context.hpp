@@ -80,7 +80,8 @@ class TESSERA_API Context {
     /// Bytes held by Buffers of this Context (in its own memory space): current and peak.
     Offset memory_bytes() const;
     Offset peak_memory_bytes() const;
-    /// Free bytes of this Context's memory space.
+    /// Free bytes of the memory space of this Context; of host memory the least of what the system
+    /// has available and the limits of its control groups and of this process leave.
     Offset free_memory() const;
 
     /// Bytes per second (read plus written) of a large copy in this Context's memory; measured at

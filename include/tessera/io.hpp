@@ -25,14 +25,17 @@ struct FileHeader {
 /// skipped), PETSc binary (32-bit indices; the first object), each also gzipped; recognised by
 /// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
-/// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
-/// with the first bad line, also for values not finite in T and sizes the file is too short for:
-/// more than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`.
+/// on the threads. The file is read in pieces, and memory is taken as entries are found, so that it
+/// may be a pipe and its header may not be true. Throws ParseError with the first bad line, also
+/// for lines of more than 1 MiB, values not finite in T, sizes the file is too short for (more than
+/// max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`), and a file that another
+/// program changed while it was read; OutOfMemory before memory is taken that is not free.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      FileHeader* header = nullptr, bool allow_empty_rows = false);
 
-/// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
+/// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector;
+/// errors as read_matrix.
 template <class T>
 TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
 
@@ -64,7 +67,8 @@ TESSERA_API void write_vector(const Context& cpu, const std::string& path,
 ///   "surface1", "volume1" by its tag.
 /// Throws ParseError with the file and its line (of binary files the byte): also for elements of
 /// higher order, prisms and pyramids, elements that are degenerate, fold over, repeat another or
-/// are in two groups of the mesh's dimension, missing nodes, two groups of one name.
+/// are in two groups of the mesh's dimension, missing nodes, two groups of one name, a file that
+/// was changed meanwhile. Throws OutOfMemory as read_matrix.
 TESSERA_API Mesh read_mesh(const Context& cpu, const std::string& path);
 
 /// Numbers at the nodes or in the elements of a mesh: `components` each, one node or element after

@@ -1,14 +1,13 @@
 #include "base/context_state.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "base/dispatch.hpp"
+#include "base/host_memory/host_memory.hpp"
 #include "base/parallel.hpp"
 #include "base/phases.hpp"
 
@@ -51,6 +50,7 @@ ContextState::~ContextState() { release_reductions(); }
 /// (docs/decisions/sliced-formats.md), and each page is first touched by the thread that will
 /// mostly use it.
 void* ContextState::allocate(Offset bytes) {
+    require_host_memory("an array", double(bytes));
     const bool large = std::size_t(bytes) >= 4 * huge_page;
     const std::size_t alignment = large ? huge_page : 64;
     void* const memory =
@@ -89,16 +89,7 @@ void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
         Offset(1) << 18);
 }
 
-/// Memory available without swapping. It includes the page cache, which is large right after a
-/// large file was read.
-Offset ContextState::free_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string key, unit;
-    for (Offset kibibytes = 0; file >> key >> kibibytes >> unit;) {
-        if (key == "MemAvailable:") return kibibytes * 1024;
-    }
-    return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
-}
+Offset ContextState::free_memory() { return free_host_memory(); }
 
 void ContextState::release_reductions() noexcept {
     for (const auto& [memory, bytes] : reductions) release(memory);

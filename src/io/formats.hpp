@@ -6,32 +6,36 @@
 #include <vector>
 
 #include "io/file_sections.hpp"
+#include "io/input_stream.hpp"
 #include "tessera/io.hpp"
 
 /// The file formats: how each is recognised, parsed and written. Parsers throw ParseError.
 namespace tessera::io {
 
-/// A file to parse in host memory.
+/// A file to parse in host memory. Parsers read it once.
 struct InputFile {
     const Context& cpu;  ///< Context whose threads parse.
-    std::string_view bytes;
+    InputStream stream;
     std::string name;  ///< Name for messages.
     FileHeader* header = nullptr;
     bool allow_empty_rows = false;
 };
 
-bool is_matrix_market(std::string_view text);
+/// The formats are recognised by this many bytes at the beginning of a file, or fewer where it
+/// ends.
+inline constexpr std::size_t recognised_bytes = std::size_t(1) << 16;
 
-/// Minimum number of bytes of text parsed as one task.
+bool is_matrix_market(std::string_view start);
+
+/// Number of bytes of text parsed as one task.
 inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
 /// The result does not depend on `chunk_bytes`.
 template <class T>
-CsrMatrix<T> parse_matrix_market(const InputFile& file,
-                                 std::size_t chunk_bytes = default_chunk_bytes);
+CsrMatrix<T> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes = default_chunk_bytes);
 /// A vector from a Matrix Market file with one row or one column.
 template <class T>
-std::vector<T> parse_matrix_market_vector(const InputFile& file);
+std::vector<T> parse_matrix_market_vector(InputFile&& file);
 /// Matrix Market text of a matrix (its lower triangle where `symmetry` is not general), numbers
 /// (finite ones) in the shortest form that reads back bitwise.
 template <class T>
@@ -43,9 +47,9 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
 /// fourth line. Right-hand sides are skipped. Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users'
 /// Guide for the Harwell-Boeing Sparse Matrix Collection, 1992; The Rutherford-Boeing Sparse Matrix
 /// Collection, RAL-TR-97-031.
-bool is_harwell_boeing(std::string_view text);
+bool is_harwell_boeing(std::string_view start);
 template <class T>
-CsrMatrix<T> parse_harwell_boeing(const InputFile& file);
+CsrMatrix<T> parse_harwell_boeing(InputFile&& file);
 
 /// The field of one number in a line with a Fortran format.
 struct FortranField {
@@ -67,11 +71,11 @@ std::string fortran_number(std::string_view text, const FortranField& field);
 /// 1211214, its size, its values. Objects may follow one another; the first one is read.
 /// Also true for files that look like PETSc's but cannot be read (64-bit integers, other byte
 /// order); parsing them throws.
-bool is_petsc_binary(std::string_view bytes);
+bool is_petsc_binary(std::string_view start);
 template <class T>
-CsrMatrix<T> parse_petsc_matrix(const InputFile& file);
+CsrMatrix<T> parse_petsc_matrix(InputFile&& file);
 template <class T>
-std::vector<T> parse_petsc_vector(const InputFile& file);
+std::vector<T> parse_petsc_vector(InputFile&& file);
 /// Throw InvalidArgument for more entries than 32 bits count.
 template <class T>
 std::vector<FileSection> petsc_binary(const CsrView<T>& matrix);
@@ -79,7 +83,7 @@ template <class T>
 std::vector<FileSection> petsc_binary(std::span<const T> vector);
 
 /// Gmsh's .msh files of the versions 4.1 and 2.2.
-bool is_gmsh(std::string_view bytes);
-Mesh parse_gmsh(const InputFile& file);
+bool is_gmsh(std::string_view start);
+Mesh parse_gmsh(InputFile&& file);
 
 }  // namespace tessera::io

@@ -57,11 +57,19 @@ template float real_of<float>(std::string_view, const char*);
 template double real_of<double>(std::string_view, const char*);
 
 bool Lines::next(std::string_view& line) {
-    if (position_ >= text_.size()) return false;
-    const std::size_t end = std::min(text_.find('\n', position_), text_.size());
-    line = text_.substr(position_, end - position_);
-    position_ = end + 1;
+    std::string_view text = stream_.peek(1);
+    if (text.empty()) return false;
     ++number_;
+    std::size_t end = text.find('\n');
+    for (std::size_t searched = 0; end == std::string_view::npos; end = text.find('\n', searched)) {
+        searched = text.size();
+        expect(searched <= max_line_bytes, long_line_message);
+        text = stream_.peek(2 * searched);
+        if (text.size() == searched) break;
+    }
+    line = text.substr(0, end);
+    expect(line.size() <= max_line_bytes, long_line_message);
+    stream_.skip(std::min(line.size() + 1, text.size()));
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/concat.hpp"
+#include "io/input_stream.hpp"
 #include "tessera/io.hpp"
 
 /// Words, lines and numbers for readers and writers.
@@ -58,19 +59,18 @@ Offset integer_of(std::string_view word, const char* what);
 template <class T>
 T real_of(std::string_view word, const char* what);
 
-/// The lines of a text, one after another.
+/// The lines of an input, one after another.
 class Lines {
   public:
-    explicit Lines(std::string_view text) : text_(text) {}
+    explicit Lines(InputStream& stream) : stream_(stream) {}
 
-    /// Sets `line` (without its end) and counts it; false at the end of the text.
+    /// Sets `line` (without its end; valid until the next call) and counts it; false at the end.
+    /// Rejects a line of more than max_line_bytes.
     bool next(std::string_view& line);
     const Offset& number() const { return number_; }
-    std::size_t position() const { return std::min(position_, text_.size()); }
 
   private:
-    std::string_view text_;
-    std::size_t position_ = 0;
+    InputStream& stream_;
     Offset number_ = 0;
 };
 

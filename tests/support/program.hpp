@@ -130,6 +130,14 @@ class ProgramTest : public ::testing::Test {
         return wait(start(words));
     }
 
+    /// As `run`, with at most this much address space.
+    Outcome run_within(int mebibytes, Words words) const {
+        const std::string limit = std::to_string(mebibytes * 1024);
+        words.insert(words.begin(),
+                     {"/bin/sh", "-c", "ulimit -v " + limit + "; exec \"$@\"", "sh", program()});
+        return wait(start(words));
+    }
+
   private:
     std::string folder_;
 };

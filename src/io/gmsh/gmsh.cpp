@@ -364,10 +364,11 @@ class GmshMeshBuilder {
 
 }  // namespace
 
-bool is_gmsh(std::string_view bytes) { return bytes.starts_with("$MeshFormat"); }
+bool is_gmsh(std::string_view start) { return start.starts_with("$MeshFormat"); }
 
-Mesh parse_gmsh(const InputFile& file) {
-    return GmshMeshBuilder(parse_gmsh_sections(file.bytes, file.name)).build();
+Mesh parse_gmsh(InputFile&& file) {
+    const GmshFile sections = parse_gmsh_sections(file);
+    return GmshMeshBuilder(sections).build();
 }
 
 }  // namespace tessera::io

@@ -60,8 +60,8 @@ struct GmshFile {
     }
 };
 
-/// Reads the sections; `name` is for messages. Throws ParseError. Allocates at most a small
-/// multiple of `bytes`.
-GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name);
+/// Reads the sections. Throws ParseError, and OutOfMemory when as much memory as was taken is not
+/// free again.
+GmshFile parse_gmsh_sections(InputFile& file);
 
 }  // namespace tessera::io

@@ -1,160 +1,17 @@
-#include <cmath>
-#include <limits>
-
+#include "base/host_memory/host_memory.hpp"
 #include "io/gmsh/gmsh.hpp"
+#include "io/gmsh/gmsh_input.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-constexpr int min_int = std::numeric_limits<int>::min();
-constexpr int max_int = std::numeric_limits<int>::max();
-
 /// Gmsh's number of a CellShape.
 constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
 
-/// Reads a Gmsh file word by word or number by number; numbers are text or binary, depending on the
-/// file. `what` names a number in messages.
-class GmshInput {
-  public:
-    explicit GmshInput(std::string_view bytes) : bytes_(bytes) {}
-
-    /// Location of the word or number read last.
-    GmshLocation location() const { return binary ? GmshLocation(begin_) : begin_line_; }
-
-    /// Skips blanks and empty lines; false at the end of the file.
-    bool more() {
-        for (; position_ < bytes_.size() && is_space(bytes_[position_]); ++position_) {
-            line_ += bytes_[position_] == '\n';
-        }
-        begin_ = position_;
-        begin_line_ = line_;
-        return position_ < bytes_.size();
-    }
-
-    std::string_view word(const char* what) {
-        expect(more(), "the file ends where ", what, " should be");
-        while (position_ < bytes_.size() && !is_space(bytes_[position_])) ++position_;
-        return bytes_.substr(begin_, position_ - begin_);
-    }
-
-    std::string_view rest_of_line() {
-        begin_ = position_;
-        begin_line_ = line_;
-        position_ = std::min(bytes_.find('\n', position_), bytes_.size());
-        return trimmed(bytes_.substr(begin_, position_ - begin_));
-    }
-
-    /// Moves past the end of the line, where binary numbers may start.
-    void end_line() {
-        expect(rest_of_line().empty(), "expected nothing else in this line");
-        if (position_ == bytes_.size()) return;
-        ++position_;
-        ++line_;
-    }
-
-    Offset text_integer(const char* what, Offset low, Offset high) {
-        const std::string_view text = word(what);
-        expect(!text.starts_with('$'), "expected ", what, ", found ", Quoted{text},
-               ": the section is shorter than its counts say");
-        const Offset number = integer_of(text, what);
-        expect(number <= high, what, " ", Quoted{text}, " is too large");
-        expect(number >= low, what, " ", Quoted{text}, low == 0 ? " is negative" : " is too small");
-        return number;
-    }
-
-    template <class Word>
-    Word binary_number(const char* what) {
-        begin_ = position_;
-        expect(bytes_.size() - position_ >= sizeof(Word), "the file ends where ", what,
-               " should be");
-        position_ += sizeof(Word);
-        return load_number<Word>(bytes_.data() + begin_, swapped);
-    }
-
-    /// An int of the file: a word or 4 bytes.
-    int integer(const char* what) {
-        return binary ? binary_number<std::int32_t>(what)
-                      : int(text_integer(what, min_int, max_int));
-    }
-
-    /// A size_t of the file: a word or 8 bytes, not negative.
-    Offset size(const char* what) {
-        if (!binary) return text_integer(what, 0, std::numeric_limits<Offset>::max());
-        return not_negative(what, binary_number<std::int64_t>(what));
-    }
-
-    /// A tag of a node or element: an int in version 2.2, a size_t in 4.1.
-    Offset tag(const char* what) {
-        return is_version_4 ? size(what) : not_negative(what, integer(what));
-    }
-
-    /// A finite floating-point number.
-    double real(const char* what) {
-        if (!binary) return real_of<double>(word(what), what);
-        const double number = binary_number<double>(what);
-        expect(std::isfinite(number), what, " is not finite");
-        return number;
-    }
-
-    /// Reads a count, a size_t, and checks it as below.
-    Offset item_count(const char* what, Offset ints, Offset others) {
-        return checked(size(concat("the number of ", what).c_str()), what, ints, others);
-    }
-
-    /// The count of items of `ints` 4-byte and `others` 8-byte numbers, if the file has room.
-    Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
-        // A number in a text needs at least two bytes, a digit and a blank.
-        const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);
-        const Offset left = Offset(bytes_.size() - position_) + 1;
-        expect(count >= 0, count, " ", what, ": a count cannot be negative");
-        expect(count <= left / bytes, count, " ", what, " are claimed, but only ", left - 1,
-               " bytes follow");
-        return count;
-    }
-
-    void expect_end(std::string_view section) {
-        const std::string end = concat("$End", section);
-        const std::string_view found = word(end.c_str());
-        expect(found == end, "expected ", end, ", found ", Quoted{found},
-               ": the section is longer than its counts say");
-    }
-
-    /// Moves to the end of a section that is not read.
-    void skip_section(std::string_view section) {
-        const std::string end = concat("\n$End", section);
-        std::size_t found = bytes_.find(end, position_ - 1);
-        expect(found != std::string_view::npos, "the section has no $End", section);
-        found = std::max(found, position_);
-        if (!binary) line_ += std::ranges::count(bytes_.substr(0, found).substr(position_), '\n');
-        position_ = found;
-    }
-
-  protected:
-    bool binary = false;
-    bool swapped = false;       ///< Binary numbers are in the other byte order.
-    bool is_version_4 = false;  ///< Version 4.1.
-
-  private:
-    static bool is_space(char c) { return is_blank(c) || c == '\n'; }
-
-    static Offset not_negative(const char* what, Offset number) {
-        expect(number >= 0, what, " ", number, " is negative");
-        return number;
-    }
-
-    std::string_view bytes_;
-    std::size_t begin_ = 0;     ///< Start of the word or number read last.
-    std::size_t position_ = 0;  ///< End of it.
-    Offset begin_line_ = 1;
-    Offset line_ = 1;
-};
-
 class GmshReader : GmshInput {
   public:
-    GmshReader(std::string_view bytes, const std::string& name) : GmshInput(bytes) {
-        file_.name = name;
-    }
+    explicit GmshReader(InputFile& file) : GmshInput(file.stream) { file_.name = file.name; }
 
     GmshFile read() {
         try {
@@ -167,6 +24,15 @@ class GmshReader : GmshInput {
     }
 
   private:
+    /// Counts memory that is taken. As much again is needed for the mesh, and while arrays grow.
+    void count_memory(std::size_t bytes) {
+        constexpr Offset bytes_between_checks = Offset(1) << 26;
+        memory_ += Offset(bytes);
+        if (memory_ < next_check_) return;
+        next_check_ = memory_ + bytes_between_checks;
+        require_host_memory("reading " + file_.name, double(memory_));
+    }
+
     int dimension() {
         const int dimensions = integer("the dimension of an entity");
         expect(unsigned(dimensions) <= 3, "the dimension ", dimensions, " is not within 0..3");
@@ -188,7 +54,9 @@ class GmshReader : GmshInput {
     Index entity(int dimensions, int tag) {
         const auto [entry, is_new] =
             entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
-        if (is_new) file_.entities.push_back({dimensions, tag, {}, false});
+        if (!is_new) return entry->second;
+        file_.entities.push_back({dimensions, tag, {}, false});
+        count_memory(sizeof(GmshEntity) + sizeof(*entry) + 4 * sizeof(void*));
         return entry->second;
     }
 
@@ -212,10 +80,10 @@ class GmshReader : GmshInput {
     }
 
     void read_section() {
-        const std::string_view marker = word("a section");
+        const std::string marker(word("a section"));
         expect(marker.starts_with('$') && !marker.starts_with("$End"),
                "expected a section such as $Nodes, found ", Quoted{marker});
-        const std::string_view section = marker.substr(1);
+        const std::string section = marker.substr(1);
         end_line();
         if (section == "PhysicalNames") {
             read_names();
@@ -241,6 +109,7 @@ class GmshReader : GmshInput {
             const std::string_view quoted = rest_of_line();
             expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
                    "expected a name in quotes, found ", Quoted{quoted});
+            count_memory(quoted.size() + sizeof(GmshGroupName) + 8 * sizeof(void*));
             GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), start};
             expect(file_.group_names.emplace(std::pair(dimensions, tag), std::move(name)).second,
                    "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
@@ -268,6 +137,7 @@ class GmshReader : GmshInput {
             const int group = integer("the tag of a group");
             expect(group != 0 && group != min_int, "a physical group cannot have the tag ", group);
             read.groups.push_back(group);
+            count_memory(sizeof(int));
         }
         if (dimensions == 0) return;
         Offset bounding = item_count("bounding entities", 1, 0);
@@ -277,6 +147,7 @@ class GmshReader : GmshInput {
     void add_node_tag() {
         file_.nodes.tags.push_back(tag("the tag of a node"));
         file_.nodes.locations.push_back(location());
+        count_memory(3 * sizeof(double) + sizeof(Offset) + sizeof(GmshLocation));
     }
 
     void add_point() {
@@ -339,6 +210,8 @@ class GmshReader : GmshInput {
         elements.tags.push_back(tag);
         elements.locations.push_back(start);
         elements.entities.push_back(entity);
+        count_memory(sizeof(Offset) * std::size_t(1 + corners(shape)) + sizeof(GmshLocation) +
+                     sizeof(Index));
         for (int c = 0; c < corners(shape); ++c) {
             elements.nodes.push_back(this->tag("the tag of a node"));
         }
@@ -388,13 +261,13 @@ class GmshReader : GmshInput {
     }
 
     GmshFile file_;
+    Offset memory_ = 0;
+    Offset next_check_ = 0;
     std::map<std::pair<int, int>, Index> entity_numbers_;  ///< Indices by dimensions and tag.
 };
 
 }  // namespace
 
-GmshFile parse_gmsh_sections(std::string_view bytes, const std::string& name) {
-    return GmshReader(bytes, name).read();
-}
+GmshFile parse_gmsh_sections(InputFile& file) { return GmshReader(file).read(); }
 
 }  // namespace tessera::io

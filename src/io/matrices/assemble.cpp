@@ -5,31 +5,42 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/host_memory/host_memory.hpp"
 #include "base/parallel.hpp"
 
 namespace tessera::io {
 
 namespace {
 
-Index checked_size(const char* what, Offset size, const InputFile& file) {
+Index checked_size(const char* what, Offset size) {
     constexpr Offset max_size = std::numeric_limits<Index>::max();
     expect(size >= 0, size, " ", what, ": a size cannot be negative");
     expect(size <= max_size, size, " ", what, ": a matrix has at most ", max_size, " ", what);
-    const Offset believed = std::max(Offset(1) << 20, Offset(file.bytes.size()) * 16);
-    expect(size <= believed || file.allow_empty_rows, size, " ", what,
-           " are claimed by a file of only ", file.bytes.size(),
-           " bytes; allow empty rows (--allow-empty-rows) if that is right");
     return Index(size);
 }
 
 }  // namespace
 
 void MatrixHeader::set_sizes(Offset row_count, Offset column_count, const InputFile& file) {
-    rows = checked_size("rows", row_count, file);
-    columns = checked_size("columns", column_count, file);
+    rows = checked_size("rows", row_count);
+    columns = checked_size("columns", column_count);
+    if (file.stream.size()) check_sizes(file, *file.stream.size());
     expect(symmetry == Symmetry::general || rows == columns,
            symmetry == Symmetry::symmetric ? "a symmetric" : "a skew-symmetric",
            " matrix must be square, not ", rows, " x ", columns);
+}
+
+void MatrixHeader::check_sizes(const InputFile& file, Offset bytes) const {
+    if (file.allow_empty_rows) return;
+    const Offset believed = std::max(Offset(1) << 20, 16 * std::min(bytes, Offset(1) << 40));
+    const bool rows_fit = rows <= believed;
+    expect(rows_fit && columns <= believed, rows_fit ? columns : rows,
+           rows_fit ? " columns" : " rows", " are claimed by a file of only ", bytes,
+           " bytes; allow empty rows (--allow-empty-rows) if that is right");
+}
+
+void require_memory(const InputFile& file, double bytes) {
+    require_host_memory("reading " + file.name, bytes);
 }
 
 void MatrixHeader::check_pattern() const {
@@ -158,6 +169,9 @@ CsrMatrix<T> sum_duplicates(const InputFile& file, CsrMatrix<T>& from, Offset re
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
                       std::span<const EntryChunk<T>> chunks) {
+    with_error_line(file.name, header.line, [&] {
+        header.check_sizes(file, file.stream.size().value_or(file.stream.position()));
+    });
     const bool mirrored = header.symmetry != Symmetry::general;
     std::vector<Offset> bases(std::size_t(buckets.count) + 1);
     for (const EntryChunk<T>& chunk : chunks) {
@@ -200,22 +214,24 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
 
 template <class T>
 CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
-                            std::span<const T> values, bool by_rows) {
-    const auto entries = std::make_unique_for_overwrite<Entry<T>[]>(2 * values.size());
-    Entry<T>* out = entries.get();
-    const T* value = values.data();
-    const Index lines = by_rows ? header.rows : header.columns;
-    const Index length = by_rows ? header.columns : header.rows;
+                            std::span<const T> values) {
     const bool triangle = header.symmetry != Symmetry::general;
+    const auto zeros = std::size_t(std::ranges::count(values, T(0)));
+    const std::size_t most = (values.size() - zeros) * (triangle ? 2 : 1);
+    require_memory(file, double(most) * matrix_entry_bytes<T>);
+    std::vector<Entry<T>> entries;
+    entries.reserve(most);
+    const T* value = values.data();
     const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
-    for (Index line = 0; line < lines; ++line) {
-        for (Index k = triangle ? line + skipped : 0; k < length; ++k, ++value) {
+    for (Index j = 0; j < header.columns; ++j) {
+        for (Index i = triangle ? j + skipped : 0; i < header.rows; ++i, ++value) {
             if (*value == 0) continue;
-            const Entry<T> entry{by_rows ? line : k, by_rows ? k : line, *value};
-            out = put_entry(out, entry, header.symmetry);
+            Entry<T> images[2];
+            entries.insert(entries.end(), images,
+                           put_entry(images, Entry<T>{i, j, *value}, header.symmetry));
         }
     }
-    return assemble<T>(file, header, {entries.get(), out});
+    return assemble<T>(file, header, entries);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                           \
@@ -225,7 +241,7 @@ CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
     template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&,             \
                                       std::span<const Entry<T>>);                        \
     template CsrMatrix<T> assemble_dense<T>(const InputFile&, const MatrixHeader&,       \
-                                            std::span<const T>, bool);
+                                            std::span<const T>);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -18,13 +18,19 @@ struct MatrixHeader {
     Index rows = 0;
     Index columns = 0;
     Offset entries = 0;  ///< Number of entries stored in the file.
+    Offset line = 0;     ///< Number of the line with the sizes; 0: not known.
 
-    /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, those too large for the file's
-    /// bytes unless its options allow empty rows, and symmetric matrices that are not square.
+    /// Sets the sizes. Rejects negative ones, those above 2^31 - 1, and symmetric matrices that are
+    /// not square; checks the rest as below if the size of the file is known.
     void set_sizes(Offset row_count, Offset column_count, const InputFile& file);
+    /// Rejects sizes too large for a file of `bytes` unless its options allow empty rows.
+    void check_sizes(const InputFile& file, Offset bytes) const;
     /// Rejects patterns that are skew-symmetric.
     void check_pattern() const;
 };
+
+/// Throws OutOfMemory, "reading FILE needs ..", unless that many bytes of host memory are free.
+void require_memory(const InputFile& file, double bytes);
 
 template <class T>
 struct Entry {
@@ -32,6 +38,10 @@ struct Entry {
     Index column;
     T value;
 };
+
+/// Bytes that an entry needs while a matrix is made of a list of entries.
+template <class T>
+inline constexpr double matrix_entry_bytes = 2 * sizeof(Entry<T>) + sizeof(T) + sizeof(Index);
 
 /// Writes an entry to `out` and, in a symmetric matrix, its mirror image. Returns the end.
 template <class T>
@@ -79,9 +89,10 @@ struct EntryChunk {
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result
-/// depends neither on how the entries were cut into chunks nor on the threads. Fills the header of
-/// the file; entries that were summed into another count as duplicates, mirror images do not.
-/// Throws ParseError if a sum is not finite.
+/// depends neither on how the entries were cut into chunks nor on the threads. Checks the sizes of
+/// the header against the bytes that were read. Fills the header of the file; entries that were
+/// summed into another count as duplicates, mirror images do not. Throws ParseError if a sum is not
+/// finite.
 template <class T>
 CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
                       std::span<const EntryChunk<T>> chunks);
@@ -90,9 +101,9 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
                       std::span<const Entry<T>> entries);
 
 /// The nonzero elements of a dense matrix given column by column (of a symmetric one the lower
-/// triangle, of a skew-symmetric one without its diagonal) or row by row.
+/// triangle, of a skew-symmetric one without its diagonal).
 template <class T>
 CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
-                            std::span<const T> values, bool by_rows);
+                            std::span<const T> values);
 
 }  // namespace tessera::io

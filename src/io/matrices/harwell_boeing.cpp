@@ -1,4 +1,5 @@
 #include <cctype>
+#include <limits>
 #include <optional>
 
 #include "io/formats.hpp"
@@ -253,27 +254,28 @@ BoeingHeader parse_header(Lines& lines, const InputFile& file) {
            Quoted{trimmed(line)});
     header.set_sizes(sizes[0], sizes[1], file);
     header.entries = sizes[2];
+    header.line = lines.number();
+    expect(header.entries >= 0, header.entries, " entries: a number cannot be negative");
     // A number has at least one byte.
-    const Offset limit = Offset(file.bytes.size());
-    expect(header.entries >= 0 && header.entries <= limit && sizes[1] <= limit, sizes[1],
-           " columns and ", header.entries, " entries are claimed by a file of only ", limit,
-           " bytes");
+    const Offset limit = file.stream.size().value_or(std::numeric_limits<Offset>::max());
+    expect(header.entries <= limit && sizes[1] <= limit, sizes[1], " columns and ", header.entries,
+           " entries are claimed by a file of only ", limit, " bytes");
     parse_formats(next_line(lines, "the formats"), header);
     if (cards.size() >= 5 && cards[4] > 0) next_line(lines, "the type of the right-hand sides");
     return header;
 }
 
 std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header) {
-    std::vector<Offset> starts(std::size_t(header.columns) + 1);
+    std::vector<Offset> starts;
     const auto visit = [&](Offset k, const std::string& text) {
-        const Offset start = integer_of(text, "column start") - 1;
-        const Offset low = k == 0 ? 0 : starts[std::size_t(k) - 1];
-        const Offset high = k == 0 ? 0 : header.entries;
-        expect(start >= low && start <= high, "column start ", text, " is not within ", low + 1,
-               "..", high + 1);
-        starts[std::size_t(k)] = start;
+        const Offset start = integer_of(text, "column start");
+        const Offset low = k == 0 ? 1 : starts.back() + 1;
+        const Offset high = k == 0 ? 1 : header.entries + 1;
+        expect(start >= low && start <= high, "column start ", text, " is not within ", low, "..",
+               high);
+        starts.push_back(start - 1);
     };
-    each_number(lines, Offset(starts.size()), header.formats[0], "column starts", visit);
+    each_number(lines, Offset(header.columns) + 1, header.formats[0], "column starts", visit);
     expect(starts.back() == header.entries, "the column starts end at ", starts.back() + 1,
            ", but ", header.entries, " entries are claimed");
     return starts;
@@ -281,16 +283,20 @@ std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header
 
 /// The entries in file order, with the mirror images of symmetric ones.
 template <class T>
-std::vector<Entry<T>> parse_entries(Lines& lines, const BoeingHeader& header) {
+std::vector<Entry<T>> parse_entries(Lines& lines, const InputFile& file,
+                                    const BoeingHeader& header) {
+    const int images = header.symmetry == Symmetry::general ? 1 : 2;
+    require_memory(file, double(header.entries) * images * matrix_entry_bytes<T>);
     const std::vector<Offset> starts = parse_column_starts(lines, header);
-    std::vector<Entry<T>> stored(static_cast<std::size_t>(header.entries));
+    std::vector<Entry<T>> stored;
+    if (file.stream.size()) stored.reserve(std::size_t(header.entries));
     Index column = 0;
     const auto store_row = [&](Offset k, const std::string& text) {
         const Offset row = integer_of(text, "row index");
         expect(row >= 1 && row <= header.rows, "row index ", text, " is not within 1..",
                header.rows);
         while (k >= starts[std::size_t(column) + 1]) ++column;
-        stored[std::size_t(k)] = {Index(row - 1), column, T(1)};
+        stored.push_back({Index(row - 1), column, T(1)});
     };
     each_number(lines, header.entries, header.formats[1], "row indices", store_row);
     const auto store_value = [&](Offset k, const std::string& text) {
@@ -336,8 +342,9 @@ std::string fortran_number(std::string_view text, const FortranField& field) {
     return number;
 }
 
-bool is_harwell_boeing(std::string_view text) {
-    Lines lines(text);
+bool is_harwell_boeing(std::string_view start) {
+    InputStream stream(start);
+    Lines lines(stream);
     std::string_view line;
     std::string type;
     for (int k = 0; k < 4; ++k) {
@@ -348,15 +355,15 @@ bool is_harwell_boeing(std::string_view text) {
 }
 
 template <class T>
-CsrMatrix<T> parse_harwell_boeing(const InputFile& file) {
-    Lines lines(file.bytes);
+CsrMatrix<T> parse_harwell_boeing(InputFile&& file) {
+    Lines lines(file.stream);
     return with_error_line(file.name, lines.number(), [&] {
         const BoeingHeader header = parse_header(lines, file);
-        return assemble<T>(file, header, parse_entries<T>(lines, header));
+        return assemble<T>(file, header, parse_entries<T>(lines, file, header));
     });
 }
 
-template CsrMatrix<float> parse_harwell_boeing<float>(const InputFile&);
-template CsrMatrix<double> parse_harwell_boeing<double>(const InputFile&);
+template CsrMatrix<float> parse_harwell_boeing<float>(InputFile&&);
+template CsrMatrix<double> parse_harwell_boeing<double>(InputFile&&);
 
 }  // namespace tessera::io

@@ -16,14 +16,10 @@ constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real g
 
 struct MarketHeader : MatrixHeader {
     bool array = false;
-    Offset line = 1;        ///< Number of the line with the sizes.
-    std::string_view body;  ///< The text after that line.
 };
 
 /// Some editors put a byte order mark at the beginning of a text.
-std::string_view without_byte_order_mark(std::string_view text) {
-    return text.substr(text.starts_with("\xef\xbb\xbf") ? 3 : 0);
-}
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 void check_keyword(const char* what, std::string_view word, const std::vector<std::string>& valid) {
     if (std::ranges::find(valid, word) != valid.end()) return;
@@ -75,19 +71,23 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
     expect(header.entries >= 0, "a number of entries cannot be negative");
     expect(header.entries == 0 || (header.rows > 0 && header.columns > 0), "a matrix of ", shape,
            " cannot have ", header.entries, " entries");
+    if (!file.stream.size()) return;
     // At least "i j\n", "i j v\n" or "v\n"; the last line may lack its end.
     const Offset line_bytes = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
-    const Offset capacity = Offset(header.body.size()) + 1;
-    expect(header.entries <= capacity / line_bytes, header.entries, " entries are claimed",
-           header.array ? " (" + shape + ")" : "", ", but only ", capacity - 1,
+    const Offset left = *file.stream.size() - file.stream.position();
+    expect(header.entries <= (left + 1) / line_bytes, header.entries, " entries are claimed",
+           header.array ? " (" + shape + ")" : "", ", but only ", left,
            " bytes follow; the file is truncated or its sizes are wrong");
 }
 
-MarketHeader parse_header(const InputFile& file) {
+/// The header; the rest of the stream are the entries.
+MarketHeader parse_header(InputFile& file) {
     MarketHeader header;
     header.format = "Matrix Market";
-    const std::string_view text = without_byte_order_mark(file.bytes);
-    Lines lines(text);
+    if (file.stream.peek(byte_order_mark.size()).starts_with(byte_order_mark)) {
+        file.stream.skip(byte_order_mark.size());
+    }
+    Lines lines(file.stream);
     return with_error_line(file.name, lines.number(), [&] {
         std::string_view line;
         expect(lines.next(line), "the text is empty");
@@ -96,7 +96,6 @@ MarketHeader parse_header(const InputFile& file) {
             line = trimmed(line);
             if (line.empty() || line[0] == '%') continue;
             header.line = lines.number();
-            header.body = text.substr(lines.position());
             parse_sizes(line, file, header);
             return header;
         }
@@ -232,23 +231,24 @@ ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header
         [&](const T& value) { values.push_back(value); });
 }
 
-/// The chunks of the body, read by parse(text, header, buckets, limit, chunk).
+/// The chunks of the rest of the file, read by parse(text, header, buckets, limit, chunk). An entry
+/// takes `entry_bytes` in a chunk and in what is made of the chunks.
 template <class Chunk, class Parse>
-std::vector<Chunk> parse_body(const InputFile& file, const MarketHeader& header, RowBuckets buckets,
-                              std::size_t chunk_bytes, Parse parse) {
-    return parse_chunks<Chunk>(file.cpu.threads(), header.body, chunk_bytes, header.entries,
-                               file.name, header.line,
+std::vector<Chunk> parse_body(InputFile& file, const MarketHeader& header, RowBuckets buckets,
+                              std::size_t chunk_bytes, std::size_t entry_bytes, Parse parse) {
+    require_memory(file, double(header.entries) * double(entry_bytes));
+    return parse_chunks<Chunk>(file, chunk_bytes, header.entries, header.line,
                                [&](std::string_view text, Offset limit, Chunk& chunk) {
                                    return parse(text, header, buckets, limit, chunk);
                                });
 }
 
 template <class T>
-std::vector<T> parse_array(const InputFile& file, const MarketHeader& header,
-                           std::size_t chunk_bytes) {
+std::vector<T> parse_array(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
     const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
                                                       : &parse_array_chunk<T, Field::real>;
-    const auto chunks = parse_body<std::vector<T>>(file, header, {}, chunk_bytes, parse);
+    const auto chunks =
+        parse_body<std::vector<T>>(file, header, {}, chunk_bytes, 2 * sizeof(T), parse);
     std::vector<T> all;
     all.reserve(std::size_t(header.entries));
     for (const std::vector<T>& values : chunks) all.insert(all.end(), values.begin(), values.end());
@@ -257,30 +257,41 @@ std::vector<T> parse_array(const InputFile& file, const MarketHeader& header,
 
 }  // namespace
 
-bool is_matrix_market(std::string_view text) {
-    text = without_byte_order_mark(text);
-    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-    return lower_case(text.substr(0, banner_word.size())) == banner_word;
+bool is_matrix_market(std::string_view start) {
+    if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
+    while (!start.empty() && is_blank(start.front())) start.remove_prefix(1);
+    return lower_case(start.substr(0, banner_word.size())) == banner_word;
 }
 
+namespace {
+
 template <class T>
-CsrMatrix<T> parse_matrix_market(const InputFile& file, std::size_t chunk_bytes) {
-    const MarketHeader header = parse_header(file);
+CsrMatrix<T> parse_rest(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
     if (header.array) {
         const std::vector<T> values = parse_array<T>(file, header, chunk_bytes);
-        return assemble_dense<T>(file, header, values, false);
+        return assemble_dense<T>(file, header, values);
     }
+    const int images = header.symmetry == Symmetry::general ? 1 : 2;
     const RowBuckets buckets =
-        row_buckets(header.rows, header.entries * (header.symmetry == Symmetry::general ? 1 : 2));
+        row_buckets(header.rows, std::min(header.entries, Offset(1) << 40) * images);
     const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
                        : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
                                                         : &parse_coordinate_chunk<T, Field::real>;
-    const auto chunks = parse_body<EntryChunk<T>>(file, header, buckets, chunk_bytes, parse);
+    const auto chunks = parse_body<EntryChunk<T>>(
+        file, header, buckets, chunk_bytes, sizeof(Entry<T>) + sizeof(T) + sizeof(Index), parse);
     return assemble<T>(file, header, buckets, chunks);
 }
 
+}  // namespace
+
 template <class T>
-std::vector<T> parse_matrix_market_vector(const InputFile& file) {
+CsrMatrix<T> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes) {
+    const MarketHeader header = parse_header(file);
+    return parse_rest<T>(file, header, chunk_bytes);
+}
+
+template <class T>
+std::vector<T> parse_matrix_market_vector(InputFile&& file) {
     const MarketHeader header = parse_header(file);
     if (header.rows != 1 && header.columns != 1) {
         throw ParseError(file.name, header.line,
@@ -290,7 +301,7 @@ std::vector<T> parse_matrix_market_vector(const InputFile& file) {
     if (header.array && header.symmetry == Symmetry::general) {
         return parse_array<T>(file, header, default_chunk_bytes);
     }
-    const CsrMatrix<T> matrix = parse_matrix_market<T>(file);
+    const CsrMatrix<T> matrix = parse_rest<T>(file, header, default_chunk_bytes);
     const CsrView<T> view = matrix.view();
     std::vector<T> vector(std::size_t(header.rows) * std::size_t(header.columns));
     for (Index i = 0; i < view.rows; ++i) {
@@ -301,9 +312,9 @@ std::vector<T> parse_matrix_market_vector(const InputFile& file) {
     return vector;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                   \
-    template CsrMatrix<T> parse_matrix_market<T>(const InputFile&, std::size_t); \
-    template std::vector<T> parse_matrix_market_vector<T>(const InputFile&);
+#define TESSERA_INSTANTIATE(T)                                              \
+    template CsrMatrix<T> parse_matrix_market<T>(InputFile&&, std::size_t); \
+    template std::vector<T> parse_matrix_market_vector<T>(InputFile &&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -322,7 +322,8 @@ TEST(matrix_market, many_buckets_agree_with_a_dense_sum) {
     const std::string text = random_text(random, "general", n, 200000);
     ASSERT_GT(row_buckets(n, 200000).count, 1);
     std::vector<double> dense(std::size_t(n) * n);
-    Lines lines(text);
+    InputStream stream(text);
+    Lines lines(stream);
     std::string_view line;
     for (int header = 0; header < 2; ++header) lines.next(line);
     while (lines.next(line)) {

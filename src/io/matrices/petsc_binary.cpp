@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "io/formats.hpp"
 #include "io/matrices/assemble.hpp"
@@ -36,20 +37,44 @@ void check_class(std::string_view bytes, std::int32_t expected) {
                                  : "is a PETSc matrix, but a vector is expected");
 }
 
-/// Bytes after an object must start another one: complex numbers or wrong sizes are found here.
-void check_length(std::string_view bytes, Offset needed, const std::string& what) {
-    const Offset size = Offset(bytes.size());
-    expect(needed <= size, "is truncated: ", what, " takes ", needed, " bytes, the file has ",
-           size);
-    expect(needed == size || is_class(first_word(bytes.substr(std::size_t(needed)))), "is longer (",
-           size, " bytes) than ", what, " (", needed,
-           " bytes), and no other object follows; complex numbers or precisions other than double "
-           "are not supported");
-}
+/// The object that is read, and its length.
+struct PetscObject {
+    std::string description;
+    Offset bytes = 0;
+
+    /// Rejects a file that is too short, as far as its size is known.
+    void check_size(const InputStream& stream) const {
+        if (!stream.size()) return;
+        expect(bytes <= *stream.size(), "is truncated: ", description, " takes ", bytes,
+               " bytes, the file has ", *stream.size());
+    }
+
+    /// Bytes after an object must start another one: complex numbers or wrong sizes are found here.
+    void check_end(InputStream& stream) const {
+        const std::string_view next = stream.peek(4);
+        if (next.empty() || is_class(first_word(next))) return;
+        const std::string size = stream.size() ? concat(" (", *stream.size(), " bytes)") : "";
+        reject("is longer", size, " than ", description, " (", bytes,
+               " bytes), and no other object follows; complex numbers or precisions other than "
+               "double are not supported");
+    }
+
+    /// visit(k, number) for the next `count` numbers of the object.
+    template <class Word, class Visit>
+    void each_number(InputStream& stream, Offset count, Visit&& visit) const {
+        constexpr Offset word_bytes = sizeof(Word);
+        for (Offset k = 0; k < count;) {
+            const std::string_view bytes = stream.peek(sizeof(Word));
+            const Offset found = std::min(Offset(bytes.size()) / word_bytes, count - k);
+            if (found == 0) check_size(stream);  // The end, which makes the size known.
+            for (Offset i = 0; i < found; ++i) visit(k++, load<Word>(bytes.data(), i));
+            stream.skip(std::size_t(found * word_bytes));
+        }
+    }
+};
 
 template <class T>
-T load_value(const char* bytes, Offset k) {
-    const double number = load<double>(bytes, k);
+T checked_value(Offset k, double number) {
     const T value = T(number);
     expect(std::isfinite(value), "value ", k + 1,
            std::isfinite(number) ? " is out of range of single precision" : " is not finite");
@@ -58,57 +83,73 @@ T load_value(const char* bytes, Offset k) {
 
 struct PetscHeader : MatrixHeader {
     bool dense = false;
+    PetscObject object;
 };
 
-PetscHeader parse_header(const InputFile& file) {
-    const std::string_view bytes = file.bytes;
+PetscHeader parse_header(InputFile& file) {
+    constexpr std::size_t header_bytes = 16;
+    const std::string_view bytes = file.stream.peek(header_bytes);
     check_class(bytes, matrix_class);
-    expect(bytes.size() >= 16, "is truncated: its header has 16 bytes");
+    expect(bytes.size() >= header_bytes, "is truncated: its header has 16 bytes");
     const auto word = [&](int k) { return Offset(load<std::int32_t>(bytes.data(), k)); };
-    PetscHeader header{{.format = "PETSc"}};
+    PetscHeader header;
+    header.format = "PETSc";
     header.set_sizes(word(1), word(2), file);
     expect(word(3) >= -1, "claims ", word(3), " nonzeros");
     header.dense = word(3) == -1;
     header.entries = header.dense ? word(1) * word(2) : word(3);
+    file.stream.skip(header_bytes);
     const std::string claim =
         concat(header.rows, " x ", header.columns, " with ", header.entries, " entries");
-    expect(header.entries <= Offset(bytes.size()), "is truncated: its ", bytes.size(),
-           " bytes cannot hold a matrix of ", claim);
-    const Offset needed =
-        header.dense ? 8 * header.entries : 4 * Offset(header.rows) + (4 + 8) * header.entries;
-    check_length(bytes, 16 + needed,
-                 concat(header.dense ? "a dense" : "a sparse", " matrix of ", claim));
+    expect(header.entries <= std::numeric_limits<Offset>::max() / 16, "claims ", claim,
+           ", more than a file can hold");
+    header.object = {
+        concat(header.dense ? "a dense" : "a sparse", " matrix of ", claim),
+        Offset(header_bytes) + (header.dense ? 8 * header.entries
+                                             : 4 * Offset(header.rows) + (4 + 8) * header.entries)};
+    header.object.check_size(file.stream);
     return header;
 }
 
 template <class T>
-std::vector<T> load_values(const char* bytes, Offset count) {
-    std::vector<T> values(static_cast<std::size_t>(count));
-    for (Offset k = 0; k < count; ++k) values[std::size_t(k)] = load_value<T>(bytes, k);
-    return values;
+std::vector<Entry<T>> dense_entries(InputFile& file, const PetscHeader& header) {
+    constexpr std::size_t entries_between_checks = 1 << 20;
+    std::vector<Entry<T>> entries;  // Without zeros, so that its size is not known.
+    header.object.each_number<double>(file.stream, header.entries, [&](Offset k, double number) {
+        const T value = checked_value<T>(k, number);
+        if (value == 0) return;
+        if (entries.size() % entries_between_checks == 0) {
+            require_memory(file, double(entries.size()) * matrix_entry_bytes<T>);
+        }
+        entries.push_back({Index(k / header.columns), Index(k % header.columns), value});
+    });
+    return entries;
 }
 
 template <class T>
-std::vector<Entry<T>> sparse_entries(std::string_view bytes, const PetscHeader& header) {
-    const char* const lengths = bytes.data() + 16;
-    const char* const columns = lengths + 4 * Offset(header.rows);
-    const char* const values = columns + 4 * header.entries;
-    std::vector<Entry<T>> entries;
-    entries.reserve(std::size_t(header.entries));
-    Offset position = 0;
-    for (Index i = 0; i < header.rows; ++i) {
-        const Offset length = load<std::int32_t>(lengths, i);
-        expect(length >= 0 && position + length <= header.entries, "the length ", length,
-               " of row ", i, " does not fit ", header.entries, " nonzeros");
-        for (const Offset end = position + length; position < end; ++position) {
-            const Index column = load<std::int32_t>(columns, position);
-            expect(column >= 0 && column < header.columns, "column ", column, " in row ", i,
-                   " is not within 0..", header.columns - 1);
-            entries.push_back({i, column, load_value<T>(values, position)});
-        }
-    }
-    expect(position == header.entries, "the lengths of the rows sum to ", position, ", not to ",
+std::vector<Entry<T>> sparse_entries(InputFile& file, const PetscHeader& header) {
+    require_memory(file, double(header.entries) * matrix_entry_bytes<T>);
+    std::vector<Offset> ends;  // Of the rows.
+    header.object.each_number<std::int32_t>(file.stream, header.rows, [&](Offset i, Offset length) {
+        ends.push_back((i == 0 ? 0 : ends.back()) + length);
+        expect(length >= 0 && ends.back() <= header.entries, "the length ", length, " of row ", i,
+               " does not fit ", header.entries, " nonzeros");
+    });
+    const Offset sum = ends.empty() ? 0 : ends.back();
+    expect(sum == header.entries, "the lengths of the rows sum to ", sum, ", not to ",
            header.entries, " nonzeros");
+    std::vector<Entry<T>> entries;
+    if (file.stream.size()) entries.reserve(std::size_t(header.entries));
+    Index row = 0;
+    header.object.each_number<std::int32_t>(file.stream, sum, [&](Offset k, Index column) {
+        while (k >= ends[std::size_t(row)]) ++row;
+        expect(column >= 0 && column < header.columns, "column ", column, " in row ", row,
+               " is not within 0..", header.columns - 1);
+        entries.push_back({row, column, T(0)});
+    });
+    header.object.each_number<double>(file.stream, sum, [&](Offset k, double number) {
+        entries[std::size_t(k)].value = checked_value<T>(k, number);
+    });
     return entries;
 }
 
@@ -119,33 +160,43 @@ FileSection header_section(std::vector<std::int32_t> words) {
 
 }  // namespace
 
-bool is_petsc_binary(std::string_view bytes) {
-    const std::int32_t word = first_word(bytes);
+bool is_petsc_binary(std::string_view start) {
+    const std::int32_t word = first_word(start);
     return is_class(word) ||
-           (bytes.size() >= 4 && is_class(load_number<std::int32_t>(bytes.data(), false))) ||
-           (bytes.size() >= 8 && word == 0 && is_class(load<std::int32_t>(bytes.data(), 1)));
+           (start.size() >= 4 && is_class(load_number<std::int32_t>(start.data(), false))) ||
+           (start.size() >= 8 && word == 0 && is_class(load<std::int32_t>(start.data(), 1)));
 }
 
 template <class T>
-CsrMatrix<T> parse_petsc_matrix(const InputFile& file) {
+CsrMatrix<T> parse_petsc_matrix(InputFile&& file) {
     return with_error_line(file.name, 0, [&] {
         const PetscHeader header = parse_header(file);
-        if (!header.dense) return assemble<T>(file, header, sparse_entries<T>(file.bytes, header));
-        const std::vector<T> values = load_values<T>(file.bytes.data() + 16, header.entries);
-        return assemble_dense<T>(file, header, values, true);
+        const auto entries =
+            header.dense ? dense_entries<T>(file, header) : sparse_entries<T>(file, header);
+        header.object.check_end(file.stream);
+        return assemble<T>(file, header, entries);
     });
 }
 
 template <class T>
-std::vector<T> parse_petsc_vector(const InputFile& file) {
-    const std::string_view bytes = file.bytes;
+std::vector<T> parse_petsc_vector(InputFile&& file) {
     return with_error_line(file.name, 0, [&] {
+        const std::string_view bytes = file.stream.peek(8);
         check_class(bytes, vector_class);
         expect(bytes.size() >= 8, "is truncated: its header has 8 bytes");
         const Offset size = load<std::int32_t>(bytes.data(), 1);
         expect(size >= 0, "claims ", size, " elements");
-        check_length(bytes, 8 + 8 * size, concat("a vector of ", size, " elements"));
-        return load_values<T>(bytes.data() + 8, size);
+        file.stream.skip(8);
+        const PetscObject object{concat("a vector of ", size, " elements"), 8 + 8 * size};
+        object.check_size(file.stream);
+        require_memory(file, double(size) * sizeof(T));
+        std::vector<T> values;
+        if (file.stream.size()) values.reserve(std::size_t(size));
+        object.each_number<double>(file.stream, size, [&](Offset k, double number) {
+            values.push_back(checked_value<T>(k, number));
+        });
+        object.check_end(file.stream);
+        return values;
     });
 }
 
@@ -175,8 +226,8 @@ std::vector<FileSection> petsc_binary(std::span<const T> vector) {
 }
 
 #define TESSERA_INSTANTIATE(T)                                            \
-    template CsrMatrix<T> parse_petsc_matrix<T>(const InputFile&);        \
-    template std::vector<T> parse_petsc_vector<T>(const InputFile&);      \
+    template CsrMatrix<T> parse_petsc_matrix<T>(InputFile &&);            \
+    template std::vector<T> parse_petsc_vector<T>(InputFile &&);          \
     template std::vector<FileSection> petsc_binary<T>(const CsrView<T>&); \
     template std::vector<FileSection> petsc_binary<T>(std::span<const T>);
 TESSERA_INSTANTIATE(float)

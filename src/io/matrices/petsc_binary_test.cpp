@@ -83,9 +83,10 @@ TEST(petsc_binary, says_what_is_wrong) {
     EXPECT_EQ(read(matrix_bytes.substr(0, matrix_bytes.size() - 1)),
               "f: is truncated: a sparse matrix of 2 x 3 with 3 entries takes 60 bytes, the file "
               "has 59");
-    EXPECT_EQ(read(words_of({1211216, 1000000, 1000000, -1})),
-              "f: is truncated: its 16 bytes cannot hold a matrix of 1000000 x 1000000 with "
-              "1000000000000 entries");
+    EXPECT_EQ(
+        read(words_of({1211216, 1000000, 1000000, -1})),
+        "f: is truncated: a dense matrix of 1000000 x 1000000 with 1000000000000 entries takes "
+        "8000000000016 bytes, the file has 16");
     EXPECT_EQ(
         read(matrix_bytes + reals_of({1, 2, 3})),
         "f: is longer (84 bytes) than a sparse matrix of 2 x 3 with 3 entries (60 bytes), and "

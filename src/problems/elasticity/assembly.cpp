@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "problems/elasticity/elements.hpp"
+#include "problems/memory.hpp"
 
 namespace tessera::elasticity {
 
@@ -146,6 +147,11 @@ System assemble(const Context& cpu, const Model& model) {
         !cpu.on_gpu(),
         "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
     const Elements elements(model.mesh);
+    double element_corners = 0;
+    for (const Cells& cells : model.mesh.elements) element_corners += double(cells.nodes.size());
+    require_host_memory(
+        concat("a model of ", model.mesh.node_count(), " nodes"),
+        problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(), element_corners));
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
     const double thickness = checked_thickness(model);

@@ -65,7 +65,8 @@ Stiffness::Lame lame_of(const Material& material, const std::string& owner, int 
 Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
     validate(mesh);
     for (const Cells& cells : mesh.elements) {
-        starts_.push_back(starts_.back() + Index(cells.nodes.size()) / corners(cells.shape));
+        starts_.push_back(starts_.back() +
+                          Index(cells.nodes.size() / std::size_t(corners(cells.shape))));
     }
 }
 

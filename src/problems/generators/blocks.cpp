@@ -72,6 +72,7 @@ void random_block(RandomStream& random, Index n, double condition, std::vector<d
 /// positive definite.
 Problem<double> arrow(const Context& cpu, Spec& spec, Index size) {
     spec.finish();
+    checked_unknown_count(spec, size, 3. * size, 2. * size * sizeof(std::pair<Offset, double>));
     const Index end = size - 1;  // The dense row.
     return assemble_rows(cpu, size, [&](Index i, RowEntries& row) {
         if (i < end) {
@@ -92,6 +93,7 @@ Problem<double> block_diagonal(const Context& cpu, Spec& spec, Index size) {
     const Offset block = spec.integer(1, 0, 1, std::numeric_limits<Index>::max());
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
+    checked_unknown_count(spec, size, double(size) * double(std::min<Offset>(block, size)));
     auto problem = assemble_rows(cpu, size, [&](Index i, RowEntries& row) {
         const Offset start = i / block * block;
         RandomStream random(seed, i);
@@ -113,7 +115,9 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
 
-    checked_unknown_count(spec, double(count) * low);
+    const double mean_square = (double(low) * low + double(low) * high + double(high) * high) / 3;
+    checked_unknown_count(spec, double(count) * low, count * mean_square,
+                          2. * count * sizeof(Offset));
     std::vector<Offset> starts(std::size_t(count) + 1);  // First row and first entry of each block.
     std::vector<Offset> entry_starts(starts.size());
     for (Index b = 0; b < count; ++b) {
@@ -121,7 +125,8 @@ Problem<double> random_blocks(const Context& cpu, Spec& spec, Index count) {
         starts[b + 1] = starts[b] + n;
         entry_starts[b + 1] = entry_starts[b] + Offset(n) * n + (b + 1 < count ? 1 : 0);
     }
-    const Index size = checked_unknown_count(spec, double(starts[count]));
+    const Index size =
+        checked_unknown_count(spec, double(starts[count]), double(entry_starts[count]));
     Problem<double> problem;
     problem.natural_block = low == high ? low : 1;
     problem.matrix = CsrMatrix<double>(cpu, size, size, entry_starts[count]);

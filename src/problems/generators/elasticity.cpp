@@ -1,6 +1,7 @@
 #include <array>
 
 #include "problems/generators/generators.hpp"
+#include "problems/memory.hpp"
 #include "tessera/elasticity.hpp"
 
 namespace tessera::problems {
@@ -150,6 +151,21 @@ meshes::GridOptions read_grid_options(Spec& spec) {
     return options;
 }
 
+/// Throws unless there is memory for the system on a structured mesh of `nodes` nodes and `cells`
+/// cells, of which `unknowns` are left. With `has_mesh` the mesh is stored, too.
+void check_memory(const Spec& spec, CellShape element, double unknowns, double nodes, double cells,
+                  bool has_mesh) {
+    const bool is_simplex = element == CellShape::triangle || element == CellShape::tetrahedron;
+    const int d = dimensions(element);
+    // Nodes that a node shares elements with, itself among them.
+    const double coupled = is_simplex ? (d == 2 ? 7 : 15) : std::pow(3, d);
+    if (is_simplex) cells *= d == 2 ? 2 : 6;
+    checked_unknown_count(spec, unknowns, unknowns * d * coupled,
+                          has_mesh ? mesh_bytes(element, nodes, cells) +
+                                         assembly_bytes(d, nodes, cells * corners(element))
+                                   : 0);
+}
+
 /// `along` cells on the first axis and `size` on the others.
 Mesh beam(CellShape element, Index along, Index size, const meshes::GridOptions& options) {
     return dimensions(element) == 2 ? meshes::rectangle(element, along, size, options)
@@ -190,11 +206,12 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     const meshes::GridOptions options = read_grid_options(spec);
     spec.finish();
     const double first_axis = double(size) + (free ? 1 : 0);
-    checked_unknown_count(spec,
-                          dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1));
-
     const bool simplices = element == CellShape::triangle || element == CellShape::tetrahedron;
-    if (simplices || options.jitter > 0 || options.gradings[0] != 1) {
+    const bool has_mesh = simplices || options.jitter > 0 || options.gradings[0] != 1;
+    check_memory(
+        spec, element, dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1),
+        std::pow(double(size) + 1, dimensions), std::pow(double(size), dimensions), has_mesh);
+    if (has_mesh) {
         return assembled(cpu, beam(element, size, size, options), free);
     }
     NodeGrid grid{.dimensions = dimensions, .clamped = !free};
@@ -218,8 +235,9 @@ Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const CellShape element = read_element(spec, dimensions);
     meshes::GridOptions options = read_grid_options(spec);
     spec.finish();
-    checked_unknown_count(
-        spec, dimensions * (length * size + 1) * std::pow(double(size) + 1, dimensions - 1));
+    const double nodes = (length * size + 1) * std::pow(double(size) + 1, dimensions - 1);
+    check_memory(spec, element, dimensions * nodes, nodes,
+                 length * std::pow(double(size), dimensions), true);
     options.lengths[0] = length;
     return assembled(cpu, beam(element, Index(length) * size, size, options), false);
 }
@@ -229,7 +247,8 @@ Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
 Problem<double> plate_hole(const Context& cpu, Spec& spec, Index size) {
     const CellShape element = read_element(spec, 2);
     spec.finish();
-    checked_unknown_count(spec, 2 * (double(size) + 1) * (2 * double(size) + 1));
+    const double nodes = (double(size) + 1) * (2 * double(size) + 1);
+    check_memory(spec, element, 2 * nodes, nodes, 2 * double(size) * double(size), true);
     elasticity::Model model;
     model.mesh = meshes::plate_with_hole(element, size);
     model.fixed_supports = {{"left", {true, false, false}}, {"bottom", {false, true, false}}};

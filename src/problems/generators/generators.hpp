@@ -29,9 +29,11 @@ inline int dimensions_of(const Spec& spec) {
     return spec.name().ends_with("3d") ? 3 : spec.name().ends_with("2d") ? 2 : 1;
 }
 
-/// Throws InvalidArgument when a problem has more unknowns than Index can number. `unknowns` is a
-/// double because products may exceed 2^63; it is exact up to the limit.
-Index checked_unknown_count(const Spec& spec, double unknowns);
+/// Throws InvalidArgument when a problem has more unknowns than Index can number, and OutOfMemory
+/// when the matrix and `other_bytes` exceed the host memory that is free. `entries` is about the
+/// number of entries. Doubles because products may exceed 2^63; `unknowns` is exact up to the limit.
+Index checked_unknown_count(const Spec& spec, double unknowns, double entries,
+                            double other_bytes = 0);
 
 inline std::uint64_t seed_of(Spec& spec) {
     return std::uint64_t(spec.integer("seed", 1, 0, std::numeric_limits<Offset>::max()));

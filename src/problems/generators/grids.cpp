@@ -11,8 +11,9 @@ struct Grid {
     Index size;
     int dimensions;
 
-    Index unknowns(const Spec& spec) const {
-        return checked_unknown_count(spec, std::pow(double(size), dimensions));
+    Index unknowns(const Spec& spec, int entries_per_row, double other_entries = 0) const {
+        const double points = std::pow(double(size), dimensions);
+        return checked_unknown_count(spec, points, points * entries_per_row + other_entries);
     }
 
     /// visit(other, side) for a point (side 0) and its neighbours on each axis (side -1 for the
@@ -122,7 +123,8 @@ class Crystal {
 Problem<double> assemble_stencil(const Context& cpu, const Spec& spec, const Grid& grid,
                                  double lower, double diagonal, double upper) {
     spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
+    const Index rows = grid.unknowns(spec, 2 * grid.dimensions + 1);
+    return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         grid.add_star(i, lower, diagonal, upper, row);
     });
 }
@@ -157,7 +159,7 @@ Problem<double> shell(const Context& cpu, Spec& spec, Index size) {
     const double thickness = spec.real("thickness", 0.01, 0, 1e9);
     const double shift = spec.real("shift", 0, 0, 1e9);
     spec.finish();
-    return assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
+    return assemble_rows(cpu, grid.unknowns(spec, 13), [&](Index i, RowEntries& row) {
         // t L^2 + L: the rows of L at the neighbours and at the point.
         const auto laplacian = [&](Offset from, double factor) {
             grid.add_star(from, -factor, 4 * factor, -factor, row);
@@ -184,7 +186,7 @@ Problem<double> circuit(const Context& cpu, Spec& spec, Index size) {
         return RandomStream(seed, 2 * std::min(i, j) + (std::abs(i - j) == 1 ? 1 : 0))
             .power_of_ten(spread);
     };
-    auto problem = assemble_rows(cpu, grid.unknowns(spec), [&](Index i, RowEntries& row) {
+    auto problem = assemble_rows(cpu, grid.unknowns(spec, 5), [&](Index i, RowEntries& row) {
         double sum = ground_conductance;
         grid.star(i, [&](Offset j, int side) {
             if (side == 0) return;
@@ -207,7 +209,10 @@ Problem<double> schroedinger(const Context& cpu, Spec& spec, Index size) {
     const double shift = spec.real("shift", 0.6, -1e9, 1e9);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    const Index rows = grid.unknowns(spec);
+    // Pairs of points in the sphere of a projector.
+    const double points =
+        4. / 3 * std::numbers::pi * std::pow(Crystal::radius / Crystal::spacing, 3);
+    const Index rows = grid.unknowns(spec, 7, atoms * points * points);
     const Crystal crystal(size, atoms, seed);
     const double kinetic = 1 / (2 * Crystal::spacing * Crystal::spacing);
     return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "base/host_memory/host_memory.hpp"
 #include "problems/generators/generators.hpp"
 
 namespace tessera::problems {
@@ -63,9 +64,13 @@ Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
 
 }  // namespace
 
-Index checked_unknown_count(const Spec& spec, double unknowns) {
+Index checked_unknown_count(const Spec& spec, double unknowns, double entries, double other_bytes) {
     require(unknowns <= double(std::numeric_limits<Index>::max()), spec.normalised(),
             " has more than 2^31 - 1 unknowns; use a smaller size");
+    constexpr int arrays = 3;  // Row offsets, twice while they are counted, and the load.
+    require_host_memory(
+        spec.normalised(),
+        unknowns * arrays * 8 + entries * (sizeof(double) + sizeof(Index)) + other_bytes);
     return Index(unknowns);
 }
 

@@ -57,7 +57,11 @@ Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
     const Index count = std::max(variables / 2, 1);
-    const Index rows = checked_unknown_count(spec, double(variables) + count);
+    const double constrained = double(count) * entries + variables;  // Entries of J.
+    const Index rows = checked_unknown_count(
+        spec, double(variables) + count, double(variables) + count + 2 * constrained,
+        4 * constrained * sizeof(Constraints::List::value_type) +
+            (double(variables) + count) * sizeof(Constraints::List));
     const Constraints constraints = sparse_constraints(seed, count, variables, entries);
     return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         if (i < variables) {
@@ -76,7 +80,8 @@ Problem<double> kkt(const Context& cpu, Spec& spec, Index variables) {
 Problem<double> qpband(const Context& cpu, Spec& spec, Index variables) {
     spec.finish();
     const Index count = std::max(variables / 3, 1);
-    const Index rows = checked_unknown_count(spec, double(variables) + count);
+    const Index rows =
+        checked_unknown_count(spec, double(variables) + count, 3. * variables + 4. * count);
     return assemble_rows(cpu, rows, [&](Index i, RowEntries& row) {
         if (i < variables) {
             row.add(Offset(i) - 1, -1);
@@ -101,7 +106,10 @@ Problem<double> bordered(const Context& cpu, Spec& spec, Index variables) {
     const double spread = spec.real("spread", 3, 0, 300);
     const std::uint64_t seed = seed_of(spec);
     spec.finish();
-    const Index rows = checked_unknown_count(spec, double(variables) + count);
+    const double border_row = density * variables;  // Entries.
+    const Index rows =
+        checked_unknown_count(spec, double(variables) + count, variables + 2 * count * border_row,
+                              2 * cpu.threads() * border_row * sizeof(std::pair<Offset, double>));
     const auto border = [&](Offset c, Offset j) {
         RandomStream random(seed, c * variables + j);
         const double value = random.uniform() < density ? random.normal() : 0;
@@ -136,13 +144,14 @@ struct StaggeredGrid {
 };
 
 /// The system [M -B^T; -B -c I], B the divergence times a scale, with face_row(is_x, a, b, list)
-/// for the rows of M. Without c the pressures are determined up to a constant, and the last one is
-/// left out.
+/// for the rows of M, which have at most `face_entries` entries. Without c the pressures are
+/// determined up to a constant, and the last one is left out.
 template <class FaceRow>
 Problem<double> assemble_mixed(const Context& cpu, const Spec& spec, const StaggeredGrid& grid,
-                               double scale, double c, FaceRow&& face_row) {
+                               double scale, double c, int face_entries, FaceRow&& face_row) {
     const Offset n = grid.cells, faces = grid.faces();
-    checked_unknown_count(spec, 3 * double(n) * double(n));
+    const double cells = double(n) * double(n);
+    checked_unknown_count(spec, 3 * cells, cells * (2 * (face_entries + 2) + 4 + (c != 0)));
     const Offset unknowns = 2 * faces + n * n - (c == 0 ? 1 : 0);
     return assemble_rows(cpu, Index(unknowns), [&](Index i, RowEntries& row) {
         if (i < 2 * faces) {
@@ -185,7 +194,7 @@ Problem<double> stokes(const Context& cpu, Spec& spec, Index size) {
         if (b + 1 < b_end) row.add(grid.face(is_x, a, b + 1), -n * n);
         if (a + 1 < a_end) row.add(grid.face(is_x, a + 1, b), -n * n);
     };
-    return assemble_mixed(cpu, spec, grid, n, beta, face_row);
+    return assemble_mixed(cpu, spec, grid, n, beta, 5, face_row);
 }
 
 /// Flow in a porous square on the same unknowns (lowest-order Raviart-Thomas elements, lumped):
@@ -204,7 +213,7 @@ Problem<double> darcy(const Context& cpu, Spec& spec, Index size) {
         const double next = resistance(a + is_x, b + !is_x);
         row.add(grid.face(is_x, a, b), h * h * ((resistance(a, b) + next) / 2));
     };
-    return assemble_mixed(cpu, spec, grid, h, 0, face_row);
+    return assemble_mixed(cpu, spec, grid, h, 0, 1, face_row);
 }
 
 }  // namespace tessera::problems

@@ -8,6 +8,7 @@
 #include "base/concat.hpp"
 #include "base/philox.hpp"
 #include "problems/faces.hpp"
+#include "problems/memory.hpp"
 #include "problems/unknown_name.hpp"
 
 namespace tessera {
@@ -20,7 +21,8 @@ const char* to_string(CellShape shape) {
 
 Index Mesh::element_count() const {
     Index count = 0;
-    for (const Cells& cells : elements) count += Index(cells.nodes.size()) / corners(cells.shape);
+    for (const Cells& cells : elements)
+        count += Index(cells.nodes.size() / std::size_t(corners(cells.shape)));
     return count;
 }
 
@@ -52,6 +54,8 @@ void validate(const Mesh& mesh) {
     require(d == 2 || d == 3, "a mesh has 2 or 3 dimensions, this one ", d);
     require(mesh.points.size() % std::size_t(d) == 0, "the mesh has ", mesh.points.size(),
             " coordinates, not a multiple of ", d);
+    require(mesh.points.size() / std::size_t(d) <= std::size_t(std::numeric_limits<Index>::max()),
+            "a mesh has at most 2^31 - 1 nodes");
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
         const std::size_t size = std::size_t(corners(cells.shape));
@@ -96,6 +100,8 @@ class GridTopology {
         if (shape == CellShape::tetrahedron) count *= 6;
         require(std::max(nodes, count) <= double(std::numeric_limits<Index>::max()),
                 "the mesh has more than 2^31 - 1 nodes or elements; use a smaller size");
+        require_host_memory(concat("a mesh of ", Index(count), " elements"),
+                            problems::mesh_bytes(shape, nodes, count));
     }
 
     Index node(const GridIndex& index) const {
