@@ -14,7 +14,7 @@ const std::string banner = "%%MatrixMarket matrix coordinate real general\n";
 class cli_input : public CommandLineTest {
   protected:
     /// Less address space than any of these inputs has bytes.
-    static constexpr int mebibytes = 900;
+    static constexpr int mebibytes = 400;
 
     Outcome info(const std::string& file) const {
         return run_within(mebibytes, {"info", file, "--threads", "2"});
@@ -34,17 +34,17 @@ class cli_input : public CommandLineTest {
         return error ? "" : file;
     }
 
-    /// A gzipped file of the text and many repetitions of a line; empty if that is not possible.
+    /// A gzipped file of the text and 512 MiB of repetitions of a line.
     std::string bomb(const std::string& text, const std::string& line) const {
         write("head", text);
         write("line", line);
-        const Outcome made = wait(start(
-            {"/bin/sh", "-c",
-             "gzip < head > bomb.mtx && yes \"$(cat line)\" | head -c 33554432 | gzip > block && "
-             "for k in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 "
-             "28 29 30 31; do cat block; done >> bomb.mtx"}));
-        EXPECT_LT(std::filesystem::file_size(path("bomb.mtx")), 16u << 20);
-        return made.code == 0 ? path("bomb.mtx") : "";
+        const Outcome made = wait(
+            start({"/bin/sh", "-c",
+                   "gzip < head > bomb.mtx && yes \"$(cat line)\" | head -c 16777216 | gzip -1 > "
+                   "block && "
+                   "for k in 0 1 2 3 4 5 6 7; do cat block block block block; done >> bomb.mtx"}));
+        EXPECT_EQ(made.code, 0) << made.err;
+        return path("bomb.mtx");
     }
 };
 
@@ -78,17 +78,15 @@ TEST_F(cli_input, a_header_before_a_hole_of_gigabytes) {
 }
 
 TEST_F(cli_input, gzipped_files_that_unzip_to_more_than_the_memory) {
-    const std::string comment = "%" + std::string(1000, '-');
-    const std::string file = bomb(banner + "2 2 2\n1 1 1\n", comment);
-    if (file.empty()) GTEST_SKIP() << "gzip cannot be run";
+    const std::string file = bomb(banner + "2 2 2\n1 1 1\n", "%" + std::string(1000, '-'));
+    EXPECT_LT(std::filesystem::file_size(file), 8u << 20);
     const Outcome outcome = info(file);
     EXPECT_EQ(outcome.code, 2);
     expect_contains(outcome.err, ": expected 2 entries, but the file ends after 1\n");
-    bomb(banner, comment);
-    expect_contains(info(file).err, ": the file ends before its line of sizes");
-    bomb(banner + "2 2 2\n1 1 1\n", std::string(100000, ' '));
     std::filesystem::resize_file(file, std::filesystem::file_size(file) - 9);
-    expect_contains(info(file).err, ": the gzip stream is broken: it ends too early\n");
+    expect_refused(file, ": the gzip stream is broken: it ends too early");
+    bomb(banner + "2 2 2\n1 1 1\n" + std::string(1 << 21, ' '), " ");
+    expect_refused(file, ":4: the line is longer than 1 MiB");
 }
 
 TEST_F(cli_input, headers_that_claim_too_much) {
@@ -102,6 +100,10 @@ TEST_F(cli_input, headers_that_claim_too_much) {
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     for (const char* entries : {"1000000000000000", "9223372036854775807"}) {
         std::thread writer([&] {
+            sigset_t broken_pipe;  // The reader ends before the file does.
+            sigemptyset(&broken_pipe);
+            sigaddset(&broken_pipe, SIGPIPE);
+            ::pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
             std::ofstream(pipe) << banner << "9 9 " << entries << "\n"
                                 << std::string(1 << 20, '%') << "\n1 1 1\n";
         });

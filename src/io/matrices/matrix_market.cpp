@@ -271,14 +271,16 @@ CsrMatrix<T> parse_rest(InputFile& file, const MarketHeader& header, std::size_t
         const std::vector<T> values = parse_array<T>(file, header, chunk_bytes);
         return assemble_dense<T>(file, header, values);
     }
-    const int images = header.symmetry == Symmetry::general ? 1 : 2;
+    const Offset images = header.symmetry == Symmetry::general ? 1 : 2;
     const RowBuckets buckets =
         row_buckets(header.rows, std::min(header.entries, Offset(1) << 40) * images);
     const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
                        : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
                                                         : &parse_coordinate_chunk<T, Field::real>;
-    const auto chunks = parse_body<EntryChunk<T>>(
-        file, header, buckets, chunk_bytes, sizeof(Entry<T>) + sizeof(T) + sizeof(Index), parse);
+    const std::size_t entry_bytes =
+        std::size_t(images) * (sizeof(Entry<T>) + sizeof(T) + sizeof(Index));
+    const auto chunks =
+        parse_body<EntryChunk<T>>(file, header, buckets, chunk_bytes, entry_bytes, parse);
     return assemble<T>(file, header, buckets, chunks);
 }
 
