@@ -38,7 +38,7 @@ const std::string shown_name = "a\\xff\\x1b[31m\\x0a'b\" $c.mtx";
 TEST_F(cli_text, json_is_valid_whatever_the_names_are) {
     matrix_file(hostile_name);
     for (const Words& words : {Words{"info"}, Words{"solve", "--device", "cpu"},
-                               Words{"tune", "--device", "cpu", "--bounds", "1"}}) {
+                               Words{"tune", "--bounds", "1", "--device", "cpu"}}) {
         Words command = words;
         command.insert(command.end(), {hostile_name, "--json", "-"});
         const Outcome outcome = run(command);
@@ -87,7 +87,7 @@ TEST_F(cli_text, printed_commands_run_for_every_name) {
           "*", hostile_name.c_str()}) {
         matrix_file(name);
         for (const Words& words : {Words{"info", "--", name},
-                                   Words{"tune", "--device", "cpu", "--bounds", "1", "--", name}}) {
+                                   Words{"tune", "--bounds", "1", "--device", "cpu", "--", name}}) {
             const Outcome outcome = run(words);
             ASSERT_EQ(outcome.code, 0) << name << outcome.err;
             const std::string command = words[0] == "info"
