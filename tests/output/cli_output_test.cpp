@@ -11,7 +11,7 @@ class cli_output : public CommandLineTest {
     }
 
     /// Takes a second or more.
-    Words slow_convert() const { return convert("poisson3d:60", "out.mtx.gz"); }
+    Words slow_convert() const { return convert("poisson3d:80", "out.mtx.gz"); }
 
     Outcome shell(const std::string& command) const {
         return wait(start({"/bin/bash", "-c", command}));
@@ -23,7 +23,7 @@ TEST_F(cli_output, the_later_of_two_writers_wins_whole) {
         EXPECT_EQ(wait(start(convert(problem, name))).code, 0) << problem;
         return text_of(path(name));
     };
-    const std::string problems[] = {"poisson2d:60", "poisson2d:61"};
+    const std::string problems[] = {"poisson2d:150", "poisson2d:151"};
     const std::string texts[] = {written(problems[0], "a.mtx"), written(problems[1], "b.mtx")};
     for (int k = 0; k < 12; ++k) {
         const pid_t first = start(convert(problems[k % 2], "y.mtx"));

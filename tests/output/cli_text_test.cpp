@@ -38,7 +38,7 @@ const std::string shown_name = "a\\xff\\x1b[31m\\x0a'b\" $c.mtx";
 TEST_F(cli_text, json_is_valid_whatever_the_names_are) {
     matrix_file(hostile_name);
     for (const Words& words : {Words{"info"}, Words{"solve", "--device", "cpu"},
-                               Words{"tune", "--device", "cpu", "--bounds", "1"}}) {
+                               Words{"tune", "--bounds", "1", "--device", "cpu"}}) {
         Words command = words;
         command.insert(command.end(), {hostile_name, "--json", "-"});
         const Outcome outcome = run(command);
@@ -50,7 +50,8 @@ TEST_F(cli_text, json_is_valid_whatever_the_names_are) {
                                                 : json["matrix"];
         EXPECT_EQ(name, "a\xef\xbf\xbd\x1b[31m\n'b\" $c.mtx") << words[0];
         for (const char* key : {"suggestion", "command"}) {
-            if (json.contains(key)) EXPECT_EQ(run_printed(json[key]).code, 0) << json[key];
+            if (!json.contains(key)) continue;
+            EXPECT_EQ(run_printed(json[key]).code, 0) << json[key];
         }
     }
 }
@@ -86,7 +87,7 @@ TEST_F(cli_text, printed_commands_run_for_every_name) {
           "*", hostile_name.c_str()}) {
         matrix_file(name);
         for (const Words& words : {Words{"info", "--", name},
-                                   Words{"tune", "--device", "cpu", "--bounds", "1", "--", name}}) {
+                                   Words{"tune", "--bounds", "1", "--device", "cpu", "--", name}}) {
             const Outcome outcome = run(words);
             ASSERT_EQ(outcome.code, 0) << name << outcome.err;
             const std::string command = words[0] == "info"
@@ -101,7 +102,8 @@ TEST_F(cli_text, printed_commands_run_for_every_name) {
 }
 
 TEST_F(cli_text, an_option_is_added_before_names_that_begin_with_a_dash) {
-    std::filesystem::rename(singular_block_file(), path("-s.mtx"));
+    write("-s.mtx",
+          "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 1\n2 1 1\n2 2 1\n");
     const Words words = {"solve", "--device", "cpu", "--solver", "minres", "--", "-s.mtx"};
     const std::string mark = "try:\n  ";
     EXPECT_EQ(line_after(run(words).err, mark),
@@ -124,11 +126,14 @@ TEST_F(cli_text, output_to_a_full_disk_is_an_error) {
 }
 
 TEST_F(cli_text, out_of_memory_has_an_exit_code_of_its_own) {
+    const std::string limited = "ulimit -v 300000; exec " + program() + " ";
+    if (shell(limited + "--version").code != 0)
+        GTEST_SKIP() << "the program needs more (sanitizer)";
     // 2 10^7 rows need more than the limit, which leaves room for the program itself.
     for (const std::string words : {"info poisson3d:270", "convert poisson3d:270 x.mtx",
                                     "solve poisson3d:270 --device cpu --threads 1 --json run.json",
                                     "tune poisson3d:270 --device cpu --threads 1"}) {
-        const Outcome outcome = shell("ulimit -v 300000; exec " + program() + " " + words);
+        const Outcome outcome = shell(limited + words);
         EXPECT_EQ(outcome.code, 6) << words;
         expect_contains(outcome.err, "out of memory");
     }
