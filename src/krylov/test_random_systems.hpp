@@ -117,6 +117,7 @@ class RandomSystems {
             }
         }
         if (one_in(6)) clear(a, name);
+        if (kind <= 4 && kind != 1 && kind != 2 && one_in(4)) disturb(a, name);
         return a;
     }
 
@@ -128,6 +129,14 @@ class RandomSystems {
             for (std::size_t r = 0; r < rank; ++r) a[k] += b[r * n + k / n] * b[r * n + k % n];
         }
         return a;
+    }
+
+    /// Changes entries of a symmetric matrix as rounding does: most have no mirror image then.
+    void disturb(std::vector<double>& a, std::string& name) {
+        for (double& entry : a) {
+            if (one_in(6)) entry += 10 * double(limits::epsilon()) * uniform();
+        }
+        name += " up to rounding";
     }
 
     /// Clears a row, a column, or both.
