@@ -25,13 +25,15 @@ struct FileHeader {
 /// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
 /// on the threads. The file must not shrink meanwhile: it is mapped into memory. Throws ParseError
-/// with the first bad line, also for values not finite in T and sizes the file is too short for:
-/// more than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`.
+/// with the first bad line, also for values not finite in T, those that underflow in float where
+/// that matters (float_range_fault), and sizes the file is too short for: more than max(2^20, 16 x
+/// file bytes) rows or columns, unless `allow_empty_rows`.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      FileHeader* header = nullptr, bool allow_empty_rows = false);
 
 /// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector.
+/// Throws as read_matrix.
 template <class T>
 TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
 

@@ -10,6 +10,7 @@
 
 #include "io/formats.hpp"
 #include "io/text.hpp"
+#include "tessera/operator.hpp"
 #include "tessera/spec.hpp"
 
 namespace tessera::io {
@@ -132,30 +133,62 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
                             ". The file starts with ", Quoted{trimmed(line)}));
 }
 
+template <class T>
+CsrMatrix<T> parse_matrix(const InputFile& file) {
+    if (is_matrix_market(file.bytes)) return parse_matrix_market<T>(file);
+    if (is_petsc_binary(file.bytes)) return parse_petsc_matrix<T>(file);
+    if (is_harwell_boeing(file.bytes)) return parse_harwell_boeing<T>(file);
+    throw_unknown_format(file,
+                         "Matrix Market (first word %%MatrixMarket), Harwell-Boeing, "
+                         "Rutherford-Boeing, PETSc binary");
+}
+
+template <class T>
+std::vector<T> parse_vector(const InputFile& file) {
+    if (is_matrix_market(file.bytes)) return parse_matrix_market_vector<T>(file);
+    if (is_petsc_binary(file.bytes)) return parse_petsc_vector<T>(file);
+    throw_unknown_format(file, "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+}
+
+/// Whether a value may have underflowed when it was read in T: it is 0, or a denormal number.
+template <class T>
+bool may_have_underflowed(std::span<const T> values) {
+    return sizeof(T) < sizeof(double) && std::ranges::any_of(values, [](T value) {
+               return std::abs(value) < std::numeric_limits<T>::min();
+           });
+}
+
 }  // namespace
 
 template <class T>
 CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, FileHeader* header,
                          bool allow_empty_rows) {
     return with_file(cpu, "read_matrix", path, [&](InputFile file) {
-        file.header = header;
+        FileHeader ignored;
+        file.header = header != nullptr ? header : &ignored;
         file.allow_empty_rows = allow_empty_rows;
-        if (is_matrix_market(file.bytes)) return parse_matrix_market<T>(file);
-        if (is_petsc_binary(file.bytes)) return parse_petsc_matrix<T>(file);
-        if (is_harwell_boeing(file.bytes)) return parse_harwell_boeing<T>(file);
-        throw_unknown_format(file,
-                             "Matrix Market (first word %%MatrixMarket), Harwell-Boeing, "
-                             "Rutherford-Boeing, PETSc binary");
+        CsrMatrix<T> matrix = parse_matrix<T>(file);
+        // The zeros of a dense form, which has half a triangle at least, are not stored.
+        const bool dense = sizeof(T) < sizeof(double) &&
+                           2 * file.header->stored_entries >=
+                               Offset(matrix.rows()) * (Offset(matrix.columns()) - 1);
+        if (dense || may_have_underflowed(std::as_const(matrix).view().values_span())) {
+            const std::string fault = float_range_fault(parse_matrix<double>(file).view());
+            expect(fault.empty(), fault);
+        }
+        return matrix;
     });
 }
 
 template <class T>
 std::vector<T> read_vector(const Context& cpu, const std::string& path) {
     return with_file(cpu, "read_vector", path, [&](const InputFile& file) {
-        if (is_matrix_market(file.bytes)) return parse_matrix_market_vector<T>(file);
-        if (is_petsc_binary(file.bytes)) return parse_petsc_vector<T>(file);
-        throw_unknown_format(file,
-                             "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+        std::vector<T> vector = parse_vector<T>(file);
+        if (may_have_underflowed<T>(vector)) {
+            const std::string fault = float_range_fault(parse_vector<double>(file));
+            expect(fault.empty(), fault);
+        }
+        return vector;
     });
 }
 
