@@ -134,7 +134,7 @@ typename Driver<T>::ResidualNorms Driver<T>::residual_norms(std::span<const T> x
     if (left()) {
         copy(context_, std::span<const T>(residual), work_.view());
         preconditioner_->apply(context_, work_.view(), residual);
-        norms.method_norm = norm_(residual);
+        norms.method_norm = norm_.without_underflow(residual);
     }
     return norms;
 }
@@ -171,6 +171,10 @@ std::optional<Status> Driver<T>::status_after_run(const ResidualNorms& before,
     if (now.true_norm <= target_) return Status::converged;
     if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
     if (host_status_) return host_status_;
+    if (now.method_norm == 0) {  // Of a left preconditioner; no restart can go on.
+        state_.cause = BreakdownCause::singular_preconditioner;
+        return Status::breakdown;
+    }
     // With left preconditioning the preconditioned residual that the recursion reduces may differ
     // from the true one for many iterations.
     const bool gained = now.true_norm <= (1 - min_reduction) * before.true_norm ||

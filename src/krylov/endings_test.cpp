@@ -99,6 +99,19 @@ TEST(endings, residuals_whose_squares_underflow_are_not_zero) {
     EXPECT_NEAR(solved.report.true_relative_residual, 1e-200, 1e-215);
 }
 
+TEST(endings, left_preconditioners_that_hide_a_residual_end) {
+    const CsrMatrix<double> unit = make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}});
+    SolveOptions options;
+    options.left_preconditioning = true;
+    for (const std::string& solver : general_solvers) {
+        SCOPED_TRACE(solver);
+        const auto solved = run<double>(context(), solver, unit, {1, 1}, options, {}, {1, 0});
+        EXPECT_EQ(solved.report.status, Status::breakdown);
+        EXPECT_NE(solved.report.message.find("maps a residual"), std::string::npos);
+        EXPECT_NEAR(solved.report.true_relative_residual, std::sqrt(0.5), gamma<double>(16));
+    }
+}
+
 TEST(endings, no_x_with_nan_is_converged) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     // The second column has no entry, so that no product sees the start.
