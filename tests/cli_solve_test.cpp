@@ -157,6 +157,39 @@ TEST_F(cli_solve, single_precision_and_side) {
     EXPECT_EQ(solve_json({"convection3d:5", "--side", "left"})["status"], "converged");
 }
 
+TEST_F(cli_solve, what_single_precision_cannot_represent_is_refused) {
+    const std::string banner = "%%MatrixMarket matrix coordinate real general\n2 2 3\n";
+    const std::string tiny = write("tiny.mtx", banner + "1 1 1e-60\n1 2 1e-61\n2 2 2e-60\n");
+    const std::string small = write("small.mtx", banner + "1 1 1\n1 2 1e-60\n2 2 1\n");
+    const std::string b =
+        write("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n0\n1e-50\n");
+    const auto refused = [&](Words words, const std::string& what) {
+        const Outcome outcome = solve(std::move(words));
+        EXPECT_EQ(outcome.code, 2) << outcome.out;
+        expect_contains(outcome.err, what + " out of range of single precision");
+    };
+    refused({tiny, "--precision", "f32"}, "value 1e-60 in row 1, column 1 is");
+    refused({tiny, "--solver", "refinement"}, "value 1e-60 in row 1, column 1 is");
+    refused({small, "--precision", "f32", "--rhs", b},
+            "value 1e-50 in row 2, the largest of the vector, is");
+    refused({"circuit:4,spread=60", "--precision", "f32"}, " is");
+    EXPECT_EQ(solve({tiny, "--rhs", b, "--solver", "gmres"}).code, 0);
+    EXPECT_EQ(solve({small, "--solver", "refinement:gmres"}).code, 0);
+    EXPECT_EQ(solve({small, "--precision", "f32", "--solver", "gmres"}).code, 0);
+}
+
+TEST_F(cli_solve, a_solution_beyond_the_range_is_no_solution) {
+    const std::string matrix =
+        write("half.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 0.5\n2 2 1\n");
+    const std::string b =
+        write("large.mtx", "%%MatrixMarket matrix array real general\n2 1\n1.7e308\n1\n");
+    const Outcome outcome = solve({matrix, "--rhs", b, "--out", "x.mtx", "--json", "run.json"});
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_EQ(Json::parse(text_of(path("run.json")))["status"], "non_finite");
+    expect_contains(outcome.err, "x is the better one of the last iterate and the start");
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")), (std::vector<double>{0, 0}));
+}
+
 TEST_F(cli_solve, limits_give_exit_code_3) {
     const Outcome few = solve({"poisson2d:20", "--max-iterations", "3", "--json", "-"});
     EXPECT_EQ(few.code, 3);

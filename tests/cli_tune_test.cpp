@@ -162,6 +162,41 @@ TEST_F(cli_tune, block_ldlt_is_for_symmetric_matrices_in_the_time_there_is) {
               Json({{"preconditioner", "jacobi"}, {"solver", "idr:4"}}));
 }
 
+TEST_F(cli_tune, out_of_time_is_no_reason_for_block_ldlt) {
+    // Millions of iterations of richardson.
+    const Outcome outcome = tune({"tridiagonal:2000", "--solver", "richardson", "--rtol", "1e-14",
+                                  "--max-iterations", "1000000000", "--stagnation-window", "0",
+                                  "--bounds", "4,1", "--seconds", "0.3", "--json", "-"});
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    const Json report = Json::parse(outcome.out);
+    EXPECT_EQ(report["trials"][0]["status"], "max_seconds");
+    EXPECT_EQ(report["best"].get<std::string>().find("block_ldlt"), std::string::npos);
+    for (const char* list : {"trials", "not_tried"}) {
+        for (const Json& trial : report[list]) {
+            const std::string text = trial["preconditioner"];
+            EXPECT_FALSE(text.starts_with("block_ldlt")) << list << ": " << text;
+        }
+    }
+}
+
+TEST_F(cli_tune, matrices_symmetric_up_to_rounding_take_cg) {
+    // (2, 1) is negligible, and (1, 2) is not stored.
+    const std::string file = write("rounded.mtx",
+                                   "%%MatrixMarket matrix coordinate real general\n3 3 6\n1 1 2\n"
+                                   "2 1 1e-17\n2 2 2\n2 3 0.1\n3 2 0.10000000000000002\n3 3 2\n");
+    const Outcome outcome = tune({file, "--bounds", "1", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(Json::parse(outcome.out)["solver"], "cg");
+    expect_contains(run({"solve", file, "--device", "cpu"}).out, "solver          cg");
+    const Outcome info = run({"info", file});
+    expect_contains(info.out, "--solver cg ");
+    expect_contains(info.out, "pattern no, values up to rounding\n");
+    EXPECT_EQ(
+        run({"solve", file, "--device", "cpu", "--solver", "sqmr", "--precond", "block_ldlt:4"})
+            .code,
+        0);
+}
+
 TEST_F(cli_tune, its_command_has_what_was_asked) {
     const Outcome outcome =
         tune({"elasticity2d:4,free", "--allow-singular", "--rhs", "solution:random", "--seed", "7",

@@ -103,10 +103,10 @@ struct BlockLdltReport {
 template <class T>
 class TESSERA_API BlockLdlt final : public Preconditioner<T> {
   public:
-    /// `matrix` must be symmetric (check_symmetry) with both triangles stored. It is copied to the
-    /// host, for matching, ordering and symbolic factorisation. Waits. Throws
-    /// InvalidArgument if the matrix is not symmetric or options are out of range; OutOfMemory,
-    /// before it allocates, if the factor does not fit.
+    /// `matrix` must be symmetric (check_symmetry) with both triangles stored; one of them is
+    /// factored. It is copied to the host, for matching, ordering and symbolic factorisation.
+    /// Waits. Throws InvalidArgument if the matrix is not symmetric or options are out of range;
+    /// OutOfMemory, before it allocates, if the factor does not fit.
     BlockLdlt(const Context& context, const CsrView<T>& matrix,
               const BlockLdltOptions& options = {});
     ~BlockLdlt() override;

@@ -110,14 +110,16 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
 
-/// Whether a matrix is symmetric up to rounding: square, all values finite, and every entry (i, j)
-/// with a mirror image that differs by at most 1000 eps min(max_k |a_ik|, max_k |a_jk|). Waits.
+/// Whether a matrix is symmetric up to rounding, the one test of symmetry: square, all values
+/// finite, and |a_ij - a_ji| <= 1000 eps min(max_k |a_ik|, max_k |a_jk|) for every entry, where one
+/// that is not stored counts as 0. Waits.
 template <class T>
 TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 
 /// Unless is_symmetric, throws InvalidArgument whose message begins with `who` and names the first
-/// entry (in row order) at fault. Waits.
+/// entry (in row order) at fault. Returns whether the pattern is symmetric too: negligible entries
+/// may lack their mirror image. Waits.
 template <class T>
-TESSERA_API void check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
+TESSERA_API bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
 
 }  // namespace tessera

@@ -16,7 +16,7 @@ enum class Status : std::uint8_t {
     converged,
     max_iterations,
     max_seconds,
-    accuracy_lost,   ///< The recursive residual met the tolerance, the true residual cannot.
+    accuracy_lost,   ///< The recursive residual met the tolerance, that of x in T cannot.
     stagnated,       ///< No progress within `stagnation_window` iterations.
     breakdown,       ///< A quantity the method divides by vanished, also after a restart.
     non_finite,      ///< NaN or infinity appeared.
@@ -59,7 +59,7 @@ struct SolveReport {
     Offset iterations = 0;
     Offset operator_applications = 0;
     double relative_residual = 0;       ///< Recursive residual norm over ||b||.
-    double true_relative_residual = 0;  ///< ||b - A x|| / ||b||, computed at exit.
+    double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| of the x handed out.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;                ///< Restarts from the true residual.
     Offset recoveries = 0;              ///< Changes of the preconditioner after r^T M^-1 r <= 0.
@@ -85,10 +85,12 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 
 /// Solves A x = b from the start in x (x0) by the solver that a text names, vectors in the memory
 /// of `context`. `preconditioner` nullptr: none. A must be square; preconditioner of the same size.
-/// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual is
-/// computed; when only the recursive one met the tolerance, the method restarts from the true one,
-/// and ends as accuracy_lost if such restarts do not help. NaN and breakdown end with a status. x
-/// is never worse than at the last restart, whatever the status.
+/// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual of the
+/// x that is handed out is computed; when only the recursive one met the tolerance, the method
+/// restarts from the true one, and ends as accuracy_lost if such restarts do not help. The computed
+/// norm may be wrong by the rounding of b - A x and of sums in T. A solution outside the range of T
+/// is non_finite (too large), or accuracy_lost (its denormal numbers miss the tolerance). NaN and
+/// breakdown end with a status. x is never worse than at the last restart, whatever the status.
 /// docs/guide/options.md has the solvers, what they are for and where they come from; solver_help
 /// lists their options. Throws InvalidArgument for left preconditioning with a solver that does not
 /// support it (cg, fcg, minres, sqmr).
@@ -124,8 +126,8 @@ struct RefinementOptions {
 /// is well below 2^24; else it ends as stagnated if the first correction reduces the residual by
 /// less than 10 %, and as accuracy_lost if a later one does. `iterations` and `residuals` are those
 /// of the inner solver, whose products count with those of A as operator_applications; `restarts`
-/// counts the corrections after the first one. b^T b must be within the range of double. Each
-/// correction allocates; left preconditioning does not apply.
+/// counts the corrections after the first one. Each correction allocates; left preconditioning does
+/// not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
                                    const Operator<float>* preconditioner, std::span<const double> b,

@@ -118,7 +118,15 @@ class TESSERA_API CsrOperator final : public Operator<T> {
     SpmvPlan plan_;
 };
 
-/// The matrix with its values rounded to float; both are in the memory of `context`. Does not wait.
+/// Why the values of a matrix or vector in host memory must not be rounded to float, which names
+/// one of them; empty: they may. No value may overflow. One may underflow unless it is the largest
+/// of its row, column or vector (below 2^-126, so that rounding it is an error of more than u), or
+/// on the diagonal and would become 0: next to a larger value the error is one of rounding.
+TESSERA_API std::string float_range_fault(const CsrView<double>& matrix);
+TESSERA_API std::string float_range_fault(std::span<const double> vector);
+
+/// The matrix with its values rounded to float; both are in the memory of `context`. Infinity and 0
+/// are possible (float_range_fault). Does not wait.
 TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
                                               const CsrView<double>& matrix);
 

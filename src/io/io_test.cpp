@@ -96,6 +96,33 @@ TEST(io, vectors_come_back_bitwise) {
     }
 }
 
+TEST(io, values_that_underflow_in_float_are_refused_where_they_matter) {
+    const auto matrix_of = [](const std::string& text) {
+        return outcome([&] {
+            const std::string path = write_text(test::scratch_folder() + "/a", text);
+            return described(read_matrix<float>(test::host(), path).view());
+        });
+    };
+    const std::string sparse = "%%MatrixMarket matrix coordinate real general\n";
+    const std::string dense = "%%MatrixMarket matrix array real general\n";
+    EXPECT_EQ(matrix_of(sparse + "2 2 3\n1 1 1\n1 2 1e-60\n2 2 2\n"),
+              "2x2 (1,1)=1 (1,2)=0 (2,2)=2");
+    EXPECT_EQ(matrix_of(dense + "2 2\n1\n0\n1e-60\n2\n"), "2x2 (1,1)=1 (2,2)=2");
+    const std::string range = " is out of range of single precision";
+    const auto ends_with = [](const std::string& text, const std::string& end) {
+        EXPECT_TRUE(text.ends_with(end)) << text;
+    };
+    ends_with(matrix_of(sparse + "2 2 2\n1 1 1\n2 2 1e-60\n"),
+              "value 1e-60 in row 2, column 2" + range);
+    ends_with(matrix_of(dense + "2 2\n1\n0\n0\n1e-60\n"), "value 1e-60 in row 2, column 2" + range);
+    const std::string path = write_text(test::scratch_folder() + "/x", dense + "2 1\n0\n1e-50\n");
+    ends_with(outcome([&] {
+                  read_vector<float>(test::host(), path);
+                  return std::string();
+              }),
+              "value 1e-50 in row 2, the largest of the vector," + range);
+}
+
 std::string vector_of(const std::string& text) {
     const std::string path = write_text(test::scratch_folder() + "/x", text);
     std::string message = outcome([&] {

@@ -2,6 +2,7 @@
 
 #include "io/formats.hpp"
 #include "io/text.hpp"
+#include "tessera/operator.hpp"
 
 namespace tessera::io {
 
@@ -39,6 +40,44 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
                             ". The file starts with ", Quoted{trimmed(start)}));
 }
 
+CsrMatrix<double> parse_matrix(InputFile&& file, std::string_view start) {
+    if (is_matrix_market(start)) return parse_matrix_market<double>(std::move(file));
+    if (is_petsc_binary(start)) return parse_petsc_matrix<double>(std::move(file));
+    if (is_harwell_boeing(start)) return parse_harwell_boeing<double>(std::move(file));
+    throw_unknown_format(file, start,
+                         "Matrix Market (first word %%MatrixMarket), Harwell-Boeing, "
+                         "Rutherford-Boeing, PETSc binary");
+}
+
+std::vector<double> parse_vector(InputFile&& file, std::string_view start) {
+    if (is_matrix_market(start)) return parse_matrix_market_vector<double>(std::move(file));
+    if (is_petsc_binary(start)) return parse_petsc_vector<double>(std::move(file));
+    throw_unknown_format(file, start,
+                         "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+}
+
+/// What was read in double precision, in T.
+template <class T>
+CsrMatrix<T> rounded(const Context& cpu, CsrMatrix<double> matrix) {
+    if constexpr (std::is_same_v<T, double>) {
+        return matrix;
+    } else {
+        const std::string fault = float_range_fault(matrix.view());
+        expect(fault.empty(), fault);
+        return rounded_to_float(cpu, matrix.view());
+    }
+}
+template <class T>
+std::vector<T> rounded(std::vector<double> vector) {
+    if constexpr (std::is_same_v<T, double>) {
+        return vector;
+    } else {
+        const std::string fault = float_range_fault(vector);
+        expect(fault.empty(), fault);
+        return {vector.begin(), vector.end()};
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -47,22 +86,14 @@ CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, FileHeader
     return with_file(cpu, "read_matrix", path, [&](InputFile& file, std::string_view start) {
         file.header = header;
         file.allow_empty_rows = allow_empty_rows;
-        if (is_matrix_market(start)) return parse_matrix_market<T>(std::move(file));
-        if (is_petsc_binary(start)) return parse_petsc_matrix<T>(std::move(file));
-        if (is_harwell_boeing(start)) return parse_harwell_boeing<T>(std::move(file));
-        throw_unknown_format(file, start,
-                             "Matrix Market (first word %%MatrixMarket), Harwell-Boeing, "
-                             "Rutherford-Boeing, PETSc binary");
+        return rounded<T>(cpu, parse_matrix(std::move(file), start));
     });
 }
 
 template <class T>
 std::vector<T> read_vector(const Context& cpu, const std::string& path) {
     return with_file(cpu, "read_vector", path, [&](InputFile& file, std::string_view start) {
-        if (is_matrix_market(start)) return parse_matrix_market_vector<T>(std::move(file));
-        if (is_petsc_binary(start)) return parse_petsc_vector<T>(std::move(file));
-        throw_unknown_format(file, start,
-                             "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+        return rounded<T>(parse_vector(std::move(file), start));
     });
 }
 

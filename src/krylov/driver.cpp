@@ -7,6 +7,7 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/norms.hpp"
 #include "krylov/range_scaling.hpp"
 
 namespace tessera {
@@ -33,7 +34,7 @@ class Driver {
           x_(x),
           options_(options),
           scaling_(context),
-          scalar_(context, 1),
+          norm_(context),
           work_(context, Offset(x.size())),
           saved_(context, Offset(x.size())) {
         batch_ = options.check_interval > 0 ? options.check_interval : context.on_gpu() ? 16 : 1;
@@ -42,7 +43,7 @@ class Driver {
     SolveReport solve(const MethodFactory<T>& factory);
 
   private:
-    struct Norms {
+    struct ResidualNorms {
         double true_norm = 0;    ///< ||b - A x||
         double method_norm = 0;  ///< With left preconditioning ||M^-1 (b - A x)||, else true_norm.
     };
@@ -53,21 +54,21 @@ class Driver {
         std::function<void()> graph;
     };
 
-    double norm(std::span<const T> v);
     bool left() const { return options_.left_preconditioning && preconditioner_ != nullptr; }
     bool singular_preconditioner();
     void prepare(const MethodFactory<T>& factory);
-    Norms residual_norms();
-    std::optional<Status> status_at_start(const Norms& norms);
-    std::optional<Status> status_after_run(const Norms& before, const Norms& now);
+    ResidualNorms residual_norms(std::span<const T> x);
+    std::optional<Status> status_at_start(const ResidualNorms& norms);
+    std::optional<Status> status_after_run(const ResidualNorms& before, const ResidualNorms& now);
     bool recovered();
-    void begin(const Norms& norms, int attempt);
+    void begin(const ResidualNorms& norms, int attempt);
     void run();
     void enqueue();
     void check();
     void shorten_batches(double seconds);
     void replace_residual();
-    SolveReport make_report(Status status, const Norms& norms);
+    SolveReport solve_zero();
+    SolveReport make_report(Status status, double true_norm);
 
     const Context& context_;
     const Operator<T>& matrix_;
@@ -76,7 +77,8 @@ class Driver {
     std::span<T> x_;
     const SolveOptions& options_;
     RangeScaling<T> scaling_;
-    Buffer<T> scalar_, work_, saved_;
+    Norms<T> norm_;
+    Buffer<T> work_, saved_;
     Buffer<T> left_b_;
     std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
     std::unique_ptr<Method<T>> method_;
@@ -94,20 +96,12 @@ class Driver {
     SolveReport report_;
 };
 
-template <class T>
-double Driver<T>::norm(std::span<const T> v) {
-    dot(context_, v, v, scalar_.data());
-    T square = 0;
-    copy_to_host(context_, std::span<const T>(scalar_.view()), std::span<T>(&square, 1));
-    return std::sqrt(double(square));
-}
-
 /// Whether M^-1 gives NaN because of blocks that could not be inverted.
 template <class T>
 bool Driver<T>::singular_preconditioner() {
     if (preconditioner_ == nullptr || preconditioner_->singular_blocks() == 0) return false;
     preconditioner_->apply(context_, b_, work_.view());
-    return std::isnan(norm(work_.view()));
+    return std::isnan(norm_(work_.view()));
 }
 
 template <class T>
@@ -118,7 +112,7 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
         left_matrix_ = std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
         left_b_ = Buffer<T>(context_, Offset(b_.size()));
         preconditioner_->apply(context_, b_, left_b_.view());
-        method_norm_b_ = norm(left_b_.view());
+        method_norm_b_ = norm_(left_b_.view());
         method_ = factory({context_, *left_matrix_, nullptr, left_b_.view(), x_});
     } else {
         method_ = factory({context_, matrix_, preconditioner_, b_, x_});
@@ -130,23 +124,23 @@ void Driver<T>::prepare(const MethodFactory<T>& factory) {
 /// Computes b - A x and writes the residual of the method (with left preconditioning M^-1 (b - A
 /// x)) to residual().
 template <class T>
-typename Driver<T>::Norms Driver<T>::residual_norms() {
+typename Driver<T>::ResidualNorms Driver<T>::residual_norms(std::span<const T> x) {
     const std::span<T> residual = method_->residual();
-    matrix_.apply(context_, x_, work_.view());
+    matrix_.apply(context_, x, work_.view());
     axpbypcz<T>(context_, T(1), b_, T(-1), work_.view(), T(0), residual);
     ++report_.operator_applications;
-    Norms norms;
-    norms.true_norm = norms.method_norm = norm(residual);
+    ResidualNorms norms;
+    norms.true_norm = norms.method_norm = norm_.without_underflow(residual);
     if (left()) {
         copy(context_, std::span<const T>(residual), work_.view());
         preconditioner_->apply(context_, work_.view(), residual);
-        norms.method_norm = norm(residual);
+        norms.method_norm = norm_.without_underflow(residual);
     }
     return norms;
 }
 
 template <class T>
-std::optional<Status> Driver<T>::status_at_start(const Norms& norms) {
+std::optional<Status> Driver<T>::status_at_start(const ResidualNorms& norms) {
     state_.residual_norm = T(norms.method_norm);
     report_.residuals = {norms.method_norm / method_norm_b_};
     if (!std::isfinite(norms.true_norm) || !std::isfinite(norms.method_norm))
@@ -172,10 +166,15 @@ bool Driver<T>::recovered() {
 
 /// The status after one run of the recursion; none: restart from the true residual.
 template <class T>
-std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Norms& now) {
+std::optional<Status> Driver<T>::status_after_run(const ResidualNorms& before,
+                                                  const ResidualNorms& now) {
     if (now.true_norm <= target_) return Status::converged;
     if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
     if (host_status_) return host_status_;
+    if (now.method_norm == 0) {  // Of a left preconditioner; no restart can go on.
+        state_.cause = BreakdownCause::singular_preconditioner;
+        return Status::breakdown;
+    }
     // With left preconditioning the preconditioned residual that the recursion reduces may differ
     // from the true one for many iterations.
     const bool gained = now.true_norm <= (1 - min_reduction) * before.true_norm ||
@@ -206,7 +205,7 @@ std::optional<Status> Driver<T>::status_after_run(const Norms& before, const Nor
 }
 
 template <class T>
-void Driver<T>::begin(const Norms& norms, int attempt) {
+void Driver<T>::begin(const ResidualNorms& norms, int attempt) {
     // A restart aims at half of the missing reduction: rounding errors alone move the true residual
     // across a threshold that is barely met, and with left preconditioning the preconditioned
     // residual may be small while the true one is not.
@@ -314,14 +313,13 @@ void Driver<T>::run() {
 }
 
 template <class T>
-SolveReport Driver<T>::make_report(Status status, const Norms& norms) {
-    scaling_.unscale(x_);
+SolveReport Driver<T>::make_report(Status status, double true_norm) {
     context_.synchronize();
     report_.status = status;
     report_.iterations = state_.iterations;
     report_.relative_residual =
         method_norm_b_ == 0 ? 0 : double(state_.residual_norm) / method_norm_b_;
-    report_.true_relative_residual = norm_b_ == 0 ? 0 : norms.true_norm / norm_b_;
+    report_.true_relative_residual = norm_b_ == 0 ? true_norm : true_norm / norm_b_;
     report_.seconds = now() - start_;
     report_.message =
         status_message(report_, state_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
@@ -329,42 +327,58 @@ SolveReport Driver<T>::make_report(Status status, const Norms& norms) {
     return report_;
 }
 
+/// x = 0 for b = 0.
+template <class T>
+SolveReport Driver<T>::solve_zero() {
+    fill(context_, T(0), x_);
+    report_.residuals = {0};
+    matrix_.apply(context_, x_, work_.view());
+    ++report_.operator_applications;
+    const double length = norm_(work_.view());  // NaN if there is one, or infinity, in the matrix.
+    return make_report(length == 0 ? Status::converged : Status::non_finite, length);
+}
+
 template <class T>
 SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
-    norm_b_ = scaling_.scale([this](std::span<const T> v) { return norm(v); }, b_, x_);
-    if (norm_b_ == 0) {
-        fill(context_, T(0), x_);
-        report_.residuals = {0};
-        return make_report(Status::converged, {});
-    }
+    norm_b_ = scaling_.scale([this](std::span<const T> v) { return norm_(v); }, b_, x_);
+    if (norm_b_ == 0) return solve_zero();
     if (!std::isfinite(norm_b_)) {
         method_norm_b_ = norm_b_;
         report_.residuals = {norm_b_};
-        return make_report(Status::non_finite, {norm_b_, norm_b_});
+        return make_report(Status::non_finite, norm_b_);
     }
     if (singular_preconditioner()) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
+        scaling_.restore_start(x_);
         method_norm_b_ = norm_b_;
         state_.residual_norm = T(unknown);
         report_.residuals = {unknown};
-        return make_report(Status::singular_block, {unknown, unknown});
+        return make_report(Status::singular_block, unknown);
     }
     prepare(factory);
-    Norms norms = residual_norms();
+    const ResidualNorms at_start = residual_norms(x_);
+    ResidualNorms norms = at_start;
     std::optional<Status> status = status_at_start(norms);
     for (int attempt = 0; !status; ++attempt) {
         report_.restarts = attempt;
         begin(norms, attempt);
         run();
-        const Norms before = norms;
-        norms = residual_norms();
+        const ResidualNorms before = norms;
+        norms = residual_norms(x_);
         status = status_after_run(before, norms);
         if (status && !(norms.true_norm <= before.true_norm)) {
             copy(context_, std::span<const T>(saved_.view()), x_);
             norms = before;
         }
     }
-    return make_report(*status, norms);
+    const double true_norm =
+        scaling_.undo(x_, norms.true_norm, at_start.true_norm, target_, *status, saved_.view(),
+                      [this](std::span<const T> x) { return residual_norms(x).true_norm; });
+    // An element in a column without entries is in no product.
+    if (*status == Status::converged && !norm_.all_finite(x_, work_.view())) {
+        *status = Status::non_finite;
+    }
+    return make_report(*status, true_norm);
 }
 
 }  // namespace

@@ -51,6 +51,77 @@ TEST(endings, ends_at_nan_without_a_loop) {
     }
 }
 
+TEST(endings, a_solution_beyond_the_range_is_not_converged) {
+    const Context where = context();
+    const auto expect_refused = [&]<class T>(T large) {
+        const CsrMatrix<T> matrix = make_csr<T>(2, 2, {{0}, {1}}, {{T(0.5)}, {1}});
+        for (const std::string& solver : all_solvers()) {
+            SCOPED_TRACE(solver);
+            for (const auto& start : {std::vector<T>{0, 0}, std::vector<T>{3, 4}}) {
+                const auto solved = run<T>(where, solver, matrix, {large, 1}, {}, start);
+                EXPECT_EQ(solved.report.status, Status::non_finite);
+                EXPECT_EQ(solved.x, start);
+                EXPECT_EQ(solved.report.true_relative_residual, 1);
+            }
+        }
+    };
+    expect_refused(1.7e308);
+    expect_refused(3e38f);
+}
+
+TEST(endings, denormal_solutions_are_judged_as_they_are) {
+    const Context where = context();
+    // x = 10^-320 has three digits; the solvers work with a scaled b.
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0}, {1}}, {{1e100}, {1e100}});
+    const std::vector<double> b = {1e-220, 1.7e-220};
+    for (const std::string& solver : krylov_solvers()) {
+        SCOPED_TRACE(solver);
+        SolveOptions options;
+        options.rtol = 1e-6;
+        const auto lost = run(where, solver, matrix, b, options);
+        EXPECT_EQ(lost.report.status, Status::accuracy_lost);
+        EXPECT_GT(lost.report.true_relative_residual, 1e-6);
+        options.rtol = 1e-2;
+        const auto solved = run(where, solver, matrix, b, options);
+        EXPECT_EQ(solved.report.status, Status::converged);
+        EXPECT_EQ(solved.x, (std::vector<double>{1e-320, 1.7e-320}));
+        EXPECT_EQ(solved.report.true_relative_residual, lost.report.true_relative_residual);
+    }
+}
+
+TEST(endings, residuals_whose_squares_underflow_are_not_zero) {
+    const CsrMatrix<double> unit = make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}});
+    SolveOptions options;
+    options.rtol = 0;
+    options.max_iterations = 0;
+    const auto solved = run<double>(context(), "cg", unit, {1, 1e-200}, options, {1, 0});
+    EXPECT_EQ(solved.report.status, Status::max_iterations);
+    EXPECT_NEAR(solved.report.true_relative_residual, 1e-200, 1e-215);
+}
+
+TEST(endings, left_preconditioners_that_hide_a_residual_end) {
+    const CsrMatrix<double> unit = make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}});
+    SolveOptions options;
+    options.left_preconditioning = true;
+    for (const std::string& solver : general_solvers) {
+        SCOPED_TRACE(solver);
+        const auto solved = run<double>(context(), solver, unit, {1, 1}, options, {}, {1, 0});
+        EXPECT_EQ(solved.report.status, Status::breakdown);
+        EXPECT_NE(solved.report.message.find("maps a residual"), std::string::npos);
+        EXPECT_NEAR(solved.report.true_relative_residual, std::sqrt(0.5), gamma<double>(16));
+    }
+}
+
+TEST(endings, no_x_with_nan_is_converged) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    // The second column has no entry, so that no product sees the start.
+    const CsrMatrix<double> singular = make_csr<double>(2, 2, {{0}, {}}, {{1}, {}});
+    EXPECT_EQ(run<double>(context(), "cg", singular, {1, 0}, {}, {0, nan}).report.status,
+              Status::non_finite);
+    const CsrMatrix<double> broken = make_csr<double>(1, 1, {{0}}, {{nan}});
+    EXPECT_EQ(run<double>(context(), "cg", broken, {0}).report.status, Status::non_finite);
+}
+
 TEST(endings, singular_blocks_stop_before_the_first_iteration) {
     /// Behaves as block Jacobi with a block that could not be inverted.
     class Broken final : public Preconditioner<double> {

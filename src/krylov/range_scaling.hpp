@@ -5,12 +5,15 @@
 #include <limits>
 #include <span>
 
+#include "tessera/krylov.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
 /// Keeps b^T b, and the squares in the methods, inside the range of T: if they would leave it, b
-/// and x are multiplied by a power of two, which is exact.
+/// and x are multiplied by a power of two during the solve. That is exact but for elements that
+/// underflow, which are negligible next to ||b|| after it; dividing x again may over- or underflow,
+/// so that the residual of the x handed out must be computed anew.
 template <class T>
 class RangeScaling {
   public:
@@ -38,6 +41,8 @@ class RangeScaling {
             ++rounds;
         }
         if (norm_b == 0 || !std::isfinite(norm_b)) return norm_b;
+        start_ = Buffer<T>(context_, Offset(x.size()));
+        copy(context_, std::span<const T>(x), start_.view());
         for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor, x, T(0), x);
         scaled_b_ = std::move(scaled);
         b = scaled_b_.view();
@@ -52,14 +57,41 @@ class RangeScaling {
         return length;
     }
 
-    void unscale(std::span<T> x) const {
+    /// Whether b and x are multiplied.
+    bool active() const { return rounds_ > 0; }
+
+    /// Sets x to what it was before `scale`.
+    void restore_start(std::span<T> x) const {
+        if (active()) copy(context_, std::span<const T>(start_.view()), x);
+    }
+
+    /// Undoes the scaling of x and judges the x that is handed out. `residual_norm` is that of the
+    /// scaled system; it was `length` for x and `at_start` for the start, which x becomes again if
+    /// the quotient is worse. Returns the norm for the new x. Overwrites `scratch`, as long as x.
+    double undo(std::span<T> x, double length, double at_start, double target, Status& status,
+                std::span<T> scratch,
+                const std::function<double(std::span<const T>)>& residual_norm) const {
+        if (!active()) return length;
         const T back = T(1) / factor_;
         for (int k = 0; k < rounds_; ++k) axpby<T>(context_, back, x, T(0), x);
+        // Multiplied again it is the old x, unless it overflowed or lost bits.
+        copy(context_, std::span<const T>(x), scratch);
+        for (int k = 0; k < rounds_; ++k) axpby<T>(context_, factor_, scratch, T(0), scratch);
+        length = residual_norm(scratch);
+        if (!std::isfinite(length)) {
+            status = Status::non_finite;
+        } else if (status == Status::converged && length > target) {
+            status = Status::accuracy_lost;
+        }
+        if (length <= at_start) return length;
+        restore_start(x);
+        return at_start;
     }
 
   private:
     const Context& context_;
     Buffer<T> scaled_b_;
+    Buffer<T> start_;
     T factor_ = 1;  ///< b and x are multiplied by factor_^rounds_.
     int rounds_ = 0;
 };

@@ -5,6 +5,8 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/norms.hpp"
+#include "krylov/range_scaling.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -51,23 +53,18 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
 struct Workspace {
     Workspace(const Context& where, Offset n)
         : context(where),
-          square(where, 1),
+          norm(where),
           residual(where, n),
           saved(where, n),
           low_residual(where, n),
           low_correction(where, n) {}
 
-    double norm(std::span<const double> v) {
-        dot<double>(context, v, v, square.data());
-        return std::sqrt(copy_to_host(context, square)[0]);
-    }
-
-    /// ||b - A x||; leaves b - A x in `residual` and the squared norm in `square`.
+    /// ||b - A x||; leaves b - A x in `residual`.
     double residual_norm(const Operator<double>& matrix, std::span<const double> b,
                          std::span<const double> x) {
         matrix.apply(context, x, residual.view());
         axpby<double>(context, 1.0, b, -1.0, residual.view());
-        return norm(residual.view());
+        return norm.without_underflow(residual.view());
     }
 
     /// x += s c; the correction overwrites the residual.
@@ -75,18 +72,19 @@ struct Workspace {
                         const Operator<float>* preconditioner, const SolveOptions& options,
                         std::span<double> x) {
         copy(context, std::span<const double>(x), saved.view());
-        convert<double, float>(context, residual.view(), low_residual.view(), square.data());
+        convert<double, float>(context, residual.view(), low_residual.view(), norm.square());
         fill(context, 0.0F, low_correction.view());
         SolveReport report =
             solver.solve(context, low_matrix, preconditioner, std::as_const(low_residual).view(),
                          low_correction.view(), options);
-        convert<float, double>(context, low_correction.view(), residual.view(), square.data());
+        convert<float, double>(context, low_correction.view(), residual.view(), norm.square());
         axpby<double>(context, 1.0, std::as_const(residual).view(), 1.0, x);
         return report;
     }
 
     const Context& context;
-    Buffer<double> square, residual, saved;
+    Norms<double> norm;
+    Buffer<double> residual, saved;
     Buffer<float> low_residual, low_correction;
 };
 
@@ -117,11 +115,14 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
     const double start = now();
     Workspace work(context, Offset(b.size()));
     SolveReport report, inner;
-    const double norm_b = work.norm(b);
-    const double target = std::max(options.rtol * norm_b, options.atol);
+    RangeScaling<double> scaling(context);
+    const double norm_b =
+        scaling.scale([&work](std::span<const double> v) { return work.norm(v); }, b, x);
+    const double target = std::max(options.rtol * norm_b, scaling.scaled(options.atol));
     if (norm_b == 0) fill(context, 0.0, x);
-    double length = norm_b == 0 ? 0 : work.residual_norm(matrix, b, x);
-    report.operator_applications = norm_b == 0 ? 0 : 1;
+    const double at_start = work.residual_norm(matrix, b, x);
+    double length = at_start;
+    report.operator_applications = 1;
     report.residuals = {norm_b == 0 ? 0 : length / norm_b};
     std::optional<Status> status;
     if (!std::isfinite(norm_b) || !std::isfinite(length)) {
@@ -163,10 +164,16 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
             length = before;
         }
     }
+    length = scaling.undo(
+        x, length, at_start, target, *status, work.saved.view(),
+        [&](std::span<const double> from) { return work.residual_norm(matrix, b, from); });
+    if (status == Status::converged && !work.norm.all_finite(x, work.residual.view())) {
+        status = Status::non_finite;
+    }
     context.synchronize();
     report.status = *status;
     report.restarts = std::max<Offset>(0, corrections - 1);
-    report.true_relative_residual = norm_b == 0 ? 0 : length / norm_b;
+    report.true_relative_residual = norm_b == 0 ? length : length / norm_b;
     report.relative_residual = report.true_relative_residual;
     report.seconds = now() - start;
     report.message = message(report, inner, norm_b == 0 ? 0 : target / norm_b,

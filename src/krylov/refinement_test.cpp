@@ -96,7 +96,8 @@ TEST(refinement, scales_small_and_large_residuals) {
     const CsrMatrix<double> matrix = laplacian_2d<double>(16);
     auto b = random_vector<double>(random, std::size_t(matrix.rows()));
     const auto plain = refine(context(), matrix, b);
-    for (const double factor : {std::ldexp(1.0, -300), std::ldexp(1.0, 300)}) {
+    for (const int exponent : {-900, -300, 300, 900}) {
+        const double factor = std::ldexp(1.0, exponent);
         auto scaled = b;
         for (double& value : scaled) value *= factor;
         auto found = refine(context(), matrix, scaled);
@@ -104,6 +105,14 @@ TEST(refinement, scales_small_and_large_residuals) {
         for (double& value : found.x) value /= factor;
         EXPECT_TRUE(same_bits(found.x, plain.x)) << factor;
     }
+}
+
+TEST(refinement, a_solution_beyond_the_range_is_not_converged) {
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0}, {1}}, {{0.5}, {1}});
+    const std::vector<double> start = {3, 4};
+    const auto solved = refine(context(), matrix, {1.7e308, 1}, {}, start);
+    EXPECT_EQ(solved.report.status, Status::non_finite);
+    EXPECT_EQ(solved.x, start);
 }
 
 TEST(refinement, obeys_limits_and_the_observer) {

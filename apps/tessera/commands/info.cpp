@@ -197,7 +197,7 @@ std::string to_table(const MatrixInfo& info) {
     if (!info.square) {
         return table + "  not square: no systems can be solved\n" + formats_table(info.formats);
     }
-    std::string values = yes_no(info.symmetry.exact());
+    std::string values = info.symmetry.exact() ? "yes" : info.symmetric ? "up to rounding" : "no";
     if (info.symmetry.pattern && !info.symmetry.exact()) {
         values +=
             format(" (largest difference %.1e of the largest entry)", info.symmetry.asymmetry);
@@ -269,6 +269,7 @@ std::string to_json(const MatrixInfo& info) {
                  JsonObject()
                      .add("pattern", info.symmetry.pattern)
                      .add("values", info.symmetry.exact())
+                     .add("up_to_rounding", info.symmetric)
                      .add("asymmetry", info.symmetry.pattern ? info.symmetry.asymmetry : unknown));
         json.add("diagonal", JsonObject()
                                  .add("missing", info.diagonal.missing)

@@ -123,6 +123,7 @@ class SolveCommand : SolveProblem<T> {
         report_.seconds.read = clock.seconds();
         const FormatOptions& format = parsed_.format;
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
+        if (parsed_.refinement) check_corrections();
         if (!parsed_.config && !parsed_.refinement) {
             parsed_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
         }
@@ -138,6 +139,17 @@ class SolveCommand : SolveProblem<T> {
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
         Problem::upload_matrix();
+    }
+
+    /// The corrections of refinement are solved with the matrix in single precision.
+    void check_corrections() const {
+        if constexpr (std::is_same_v<T, double>) {
+            const std::string fault = float_range_fault(matrix_);
+            if (fault.empty()) return;
+            throw InvalidArgument(
+                "'" + system_.name + "': " + fault +
+                ", which refinement needs: use another --solver, or scale the system");
+        }
     }
 
     std::unique_ptr<Operator<T>> make_product() {

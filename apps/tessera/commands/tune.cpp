@@ -225,12 +225,18 @@ class Tuning : SolveProblem<T> {
         if (is_ldlt(*best)) run_trial(std::string(best->preconditioner), "gmres:25");
     }
 
+    /// Whether no trial converged, and not for lack of time alone, which says nothing about the
+    /// matrix.
+    bool block_jacobi_failed() const {
+        const auto failed = [](const Trial& t) { return t.solve.status != Status::max_seconds; };
+        return fastest() == nullptr && std::ranges::any_of(trials_, failed);
+    }
+
     void run_trials() {
         if (symmetric_ && !positive_diagonal_) run_ldlt_trials();
         for (const int bound : arguments_.bounds) {
             run_trial(text_of_bound(bound), solver_);
-            const bool failed = !trials_.empty() && fastest() == nullptr;
-            if (symmetric_ && failed && !tried_ldlt_) run_ldlt_trials();
+            if (symmetric_ && block_jacobi_failed() && !tried_ldlt_) run_ldlt_trials();
         }
         std::vector<Trial> ranked = trials_;
         std::erase_if(ranked,

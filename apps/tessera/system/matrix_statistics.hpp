@@ -4,7 +4,8 @@
 
 namespace tessera::cli {
 
-/// Comparison of a square matrix with its transpose.
+/// Comparison of a square matrix with its transpose bit by bit: a triangle may be written for both.
+/// Solvers and preconditioners are chosen by is_symmetric.
 struct SymmetryStatistics {
     bool pattern = false;  ///< The pattern is symmetric.
     double asymmetry = 0;  ///< max |a_ij - a_ji| / max |a_ij|; for a symmetric pattern only.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "run/interrupt.hpp"
+#include "tessera/operator.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/spec.hpp"
 
@@ -43,6 +44,14 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     return message;
 }
 
+/// Throws unless a matrix or vector, called `name`, can be rounded to T.
+template <class T, class Values>
+void check_range(const std::string& name, const Values& values) {
+    if (std::is_same_v<T, double>) return;
+    const std::string fault = float_range_fault(values);
+    if (!fault.empty()) throw InvalidArgument(name + ": " + fault);
+}
+
 /// The matrix in the type of the solve, moved out of `from`.
 template <class T>
 CsrMatrix<T> release_as(const Context& host, CsrMatrix<double>& from) {
@@ -70,6 +79,8 @@ System<T> load_structure(const Context& host, const std::string& text,
     Structure& structure = *system.structure;
     structure.model = make_model(io::read_mesh(host, text), *arguments, needs_load);
     structure.system = elasticity::assemble(host, structure.model);
+    check_range<T>(text + ": the stiffness matrix", std::as_const(structure.system.matrix).view());
+    check_range<T>(text + ": the load", structure.system.load);
     system.load.assign(structure.system.load.begin(), structure.system.load.end());
     system.known_singular = structure.system.known_singular;
     system.matrix = release_as<T>(host, structure.system.matrix);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/dispatch.hpp"
+#include "base/find_csr_entry.hpp"
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
@@ -45,6 +46,28 @@ std::vector<T> scaling_in(const std::vector<double>& scaling) {
     std::ranges::transform(scaling, narrow.begin(),
                            [&](double s) { return T(std::clamp(s, smallest, largest)); });
     return narrow;
+}
+
+/// The entries of a matrix in host memory whose mirror image is stored too: matching and ordering
+/// need a symmetric pattern.
+template <class T>
+CsrMatrix<T> paired_entries(const Context& host, const CsrView<T>& matrix) {
+    const auto is_paired = [&](Index i, Offset k) {
+        return find_csr_entry(matrix, matrix.column_indices[k], i) >= 0;
+    };
+    std::vector<Offset> offsets{0};
+    std::vector<Index> columns;
+    std::vector<T> values;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            if (!is_paired(i, k)) continue;
+            columns.push_back(matrix.column_indices[k]);
+            values.push_back(matrix.values[k]);
+        }
+        offsets.push_back(Offset(values.size()));
+    }
+    return copy_to<T>(host, {matrix.rows, matrix.columns, offsets.back(), offsets.data(),
+                             columns.data(), values.data()});
 }
 
 /// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
@@ -118,15 +141,18 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     check_options(options);
     const Phase phase(context, "setup", 0);
     const double start = now();
-    check_symmetry(context, matrix, "block_ldlt");
+    const bool symmetric_pattern = check_symmetry(context, matrix, "block_ldlt");
     // Matching, ordering and symbolic factorisation run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
     const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
+    const CsrMatrix<T> paired =
+        symmetric_pattern ? CsrMatrix<T>() : paired_entries(host, host_matrix);
+    const CsrView<T> to_order = symmetric_pattern ? host_matrix : paired.view();
     BlockLdltReport report;
     SymmetricMatching matching;
     if (options.matching) {
-        matching = match_symmetric(host, host_matrix);
+        matching = match_symmetric(host, to_order);
         report.pairs = matching.pairs;
         report.structural_rank = matching.structural_rank;
     } else {
@@ -136,7 +162,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         options.ordering.value_or(options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd);
     const auto grid = block_ldlt::make_grid(
         options.block, matrix.rows,
-        order_blocks<T>(host, host_matrix, matching.partner, options.block, report.ordering));
+        order_blocks<T>(host, to_order, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
     state_ =

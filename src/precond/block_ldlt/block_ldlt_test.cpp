@@ -158,6 +158,32 @@ TEST(block_ldlt, complete_fill_is_a_direct_solver) {
     }
 }
 
+// Negligible entries in one triangle only, on both sides of the diagonal.
+TEST(block_ldlt, entries_without_a_mirror_image_do_no_harm) {
+    auto random = generator();
+    const Context device = context();
+    const Index n = 60;
+    std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(n));
+    std::vector<std::vector<double>> values(pattern.size());
+    for (Index i = 0; i < n; ++i) {
+        for (Index j = 0; j < n; ++j) {
+            const bool unpaired = (j == i + 7 && i % 2 == 0) || (i == j + 11 && i % 3 == 0);
+            if (std::abs(i - j) > 1 && !unpaired) continue;
+            pattern[std::size_t(i)].push_back(j);
+            values[std::size_t(i)].push_back(unpaired ? 1e-16 : i == j ? i % 4 - 1.5 : 1);
+        }
+    }
+    const auto matrix = copy_to(device, make_csr(n, n, pattern, values).view());
+    const auto b = right_hand_side(device, matrix, random);
+    for (const char* text : {":4,method=level,fill=1000", ":8", ":1,method=level,ordering=amd",
+                             ":8,ordering=rcm,outer=on"}) {
+        BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
+        ldlt.update(device, matrix.view());
+        const auto report = solve_with(device, matrix, &ldlt, b);
+        EXPECT_EQ(report.status, Status::converged) << text << ": " << ldlt.report().outcome;
+    }
+}
+
 TEST(block_ldlt, matrices_of_all_kinds) {
     auto random = generator();
     const Context device = context();

@@ -4,6 +4,7 @@
 
 #include "base/host_memory/host_memory.hpp"
 #include "problems/generators/generators.hpp"
+#include "tessera/operator.hpp"
 
 namespace tessera::problems {
 
@@ -41,11 +42,15 @@ constexpr NamedGenerator generators[] = {
 
 /// The problem with values rounded to T.
 template <class T>
-Problem<T> rounded(const Context& cpu, Problem<double>&& from) {
+Problem<T> rounded(const Context& cpu, const Spec& spec, Problem<double>&& from) {
     if constexpr (std::is_same_v<T, double>) {
         return std::move(from);
     } else {
         CsrMatrix<double>& matrix = from.matrix;
+        for (const std::string& fault :
+             {float_range_fault(matrix.view()), float_range_fault(from.load)}) {
+            require(fault.empty(), spec.normalised(), ": ", fault);
+        }
         Problem<T> to;
         to.matrix = CsrMatrix<T>(cpu, matrix.rows(), matrix.columns(), matrix.nonzeros());
         const auto round_range = [&](Offset first, Offset last) {
@@ -85,7 +90,7 @@ Problem<T> generate(const Context& cpu, Spec problem) {
     require(problem.value_count() > 0, problem.name(), " needs a size, for example ",
             problem.name(), ":", generator->example_values);
     const Offset size = problem.integer(0, 0, 1, std::numeric_limits<Index>::max());
-    Problem<T> built = rounded<T>(cpu, generator->build(cpu, problem, Index(size)));
+    Problem<T> built = rounded<T>(cpu, problem, generator->build(cpu, problem, Index(size)));
     built.name = problem.normalised();
     return built;
 }

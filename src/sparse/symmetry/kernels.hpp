@@ -9,25 +9,37 @@
 
 namespace tessera {
 
-/// Whether entry k of row i is finite and equal to its mirror image up to rounding; `largest`: max
-/// |a_ij| per row.
+/// An entry compared with its mirror image, 0 if that is not stored.
+enum class Mirrored : int {
+    yes,
+    unpaired,  ///< Negligible, and the mirror image is not stored.
+    no,        ///< Not finite, or they differ by more than rounding.
+};
+
+/// Compares entry k of row i; `largest`: max |a_ij| per row.
 template <class T>
-TESSERA_HOST_DEVICE bool has_mirror_image(const CsrView<T>& matrix, const T* largest, Index i,
-                                          Offset k) {
-    if (!std::isfinite(matrix.values[k])) return false;
+TESSERA_HOST_DEVICE Mirrored compare_mirror_image(const CsrView<T>& matrix, const T* largest,
+                                                  Index i, Offset k) {
+    if (!std::isfinite(matrix.values[k])) return Mirrored::no;
     const Index j = matrix.column_indices[k];
-    if (i == j) return true;
+    if (i == j) return Mirrored::yes;
     const Offset mirror = find_csr_entry(matrix, j, i);
-    if (mirror < 0) return false;
-    if (j < i) return true;  // Row j compares the values.
+    if (mirror >= 0 && j < i) return Mirrored::yes;  // Row j compares the values.
+    const T image = mirror >= 0 ? matrix.values[mirror] : T(0);
     const T size = largest[i] < largest[j] ? largest[i] : largest[j];
-    return std::abs(matrix.values[k] - matrix.values[mirror]) <=
-           1000 * std::numeric_limits<T>::epsilon() * size;
+    const T tolerance = 1000 * std::numeric_limits<T>::epsilon() * size;
+    if (!(std::abs(matrix.values[k] - image) <= tolerance)) return Mirrored::no;
+    return mirror >= 0 ? Mirrored::yes : Mirrored::unpaired;
 }
 
-/// The position of the first entry in row order without its mirror image, or the number of entries.
-/// Waits.
+struct SymmetryFindings {
+    Offset first_fault;  ///< First entry in row order without its mirror image, or their number.
+    bool unpaired;       ///< A negligible entry has no stored mirror image; false after a fault.
+};
+
+/// Compares all entries. Waits.
 TESSERA_BACKENDS(template <class T>
-                 Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix);)
+                 SymmetryFindings compare_mirror_images(const Context& context,
+                                                        const CsrView<T>& matrix);)
 
 }  // namespace tessera

@@ -20,16 +20,17 @@ std::string position(Index row, Index column) {
 template <class T>
 bool is_symmetric(const Context& context, const CsrView<T>& matrix) {
     return matrix.rows == matrix.columns &&
-           TESSERA_RUN(first_unsymmetric<T>, context, matrix) == matrix.nonzeros;
+           TESSERA_RUN(compare_mirror_images<T>, context, matrix).first_fault == matrix.nonzeros;
 }
 
 template <class T>
-void check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who) {
+bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who) {
     if (matrix.rows != matrix.columns) {
         throw InvalidArgument(std::string(who) + ": the matrix must be square");
     }
-    const Offset k = TESSERA_RUN(first_unsymmetric<T>, context, matrix);
-    if (k == matrix.nonzeros) return;
+    const auto found = TESSERA_RUN(compare_mirror_images<T>, context, matrix);
+    const Offset k = found.first_fault;
+    if (k == matrix.nonzeros) return !found.unpaired;
     const CsrMatrix<T> copied = copy_to_host(context, matrix);
     const CsrView<T> host = copied.view();
     if (!std::isfinite(host.values[k])) {
@@ -46,7 +47,7 @@ void check_symmetry(const Context& context, const CsrView<T>& matrix, const char
 
 template bool is_symmetric(const Context&, const CsrView<float>&);
 template bool is_symmetric(const Context&, const CsrView<double>&);
-template void check_symmetry(const Context&, const CsrView<float>&, const char*);
-template void check_symmetry(const Context&, const CsrView<double>&, const char*);
+template bool check_symmetry(const Context&, const CsrView<float>&, const char*);
+template bool check_symmetry(const Context&, const CsrView<double>&, const char*);
 
 }  // namespace tessera

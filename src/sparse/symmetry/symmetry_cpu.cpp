@@ -9,7 +9,7 @@
 namespace tessera::cpu {
 
 template <class T>
-Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
+SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
     std::vector<T> largest(std::size_t(matrix.rows), T(0));
     const auto find_largest = [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
@@ -22,6 +22,7 @@ Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
 
     constexpr Offset ahead = 16;
     std::atomic<Offset> fault{matrix.nonzeros};
+    std::atomic<bool> unpaired{false};
     const auto check = [&](Offset first, Offset last) {
         for (Index i = Index(first); i < Index(last); ++i) {
             for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
@@ -32,7 +33,12 @@ Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
                     __builtin_prefetch(&matrix.values[matrix.row_offsets[to]]);
                     __builtin_prefetch(&largest[to]);
                 }
-                if (has_mirror_image(matrix, largest.data(), i, k)) continue;
+                const Mirrored mirrored = compare_mirror_image(matrix, largest.data(), i, k);
+                if (mirrored == Mirrored::yes) continue;
+                if (mirrored == Mirrored::unpaired) {
+                    unpaired = true;
+                    continue;
+                }
                 Offset known = fault;
                 while (k < known && !fault.compare_exchange_weak(known, k)) {
                 }
@@ -41,10 +47,10 @@ Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
         }
     };
     parallel_ranges(context.threads(), matrix.rows, check, 1024);
-    return fault;
+    return {fault, unpaired && fault == matrix.nonzeros};
 }
 
-template Offset first_unsymmetric<float>(const Context&, const CsrView<float>&);
-template Offset first_unsymmetric<double>(const Context&, const CsrView<double>&);
+template SymmetryFindings compare_mirror_images<float>(const Context&, const CsrView<float>&);
+template SymmetryFindings compare_mirror_images<double>(const Context&, const CsrView<double>&);
 
 }  // namespace tessera::cpu

@@ -43,28 +43,32 @@ struct CheckEntry {
     CsrView<T> matrix;
     const T* largest;
     unsigned long long* fault;
+    int* unpaired;
 
     __device__ void operator()(Offset k) const {
-        if (has_mirror_image(matrix, largest, row_of(matrix, k), k)) return;
-        atomicMin(fault, static_cast<unsigned long long>(k));
+        const Mirrored mirrored = compare_mirror_image(matrix, largest, row_of(matrix, k), k);
+        if (mirrored == Mirrored::unpaired) raise_flag(unpaired);
+        if (mirrored == Mirrored::no) atomicMin(fault, static_cast<unsigned long long>(k));
     }
 };
 
 }  // namespace
 
 template <class T>
-Offset first_unsymmetric(const Context& context, const CsrView<T>& matrix) {
+SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
     Buffer<T> largest(context, matrix.rows);
     auto fault =
         copy_to_buffer(context, std::vector{static_cast<unsigned long long>(matrix.nonzeros)});
+    auto unpaired = copy_to_buffer(context, std::vector{0});
     fill(context, T(0), largest.view());
     cuda::for_each_index(context, matrix.nonzeros, RaiseLargest<T>{matrix, largest.data()});
     cuda::for_each_index(context, matrix.nonzeros,
-                         CheckEntry<T>{matrix, largest.data(), fault.data()});
-    return Offset(copy_to_host(context, fault)[0]);
+                         CheckEntry<T>{matrix, largest.data(), fault.data(), unpaired.data()});
+    const auto first_fault = Offset(copy_to_host(context, fault)[0]);
+    return {first_fault, first_fault == matrix.nonzeros && copy_to_host(context, unpaired)[0] != 0};
 }
 
-template Offset first_unsymmetric<float>(const Context&, const CsrView<float>&);
-template Offset first_unsymmetric<double>(const Context&, const CsrView<double>&);
+template SymmetryFindings compare_mirror_images<float>(const Context&, const CsrView<float>&);
+template SymmetryFindings compare_mirror_images<double>(const Context&, const CsrView<double>&);
 
 }  // namespace tessera::cuda

@@ -64,6 +64,38 @@ TEST(symmetry, each_fault_is_found) {
     expect_each_fault_is_found<float>();
 }
 
+// Entries that are negligible in their row and in their column need no mirror image.
+template <class T>
+void expect_unpaired_entries_are_zero() {
+    const Context device = test::context();
+    const T eps = std::numeric_limits<T>::epsilon();
+    const auto is_paired = [&](T value, bool upper) {
+        const auto matrix = upper ? test::make_csr<T>(2, 2, {{0, 1}, {1}}, {{4, value}, {64}})
+                                  : test::make_csr<T>(2, 2, {{0}, {0, 1}}, {{4}, {value, 64}});
+        const auto placed = copy_to(device, matrix.view());
+        EXPECT_TRUE(is_symmetric(device, placed.view()));
+        return check_symmetry(device, std::as_const(placed).view(), "test");
+    };
+    for (const bool upper : {false, true}) {
+        EXPECT_FALSE(is_paired(0, upper));
+        EXPECT_FALSE(is_paired(-3900 * eps, upper));
+    }
+    const auto large = [&](T value) {
+        return outcome_of(test::make_csr<T>(2, 2, {{0}, {0, 1}}, {{4}, {value, 64}}));
+    };
+    EXPECT_EQ(large(4100 * eps),
+              "test: the matrix is not symmetric: entry (1, 0) is stored, but not (0, 1)");
+    // The row of the mirror image is empty, so that nothing is negligible in it.
+    EXPECT_NE(outcome_of(test::make_csr<T>(2, 2, {{}, {0, 1}}, {{}, {eps * eps, 64}})), "accepted");
+    const auto paired = copy_to(device, test::make_csr<T>(1, 1, {{0}}, {{1}}));
+    EXPECT_TRUE(check_symmetry(device, paired.view(), "test"));
+}
+
+TEST(symmetry, unpaired_entries_are_compared_with_zero) {
+    expect_unpaired_entries_are_zero<double>();
+    expect_unpaired_entries_are_zero<float>();
+}
+
 TEST(symmetry, says_what_is_wrong) {
     EXPECT_EQ(outcome_of(test::make_csr<double>(0, 0, {}, {})), "accepted");
     EXPECT_EQ(outcome_of(test::make_csr<double>(2, 2, {{}, {}}, {{}, {}})), "accepted");

@@ -40,15 +40,17 @@ void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, F&& f) {
     }
 }
 
+std::span<const Index> blocks_of_row(const BlockPattern& pattern, Offset i) {
+    return std::span(pattern.row_blocks)
+        .subspan(std::size_t(pattern.row_offsets[i]),
+                 std::size_t(pattern.row_offsets[i + 1] - pattern.row_offsets[i]));
+}
+
 /// f(block, left, right) for each pair of blocks (i, k), (j, k) of the block (i, j); each block
 /// row i in one thread. One part per thread, as each part has a marker array.
 template <class F>
 void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
-    const auto row = [&](Offset i) {
-        return std::span(pattern.row_blocks)
-            .subspan(std::size_t(pattern.row_offsets[i]),
-                     std::size_t(pattern.row_offsets[i + 1] - pattern.row_offsets[i]));
-    };
+    const auto row = [&](Offset i) { return blocks_of_row(pattern, i); };
     parallel_parts(threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
         std::vector<Index> block_of_column(std::size_t(pattern.block_rows), -1);
         for (Offset i = first; i < last; ++i) {
@@ -210,14 +212,17 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
             threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
                 std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
                 for (Index i = Index(first); i < Index(last); ++i) {
-                    for (Offset e = pattern.row_offsets[i]; e < pattern.row_offsets[i + 1]; ++e) {
-                        const Index b = pattern.row_blocks[e];
-                        item_of_column[pattern.columns[b]] = b;
-                    }
+                    const auto blocks = blocks_of_row(pattern, i);
+                    for (const Index b : blocks) item_of_column[pattern.columns[b]] = b;
                     item_of_column[i] = pattern.blocks() + i;
                     visit_entries(grid, matrix, i, [&](Index slot, Index other, Offset source) {
-                        if (other <= slot) f(item_of_column[other / k], slot, other, source);
+                        // A negligible entry without a mirror image may be in no block: it was
+                        // above the diagonal before the rows were numbered by levels.
+                        const Offset item = item_of_column[other / k];
+                        if (other <= slot && item >= 0) f(item, slot, other, source);
                     });
+                    for (const Index b : blocks) item_of_column[pattern.columns[b]] = -1;
+                    item_of_column[i] = -1;
                 }
             });
     };
