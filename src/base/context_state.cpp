@@ -45,7 +45,7 @@ ContextState::ContextState(int threads_requested) {
     poison = wanted != nullptr && std::strcmp(wanted, "1") == 0;
 }
 
-ContextState::~ContextState() { release_reductions(); }
+ContextState::~ContextState() { release_scratch(); }
 
 /// Large arrays are in huge pages where the system has them, against misses of the TLB
 /// (docs/decisions/sliced-formats.md), and each page is first touched by the thread that will
@@ -100,7 +100,8 @@ Offset ContextState::free_memory() {
     return Offset(sysconf(_SC_AVPHYS_PAGES)) * Offset(sysconf(_SC_PAGESIZE));
 }
 
-void ContextState::release_reductions() noexcept {
+void ContextState::release_scratch() noexcept {
+    scratch.reset();
     for (const auto& [memory, bytes] : reductions) release(memory);
     reductions.clear();
 }

@@ -139,17 +139,13 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         order_blocks<T>(host, host_matrix, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
-    state_ =
-        std::unique_ptr<State>(new State{options,
-                                         report,
-                                         copy_to_buffer(context, scaling_in<T>(matching.scaling)),
-                                         plan_spmv(context, matrix),
-                                         make_factor<T>(context, grid, host_matrix, options),
-                                         {}});
+    state_ = std::unique_ptr<State>(
+        new State{options, report, copy_to_buffer(context, scaling_in<T>(matching.scaling)),
+                  plan_spmv(context, matrix), make_factor<T>(context, grid, host_matrix, options)});
     state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
     if (options.outer) state_->delay_bad_rows(context, grid, matrix, host_matrix);
-    state_->solver.emplace(context, state_->factor.symbolic());
+    block_ldlt::reserve_apply_inverse<T>(context, state_->factor.symbolic());
     state_->describe_pattern();
     state_->choose_stage(context, matrix);
     state_->apply_sign_option(context);
@@ -170,7 +166,7 @@ void BlockLdlt<T>::State::apply(const Context& context, const T* r, T* z) const 
              std::span<T>(z, scale.view().size()));
         return;
     }
-    solver->solve(context, factor, scale.view(), options.solve_sweeps, r, z);
+    block_ldlt::apply_inverse(context, factor, scale.view(), options.solve_sweeps, r, z);
 }
 
 template <class T>
@@ -214,7 +210,7 @@ BlockLdltFactor<T> BlockLdlt<T>::factor(const Context& context) const {
             copy_to_host(context, symbolic.rows),
             copy_to_host(context, symbolic.columns),
             copy_to_host(context, factor.v()),
-            state_->solver->diagonal_blocks(context, factor)};
+            block_ldlt::diagonal_blocks(context, factor)};
 }
 
 template class BlockLdlt<float>;
