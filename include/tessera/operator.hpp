@@ -113,6 +113,13 @@ class TESSERA_API CsrOperator final : public Operator<T> {
   public:
     CsrOperator(const Context& context, const CsrView<T>& matrix)
         : matrix_(matrix), plan_(plan_spmv(context, matrix)) {}
+    /// A moved-from operator has no rows and no columns, and cannot be applied.
+    CsrOperator(CsrOperator&& other) noexcept { *this = std::move(other); }
+    CsrOperator& operator=(CsrOperator&& other) noexcept {
+        matrix_ = std::exchange(other.matrix_, {});
+        plan_ = std::move(other.plan_);
+        return *this;
+    }
     Index rows() const override { return matrix_.rows; }
     Index columns() const override { return matrix_.columns; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {

@@ -179,6 +179,8 @@ void Memory::truncate(Offset count, Offset bytes_each) {
 }
 
 void copy_bytes(const Context& context, const void* from, void* to, Offset bytes, bool wait) {
+    require(bytes == 0 || from != nullptr, "copy: the array to copy from is null");
+    require(bytes == 0 || to != nullptr, "copy: the array to copy to is null");
     if (bytes > 0) context.state().copy_bytes(from, to, bytes);
     if (wait) context.synchronize();
 }

@@ -35,6 +35,8 @@ struct ContextState {
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
     virtual void synchronize() {}
     virtual Offset free_memory();
+    /// Whether kernels of this Context can read memory at this address.
+    virtual bool reaches(const void*) const { return true; }
     virtual std::function<void()> capture(std::function<void()> work) { return work; }
 
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because

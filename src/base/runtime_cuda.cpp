@@ -123,6 +123,17 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         return Offset(free) + Offset(reserved - used);
     }
 
+    bool reaches(const void* memory) const override {
+        cudaPointerAttributes found{};
+        TESSERA_CUDA(cudaPointerGetAttributes(&found, memory));
+        if (found.type == cudaMemoryTypeDevice) return found.device == device;
+        if (found.type != cudaMemoryTypeUnregistered) return true;
+        int all_host_memory = 0;
+        TESSERA_CUDA(
+            cudaDeviceGetAttribute(&all_host_memory, cudaDevAttrPageableMemoryAccess, device));
+        return all_host_memory != 0;
+    }
+
     std::function<void()> capture(std::function<void()> work) override {
         TESSERA_CUDA(cudaSetDevice(device));
         TESSERA_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));

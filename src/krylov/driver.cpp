@@ -376,7 +376,7 @@ template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory) {
-    check_solve(matrix.rows(), matrix.columns(), b.size(), x.size(), options);
+    check_solve<T>(context, matrix, b, x, options);
     require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
                                           preconditioner->columns() == matrix.rows()),
             "solve: the preconditioner must have the size of the matrix");

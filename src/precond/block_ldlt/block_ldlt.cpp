@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "precond/block_ldlt/block_ldlt_state.hpp"
 #include "precond/block_ldlt/config.hpp"
@@ -116,6 +116,8 @@ template <class T>
 BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
                         const BlockLdltOptions& options) {
     check_options(options);
+    check_matrix("block_ldlt", matrix);
+    check_memory(context, "block_ldlt", matrix);
     const Phase phase(context, "setup", 0);
     const double start = now();
     check_symmetry(context, matrix, "block_ldlt");
@@ -171,8 +173,8 @@ void BlockLdlt<T>::State::apply(const Context& context, const T* r, T* z) const 
 
 template <class T>
 void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    require(Index(r.size()) == rows() && Index(z.size()) == rows(),
-            "block_ldlt: vectors must have as many elements as the matrix has rows");
+    check_vector("block_ldlt", "r", r, rows());
+    check_vector("block_ldlt", "z", z, rows());
     const double square = double(state_->options.block) * state_->options.block;
     const double blocks = double(2 * state_->report.stored_blocks - state_->report.block_rows);
     const Phase phase(context, "apply", (blocks * square + 6.0 * rows()) * sizeof(T));
@@ -181,6 +183,7 @@ void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span
 
 template <class T>
 void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("block_ldlt", matrix);
     const Phase phase(context, "setup", 0);
     require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "block_ldlt: update needs the pattern that it was set up with");

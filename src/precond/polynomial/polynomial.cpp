@@ -4,7 +4,7 @@
 #include <mutex>
 #include <optional>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "precond/polynomial/config.hpp"
@@ -140,6 +140,8 @@ struct PolynomialPreconditioner<T>::State {
         : options(given), rows(matrix.rows), nonzeros(matrix.nonzeros) {
         options.uses_lower = options.uses_lower || options.kind == PolynomialKind::chebyshev;
         check_options(options);
+        check_matrix("polynomial", matrix);
+        check_memory(where, "polynomial", matrix);
         if (options.format.values != ValueFormat::working &&
             options.format.format == MatrixFormat::csr) {
             options.format.format = MatrixFormat::sbell;
@@ -280,13 +282,14 @@ Index PolynomialPreconditioner<T>::rows() const {
 template <class T>
 void PolynomialPreconditioner<T>::apply(const Context& context, std::span<const T> r,
                                         std::span<T> z) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "polynomial: r and z must have as many elements as the matrix has rows");
+    check_vector("polynomial", "r", r, rows());
+    check_vector("polynomial", "z", z, rows());
     state_->apply(context, r, z);
 }
 
 template <class T>
 void PolynomialPreconditioner<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("polynomial", matrix);
     require(matrix.rows == rows() && matrix.columns == rows(),
             "polynomial: update needs a matrix of the size that it was set up with");
     state_->update(context, matrix);
