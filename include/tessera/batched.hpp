@@ -87,6 +87,15 @@ using ConstVectors = VectorsView<std::type_identity_t<const T>>;
 class TESSERA_API Plan {
   public:
     Plan() = default;
+    /// A moved-from plan has no matrices.
+    Plan(Plan&& other) noexcept { *this = std::move(other); }
+    Plan& operator=(Plan&& other) noexcept {
+        count_ = std::exchange(other.count_, 0);
+        largest_ = std::exchange(other.largest_, 0);
+        begin_ = std::move(other.begin_);
+        order_ = std::move(other.order_);
+        return *this;
+    }
     /// Sorts `sizes` (count values in the memory of `context`); waits. Throws InvalidArgument that
     /// names the first size outside 0..128.
     Plan(const Context& context, Index count, const Index* sizes);
@@ -96,7 +105,12 @@ class TESSERA_API Plan {
     Index largest() const { return largest_; }
     /// The matrices with n rows are order()[begin(n)] .. order()[begin(n + 1) - 1], ascending;
     /// n in 0..129.
-    Index begin(Index n) const { return begin_[static_cast<std::size_t>(n)]; }
+    Index begin(Index n) const {
+        if (n < 0 || std::size_t(n) >= begin_.size()) {
+            throw InvalidArgument("Plan::begin: the plan has no matrices, or none of this size");
+        }
+        return begin_[std::size_t(n)];
+    }
     const Index* order() const { return order_.data(); }
 
   private:

@@ -9,6 +9,19 @@ namespace tessera {
 /// Consecutive diagonal blocks of a matrix: block b has the rows block_offsets[b] ..
 /// block_offsets[b+1]-1.
 struct BlockPartition {
+    BlockPartition() = default;
+    /// A moved-from partition has no rows and no blocks.
+    BlockPartition(BlockPartition&& other) noexcept { *this = std::move(other); }
+    BlockPartition& operator=(BlockPartition&& other) noexcept {
+        rows = std::exchange(other.rows, 0);
+        count = std::exchange(other.count, 0);
+        largest = std::exchange(other.largest, 0);
+        entries = std::exchange(other.entries, 0);
+        block_offsets = std::move(other.block_offsets);
+        options = std::move(other.options);
+        return *this;
+    }
+
     Index rows = 0;
     Index count = 0;              ///< Number of blocks.
     Index largest = 0;            ///< Rows of the largest block.

@@ -32,9 +32,11 @@ struct PhaseRecord {
 
 /// An execution context: a backend, a device, one stream, a memory pool, a number of threads and an
 /// instruction set. The first argument of all operations. Copies share one state. A Context belongs
-/// to one host thread at a time; nothing in Tessera is global. On a GPU, functions that take a
-/// Context return before their work is done unless their comment says "waits"; synchronize a
-/// Context before another one uses its results.
+/// to one host thread at a time; nothing in Tessera is global. Matrices, preconditioners, plans and
+/// partitions may be shared: threads that each have a Context of their own, on the device of the
+/// object, may call its const functions, and pass it as a const argument, at the same time. On a
+/// GPU, functions that take a Context return before their work is done unless their comment says
+/// "waits"; synchronize a Context before another one uses its results.
 class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow;
@@ -77,7 +79,8 @@ class TESSERA_API Context {
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;
 
-    /// Bytes held by Buffers of this Context (in its own memory space): current and peak.
+    /// Bytes held by Buffers of this Context and as work space of its calls, in its own memory
+    /// space: current and peak.
     Offset memory_bytes() const;
     Offset peak_memory_bytes() const;
     /// Free bytes of the memory space of this Context; of host memory the least of what the system

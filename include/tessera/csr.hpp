@@ -36,7 +36,20 @@ class CsrMatrix {
           columns_(columns),
           row_offsets_(context, Offset(rows) + 1),
           column_indices_(context, nonzeros),
-          values_(context, nonzeros) {}
+          values_(context, nonzeros) {
+        if (rows < 0 || columns < 0) throw InvalidArgument("CsrMatrix: negative size");
+    }
+
+    /// A moved-from matrix has no rows and no columns.
+    CsrMatrix(CsrMatrix&& other) noexcept { *this = std::move(other); }
+    CsrMatrix& operator=(CsrMatrix&& other) noexcept {
+        rows_ = std::exchange(other.rows_, 0);
+        columns_ = std::exchange(other.columns_, 0);
+        row_offsets_ = std::move(other.row_offsets_);
+        column_indices_ = std::move(other.column_indices_);
+        values_ = std::move(other.values_);
+        return *this;
+    }
 
     Index rows() const { return rows_; }
     Index columns() const { return columns_; }

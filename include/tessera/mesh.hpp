@@ -47,7 +47,9 @@ struct Mesh {
     std::vector<std::string> region_names;
     std::vector<MeshGroup> groups;
 
-    Index node_count() const { return Index(points.size() / std::size_t(dimensions)); }
+    Index node_count() const {
+        return dimensions > 0 ? Index(points.size() / std::size_t(dimensions)) : 0;
+    }
     TESSERA_API Index element_count() const;
     /// The group of that name; throws InvalidArgument with the known names.
     TESSERA_API const MeshGroup& group(const std::string& name) const;

@@ -16,15 +16,16 @@ using ReadVector = std::span<const std::type_identity_t<T>>;
 template <class T>
 using WriteVector = std::span<std::type_identity_t<T>>;
 
-/// A linear map y = A x on vectors in the memory of a Context.
+/// A linear map y = A x on vectors in the memory of a Context. Host threads, each with a Context of
+/// its own on the device of the operator, may use one at the same time through const functions.
 template <class T>
 class TESSERA_API Operator {
   public:
     virtual ~Operator() = default;
     virtual Index rows() const = 0;
     virtual Index columns() const = 0;
-    /// y = A x; no overlap. Only enqueues work on `context`: no allocation, no copy to the host, so
-    /// that it can be captured in a graph.
+    /// y = A x; no overlap. Only enqueues work on `context`: no copy to the host and, from the
+    /// second call on this Context on, no allocation, so that it can be captured in a graph.
     virtual void apply(const Context& context, std::span<const T> x, std::span<T> y) const = 0;
     /// y = A x and *xy = x^T y, A square; no overlap. By default apply, then dot.
     virtual void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
@@ -43,12 +44,17 @@ class TESSERA_API Operator {
     }
     /// Number of blocks or rows that a preconditioner could not invert as given.
     virtual Index singular_blocks() const { return 0; }
-    /// Called by a solver on its preconditioner after r^T M^-1 r <= 0. True: M was changed, and the
-    /// solver may go on with it; graphs captured before still apply the old M. Waits.
-    virtual bool recover(const Context& context) const {
-        (void)context;
+    /// Called by a solver on its preconditioner after r^T M^-1 r <= 0. `known`: recoveries() when
+    /// the solver began to use M. True: M is another one now, changed by this call or by another
+    /// thread since, and the solver may go on with it; graphs captured before still apply the old
+    /// M. Threads that apply M meanwhile apply the old one or the new one. Waits.
+    virtual bool recover(const Context& context, Offset known) const {
+        static_cast<void>(context);
+        static_cast<void>(known);
         return false;
     }
+    /// Number of times that `recover` changed M.
+    virtual Offset recoveries() const { return 0; }
 };
 
 /// A preconditioner parameter: T is deduced from the matrix; null: no preconditioner.
@@ -93,7 +99,8 @@ class TESSERA_API Preconditioner : public Operator<T> {
     virtual void update(const Context& context, const CsrView<T>& matrix) = 0;
     /// The normalised option text, for example "block_jacobi:32,singular=stop".
     virtual std::string describe() const = 0;
-    /// The report of the setup; classes may have a report() of their own type, too. Waits.
+    /// The report of the setup; classes may have a report() of their own type, too. Waits, on the
+    /// Context of the setup, so no other thread may use that at the same time.
     PreconditionerReport report() const { return make_report(); }
 
   private:
@@ -106,6 +113,13 @@ class TESSERA_API CsrOperator final : public Operator<T> {
   public:
     CsrOperator(const Context& context, const CsrView<T>& matrix)
         : matrix_(matrix), plan_(plan_spmv(context, matrix)) {}
+    /// A moved-from operator has no rows and no columns, and cannot be applied.
+    CsrOperator(CsrOperator&& other) noexcept { *this = std::move(other); }
+    CsrOperator& operator=(CsrOperator&& other) noexcept {
+        matrix_ = std::exchange(other.matrix_, {});
+        plan_ = std::move(other.plan_);
+        return *this;
+    }
     Index rows() const override { return matrix_.rows; }
     Index columns() const override { return matrix_.columns; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {

@@ -17,8 +17,9 @@ namespace tessera {
 class TESSERA_API Spec {
   public:
     /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
-    Spec(const std::string& text);                       // NOLINT(google-explicit-constructor)
-    Spec(const char* text) : Spec(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+    Spec(const std::string& text);  // NOLINT(google-explicit-constructor)
+    // NOLINTNEXTLINE(google-explicit-constructor)
+    Spec(const char* text) : Spec(std::string(text != nullptr ? text : "")) {}
     Spec() = default;
 
     const std::string& name() const { return name_; }

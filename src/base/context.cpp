@@ -126,6 +126,7 @@ void Context::synchronize() const { state_->synchronize(); }
 void Context::time_phases(bool timed) const { state_->timed = timed; }
 
 std::function<void()> Context::capture(std::function<void()> work) const {
+    require(work != nullptr, "capture: the function is empty");
     return state_->capture(std::move(work));
 }
 

@@ -44,7 +44,7 @@ ContextState::ContextState(int threads_requested) {
     poison = wanted != nullptr && std::strcmp(wanted, "1") == 0;
 }
 
-ContextState::~ContextState() { release_reductions(); }
+ContextState::~ContextState() { release_scratch(); }
 
 /// Large arrays are in huge pages where the system has them, against misses of the TLB
 /// (docs/decisions/sliced-formats.md), and each page is first touched by the thread that will
@@ -91,7 +91,8 @@ void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
 
 Offset ContextState::free_memory() { return free_host_memory(); }
 
-void ContextState::release_reductions() noexcept {
+void ContextState::release_scratch() noexcept {
+    scratch.reset();
     for (const auto& [memory, bytes] : reductions) release(memory);
     reductions.clear();
 }
@@ -169,6 +170,8 @@ void Memory::truncate(Offset count, Offset bytes_each) {
 }
 
 void copy_bytes(const Context& context, const void* from, void* to, Offset bytes, bool wait) {
+    require(bytes == 0 || from != nullptr, "copy: the array to copy from is null");
+    require(bytes == 0 || to != nullptr, "copy: the array to copy to is null");
     if (bytes > 0) context.state().copy_bytes(from, to, bytes);
     if (wait) context.synchronize();
 }

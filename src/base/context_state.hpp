@@ -4,6 +4,8 @@
 
 namespace tessera {
 
+struct ScratchBlock;
+
 /// The state that copies of a Context share. The virtual functions are those of the CPU;
 /// runtime_cuda.cpp overrides them.
 struct ContextState {
@@ -33,12 +35,19 @@ struct ContextState {
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
     virtual void synchronize() {}
     virtual Offset free_memory();
+    /// Whether kernels of this Context can read memory at this address.
+    virtual bool reaches(const void*) const { return true; }
     virtual std::function<void()> capture(std::function<void()> work) { return work; }
 
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
     /// captured graphs may point to them.
     std::vector<std::pair<void*, Offset>> reductions;
-    void release_reductions() noexcept;
+    void release_scratch() noexcept;  ///< These and `scratch`.
+    /// Work space of calls (scratch/scratch.hpp): one block, taken from its start to `scratch_top`.
+    std::shared_ptr<ScratchBlock> scratch;
+    Offset scratch_top = 0;
+    /// Blocks that the graph being captured points to; the graph keeps them.
+    std::vector<std::shared_ptr<ScratchBlock>> captured_scratch;
     /// Page-locked host memory of a GPU's Context, `mailbox_words` words (gpu/host_mailbox.cuh).
     std::uint64_t* mailbox = nullptr;
     static constexpr int mailbox_words = 8;

@@ -84,7 +84,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     ~CudaState() override {
         cudaSetDevice(device);
-        release_reductions();
+        release_scratch();
         cudaFreeHost(mailbox);
         cudaStreamSynchronize(stream_);
         cudaStreamDestroy(stream_);
@@ -139,6 +139,17 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         return Offset(free) + Offset(reserved - used);
     }
 
+    bool reaches(const void* memory) const override {
+        cudaPointerAttributes found{};
+        TESSERA_CUDA(cudaPointerGetAttributes(&found, memory));
+        if (found.type == cudaMemoryTypeDevice) return found.device == device;
+        if (found.type != cudaMemoryTypeUnregistered) return true;
+        int all_host_memory = 0;
+        TESSERA_CUDA(
+            cudaDeviceGetAttribute(&all_host_memory, cudaDevAttrPageableMemoryAccess, device));
+        return all_host_memory != 0;
+    }
+
     std::function<void()> capture(std::function<void()> work) override {
         TESSERA_CUDA(cudaSetDevice(device));
         TESSERA_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
@@ -150,6 +161,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             failure = std::current_exception();
         }
         capturing = false;
+        auto scratch_of_graph = std::exchange(captured_scratch, {});
         cudaGraph_t graph = nullptr;
         const cudaError_t captured = cudaStreamEndCapture(stream_, &graph);
         const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owner(graph,
@@ -162,11 +174,13 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         cudaGraphExec_t executable = nullptr;
         TESSERA_CUDA(cudaGraphInstantiate(&executable, graph, 0));
         // The graph keeps the work, and so the memory that it owns, alive.
-        return [state = shared_from_this(), work = std::move(work),
-                executable = std::shared_ptr<CUgraphExec_st>(executable, &cudaGraphExecDestroy)] {
-            state->replayed = true;
-            TESSERA_CUDA(cudaSetDevice(state->device));
-            TESSERA_CUDA(cudaGraphLaunch(executable.get(), state->stream_));
+        return [graph = CapturedGraph{shared_from_this(),
+                                      std::move(scratch_of_graph),
+                                      {executable, &cudaGraphExecDestroy}},
+                work = std::move(work)] {
+            graph.state->replayed = true;
+            TESSERA_CUDA(cudaSetDevice(graph.state->device));
+            TESSERA_CUDA(cudaGraphLaunch(graph.executable.get(), graph.state->stream_));
         };
     }
 
@@ -195,6 +209,12 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
   private:
+    /// Members are destroyed in reverse order.
+    struct CapturedGraph {
+        std::shared_ptr<CudaState> state;
+        std::vector<std::shared_ptr<ScratchBlock>> scratch;
+        std::shared_ptr<CUgraphExec_st> executable;
+    };
     struct PendingPhase {
         const char* name;
         double bytes;

@@ -65,6 +65,7 @@ void check_fields(const std::vector<MeshField>& fields, Index count, const char*
         require_field(Offset(field.values.size()) == Offset(count) * field.components, " has ",
                       field.values.size(), " values, not ", field.components, " for each of ",
                       count, " ", places);
+        require_field(field.values.data() != nullptr || field.values.empty(), " is null");
         names.push_back(field.name);
     }
     std::ranges::sort(names);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ranges>
 
+#include "base/checks.hpp"
 #include "base/parallel.hpp"
 #include "io/formats.hpp"
 #include "io/text.hpp"
@@ -148,6 +149,7 @@ template <class T>
 void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                   Symmetry symmetry) {
     require_cpu(cpu, "write_matrix");
+    check_matrix("write_matrix", matrix);
     check_ending(path);
     check_finite(cpu, "write_matrix", matrix.values_span());
     check_symmetry(cpu, matrix, symmetry);
@@ -159,6 +161,7 @@ void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>&
 template <class T>
 void write_vector(const Context& cpu, const std::string& path, std::span<const T> vector) {
     require_cpu(cpu, "write_vector");
+    check_vector("write_vector", "the vector", vector, Offset(vector.size()));
     check_ending(path);
     check_finite(cpu, "write_vector", vector);
     const bool petsc = path.ends_with(".petsc");

@@ -85,6 +85,7 @@ class Driver {
     std::vector<Batch> batches_;
     int batch_ = 1;
     int position_ = 0;
+    Offset known_recoveries_ = 0;  ///< Of the preconditioner, when it came into use.
 
     double start_ = now();
     double norm_b_ = 0;
@@ -107,9 +108,10 @@ bool Driver<T>::singular_preconditioner() {
 template <class T>
 void Driver<T>::prepare(const MethodFactory<T>& factory) {
     target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
+    if (preconditioner_ != nullptr) known_recoveries_ = preconditioner_->recoveries();
     method_norm_b_ = norm_b_;
     if (left()) {
-        left_matrix_ = std::make_unique<LeftPreconditioned<T>>(context_, matrix_, *preconditioner_);
+        left_matrix_ = std::make_unique<LeftPreconditioned<T>>(matrix_, *preconditioner_);
         left_b_ = Buffer<T>(context_, Offset(b_.size()));
         preconditioner_->apply(context_, b_, left_b_.view());
         method_norm_b_ = norm_(left_b_.view());
@@ -158,7 +160,8 @@ std::optional<Status> Driver<T>::status_at_start(const ResidualNorms& norms) {
 template <class T>
 bool Driver<T>::recovered() {
     if (state_.cause != BreakdownCause::indefinite_preconditioner) return false;
-    if (!preconditioner_->recover(context_)) return false;
+    if (!preconditioner_->recover(context_, known_recoveries_)) return false;
+    known_recoveries_ = preconditioner_->recoveries();
     ++report_.recoveries;
     for (Batch& batch : batches_) batch.captured = false;
     return true;
@@ -387,7 +390,7 @@ template <class T>
 SolveReport drive(const Context& context, const Operator<T>& matrix,
                   const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const MethodFactory<T>& factory) {
-    check_solve(matrix.rows(), matrix.columns(), b.size(), x.size(), options);
+    check_solve<T>(context, matrix, b, x, options);
     require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
                                           preconditioner->columns() == matrix.rows()),
             "solve: the preconditioner must have the size of the matrix");

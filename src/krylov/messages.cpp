@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 
 namespace tessera {
 
@@ -92,11 +92,14 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
     return "";
 }
 
-void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_size,
-                 const SolveOptions& options) {
-    require(rows == columns, "solve: the matrix must be square");
-    require(b_size == std::size_t(rows) && x_size == b_size,
-            "solve: b and x must have as many elements as the matrix has rows");
+template <class T>
+void check_solve(const Context& context, const Operator<T>& matrix, std::span<const T> b,
+                 std::span<T> x, const SolveOptions& options) {
+    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
+    check_vector("solve", "b", b, matrix.rows());
+    check_vector("solve", "x", x, matrix.rows());
+    check_memory(context, "solve", "b", b.data());
+    check_memory(context, "solve", "x", x.data());
     require(std::isfinite(options.rtol) && options.rtol >= 0, "solve: rtol must be 0 or more");
     require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
     require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");
@@ -106,5 +109,8 @@ void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_si
         options.check_interval >= 0 && options.check_interval <= Recurrence<double>::history_size,
         "solve: check_interval must be within 0..256");
 }
+
+template decltype(check_solve<float>) check_solve<float>;
+template decltype(check_solve<double>) check_solve<double>;
 
 }  // namespace tessera

@@ -12,8 +12,10 @@ namespace tessera {
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks);
 
-/// Throws InvalidArgument for sizes that do not agree and invalid options.
-void check_solve(Index rows, Index columns, std::size_t b_size, std::size_t x_size,
-                 const SolveOptions& options);
+/// Throws InvalidArgument for sizes that do not agree, vectors that are null or not in the memory
+/// of the Context, and invalid options.
+template <class T>
+void check_solve(const Context& context, const Operator<T>& matrix, std::span<const T> b,
+                 std::span<T> x, const SolveOptions& options);
 
 }  // namespace tessera

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "base/scratch/scratch.hpp"
 #include "krylov/recurrence.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/vector_ops.hpp"
@@ -39,20 +40,19 @@ struct System {
 template <class T>
 class LeftPreconditioned final : public Operator<T> {
   public:
-    LeftPreconditioned(const Context& context, const Operator<T>& matrix,
-                       const Operator<T>& preconditioner)
-        : matrix_(matrix), preconditioner_(preconditioner), product_(context, matrix.rows()) {}
+    LeftPreconditioned(const Operator<T>& matrix, const Operator<T>& preconditioner)
+        : matrix_(matrix), preconditioner_(preconditioner) {}
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.columns(); }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
-        matrix_.apply(context, x, product_.view());
-        preconditioner_.apply(context, product_.view(), y);
+        const Scratch<T> product(context, rows());
+        matrix_.apply(context, x, product.view());
+        preconditioner_.apply(context, product.view(), y);
     }
 
   private:
     const Operator<T>& matrix_;
     const Operator<T>& preconditioner_;
-    mutable Buffer<T> product_;
 };
 
 /// Vectors of equal length, one after the other.

@@ -105,7 +105,7 @@ SolveReport refinement(const Context& context, const Operator<double>& matrix,
                        const Operator<float>& low_matrix, const Operator<float>* preconditioner,
                        std::span<const double> b, std::span<double> x,
                        const RefinementOptions& refinement_options, const SolveOptions& options) {
-    check_solve(matrix.rows(), matrix.columns(), b.size(), x.size(), options);
+    check_solve<double>(context, matrix, b, x, options);
     require(low_matrix.rows() == matrix.rows() && low_matrix.columns() == matrix.rows(),
             "refinement: the matrix in single precision must have the size of that in double");
     const double inner_rtol = refinement_options.inner_rtol;

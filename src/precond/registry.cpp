@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/checks.hpp"
 #include "precond/block_jacobi/config.hpp"
 #include "precond/block_ldlt/config.hpp"
 #include "precond/jacobi/config.hpp"
@@ -24,11 +25,11 @@ class Registered final : public PreconditionerConfig {
     explicit Registered(const Spec& spec) : config_(spec) {}
     std::unique_ptr<Preconditioner<float>> make(const Context& context,
                                                 const CsrView<float>& matrix) const override {
-        return config_.make(context, matrix);
+        return make_checked(context, matrix);
     }
     std::unique_ptr<Preconditioner<double>> make(const Context& context,
                                                  const CsrView<double>& matrix) const override {
-        return config_.make(context, matrix);
+        return make_checked(context, matrix);
     }
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const override {
         return config_.bytes(rows, nonzeros, bytes_per_value);
@@ -38,6 +39,14 @@ class Registered final : public PreconditionerConfig {
     }
 
   private:
+    template <class T>
+    std::unique_ptr<Preconditioner<T>> make_checked(const Context& context,
+                                                    const CsrView<T>& matrix) const {
+        check_matrix("make_preconditioner", matrix);
+        check_memory(context, "make_preconditioner", matrix);
+        return config_.make(context, matrix);
+    }
+
     Config config_;
 };
 

@@ -25,12 +25,11 @@ struct RitzValues {
 /// the Ritz values theta_j and the couplings beta_j (beta_k leads to the next step), `upper` is the
 /// smaller one of the root beyond all theta_j of prod_j (t - theta_j) / prod_j beta_j = 1 / delta,
 /// delta = 0.005 sqrt(pi / (2 n)) (van Dorsselaer, Hochstenbach, van der Vorst, SIAM J. Matrix
-/// Anal. Appl. 22, 2000), and largest + beta_k (Zhou and Saad, J. Comput. Phys. 219, 2006). `work`:
-/// 3 n elements in the memory of `context`, or empty (allocated then). NaN where the matrix gives
-/// NaN. Throws InvalidArgument unless 1 <= steps <= 1000 and the matrix is square. Waits for each
-/// step.
+/// Anal. Appl. 22, 2000), and largest + beta_k (Zhou and Saad, J. Comput. Phys. 219, 2006). NaN
+/// where the matrix gives NaN. Throws InvalidArgument unless 1 <= steps <= 1000 and the matrix is
+/// square. Waits for each step.
 template <class T>
 TESSERA_API RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps = 10,
-                               std::uint64_t seed = 1, std::span<T> work = {});
+                               std::uint64_t seed = 1);
 
 }  // namespace tessera

@@ -1,4 +1,4 @@
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "batched/plan/kernels.hpp"
 
 namespace tessera::batched {
@@ -8,6 +8,7 @@ Plan::Plan(const Context& context, Index count, const Index* sizes)
     require(count >= 0, "Plan: the number of matrices is negative");
     require(sizes != nullptr || count == 0, "Plan: the array of sizes is missing");
     if (count == 0) return;
+    check_memory(context, "Plan", "the array of sizes", sizes);
     order_ = Buffer<Index>(context, count);
     const Index invalid =
         TESSERA_RUN(sort_by_size, context, count, sizes, begin_.data(), order_.data());

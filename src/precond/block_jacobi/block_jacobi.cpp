@@ -2,7 +2,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 #include "precond/block_jacobi/storage/format_steps.hpp"
@@ -221,9 +221,14 @@ void BlockJacobi<T>::State::store(const Context& where) {
 template <class T>
 BlockJacobi<T>::BlockJacobi(const Context& context, const CsrView<T>& matrix, BlockPartition blocks,
                             const BlockJacobiOptions& options) {
+    check_matrix("block Jacobi", matrix);
+    check_memory(context, "block Jacobi", matrix);
     require(matrix.rows == matrix.columns, "block Jacobi: the matrix must be square");
     require(matrix.rows == blocks.rows,
             "block Jacobi: the matrix and the blocks differ in their number of rows");
+    require(blocks.block_offsets.size() == Offset(blocks.count) + 1,
+            "block Jacobi: the partition is empty (default constructed, or moved from)");
+    check_memory(context, "block Jacobi", "the partition", blocks.block_offsets.data());
     check_options<T>(blocks, options);
     state_ = std::make_unique<State>(context, std::move(blocks), options);
     state_->setup(context, matrix, true);
@@ -239,8 +244,8 @@ Index BlockJacobi<T>::rows() const {
 
 template <class T>
 void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "block Jacobi: a vector does not have as many elements as the matrix has rows");
+    check_vector("block Jacobi", "r", r, rows());
+    check_vector("block Jacobi", "z", z, rows());
     apply(context, batched::Transpose::no, 1, r, rows(), z, rows());
 }
 
@@ -255,6 +260,8 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
     };
     require(fits(r.size(), r_leading) && fits(z.size(), z_leading),
             "block Jacobi: the vectors are shorter than the matrix has rows");
+    require(vectors == 0 || rows() == 0 || (r.data() != nullptr && z.data() != nullptr),
+            "block Jacobi: r or z is null");
     const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
                          double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
@@ -273,6 +280,7 @@ Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
 
 template <class T>
 void BlockJacobi<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("block Jacobi", matrix);
     require(matrix.rows == rows() && matrix.columns == rows(),
             "block Jacobi: update needs a matrix of the size that it was set up with");
     state_->setup(context, matrix, false);

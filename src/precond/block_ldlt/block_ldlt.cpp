@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/checks.hpp"
 #include "base/dispatch.hpp"
 #include "base/find_csr_entry.hpp"
 #include "base/phases.hpp"
@@ -139,6 +140,8 @@ template <class T>
 BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
                         const BlockLdltOptions& options) {
     check_options(options);
+    check_matrix("block_ldlt", matrix);
+    check_memory(context, "block_ldlt", matrix);
     const Phase phase(context, "setup", 0);
     const double start = now();
     const bool symmetric_pattern = check_symmetry(context, matrix, "block_ldlt");
@@ -165,17 +168,13 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         order_blocks<T>(host, to_order, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
-    state_ =
-        std::unique_ptr<State>(new State{options,
-                                         report,
-                                         copy_to_buffer(context, scaling_in<T>(matching.scaling)),
-                                         plan_spmv(context, matrix),
-                                         make_factor<T>(context, grid, host_matrix, options),
-                                         {}});
+    state_ = std::unique_ptr<State>(
+        new State{options, report, copy_to_buffer(context, scaling_in<T>(matching.scaling)),
+                  plan_spmv(context, matrix), make_factor<T>(context, grid, host_matrix, options)});
     state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
     if (options.outer) state_->delay_bad_rows(context, grid, matrix, host_matrix);
-    state_->solver.emplace(context, state_->factor.symbolic());
+    block_ldlt::reserve_apply_inverse<T>(context, state_->factor.symbolic());
     state_->describe_pattern();
     state_->choose_stage(context, matrix);
     state_->apply_sign_option(context);
@@ -196,13 +195,13 @@ void BlockLdlt<T>::State::apply(const Context& context, const T* r, T* z) const 
              std::span<T>(z, scale.view().size()));
         return;
     }
-    solver->solve(context, factor, scale.view(), options.solve_sweeps, r, z);
+    block_ldlt::apply_inverse(context, factor, scale.view(), options.solve_sweeps, r, z);
 }
 
 template <class T>
 void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    require(Index(r.size()) == rows() && Index(z.size()) == rows(),
-            "block_ldlt: vectors must have as many elements as the matrix has rows");
+    check_vector("block_ldlt", "r", r, rows());
+    check_vector("block_ldlt", "z", z, rows());
     const double square = double(state_->options.block) * state_->options.block;
     const double blocks = double(2 * state_->report.stored_blocks - state_->report.block_rows);
     const Phase phase(context, "apply", (blocks * square + 6.0 * rows()) * sizeof(T));
@@ -211,6 +210,7 @@ void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span
 
 template <class T>
 void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("block_ldlt", matrix);
     const Phase phase(context, "setup", 0);
     require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "block_ldlt: update needs the pattern that it was set up with");
@@ -240,7 +240,7 @@ BlockLdltFactor<T> BlockLdlt<T>::factor(const Context& context) const {
             copy_to_host(context, symbolic.rows),
             copy_to_host(context, symbolic.columns),
             copy_to_host(context, factor.v()),
-            state_->solver->diagonal_blocks(context, factor)};
+            block_ldlt::diagonal_blocks(context, factor)};
 }
 
 template class BlockLdlt<float>;

@@ -11,7 +11,6 @@ struct BlockLdlt<T>::State {
     Buffer<T> scale;
     SpmvPlan plan;  ///< Plan of products with the matrix.
     block_ldlt::NumericFactor<T> factor;
-    std::optional<block_ldlt::FactorSolver<T>> solver;
     BlockLdltStage stage = BlockLdltStage::none;
 
     void load(const Context& context, const CsrView<T>& matrix) {

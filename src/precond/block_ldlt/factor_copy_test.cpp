@@ -62,7 +62,7 @@ TEST(factor_copy, is_the_factor_of_the_scaled_matrix) {
 
 TEST(factor_copy, without_a_factor_is_empty) {
     const Context device = context();
-    const auto empty = copy_to(device, CsrMatrix<double>(host(), 0, 0, 0).view());
+    const auto empty = copy_to(device, make_csr<double>(0, 0, {}, {}).view());
     const BlockLdlt<double> none(device, empty.view(),
                                  parse_block_ldlt("block_ldlt:4,safeguard=off"));
     EXPECT_TRUE(none.factor(device).row_of_slot.empty());

@@ -41,7 +41,7 @@ double initial_epsilon(const BlockLdltOptions& options) {
 template <class T>
 double BlockLdlt<T>::State::reconstruction_error(const Context& context,
                                                  const CsrView<T>& matrix) const {
-    return solver->reconstruction_error(context, factor, scale.view(), matrix, plan);
+    return block_ldlt::reconstruction_error(context, factor, scale.view(), matrix, plan);
 }
 
 template <class T>

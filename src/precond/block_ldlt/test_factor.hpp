@@ -171,9 +171,8 @@ double reconstruction_error(const Context& context, const block_ldlt::NumericFac
                             const CsrView<T>& matrix) {
     const auto placed = copy_to(context, matrix);
     const auto ones = copy_to_buffer(context, std::vector<T>(std::size_t(matrix.rows), T(1)));
-    return block_ldlt::FactorSolver<T>(context, factor.symbolic())
-        .reconstruction_error(context, factor, ones.view(), placed.view(),
-                              plan_spmv<T>(context, placed.view()));
+    return block_ldlt::reconstruction_error<T>(context, factor, ones.view(), placed.view(),
+                                               plan_spmv<T>(context, placed.view()));
 }
 
 /// z = S P^T M^-1 P S r.
@@ -182,8 +181,7 @@ std::vector<T> solve(const Context& context, const block_ldlt::NumericFactor<T>&
                      const std::vector<T>& scale, int sweeps, const std::vector<T>& r) {
     const auto device = copy_to_buffer(context, r), scales = copy_to_buffer(context, scale);
     Buffer<T> z(context, device.size());
-    block_ldlt::FactorSolver<T>(context, factor.symbolic())
-        .solve(context, factor, scales.view(), sweeps, device.data(), z.data());
+    block_ldlt::apply_inverse<T>(context, factor, scales.view(), sweeps, device.data(), z.data());
     return copy_to_host(context, z);
 }
 

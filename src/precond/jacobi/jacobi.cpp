@@ -1,5 +1,6 @@
 #include "precond/jacobi/jacobi.hpp"
 
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "precond/jacobi/invert_diagonal.hpp"
 #include "precond/singular_policy.hpp"
@@ -12,6 +13,7 @@ Jacobi<T>::Jacobi(const Context& context, const CsrView<T>& matrix, SingularPoli
       policy_(policy),
       inverse_(context, matrix.rows),
       info_(context, matrix.rows) {
+    check_matrix("Jacobi", matrix);
     require(matrix.rows == matrix.columns, "Jacobi: the matrix must be square");
     invert(context, matrix);
 }
@@ -31,6 +33,8 @@ void Jacobi<T>::invert(const Context& context, const CsrView<T>& matrix) {
 
 template <class T>
 void Jacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
+    check_vector("Jacobi", "r", r, rows());
+    check_vector("Jacobi", "z", z, rows());
     const Phase phase(context, "apply", 3.0 * rows() * sizeof(T));
     multiply_elementwise(context, inverse_.view(), r, z);
 }
@@ -44,6 +48,7 @@ void Jacobi<T>::apply_dot(const Context& context, std::span<const T> r, std::spa
 
 template <class T>
 void Jacobi<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("Jacobi", matrix);
     require(matrix.rows == rows() && matrix.columns == rows(),
             "Jacobi: update needs a matrix of the size that it was set up with");
     invert(context, matrix);

@@ -1,5 +1,7 @@
 #include "precond/polynomial/matrix_polynomial.hpp"
+
 #include "base/dispatch.hpp"
+#include "base/scratch/scratch.hpp"
 
 namespace tessera {
 
@@ -38,9 +40,9 @@ std::vector<RecurrenceStep<T>> clenshaw(const std::vector<PolynomialTerm>& terms
 }  // namespace
 
 template <class T>
-MatrixPolynomial<T>::MatrixPolynomial(const Context& context, const Operator<T>& matrix,
+MatrixPolynomial<T>::MatrixPolynomial(const Operator<T>& matrix,
                                       const std::vector<PolynomialTerm>& terms)
-    : matrix_(matrix), work_(context, 3 * Offset(matrix.rows())) {
+    : matrix_(matrix) {
     require(matrix.rows() == matrix.columns(), "MatrixPolynomial: the operator must be square");
     set_terms(terms);
 }
@@ -51,7 +53,15 @@ void MatrixPolynomial<T>::set_terms(const std::vector<PolynomialTerm>& terms) {
     for (const PolynomialTerm& term : terms) {
         require(term.residual != 0, "MatrixPolynomial: the residual coefficient of a term is zero");
     }
-    steps_ = clenshaw<T>(terms);
+    auto steps = std::make_shared<const Steps>(clenshaw<T>(terms));
+    const std::lock_guard lock(mutex_);
+    steps_ = std::move(steps);
+}
+
+template <class T>
+auto MatrixPolynomial<T>::steps() const -> std::shared_ptr<const Steps> {
+    const std::lock_guard lock(mutex_);
+    return steps_;
 }
 
 template <class T>
@@ -59,15 +69,16 @@ void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
                                 std::span<T> z) const {
     const std::size_t n = std::size_t(rows());
     require(r.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
-    std::span<T> next = work_.view().first(n), other = work_.view().subspan(n, n);
-    const std::span<T> work = work_.view().last(n);
+    const std::shared_ptr<const Steps> steps = this->steps();
+    const Scratch<T> first(context, rows()), second(context, rows()), product(context, rows());
+    std::span<T> next = first.view(), other = second.view();
     std::span<const T> x = r;
-    for (std::size_t k = 0; k + 1 < steps_.size(); ++k) {
-        matrix_.apply_step(context, steps_[k], x, next, r, next, work);
+    for (std::size_t k = 0; k + 1 < steps->size(); ++k) {
+        matrix_.apply_step(context, (*steps)[k], x, next, r, next, product.view());
         x = next;
         std::swap(next, other);
     }
-    matrix_.apply_step(context, steps_.back(), x, next, r, z, work);
+    matrix_.apply_step(context, steps->back(), x, next, r, z, product.view());
 }
 
 template class MatrixPolynomial<float>;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mutex>
+
 #include "precond/polynomial/polynomial.hpp"
 
 namespace tessera {
@@ -23,26 +25,26 @@ std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, do
 
 /// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
 /// directions of a polynomial follow a three-term recurrence, so Clenshaw's algorithm sums them
-/// with one Operator::apply_step per product. Has three work vectors, so that only one host thread
-/// at a time may apply it.
+/// with one Operator::apply_step per product.
 template <class T>
 class MatrixPolynomial final : public Operator<T> {
   public:
     /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are at least
     /// two terms.
-    MatrixPolynomial(const Context& context, const Operator<T>& matrix,
-                     const std::vector<PolynomialTerm>& terms);
+    MatrixPolynomial(const Operator<T>& matrix, const std::vector<PolynomialTerm>& terms);
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    /// Other threads that apply the polynomial meanwhile use the old terms or the new ones.
     void set_terms(const std::vector<PolynomialTerm>& terms);
-    /// The three work vectors; reusable as scratch between applications.
-    std::span<T> work() const { return work_.view(); }
 
   private:
+    using Steps = std::vector<RecurrenceStep<T>>;
+    std::shared_ptr<const Steps> steps() const;
+
     const Operator<T>& matrix_;
-    std::vector<RecurrenceStep<T>> steps_;
-    mutable Buffer<T> work_;
+    mutable std::mutex mutex_;  ///< Guards steps_, the pointer.
+    std::shared_ptr<const Steps> steps_;
 };
 
 }  // namespace tessera

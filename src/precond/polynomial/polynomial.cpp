@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <optional>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
 #include "precond/polynomial/config.hpp"
 #include "precond/polynomial/matrix_polynomial.hpp"
 #include "precond/polynomial/scaling.hpp"
@@ -33,7 +35,7 @@ class TypedPolynomial {
     TypedPolynomial(const Context& context, const ScaledMatrix<S>& from,
                     const FormatOptions& format)
         : operator_(make(context, from, format)),
-          polynomial_(context, *operator_, std::vector<PolynomialTerm>(2)) {}
+          polynomial_(*operator_, std::vector<PolynomialTerm>(2)) {}
 
     /// Copies the current values of the matrix.
     template <class S>
@@ -50,7 +52,7 @@ class TypedPolynomial {
         RitzValues ritz;
         if (options.upper == UpperBound::lanczos ||
             (options.uses_lower && options.lower == LowerBound::ritz)) {
-            ritz = lanczos<C>(context, *operator_, options.lanczos_steps, 1, polynomial_.work());
+            ritz = lanczos<C>(context, *operator_, options.lanczos_steps);
         }
         smallest_ritz_ = ritz.smallest;
         set_upper(options,
@@ -138,6 +140,8 @@ struct PolynomialPreconditioner<T>::State {
         : options(given), rows(matrix.rows), nonzeros(matrix.nonzeros) {
         options.uses_lower = options.uses_lower || options.kind == PolynomialKind::chebyshev;
         check_options(options);
+        check_matrix("polynomial", matrix);
+        check_memory(where, "polynomial", matrix);
         if (options.format.values != ValueFormat::working &&
             options.format.format == MatrixFormat::csr) {
             options.format.format = MatrixFormat::sbell;
@@ -169,13 +173,7 @@ struct PolynomialPreconditioner<T>::State {
         } else {
             inner_single = std::make_unique<TypedPolynomial<float>>(where, from, options.format);
         }
-        if (single) {
-            square = Buffer<T>(where, 1);
-            narrow_in = Buffer<float>(where, rows);
-            narrow_out = Buffer<float>(where, rows);
-        }
-        if (scaling) scaled = Buffer<T>(where, rows);
-        if (by_blocks()) result = Buffer<T>(where, rows);
+        reserve_work(where);
         prepare(where, from);
     }
 
@@ -225,9 +223,23 @@ struct PolynomialPreconditioner<T>::State {
         prepare(where, from);
     }
 
-    void apply(const Context& where, std::span<const T> r, std::span<T> z) {
+    /// Reserves the work space of apply, which then does not allocate.
+    void reserve_work(const Context& where) const {
+        const Offset vector = Offset(rows) * Offset(sizeof(T));
+        const Offset inner_vector = single ? Offset(rows) * Offset(sizeof(float)) : vector;
+        const Offset narrow = single ? inner_vector : 0;
+        reserve_scratch(
+            where, {scaling ? vector : 0, by_blocks() ? vector : 0, Offset(single ? sizeof(T) : 0),
+                    narrow, narrow, inner_vector, inner_vector, inner_vector});
+    }
+
+    void apply(const Context& where, std::span<const T> r, std::span<T> z) const {
+        const Scratch<T> scaled(where, scaling ? rows : 0), result(where, by_blocks() ? rows : 0),
+            square(where, single ? 1 : 0);
+        const Scratch<float> narrow_in(where, single ? rows : 0),
+            narrow_out(where, single ? rows : 0);
         if (scaling) scaling->apply(where, r, scaled.view());
-        const std::span<const T> x = scaling ? scaled.view() : r;
+        const std::span<const T> x = scaling ? std::span<const T>(scaled.view()) : r;
         const std::span<T> to = by_blocks() ? result.view() : z;
         if (!single) {
             inner->apply(where, x, to);
@@ -249,8 +261,7 @@ struct PolynomialPreconditioner<T>::State {
     CsrMatrix<float> rounded;
     std::unique_ptr<TypedPolynomial<T>> inner;
     std::unique_ptr<TypedPolynomial<float>> inner_single;
-    Buffer<T> scaled, result, square;
-    Buffer<float> narrow_in, narrow_out;
+    std::mutex mutex;  ///< Guards the report, which `recover` changes.
     PolynomialReport report;
 };
 
@@ -271,13 +282,14 @@ Index PolynomialPreconditioner<T>::rows() const {
 template <class T>
 void PolynomialPreconditioner<T>::apply(const Context& context, std::span<const T> r,
                                         std::span<T> z) const {
-    require(r.size() == std::size_t(rows()) && z.size() == r.size(),
-            "polynomial: r and z must have as many elements as the matrix has rows");
+    check_vector("polynomial", "r", r, rows());
+    check_vector("polynomial", "z", z, rows());
     state_->apply(context, r, z);
 }
 
 template <class T>
 void PolynomialPreconditioner<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("polynomial", matrix);
     require(matrix.rows == rows() && matrix.columns == rows(),
             "polynomial: update needs a matrix of the size that it was set up with");
     state_->update(context, matrix);
@@ -289,19 +301,22 @@ Index PolynomialPreconditioner<T>::singular_blocks() const {
 }
 
 template <class T>
-bool PolynomialPreconditioner<T>::recover(const Context&) const {
+bool PolynomialPreconditioner<T>::recover(const Context&, Offset known) const {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->report.recoveries > known) return true;
     return state_->single ? state_->inner_single->recover(state_->options, state_->report)
                           : state_->inner->recover(state_->options, state_->report);
 }
 
 template <class T>
 PolynomialReport PolynomialPreconditioner<T>::report() const {
+    const std::lock_guard lock(state_->mutex);
     return state_->report;
 }
 
 template <class T>
 PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
-    const PolynomialReport& details = state_->report;
+    const PolynomialReport details = this->report();
     PreconditionerReport report;
     if (details.not_positive > 0) {
         report.unusable = "row " + std::to_string(details.first_not_positive) + " (the first of " +

@@ -86,7 +86,8 @@ class PolynomialPreconditioner final : public Preconditioner<T> {
     /// Number of rows with no real scaling; z is NaN then.
     Index singular_blocks() const override;
     /// Raises b by a quarter, at most to the Gershgorin bound; false if that was reached.
-    bool recover(const Context& context) const override;
+    bool recover(const Context& context, Offset known) const override;
+    Offset recoveries() const override { return report().recoveries; }
     PolynomialReport report() const;
     const PolynomialOptions& options() const;
 

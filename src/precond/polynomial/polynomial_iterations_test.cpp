@@ -179,13 +179,17 @@ TEST(polynomial_iterations, an_indefinite_one_is_seen_and_recovered_from) {
     const auto sure =
         make<double>(device, system.matrix.view(), "least_squares:5,bound=gershgorin");
     int recoveries = 0;
-    for (double last = 1; m.recover(device); last = m.report().upper) {
+    for (double last = 1; m.recover(device, m.recoveries()); last = m.report().upper) {
         EXPECT_GT(m.report().upper, last);
         ASSERT_LT(++recoveries, 10);
     }
     EXPECT_EQ(m.report().upper, sure.report().upper);
     EXPECT_EQ(m.report().recoveries, recoveries);
-    EXPECT_FALSE(sure.recover(device));
+    EXPECT_FALSE(sure.recover(device, 0));
+    // Another thread raised it since.
+    EXPECT_TRUE(m.recover(device, recoveries - 1));
+    EXPECT_FALSE(m.recover(device, recoveries));
+    EXPECT_EQ(m.report().recoveries, recoveries);
 }
 
 }  // namespace tessera::test

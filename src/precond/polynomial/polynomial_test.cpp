@@ -76,7 +76,7 @@ std::vector<double> values_of(const std::vector<PolynomialTerm>& terms,
     const Context device = context();
     const CsrMatrix<T> matrix = diagonal_matrix<T>(device, points);
     const CsrOperator<T> a(device, matrix.view());
-    const MatrixPolynomial<T> polynomial(device, a, terms);
+    const MatrixPolynomial<T> polynomial(a, terms);
     const Buffer<T> ones = copy_to_buffer(device, std::vector<T>(points.size(), T(1)));
     Buffer<T> z(device, Offset(points.size()));
     polynomial.apply(device, ones.view(), z.view());
@@ -255,7 +255,7 @@ TEST(polynomial, products_are_as_many_as_the_degree) {
         for (int degree = 1; degree <= 16; ++degree) {
             const bool uses_lower = kind == PolynomialKind::chebyshev;
             const MatrixPolynomial<double> polynomial(
-                device, a, polynomial_terms(kind, degree, uses_lower ? 0.1 : 0, 1));
+                a, polynomial_terms(kind, degree, uses_lower ? 0.1 : 0, 1));
             a.count = 0;
             polynomial.apply(device, std::as_const(r).view(), z.view());
             EXPECT_EQ(a.count, degree);
@@ -301,7 +301,7 @@ TEST(polynomial, wrong_numbers_are_refused) {
     const Context device = context();
     const CsrMatrix<double> matrix = diagonal_matrix<double>(device, {1});
     const CsrOperator<double> a(device, matrix.view());
-    EXPECT_THROW(MatrixPolynomial<double>(device, a, {}), InvalidArgument);
+    EXPECT_THROW(MatrixPolynomial<double>(a, {}), InvalidArgument);
 }
 
 }  // namespace tessera::test

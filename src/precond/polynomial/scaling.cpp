@@ -79,7 +79,7 @@ void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matri
                        scaling::ScalePoint<T>{lanes, matrix, diagonal_.data(), values});
         return;
     }
-    const auto factor = blocks_of(factors_), inverse = blocks_of(inverses_);
+    const auto factor = blocks_of(factors_.data()), inverse = blocks_of(inverses_.data());
     for_each_index(context, rows_, scaling::CopyBlockRow<T>{matrix, factor, faults});
     const auto batch = batched::BatchView<T>::packed(sizes_.size(), sizes_.data(), offsets_.data(),
                                                      factors_.data());
@@ -96,8 +96,9 @@ template <class T>
 void SymmetricScaling<T>::multiply(const Context& context, bool transposed, std::span<const T> x,
                                    std::span<T> y) const {
     if (starts_.empty()) return multiply_elementwise(context, diagonal(), x, y);
-    for_each_index(context, rows_,
-                   scaling::ApplyBlocks<T>{transposed, blocks_of(inverses_), x.data(), y.data()});
+    for_each_index(
+        context, rows_,
+        scaling::ApplyBlocks<T>{transposed, blocks_of(inverses_.data()), x.data(), y.data()});
 }
 
 /// Reads the faults set by the rows since `any_fault_` was cleared.

@@ -49,8 +49,10 @@ class SymmetricScaling {
     void multiply(const Context& context, bool transposed, std::span<const T> x,
                   std::span<T> y) const;
     void read_faults(const Context& context);
-    scaling::Blocks<T> blocks_of(Buffer<T>& values) const {
-        return {starts_.data(), block_of_row_.data(), offsets_.data(), values.data()};
+    /// V: T or const T.
+    template <class V>
+    scaling::Blocks<V> blocks_of(V* values) const {
+        return {starts_.data(), block_of_row_.data(), offsets_.data(), values};
     }
 
     Index rows_;
@@ -60,7 +62,7 @@ class SymmetricScaling {
     // Block scaling: the blocks, and their Cholesky factors L_b with the inverses of these.
     Buffer<Index> starts_, block_of_row_, sizes_, info_;
     Buffer<Offset> offsets_;
-    mutable Buffer<T> factors_, inverses_;
+    Buffer<T> factors_, inverses_;
     batched::Plan plan_;
     Buffer<scaling::Fault> row_faults_;
     Buffer<int> any_fault_;

@@ -205,7 +205,7 @@ template <class T>
 struct ApplyBlocks {
     static constexpr int work = 16;
     bool transposed;
-    Blocks<T> inverse;
+    Blocks<const T> inverse;
     const T* x;
     T* y;
 

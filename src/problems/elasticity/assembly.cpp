@@ -182,6 +182,7 @@ System assemble(const Context& cpu, const Model& model) {
 std::vector<double> System::displacements(std::span<const double> solution) const {
     require(solution.size() == load.size(), "the solution has ", solution.size(),
             " entries and the system ", load.size());
+    require(solution.data() != nullptr || solution.empty(), "the solution is null");
     std::vector<double> all = prescribed;
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];

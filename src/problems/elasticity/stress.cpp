@@ -41,6 +41,7 @@ void check_size(std::span<const double> displacements, const Mesh& mesh) {
     const std::size_t expected = std::size_t(mesh.node_count()) * mesh.dimensions;
     require(displacements.size() == expected, "the mesh has ", expected, " displacements, not ",
             displacements.size());
+    require(displacements.data() != nullptr || expected == 0, "the array of displacements is null");
 }
 
 /// Strains at the centres; finish(element, tensor) may change each.
@@ -107,6 +108,8 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
     require(element_values.size() == std::size_t(elements.count()) * components,
             "node_means: ", element_values.size(), " values for ", elements.count(),
             " elements of ", components, " components");
+    require(element_values.data() != nullptr || element_values.empty(),
+            "node_means: the array of values is null");
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);
@@ -136,6 +139,8 @@ std::vector<double> von_mises(int dimensions, std::span<const double> stresses) 
     const std::size_t components = std::size_t(tensor_components(dimensions));
     require(stresses.size() % components == 0,
             "von_mises: the number of stresses must be a multiple of ", components);
+    require(stresses.data() != nullptr || stresses.empty(),
+            "von_mises: the array of stresses is null");
     std::vector<double> equivalent(stresses.size() / components);
     for (std::size_t k = 0; k < equivalent.size(); ++k) {
         // Scaled by a power of two, which is exact: the squares stay in range.

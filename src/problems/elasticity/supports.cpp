@@ -261,6 +261,8 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
     for (const FixedSupport& support : model.fixed_supports) {
         const MeshGroup& group = mesh.group(support.group);
         check_nodes(mesh, group);
+        require(support.displacement != nullptr, "the fixed support of group '", group.name,
+                "' has no function of displacements");
         for (const Cells& cells : group.cells) {
             for (const Index node : cells.nodes) {
                 const Vector value = support.displacement(point_of(mesh, node));
@@ -304,6 +306,7 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
         const MeshGroup& group = mesh.group(name);
         check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
                          node_elements);
+        require(traction != nullptr, "the traction on group '", group.name, "' has no function");
         add(name, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
     }
     for (const auto& [name, total] : model.forces) {

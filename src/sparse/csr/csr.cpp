@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/parallel.hpp"
 #include "tessera/csr.hpp"
 
@@ -8,9 +8,7 @@ namespace tessera {
 
 template <class T>
 void validate(const CsrView<T>& matrix) {
-    require(matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0,
-            "CSR matrix: negative size");
-    require(matrix.row_offsets != nullptr, "CSR matrix: no row offsets");
+    check_matrix("validate", matrix);
     require(matrix.row_offsets[0] == 0, "CSR matrix: row_offsets[0] is not 0");
     require(matrix.row_offsets[matrix.rows] == matrix.nonzeros,
             "CSR matrix: the last row offset is not the number of nonzeros");
@@ -45,6 +43,9 @@ CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
             "csr_from_arrays: row_offsets must have rows + 1 elements");
     require(column_indices.size() == values.size(),
             "csr_from_arrays: column_indices and values differ in size");
+    require(row_offsets.data() != nullptr, "csr_from_arrays: row_offsets is null");
+    require(row_offsets.front() == 0 && std::size_t(row_offsets.back()) == values.size(),
+            "csr_from_arrays: row_offsets must begin with 0 and end with the number of values");
     CsrMatrix<T> matrix(context, rows, columns, Offset(values.size()));
     const std::vector<Offset> widened(row_offsets.begin(), row_offsets.end());
     copy_from_host(context, std::span<const Offset>(widened), matrix.row_offsets().view());

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/find_blocks/kernels.hpp"
 #include "tessera/detail/blocks.hpp"
@@ -13,6 +14,8 @@ const char* to_string(Blocking blocking) {
 template <class T>
 BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Index bound,
                            Blocking blocking) {
+    check_matrix("find_blocks", matrix);
+    check_memory(context, "find_blocks", matrix);
     require(matrix.rows == matrix.columns, "find_blocks: the matrix must be square");
     require(bound >= 1 && bound <= largest_block_bound,
             "find_blocks: the bound on the rows of a block must be within 1..64");
@@ -50,7 +53,7 @@ BlockPartition uniform_partition(const Context& context, Index rows, Index size)
 BlockPartition blocks_from_offsets(const Context& context, Index rows,
                                    std::span<const Index> block_offsets) {
     require(rows >= 0, "blocks_from_offsets: the number of rows is negative");
-    require(!block_offsets.empty() && block_offsets.front() == 0,
+    require(!block_offsets.empty() && block_offsets.data() != nullptr && block_offsets.front() == 0,
             "blocks_from_offsets: the first offset must be 0");
     BlockPartition blocks;
     blocks.rows = rows;

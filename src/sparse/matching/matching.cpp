@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/parallel.hpp"
 #include "base/phases.hpp"
 #include "sparse/matching/cycles.hpp"
@@ -97,6 +97,7 @@ Assignment match_submatrix(const Context& cpu, const CsrView<T>& matrix, const A
 template <class T>
 SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
     require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
+    check_matrix("match_symmetric", matrix);
     require(matrix.rows == matrix.columns, "match_symmetric: the matrix must be square");
     const Phase phase(cpu, "matching", 0);
     Assignment assignment = solve_assignment(cpu, matrix);

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/parallel.hpp"
 #include "base/phases.hpp"
 #include "sparse/ordering/pair_graph.hpp"
@@ -101,6 +101,7 @@ std::vector<Index> order_blocks(const Context& cpu, const CsrView<T>& matrix,
                                 std::span<const Index> partner, Index block,
                                 OrderingMethod method) {
     require(!cpu.on_gpu(), "order_blocks works in host memory: give it a CPU context");
+    check_matrix("order_blocks", matrix);
     require(matrix.rows == matrix.columns, "order_blocks: the matrix must be square");
     require(block >= 1, "order_blocks: blocks have at least one row");
     check_partners(partner, matrix.rows);

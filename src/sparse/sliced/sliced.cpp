@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/sliced/steps.hpp"
 
@@ -238,6 +239,8 @@ CsrPattern pattern_of(const CsrView<S>& matrix) {
 template <class T>
 FormatStatistics format_statistics(const Context& context, const CsrView<T>& matrix,
                                    const FormatOptions& options) {
+    check_matrix("format_statistics", matrix);
+    check_memory(context, "format_statistics", matrix);
     if (options.format != MatrixFormat::csr) {
         return choose_arrangement<T>(context, pattern_of(matrix), matrix.nonzeros, options)
             .statistics;
@@ -272,6 +275,8 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
                                           std::span<const std::type_identity_t<S>> scaling) {
     require(options.format != MatrixFormat::csr,
             "SlicedMatrix::from_csr: csr is not a sliced format; use CsrMatrix");
+    check_matrix("SlicedMatrix::from_csr", matrix);
+    check_memory(context, "SlicedMatrix::from_csr", matrix);
     const Phase phase(context, "convert", 0);
     auto state = std::make_unique<State>();
     const CsrPattern from = pattern_of(matrix);
@@ -303,11 +308,12 @@ template <class T>
 template <class S>
 void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
                              std::span<const std::type_identity_t<S>> scaling) {
+    check_matrix("SlicedMatrix::update", matrix);
     require(matrix.rows == rows() && matrix.columns == columns() &&
                 matrix.nonzeros == statistics().nonzeros,
             "SlicedMatrix::update: the matrix has another pattern than the one converted");
-    require(scaling.empty() || (rows() == columns() && scaling.size() == std::size_t(matrix.rows)),
-            "SlicedMatrix: scaling needs a square matrix and a number for each row");
+    require(scaling.empty() || rows() == columns(), "SlicedMatrix: scaling needs a square matrix");
+    if (!scaling.empty()) check_vector("SlicedMatrix", "scaling", scaling, matrix.rows);
     const Phase phase(context, "convert", 0);
     const SlicedPattern& pattern = state_->pattern;
     const int shares = context.on_gpu() ? 4 : 1;  // Shares of the slots at a position.
@@ -324,14 +330,17 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
 
 template <class T>
 SlicedView<T> SlicedMatrix<T>::view() const {
+    if (!state_) return {};  // Moved from: no rows and no columns.
     return {state_->pattern, options().values, state_->values.data()};
 }
 template <class T>
 const FormatOptions& SlicedMatrix<T>::options() const {
+    require(state_ != nullptr, "SlicedMatrix: the matrix was moved from");
     return state_->arrangement.options;
 }
 template <class T>
 const FormatStatistics& SlicedMatrix<T>::statistics() const {
+    require(state_ != nullptr, "SlicedMatrix: the matrix was moved from");
     return state_->arrangement.statistics;
 }
 

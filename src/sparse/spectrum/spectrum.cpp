@@ -5,8 +5,10 @@
 #include <numbers>
 #include <vector>
 
+#include "base/checks.hpp"
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
 #include "tessera/detail/spectrum.hpp"
@@ -58,21 +60,15 @@ RitzValues make_ritz_values(const std::vector<double>& diagonal,
 }  // namespace
 
 template <class T>
-RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps, std::uint64_t seed,
-                   std::span<T> work) {
+RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
+                   std::uint64_t seed) {
     require(steps >= 1 && steps <= 1000, "lanczos: steps must be within 1..1000");
     require(matrix.rows() == matrix.columns(), "lanczos: the matrix must be square");
     const Offset n = matrix.rows();
-    require(work.empty() || Offset(work.size()) == 3 * n, "lanczos: work must have 3 n elements");
     if (n == 0) return {};
-    Buffer<T> own;
-    if (work.empty()) {
-        own = Buffer<T>(context, 3 * n);
-        work = own.view();
-    }
-    std::span<T> before = work.first(std::size_t(n));
-    std::span<T> v = work.subspan(std::size_t(n), std::size_t(n));
-    std::span<T> w = work.last(std::size_t(n));
+    const Scratch<T> first(context, n), second(context, n), third(context, n);
+    std::span<T> before = first.view(), v = second.view();
+    const std::span<T> w = third.view();
     Buffer<T> result(context, 1);
     const auto product = [&](std::span<const T> x, std::span<const T> y) {
         dot<T>(context, x, y, result.data());
@@ -110,6 +106,7 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
 
 template <class T>
 double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<T> scaling) {
+    check_matrix("gershgorin_bound", matrix);
     require(scaling.empty() ||
                 (matrix.rows == matrix.columns && scaling.size() == std::size_t(matrix.rows)),
             "gershgorin_bound: scaling needs a square matrix and a number for each row");
@@ -122,10 +119,8 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<
     return std::bit_cast<double>(copy_to_host(context, largest).front());
 }
 
-template RitzValues lanczos<float>(const Context&, const Operator<float>&, int, std::uint64_t,
-                                   std::span<float>);
-template RitzValues lanczos<double>(const Context&, const Operator<double>&, int, std::uint64_t,
-                                    std::span<double>);
+template RitzValues lanczos<float>(const Context&, const Operator<float>&, int, std::uint64_t);
+template RitzValues lanczos<double>(const Context&, const Operator<double>&, int, std::uint64_t);
 
 template double gershgorin_bound<float>(const Context&, const CsrView<float>&, Input<float>);
 template double gershgorin_bound<double>(const Context&, const CsrView<double>&, Input<double>);

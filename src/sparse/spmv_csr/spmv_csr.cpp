@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/spmv_csr/kernels.hpp"
 
@@ -31,10 +31,15 @@ int choose_lanes(Index rows, double mean_length) {
 
 template <class T>
 SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("plan_spmv", matrix);
+    check_memory(context, "plan_spmv", matrix);
     SpmvPlan plan;
     plan.rows = matrix.rows;
     std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
     copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
+    require(offsets.front() == 0 && offsets.back() == matrix.nonzeros &&
+                std::ranges::is_sorted(offsets),
+            "plan_spmv: the row offsets must ascend from 0 to the number of nonzeros");
     plan.long_row_threshold = context.on_gpu() ? long_row_on_gpu : long_row_on_cpu;
     Offset short_entries = 0;
     for (Index i = 0; i < matrix.rows; ++i) {
@@ -71,8 +76,9 @@ template <class T>
 void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
               std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
               std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y) {
-    require(x.size() == std::size_t(matrix.columns), "multiply: x must have A.columns elements");
-    require(y.size() == std::size_t(matrix.rows), "multiply: y must have A.rows elements");
+    check_matrix("multiply", matrix);
+    check_vector("multiply", "x", x, matrix.columns);
+    check_vector("multiply", "y", y, matrix.rows);
     require(plan.rows == matrix.rows && plan.long_row_threshold > 0,
             "multiply: the plan belongs to another matrix; make it with plan_spmv");
     const double bytes =

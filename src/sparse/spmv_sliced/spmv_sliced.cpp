@@ -1,4 +1,4 @@
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/spmv_sliced/kernels.hpp"
 #include "tessera/vector_ops.hpp"
@@ -9,11 +9,11 @@ namespace {
 
 /// The matrix must be square and all vectors of its size.
 template <class T>
-void check_vectors(const SlicedMatrix<T>& matrix, std::initializer_list<std::size_t> sizes) {
+void check_vectors(const SlicedMatrix<T>& matrix,
+                   std::initializer_list<std::span<const T>> vectors) {
     require(matrix.columns() == matrix.rows(), "multiply: a step needs a square matrix");
-    for (const std::size_t size : sizes) {
-        require(size == std::size_t(matrix.rows()),
-                "multiply: the vectors of a step must have as many elements as A has rows");
+    for (const std::span<const T> vector : vectors) {
+        check_vector("multiply", "a vector of a step", vector, matrix.rows());
     }
 }
 
@@ -32,8 +32,8 @@ template <class T>
 void multiply(const Context& context, const SlicedMatrix<T>& matrix, std::type_identity_t<T> alpha,
               std::span<const std::type_identity_t<T>> x, std::type_identity_t<T> beta,
               std::span<std::type_identity_t<T>> y) {
-    require(x.size() == std::size_t(matrix.columns()), "multiply: x must have A.columns elements");
-    require(y.size() == std::size_t(matrix.rows()), "multiply: y must have A.rows elements");
+    check_vector("multiply", "x", x, matrix.columns());
+    check_vector("multiply", "y", y, matrix.rows());
     run<T>(context, matrix, x.data(), {{alpha, 0, beta, 0}, y.data(), nullptr, y.data()},
            double(x.size()) + (beta == T(0) ? 1 : 2) * double(y.size()));
 }
@@ -46,7 +46,8 @@ void SlicedMatrix<T>::apply(const Context& context, std::span<const T> x, std::s
 template <class T>
 void SlicedMatrix<T>::apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
                                 T* xy) const {
-    check_vectors(*this, {x.size(), y.size()});
+    check_vectors<T>(*this, {x, y});
+    require(xy != nullptr, "apply_dot: the result is null");
     // On a CPU, adding up row by row is slower than another pass over x and y.
     if (x.empty() || !context.on_gpu()) return Operator<T>::apply_dot(context, x, y, xy);
     run<T>(context, *this, x.data(), {{1, 0, 0, 0}, nullptr, nullptr, y.data(), xy},
@@ -57,7 +58,7 @@ template <class T>
 void SlicedMatrix<T>::apply_step(const Context& context, const RecurrenceStep<T>& step,
                                  std::span<const T> x, std::span<const T> y, std::span<const T> r,
                                  std::span<T> next, std::span<T> work) const {
-    check_vectors(*this, {x.size(), y.size(), r.size(), next.size(), work.size()});
+    check_vectors<T>(*this, {x, y, r, next, work});
     const int vectors = 2 + (step.gamma != 0) + (step.delta != 0);
     run<T>(context, *this, x.data(), {step, y.data(), r.data(), next.data()},
            vectors * double(x.size()));

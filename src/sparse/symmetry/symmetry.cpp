@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "sparse/symmetry/kernels.hpp"
 
 namespace tessera {
@@ -19,12 +19,15 @@ std::string position(Index row, Index column) {
 
 template <class T>
 bool is_symmetric(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("is_symmetric", matrix);
     return matrix.rows == matrix.columns &&
            TESSERA_RUN(compare_mirror_images<T>, context, matrix).first_fault == matrix.nonzeros;
 }
 
 template <class T>
 bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who) {
+    if (who == nullptr) who = "check_symmetry";
+    check_matrix(who, matrix);
     if (matrix.rows != matrix.columns) {
         throw InvalidArgument(std::string(who) + ": the matrix must be square");
     }

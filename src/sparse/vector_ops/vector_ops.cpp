@@ -1,3 +1,4 @@
+#include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
@@ -11,10 +12,29 @@ double bytes_of(std::size_t n, int vectors) {
     return double(n) * double(sizeof(T)) * vectors;
 }
 
+/// Throws unless the vectors are as long as the first one, and not null.
+template <class T, class... Vectors>
+void check_equal(const char* who, std::span<T> first, Vectors... others) {
+    require(((others.size() == first.size()) && ...), who, ": sizes differ");
+    require(first.empty() || ((first.data() != nullptr) && ... && (others.data() != nullptr)), who,
+            ": a vector is null");
+}
+
+/// Likewise for `count` vectors x as long as y, and their coefficients or results.
+template <class T, class Y>
+void check_several(const char* who, int count, std::span<const T> x, std::span<Y> y,
+                   const T* numbers) {
+    require(count >= 0 && x.size() == y.size() * std::size_t(count), who, ": sizes differ");
+    require(y.empty() || (y.data() != nullptr && (count == 0 || x.data() != nullptr)), who,
+            ": a vector is null");
+    require(count == 0 || numbers != nullptr, who, ": the array of numbers is null");
+}
+
 }  // namespace
 
 template <class T>
 void fill(const Context& context, std::type_identity_t<T> value, std::span<T> x) {
+    check_equal("fill", x);
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 1));
     for_each_index(context, Offset(x.size()), Fill<T>{value, x.data()});
 }
@@ -26,7 +46,7 @@ void dot(const Context& context, Input<T> x, Input<T> y, T* result) {
 
 template <class T>
 void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results) {
-    require(count >= 0 && x.size() == y.size() * std::size_t(count), "dots: sizes differ");
+    check_several<T>("dots", count, x, y, results);
     const int passes = (count + vectors_per_pass - 1) / vectors_per_pass;
     const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
     TESSERA_RUN(dots<T>, context, count, x.data(), y.data(), Offset(y.size()), results);
@@ -35,7 +55,7 @@ void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results)
 template <class T>
 void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
            Scalar<std::type_identity_t<T>> beta, std::span<T> y) {
-    require(x.size() == y.size(), "axpby: sizes differ");
+    check_equal("axpby", y, x);
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
     TESSERA_RUN(axpbypcz<T>, context, alpha, x.data(), T(0), x.data(), beta, y.data(),
                 Offset(y.size()));
@@ -45,7 +65,7 @@ template <class T>
 void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
               Scalar<std::type_identity_t<T>> beta, Input<T> y,
               Scalar<std::type_identity_t<T>> gamma, std::span<T> z) {
-    require(x.size() == z.size() && y.size() == z.size(), "axpbypcz: sizes differ");
+    check_equal("axpbypcz", z, x, y);
     const Phase phase(context, "vectors", bytes_of<T>(z.size(), 4));
     TESSERA_RUN(axpbypcz<T>, context, alpha, x.data(), beta, y.data(), gamma, z.data(),
                 Offset(z.size()));
@@ -55,7 +75,7 @@ template <class T>
 void combine(const Context& context, int count, Input<T> x,
              const std::type_identity_t<T>* coefficients, Scalar<std::type_identity_t<T>> beta,
              std::span<T> y) {
-    require(count >= 0 && x.size() == y.size() * std::size_t(count), "combine: sizes differ");
+    check_several<T>("combine", count, x, y, coefficients);
     const int passes = (count + vectors_per_pass - 1) / vectors_per_pass;
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), count + 2 * passes));
     TESSERA_RUN(combine<T>, context, count, x.data(), coefficients, beta, y.data(),
@@ -66,8 +86,8 @@ template <class T>
 void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> p,
                    Input<T> q, std::span<std::type_identity_t<T>> x,
                    std::span<std::type_identity_t<T>> r, T* rr) {
-    require(p.size() == x.size() && q.size() == x.size() && r.size() == x.size(),
-            "axpy_pair_dot: sizes differ");
+    check_equal("axpy_pair_dot", x, p, q, r);
+    require(rr != nullptr, "axpy_pair_dot: the result is null");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 6));
     TESSERA_RUN(axpy_pair_dot<T>, context, alpha, p.data(), q.data(), x.data(), r.data(), rr,
                 Offset(x.size()));
@@ -75,7 +95,7 @@ void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha
 
 template <class T>
 void multiply_elementwise(const Context& context, Input<T> d, Input<T> x, std::span<T> y) {
-    require(d.size() == y.size() && x.size() == y.size(), "multiply_elementwise: sizes differ");
+    check_equal("multiply_elementwise", y, d, x);
     const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
     TESSERA_RUN(multiply_elementwise<T>, context, d.data(), x.data(), y.data(), Offset(y.size()));
 }
@@ -84,8 +104,7 @@ template <class T>
 void recurrence_step(const Context& context, const RecurrenceStep<std::type_identity_t<T>>& step,
                      Input<T> q, Input<T> x, Input<T> y, Input<T> r, std::span<T> next) {
     const std::size_t n = next.size();
-    require(q.size() == n && x.size() == n && y.size() == n && r.size() == n,
-            "recurrence_step: sizes differ");
+    check_equal("recurrence_step", next, q, x, y, r);
     const int passes = 2 + (step.beta != 0) + (step.gamma != 0) + (step.delta != 0);
     const Phase phase(context, "vectors", bytes_of<T>(n, passes));
     TESSERA_RUN(recurrence_step<T>, context, step, q.data(), x.data(), y.data(), r.data(),
@@ -95,7 +114,8 @@ void recurrence_step(const Context& context, const RecurrenceStep<std::type_iden
 template <class T>
 void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
                               std::span<std::type_identity_t<T>> y, T* xy) {
-    require(d.size() == x.size() && y.size() == x.size(), "multiply_elementwise_dot: sizes differ");
+    check_equal("multiply_elementwise_dot", y, d, x);
+    require(xy != nullptr, "multiply_elementwise_dot: the result is null");
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 3));
     TESSERA_RUN(multiply_elementwise_dot<T>, context, d.data(), x.data(), y.data(),
                 Offset(x.size()), xy);
@@ -104,18 +124,20 @@ void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
 template <class From, class To>
 void convert(const Context& context, std::span<const From> x, std::span<To> y,
              const double* square) {
-    require(x.size() == y.size(), "convert: sizes differ");
+    check_equal("convert", y, x);
     const Phase phase(context, "vectors", bytes_of<From>(x.size(), 1) + bytes_of<To>(x.size(), 1));
     for_each_index(context, Offset(x.size()), Convert<From, To>{x.data(), y.data(), square});
 }
 
 template <class T>
 void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x) {
+    check_equal("fill_uniform", x);
     for_each_index(context, Offset(x.size()), FillUniform<T>{seed, x.data()});
 }
 
 template <class T>
 void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
+    check_equal("fill_normal", x);
     for_each_index(context, Offset(x.size()), FillNormal<T>{seed, x.data()});
 }
 

@@ -36,10 +36,9 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     const Offset pieces =
         std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_updates.pieces.size());
     partial_blocks_ = Buffer<T>(context, pieces * square);
-    partial_columns_ = Buffer<T>(context, symbolic_.split_columns.pieces.size() * k);
     view_.values = values_.data();
     view_.split_rows = symbolic_.split_rows.view(partial_blocks_.data());
-    view_.split_columns = symbolic_.split_columns.view(partial_columns_.data());
+    view_.split_columns = symbolic_.split_columns.template view<T>(nullptr);
     view_.split_updates = symbolic_.split_updates.view(partial_blocks_.data());
 }
 

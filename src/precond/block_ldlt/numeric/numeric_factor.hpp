@@ -77,7 +77,7 @@ class NumericFactor {
     Buffer<T> thresholds_, largest_of_block_;
     Buffer<Index> perturbed_;
     Buffer<T> smallest_;
-    Buffer<T> partial_blocks_, partial_columns_;  ///< Sums over pieces of split lists.
+    Buffer<T> partial_blocks_;  ///< Sums over pieces of split lists.
 };
 
 }  // namespace tessera::block_ldlt

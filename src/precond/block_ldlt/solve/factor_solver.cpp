@@ -1,8 +1,10 @@
 #include "precond/block_ldlt/solve/factor_solver.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/for_each.hpp"
+#include "base/scratch/scratch.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -13,36 +15,55 @@ namespace {
 constexpr std::uint64_t first_seed = 2018;
 constexpr int random_vectors = 2;
 
-}  // namespace
-
+/// Work space of products with a factor.
 template <class T>
-FactorSolver<T>::FactorSolver(const Context& context, const SymbolicFactor& symbolic)
-    : started_blocks_(context, 2),
-      partial_(context,
-               Offset(symbolic.lower_tasks.pieces + symbolic.upper_tasks.pieces) * symbolic.grid.k),
-      sums_(context, 2 * random_vectors) {
-    for (Buffer<T>& vector : vectors_) vector = Buffer<T>(context, symbolic.slots.size());
-}
+struct Workspace {
+    Workspace(const Context& context, const SymbolicFactor& symbolic)
+        : size(symbolic.slots.size()),
+          memory(context, vectors * size),
+          partial(context, partial_size(symbolic)),
+          started_blocks(context, 2) {}
 
-/// Jacobi iteration x = b - V x from x = b; exact after as many sweeps as there are levels.
+    static constexpr Offset vectors = 4;
+    static Offset partial_size(const SymbolicFactor& symbolic) {
+        const Offset pieces =
+            std::max({Offset(symbolic.lower_tasks.pieces) + symbolic.upper_tasks.pieces,
+                      symbolic.split_rows.pieces.size(), symbolic.split_columns.pieces.size()});
+        return pieces * symbolic.grid.k;
+    }
+    std::span<T> vector(Offset j) const {
+        return memory.view().subspan(std::size_t(j * size), std::size_t(size));
+    }
+    /// The pattern of the factor; sums of pieces of long rows are in this work space.
+    PatternView<T> pattern(const NumericFactor<T>& factor) const {
+        PatternView<T> view = factor.view();
+        view.split_rows.partial = view.split_columns.partial = partial.data();
+        return view;
+    }
+
+    Offset size;
+    Scratch<T> memory, partial;
+    Scratch<unsigned> started_blocks;  ///< Tickets of the two solves.
+};
+
+/// x = (I + V)^-1 x, or (I + V)^-T x, by the Jacobi iteration x = b - V x from x = b; exact after
+/// as many sweeps as there are levels.
 template <class T>
-void FactorSolver<T>::solve_by_iteration(const Context& context, const NumericFactor<T>& factor,
-                                         bool upper, int sweeps, T* x) const {
-    T* b = vectors_[2].data();
-    T* y = vectors_[3].data();
-    const auto elements = vectors_[2].view().size();
-    copy(context, std::span<const T>(x, elements), vectors_[2].view());
+void solve_by_iteration(const Context& context, const PatternView<T>& a, const T* v, bool upper,
+                        int sweeps, std::span<T> x, std::span<T> b, std::span<T> y) {
+    copy<T>(context, x, b);
     for (int s = 1; s < sweeps; ++s) {
-        TESSERA_RUN(triangular_product<T>, context, factor.view(), upper, 0,
-                    factor.view().block_rows, factor.v().data(), T(-1), x, b, y);
-        copy(context, std::as_const(vectors_[3]).view(), std::span<T>(x, elements));
+        TESSERA_RUN(triangular_product<T>, context, a, upper, 0, a.block_rows, v, T(-1), x.data(),
+                    b.data(), y.data());
+        copy<T>(context, y, x);
     }
 }
 
+/// y = (I + V)^-T F^-1 (I + V)^-1 x; x is overwritten.
 template <class T>
-void FactorSolver<T>::solve_exactly(const Context& context, const NumericFactor<T>& factor, T* x,
-                                    T* y) const {
-    const PatternView<T>& a = factor.view();
+void solve_exactly(const Context& context, const NumericFactor<T>& factor, const Workspace<T>& work,
+                   T* x, T* y) {
+    const PatternView<T> a = work.pattern(factor);
     const SymbolicFactor& symbolic = factor.symbolic();
     const T* const v = factor.v().data();
     const T* const inverses = factor.inverses().data();
@@ -50,8 +71,8 @@ void FactorSolver<T>::solve_exactly(const Context& context, const NumericFactor<
         const decltype(&cuda::solve_rows<T>) solve_rows = TESSERA_IF_CUDA(cuda::solve_rows<T>);
         const SplitSolve &lower = symbolic.lower_tasks, &upper = symbolic.upper_tasks;
         solve_rows(context, a,
-                   {lower.data(), upper.data(), lower.pieces, upper.pieces, partial_.data()}, v,
-                   inverses, x, vectors_[2].data(), y, started_blocks_.data());
+                   {lower.data(), upper.data(), lower.pieces, upper.pieces, work.partial.data()}, v,
+                   inverses, x, work.vector(2).data(), y, work.started_blocks.data());
         return;
     }
     const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };
@@ -65,34 +86,49 @@ void FactorSolver<T>::solve_exactly(const Context& context, const NumericFactor<
     }
 }
 
+}  // namespace
+
 template <class T>
-void FactorSolver<T>::solve(const Context& context, const NumericFactor<T>& factor,
-                            std::span<const T> scale, int sweeps, const T* r, T* z) const {
-    T* x = vectors_[0].data();
-    T* y = vectors_[1].data();
-    const Buffer<Index>& slots = factor.symbolic().slots;
-    for_each_index(context, slots.size(), Gather<T>{slots.data(), scale.data(), r, nullptr, x});
-    if (sweeps == 0) {
-        solve_exactly(context, factor, x, y);
-    } else {
-        solve_by_iteration(context, factor, false, sweeps, x);
-        TESSERA_RUN(diagonal_product<T>, context, factor.view(), factor.inverses().data(), x, y);
-        solve_by_iteration(context, factor, true, sweeps, y);
-    }
-    for_each_index(context, slots.size(), Scatter<T>{slots.data(), scale.data(), y, z});
+void reserve_apply_inverse(const Context& context, const SymbolicFactor& symbolic) {
+    const auto size = Offset(sizeof(T));
+    reserve_scratch(context, {Workspace<T>::vectors * symbolic.slots.size() * size,
+                              Workspace<T>::partial_size(symbolic) * size, 2 * sizeof(unsigned)});
 }
 
 template <class T>
-double FactorSolver<T>::reconstruction_error(const Context& context, const NumericFactor<T>& factor,
-                                             std::span<const T> scale, const CsrView<T>& matrix,
-                                             const SpmvPlan& plan) const {
-    const PatternView<T>& a = factor.view();
+void apply_inverse(const Context& context, const NumericFactor<T>& factor, std::span<const T> scale,
+                   int sweeps, const T* r, T* z) {
+    const Workspace<T> work(context, factor.symbolic());
+    const std::span<T> x = work.vector(0), y = work.vector(1);
+    const Buffer<Index>& slots = factor.symbolic().slots;
+    for_each_index(context, slots.size(),
+                   Gather<T>{slots.data(), scale.data(), r, nullptr, x.data()});
+    if (sweeps == 0) {
+        solve_exactly(context, factor, work, x.data(), y.data());
+    } else {
+        const PatternView<T> a = work.pattern(factor);
+        const T* const v = factor.v().data();
+        solve_by_iteration(context, a, v, false, sweeps, x, work.vector(2), work.vector(3));
+        TESSERA_RUN(diagonal_product<T>, context, a, factor.inverses().data(), x.data(), y.data());
+        solve_by_iteration(context, a, v, true, sweeps, y, work.vector(2), work.vector(3));
+    }
+    for_each_index(context, slots.size(), Scatter<T>{slots.data(), scale.data(), y.data(), z});
+}
+
+template <class T>
+double reconstruction_error(const Context& context, const NumericFactor<T>& factor,
+                            std::span<const T> scale, const CsrView<T>& matrix,
+                            const SpmvPlan& plan) {
+    const Workspace<T> work(context, factor.symbolic());
+    const PatternView<T> a = work.pattern(factor);
     const Buffer<Index>& slots = factor.symbolic().slots;
     const T* const v = factor.v().data();
     const auto rows = std::size_t(matrix.rows);
-    auto& [w, x, y, z] = vectors_;
+    const std::span<T> w = work.vector(0), x = work.vector(1), y = work.vector(2),
+                       z = work.vector(3);
+    Buffer<T> all_sums(context, 2 * random_vectors);
     for (int vector = 0; vector < random_vectors; ++vector) {
-        fill_normal(context, first_seed + std::uint64_t(vector), w.view());
+        fill_normal(context, first_seed + std::uint64_t(vector), w);
         TESSERA_RUN(triangular_product<T>, context, a, true, 0, a.block_rows, v, T(1), w.data(),
                     w.data(), x.data());
         TESSERA_RUN(factor_product<T>, context, a, factor.factors().data(),
@@ -101,16 +137,15 @@ double FactorSolver<T>::reconstruction_error(const Context& context, const Numer
                     y.data(), x.data());
         for_each_index(context, slots.size(),
                        Scatter<T>{slots.data(), scale.data(), w.data(), y.data()});
-        multiply(context, matrix, plan, T(1), std::as_const(y).view().first(rows), T(0),
-                 z.view().first(rows));
+        multiply(context, matrix, plan, T(1), y.first(rows), T(0), z.first(rows));
         for_each_index(context, slots.size(),
                        Gather<T>{slots.data(), scale.data(), z.data(), w.data(), y.data()});
-        axpby(context, T(-1), std::as_const(y).view(), T(1), x.view());
-        T* const sums = sums_.data() + 2 * vector;
-        dot(context, std::as_const(x).view(), std::as_const(x).view(), sums);
-        dot(context, std::as_const(y).view(), std::as_const(y).view(), sums + 1);
+        axpby<T>(context, T(-1), y, T(1), x);
+        T* const sums = all_sums.data() + 2 * vector;
+        dot<T>(context, x, x, sums);
+        dot<T>(context, y, y, sums + 1);
     }
-    const std::vector<T> sums = copy_to_host(context, sums_);
+    const std::vector<T> sums = copy_to_host(context, all_sums);
     double error = 0, size = 0;
     for (std::size_t vector = 0; vector < random_vectors; ++vector) {
         error += double(sums[2 * vector]);
@@ -123,17 +158,18 @@ double FactorSolver<T>::reconstruction_error(const Context& context, const Numer
 
 /// Column c of every block is its product with the unit vector e_c.
 template <class T>
-std::vector<T> FactorSolver<T>::diagonal_blocks(const Context& context,
-                                                const NumericFactor<T>& factor) const {
+std::vector<T> diagonal_blocks(const Context& context, const NumericFactor<T>& factor) {
     const auto k = std::size_t(factor.view().k), slots = factor.grid().slots.size();
-    std::vector<T> blocks(slots * k);
+    const Workspace<T> work(context, factor.symbolic());
+    const std::span<T> x = work.vector(0), y = work.vector(1);
+    std::vector<T> blocks(slots * k), column(slots);
     for (std::size_t c = 0; c < k; ++c) {
         std::vector<T> unit(slots, T(0));
         for (std::size_t slot = c; slot < slots; slot += k) unit[slot] = T(1);
-        copy_from_host<T>(context, unit, vectors_[0].view());
+        copy_from_host<T>(context, unit, x);
         TESSERA_RUN(factor_product<T>, context, factor.view(), factor.factors().data(),
-                    factor.permutations().data(), vectors_[0].data(), vectors_[1].data());
-        const std::vector<T> column = copy_to_host(context, vectors_[1]);
+                    factor.permutations().data(), x.data(), y.data());
+        copy_to_host<T>(context, y, column);
         for (std::size_t slot = 0; slot < slots; ++slot) {
             blocks[slot / k * k * k + c * k + slot % k] = column[slot];
         }
@@ -141,7 +177,12 @@ std::vector<T> FactorSolver<T>::diagonal_blocks(const Context& context,
     return blocks;
 }
 
-template class FactorSolver<float>;
-template class FactorSolver<double>;
+#define TESSERA_INSTANTIATE(T)                                                     \
+    template decltype(apply_inverse<T>) apply_inverse<T>;                          \
+    template void reserve_apply_inverse<T>(const Context&, const SymbolicFactor&); \
+    template decltype(reconstruction_error<T>) reconstruction_error<T>;            \
+    template decltype(diagonal_blocks<T>) diagonal_blocks<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::block_ldlt

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "base/context_state.hpp"
+#include "base/dispatch.hpp"
+
+// Checks of the arguments of public functions; all take a few instructions unless they say more.
+// `who` and `what` name the function and its argument in messages.
+
+namespace tessera {
+
+/// Throws InvalidArgument for negative sizes and missing arrays of a CsrView; reads no array.
+template <class Matrix>
+void check_matrix(const char* who, const Matrix& matrix) {
+    require(matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0, who,
+            ": the matrix has a negative size");
+    require(matrix.row_offsets != nullptr, who,
+            ": the matrix has no row offsets (null, or a moved-from matrix)");
+    require(matrix.nonzeros == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
+            who, ": the matrix has no column indices or no values (null)");
+}
+
+/// Throws InvalidArgument unless the vector has `size` elements and is not null.
+template <class T>
+void check_vector(const char* who, const char* what, std::span<T> vector, Offset size) {
+    require(Offset(vector.size()) == size, who, ": ", what, " must have ", size, " elements, not ",
+            vector.size());
+    require(vector.data() != nullptr || size == 0, who, ": ", what, " is null");
+}
+
+/// Throws InvalidArgument unless kernels of the Context can read the array; on a GPU one call of
+/// the driver, about a microsecond.
+inline void check_memory(const Context& context, const char* who, const char* what,
+                         const void* array) {
+    require(array == nullptr || context.state().reaches(array), who, ": ", what,
+            " is not in the memory of the Context (copy_to and copy_to_buffer put it there)");
+}
+/// Likewise for a CsrView, by its row offsets.
+template <class Matrix>
+void check_memory(const Context& context, const char* who, const Matrix& matrix) {
+    check_memory(context, who, "the matrix", matrix.row_offsets);
+}
+
+}  // namespace tessera
