@@ -119,7 +119,8 @@ TEST(registry, rejects_with_a_reason) {
     file_says("", "the blocks have 0 rows together");
     file_says("3 3\n" + std::string(2 << 20, ' '), ":2: the line is longer than 1 MiB");
     const std::string folder = message<ParseError>("block_jacobi:8,blocks=" + scratch_folder());
-    EXPECT_NE(folder.find(": is a folder, not a file"), std::string::npos) << folder;
+    EXPECT_NE(folder.find(": cannot be read; name a file of block sizes"), std::string::npos)
+        << folder;
 }
 
 TEST(registry, none_of_a_rectangular_matrix) {

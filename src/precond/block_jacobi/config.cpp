@@ -1,10 +1,10 @@
 #include "precond/block_jacobi/config.hpp"
 
-#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "base/concat.hpp"
-#include "io/text.hpp"
 #include "precond/singular_policy.hpp"
 
 namespace tessera {
@@ -38,25 +38,36 @@ BlockJacobiConfig::BlockJacobiConfig(Spec spec) {
 
 /// Block sizes from a text file, in order, separated by white space.
 void BlockJacobiConfig::read_sizes() {
-    require(std::filesystem::exists(blocks), "block_jacobi: blocks='", blocks,
+    std::ifstream stream(blocks);
+    if (!stream) {
+        throw InvalidArgument(
+            "block_jacobi: blocks='" + blocks +
             "' is neither supervariable, natural, uniform:K nor a file that can be read");
+    }
     offsets = {0};
-    const Offset whole_file = 0;
-    auto stream =
-        io::with_error_line(blocks, whole_file, [&] { return io::InputStream::open(blocks); });
-    io::Lines lines(stream);
-    io::with_error_line(blocks, lines.number(), [&] {
-        for (std::string_view text; lines.next(text);) {
-            for (const std::string_view word : io::words(text)) {
-                const Offset size = io::integer_of(word, "the block size");
-                io::expect(size >= 1 && size <= bound, "the block size ", word,
-                           " is not within 1..", bound);
-                io::expect(size <= std::numeric_limits<Index>::max() - offsets.back(),
-                           "the blocks have more rows than any matrix");
-                offsets.push_back(offsets.back() + Index(size));
+    std::vector<char> memory(1 << 20);  // A file without lines is not held.
+    std::int64_t line = 1;
+    for (; stream.getline(memory.data(), std::streamsize(memory.size())); ++line) {
+        const auto length = stream.gcount() - (stream.eof() ? 0 : 1);
+        std::istringstream words(std::string(memory.data(), std::size_t(length)));
+        for (std::string word; words >> word;) {
+            std::int64_t size = 0;
+            const std::string reason = parse_integer(word, size);
+            if (!reason.empty()) {
+                throw ParseError(blocks, line, "the block size '" + word + "' is " + reason);
             }
+            if (size < 1 || size > bound) {
+                throw ParseError(blocks, line,
+                                 concat("the block size ", word, " is not within 1..", bound));
+            }
+            if (size > std::numeric_limits<Index>::max() - offsets.back()) {
+                throw ParseError(blocks, line, "the blocks have more rows than any matrix");
+            }
+            offsets.push_back(offsets.back() + Index(size));
         }
-    });
+    }
+    if (stream.bad()) throw ParseError(blocks, 0, "cannot be read; name a file of block sizes");
+    if (!stream.eof()) throw ParseError(blocks, line, "the line is longer than 1 MiB");
 }
 
 BlockPartition BlockJacobiConfig::file_blocks(const Context& context, Index rows) const {

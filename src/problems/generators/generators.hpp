@@ -31,7 +31,8 @@ inline int dimensions_of(const Spec& spec) {
 
 /// Throws InvalidArgument when a problem has more unknowns than Index can number, and OutOfMemory
 /// when the matrix and `other_bytes` exceed the host memory that is free. `entries` is about the
-/// number of entries. Doubles because products may exceed 2^63; `unknowns` is exact up to the limit.
+/// number of entries. Doubles because products may exceed 2^63; `unknowns` is exact up to the
+/// limit.
 Index checked_unknown_count(const Spec& spec, double unknowns, double entries,
                             double other_bytes = 0);
 
