@@ -126,13 +126,13 @@ TEST_F(cli_text, output_to_a_full_disk_is_an_error) {
 }
 
 TEST_F(cli_text, out_of_memory_has_an_exit_code_of_its_own) {
-    const std::string limited = "ulimit -v 300000; exec " + program() + " ";
+    const std::string limited = "ulimit -v 200000; exec " + program() + " ";
     if (shell(limited + "--version").code != 0)
         GTEST_SKIP() << "the program needs more (sanitizer)";
-    // 2 10^7 rows need more than the limit, which leaves room for the program itself.
-    for (const std::string words : {"info poisson3d:270", "convert poisson3d:270 x.mtx",
-                                    "solve poisson3d:270 --device cpu --threads 1 --json run.json",
-                                    "tune poisson3d:270 --device cpu --threads 1"}) {
+    // 3 10^6 rows need more than the limit, which leaves room for the program itself.
+    for (const std::string words : {"info poisson3d:150", "convert poisson3d:150 x.mtx",
+                                    "solve poisson3d:150 --device cpu --threads 1 --json run.json",
+                                    "tune poisson3d:150 --device cpu --threads 1"}) {
         const Outcome outcome = shell(limited + words);
         EXPECT_EQ(outcome.code, 6) << words;
         expect_contains(outcome.err, "out of memory");

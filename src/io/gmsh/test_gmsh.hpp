@@ -1,8 +1,8 @@
 #pragma once
 
+#include "io/file_sections.hpp"
 #include "io/gmsh/gmsh.hpp"
 #include "io/io_test.hpp"
-#include "io/file_sections.hpp"
 #include "support/test.hpp"
 
 // Meshes of a few elements as text, in both versions of the format.
