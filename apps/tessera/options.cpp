@@ -216,6 +216,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
         ->transform(number());
     tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
         ->delimiter(',')
+        ->allow_extra_args(false)
         ->transform(whole_number(largest_block_bound, 1));
 }
 
