@@ -107,7 +107,7 @@ TEST(io, values_that_underflow_in_float_are_refused_where_they_matter) {
     const std::string dense = "%%MatrixMarket matrix array real general\n";
     EXPECT_EQ(matrix_of(sparse + "2 2 3\n1 1 1\n1 2 1e-60\n2 2 2\n"),
               "2x2 (1,1)=1 (1,2)=0 (2,2)=2");
-    EXPECT_EQ(matrix_of(dense + "2 2\n1\n0\n1e-60\n2\n"), "2x2 (1,1)=1 (2,2)=2");
+    EXPECT_EQ(matrix_of(dense + "2 2\n1\n0\n1e-60\n2\n"), "2x2 (1,1)=1 (1,2)=0 (2,2)=2");
     const std::string range = " is out of range of single precision";
     const auto ends_with = [](const std::string& text, const std::string& end) {
         EXPECT_TRUE(text.ends_with(end)) << text;

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
-#include <ranges>
 
 #include "base/checks.hpp"
 #include "base/parallel.hpp"
@@ -32,11 +31,9 @@ template <class Wrong>
 Offset first_wrong(const Context& cpu, Offset count, Wrong&& wrong) {
     std::atomic<Offset> first{count};
     parallel_ranges(cpu.threads(), count, [&](Offset begin, Offset end) {
-        const auto range = std::views::iota(begin, end);
-        const auto first_in_range = std::ranges::find_if(range, wrong);
-        if (first_in_range == range.end()) return;
-        for (Offset known = first;
-             *first_in_range < known && !first.compare_exchange_weak(known, *first_in_range);) {
+        while (begin < end && !wrong(begin)) ++begin;
+        if (begin == end) return;
+        for (Offset known = first; begin < known && !first.compare_exchange_weak(known, begin);) {
         }
     });
     return first;

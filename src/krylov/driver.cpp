@@ -184,6 +184,10 @@ std::optional<Status> Driver<T>::status_after_run(const ResidualNorms& before,
                         now.method_norm <= (1 - min_reduction) * before.method_norm;
     // The recursive residual decreased but the true residual did not.
     const bool drifted = double(state_.residual_norm) < now.method_norm / 2;
+    // Without a preconditioner r^T M^-1 r <= 0 means that r^T r underflowed.
+    if (preconditioner_ == nullptr && state_.cause == BreakdownCause::indefinite_preconditioner) {
+        state_.cause = BreakdownCause::symmetric_breakdown;
+    }
     switch (state_.outcome) {
         case Outcome::non_finite:
             return Status::non_finite;

@@ -236,6 +236,34 @@ TEST(endings, max_seconds_ends) {
     EXPECT_LE(solved.report.iterations, 16);
 }
 
+/// A start whose residual is so small that its square underflows, without a preconditioner.
+template <class T>
+void expect_no_crash_where_squares_underflow(T small) {
+    const Context where = context();
+    const auto matrix = matrix_of<T>(2, [](Index i, Index j) { return i == j ? T(1) : T(0); });
+    SolveOptions options;
+    options.rtol = 0;
+    options.max_iterations = 5;
+    const CsrMatrix<T> placed = copy_to(where, matrix.view());
+    const CsrOperator<T> a(where, placed.view());
+    const auto b = copy_to_buffer(where, std::vector<T>{T(1), small});
+    for (const std::string& solver : all_solvers()) {
+        SCOPED_TRACE(solver);
+        auto x = copy_to_buffer(where, std::vector<T>{T(1), T(0)});
+        const auto report = solve<T>(where, solver, a, nullptr, b.view(), x.view(), options);
+        const std::vector<T> solved = copy_to_host(where, x);
+        EXPECT_EQ(report.status == Status::converged, solved == (std::vector<T>{T(1), small}));
+        if (report.status == Status::breakdown) {
+            EXPECT_EQ(report.message.find("preconditioner is not"), std::string::npos);
+        }
+    }
+}
+
+TEST(endings, residuals_whose_squares_underflow) {
+    expect_no_crash_where_squares_underflow<float>(1e-25f);
+    expect_no_crash_where_squares_underflow<double>(1e-170);
+}
+
 TEST(endings, unreachable_tolerance_is_accuracy_lost) {
     const Context where = context();
     auto random = generator();

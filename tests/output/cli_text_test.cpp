@@ -135,7 +135,7 @@ TEST_F(cli_text, out_of_memory_has_an_exit_code_of_its_own) {
                                     "tune poisson3d:150 --device cpu --threads 1"}) {
         const Outcome outcome = shell(limited + words);
         EXPECT_EQ(outcome.code, 6) << words;
-        expect_contains(outcome.err, "out of memory");
+        expect_contains(outcome.err, " of host memory, but ");
     }
     EXPECT_EQ(Json::parse(text_of(path("run.json")), nullptr, false)["status"], "error");
     EXPECT_FALSE(std::filesystem::exists(path("x.mtx")));

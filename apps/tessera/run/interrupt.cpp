@@ -31,7 +31,8 @@ static_assert(std::atomic<const InterruptNotice*>::is_always_lock_free);
 /// Signal handlers in any thread may read it, so none is ever freed.
 const InterruptNotice* store_notice(const std::string& text, const std::string& if_removed) {
     static auto& notices = *new std::deque<InterruptNotice>;
-    return &notices.emplace_back("tessera: " + io::printable(text), io::printable(if_removed));
+    notices.push_back({"tessera: " + io::printable(text), io::printable(if_removed)});
+    return &notices.back();
 }
 
 // Signal handlers: they call async-signal-safe functions only.

@@ -51,12 +51,12 @@ ScratchBytes::ScratchBytes(const Context& context, Offset bytes)
     grow(state_, end);
     block_ = state_.scratch;
     data_ = static_cast<char*>(block_->memory) + before_;
-    state_.scratch_top = end;
     if (state_.poison) state_.fill_bytes(data_, 0xff, bytes);
     if (state_.capturing &&
         std::ranges::find(state_.captured_scratch, block_) == state_.captured_scratch.end()) {
         state_.captured_scratch.push_back(block_);
     }
+    state_.scratch_top = end;  // Last: where something above failed there is no destructor.
 }
 
 ScratchBytes::~ScratchBytes() { state_.scratch_top = before_; }

@@ -64,10 +64,10 @@ struct PetscObject {
     void each_number(InputStream& stream, Offset count, Visit&& visit) const {
         constexpr Offset word_bytes = sizeof(Word);
         for (Offset k = 0; k < count;) {
-            const std::string_view bytes = stream.peek(sizeof(Word));
-            const Offset found = std::min(Offset(bytes.size()) / word_bytes, count - k);
+            const std::string_view words = stream.peek(sizeof(Word));
+            const Offset found = std::min(Offset(words.size()) / word_bytes, count - k);
             if (found == 0) check_size(stream);  // The end, which makes the size known.
-            for (Offset i = 0; i < found; ++i) visit(k++, load<Word>(bytes.data(), i));
+            for (Offset i = 0; i < found; ++i) visit(k++, load<Word>(words.data(), i));
             stream.skip(std::size_t(found * word_bytes));
         }
     }

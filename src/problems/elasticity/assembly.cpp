@@ -23,8 +23,8 @@ struct NodeRows {
             const std::span<const Index> nodes = elements.nodes(element);
             neighbours.insert(neighbours.end(), nodes.begin(), nodes.end());
         }
-        std::ranges::sort(neighbours);
-        neighbours.erase(std::ranges::unique(neighbours).begin(), neighbours.end());
+        std::sort(neighbours.begin(), neighbours.end());
+        neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
     }
 
     /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) sums equal products

@@ -66,7 +66,7 @@ TEST(locking, a_single_layer_bends_too_little_and_is_found) {
             const double factor = deflection_factor(model);
             EXPECT_EQ(locks(model, &Locking::one_layer), layers == 1) << layers;
             EXPECT_FALSE(locks(model, &Locking::volume));
-            if (layers == 1) EXPECT_LT(factor, 0.75);
+            EXPECT_TRUE(layers > 1 || factor < 0.75) << factor;
             EXPECT_GT(factor, last);
             EXPECT_LT(factor, 1.01);
             last = factor;
@@ -135,7 +135,7 @@ TEST(locking, nearly_incompressible_solids_are_found) {
         model.materials = {{"rubber", {1, 0.49}}};
         const auto found = elasticity::find_locking(test::host(), model);
         ASSERT_EQ(found.size(), solid ? 1u : 0u);
-        if (solid) EXPECT_EQ(found[0].region, "rubber");
+        EXPECT_TRUE(!solid || found[0].region == "rubber");
     }
 }
 

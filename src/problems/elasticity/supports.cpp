@@ -302,18 +302,19 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
         system.load_shares.push_back(sum.share());
     };
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
-    for (const auto& [name, traction] : model.tractions) {
-        const MeshGroup& group = mesh.group(name);
+    for (const auto& loaded : model.tractions) {
+        const auto& traction = loaded.second;
+        const MeshGroup& group = mesh.group(loaded.first);
         check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
                          node_elements);
         require(traction != nullptr, "the traction on group '", group.name, "' has no function");
-        add(name, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
+        add(loaded.first, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
     }
-    for (const auto& [name, total] : model.forces) {
-        const MeshGroup& group = mesh.group(name);
+    for (const auto& loaded : model.forces) {
+        const MeshGroup& group = mesh.group(loaded.first);
         check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
                          concat("a force needs ", faces, " or points"), node_elements);
-        add(name, [&](LoadSum& sum) { add_force(model, group, total, sum); });
+        add(loaded.first, [&](LoadSum& sum) { add_force(model, group, loaded.second, sum); });
     }
 }
 

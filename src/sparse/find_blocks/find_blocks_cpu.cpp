@@ -55,7 +55,8 @@ void mark_supervariables(const Context& context, const CsrPattern& pattern, Star
     const Offset words = Offset(rows) / 64 + 1;  // Threads share no word.
     parallel_ranges(
         context.threads(), words,
-        [&](Offset first, Offset last) {
+        [rows = rows, row_offsets = row_offsets, column_indices = column_indices, &mask](
+            Offset first, Offset last) {
             const Index end = Index(std::min<Offset>(last * 64, rows));
             for (Index i = Index(first * 64); i < end; ++i) {
                 const Offset length = row_offsets[i + 1] - row_offsets[i];

@@ -179,7 +179,10 @@ void expect_dense_rows_are_multiplied(Index k, bool dense_first) {
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
     auto factor = make_factor<T>(device, matrix.view(), k, slots, 0, BlockLdltStage::level, 1e-30);
-    const block_ldlt::PatternView<T>& a = factor.view();
+    block_ldlt::PatternView<T> a = factor.view();
+    Buffer<T> sums_of_pieces(
+        device, Offset(std::max(a.split_rows.piece_count, a.split_columns.piece_count)) * k);
+    a.split_rows.partial = a.split_columns.partial = sums_of_pieces.data();
     if (device.on_gpu()) {
         EXPECT_EQ(dense_first ? a.split_columns.count : a.split_rows.count, 1);
     }
