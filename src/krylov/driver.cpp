@@ -109,7 +109,6 @@ template <class T>
 void Driver<T>::prepare(const MethodFactory<T>& factory) {
     target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
     if (preconditioner_ != nullptr) known_recoveries_ = preconditioner_->recoveries();
-    method_norm_b_ = norm_b_;
     if (left()) {
         left_matrix_ = std::make_unique<LeftPreconditioned<T>>(matrix_, *preconditioner_);
         left_b_ = Buffer<T>(context_, Offset(b_.size()));
@@ -349,15 +348,14 @@ template <class T>
 SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
     norm_b_ = scaling_.scale([this](std::span<const T> v) { return norm_(v); }, b_, x_);
     if (norm_b_ == 0) return solve_zero();
+    method_norm_b_ = norm_b_;
     if (!std::isfinite(norm_b_)) {
-        method_norm_b_ = norm_b_;
         report_.residuals = {norm_b_};
         return make_report(Status::non_finite, norm_b_);
     }
     if (singular_preconditioner()) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
         scaling_.restore_start(x_);
-        method_norm_b_ = norm_b_;
         state_.residual_norm = T(unknown);
         report_.residuals = {unknown};
         return make_report(Status::singular_block, unknown);
@@ -401,11 +399,7 @@ SolveReport drive(const Context& context, const Operator<T>& matrix,
     return Driver<T>(context, matrix, preconditioner, b, x, options).solve(factory);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                            \
-    template SolveReport drive<T>(const Context&, const Operator<T>&, const Operator<T>*, \
-                                  std::span<const T>, std::span<T>, const SolveOptions&,  \
-                                  const MethodFactory<T>&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template decltype(drive<float>) drive<float>;
+template decltype(drive<double>) drive<double>;
 
 }  // namespace tessera

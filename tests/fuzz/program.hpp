@@ -55,8 +55,8 @@ inline CommandLine parse_command_line(std::string_view input) {
         if (command.words.empty() || command.words[0] != name) return;
         command.words.insert(command.words.end(), {option, value});
     };
-    add("solve", "--max-seconds", "0.05");
-    add("tune", "--seconds", "0.05");
+    add("solve", "--max-seconds", "0.01");
+    add("tune", "--seconds", "0.01");
     return command;
 }
 

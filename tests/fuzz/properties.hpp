@@ -124,12 +124,12 @@ inline std::string broken_promise(const Mesh& mesh) {
     return "";
 }
 
-/// f() or, if it throws InvalidArgument, `refused`.
+/// f() or, if it throws an Error such as that of a file of block sizes, `refused`.
 template <class F>
 std::string text_or_refused(F&& f) {
     try {
         return f();
-    } catch (const InvalidArgument&) {
+    } catch (const Error&) {
         return refused;
     }
 }
@@ -140,7 +140,7 @@ inline std::string check_number(const std::string& token) {
     if (!parse_real(token, number).empty()) return "";
     std::string text = token;
     for (char& c : text) {
-        if (c == 'd' || c == 'D') c = 'e';
+        if (c == 'd' || c == 'D' || c == 'q' || c == 'Q') c = 'e';
     }
     const std::size_t sign = text.find_last_of("+-");
     if (sign != std::string::npos && sign > 0 && text[sign - 1] != 'e' && text[sign - 1] != 'E') {
