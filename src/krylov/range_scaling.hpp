@@ -13,7 +13,7 @@ namespace tessera {
 /// Keeps b^T b, and the squares in the methods, inside the range of T: if they would leave it, b
 /// and x are multiplied by a power of two during the solve. That is exact but for elements that
 /// underflow, which are negligible next to ||b|| after it; dividing x again may over- or underflow,
-/// so that the residual of the x handed out must be computed anew.
+/// so that the residual of the returned x must be computed anew.
 template <class T>
 class RangeScaling {
   public:
@@ -65,7 +65,7 @@ class RangeScaling {
         if (active()) copy(context_, std::span<const T>(start_.view()), x);
     }
 
-    /// Undoes the scaling of x and judges the x that is handed out. `residual_norm` is that of the
+    /// Undoes the scaling of x and judges the returned x. `residual_norm` is that of the
     /// scaled system; it was `length` for x and `at_start` for the start, which x becomes again if
     /// the quotient is worse. Returns the norm for the new x. Overwrites `scratch`, as long as x.
     double undo(std::span<T> x, double length, double at_start, double target, Status& status,

@@ -7,7 +7,7 @@ namespace tessera {
 namespace {
 using test::context;
 
-/// What happens to a GPU in hostile hands; each in a process of its own.
+/// Misuse and faults of a GPU, each in a process of its own.
 class hostile_device : public ::testing::Test {
   protected:
     void SetUp() override {
@@ -42,16 +42,16 @@ bool solves_on_the_cpu() {
 
 /// Exit code 0 if all is as it must be in the child of a fork.
 int use_cuda_in_child(const Context& of_parent) {
-    const std::string told = "fork before that";
-    const auto tells = [&](const std::string& text) {
-        if (text.find(told) == std::string::npos) std::fprintf(stderr, "%s\n", text.c_str());
-        return text.find(told) != std::string::npos;
+    const std::string advice = "fork before that";
+    const auto advises = [&](const std::string& text) {
+        if (text.find(advice) == std::string::npos) std::fprintf(stderr, "%s\n", text.c_str());
+        return text.find(advice) != std::string::npos;
     };
-    if (!tells(device_error([&] { const Buffer<double> buffer(of_parent, 1000); }))) return 1;
-    if (!tells(device_error([&] { of_parent.synchronize(); }))) return 2;
-    if (!tells(device_error([&] { Context::cuda(0); }))) return 3;
+    if (!advises(device_error([&] { const Buffer<double> buffer(of_parent, 1000); }))) return 1;
+    if (!advises(device_error([&] { of_parent.synchronize(); }))) return 2;
+    if (!advises(device_error([&] { Context::cuda(0); }))) return 3;
     std::string why;
-    if (Context::from_name("auto", 1, &why).on_gpu() || !tells(why)) return 4;
+    if (Context::from_name("auto", 1, &why).on_gpu() || !advises(why)) return 4;
     return solves_on_the_cpu() ? 0 : 5;
 }
 

@@ -86,7 +86,7 @@ TEST(thread_team, the_child_of_a_fork_has_a_new_team) {
 }
 
 /// In a child that may have no further threads.
-TEST(thread_team, refused_threads_are_told) {
+TEST(thread_team, refused_threads_are_reported) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
@@ -96,9 +96,9 @@ TEST(thread_team, refused_threads_are_told) {
         if (geteuid() == 0 && setuid(nobody) != 0) _exit(2);
         if (setrlimit(RLIMIT_NPROC, &none) != 0) _exit(2);
         const Context cpu = Context::cpu(3);
-        const bool told =
+        const bool reported =
             cpu.threads() == 1 && cpu.description().find("1 thread (the system refused 3)") == 5;
-        _exit(told && visits_every_index_once(6, 100) ? 0 : 1);
+        _exit(reported && visits_every_index_once(6, 100) ? 0 : 1);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
