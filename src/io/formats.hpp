@@ -31,11 +31,10 @@ bool is_matrix_market(std::string_view start);
 inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 
 /// The result does not depend on `chunk_bytes`.
-template <class T>
-CsrMatrix<T> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes = default_chunk_bytes);
+CsrMatrix<double> parse_matrix_market(InputFile&& file,
+                                      std::size_t chunk_bytes = default_chunk_bytes);
 /// A vector from a Matrix Market file with one row or one column.
-template <class T>
-std::vector<T> parse_matrix_market_vector(InputFile&& file);
+std::vector<double> parse_matrix_market_vector(InputFile&& file);
 /// Matrix Market text of a matrix (its lower triangle where `symmetry` is not general), numbers
 /// (finite ones) in the shortest form that reads back bitwise.
 template <class T>
@@ -48,8 +47,7 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
 /// Guide for the Harwell-Boeing Sparse Matrix Collection, 1992; The Rutherford-Boeing Sparse Matrix
 /// Collection, RAL-TR-97-031.
 bool is_harwell_boeing(std::string_view start);
-template <class T>
-CsrMatrix<T> parse_harwell_boeing(InputFile&& file);
+CsrMatrix<double> parse_harwell_boeing(InputFile&& file);
 
 /// The field of one number in a line with a Fortran format.
 struct FortranField {
@@ -72,10 +70,8 @@ std::string fortran_number(std::string_view text, const FortranField& field);
 /// Also true for files that look like PETSc's but cannot be read (64-bit integers, other byte
 /// order); parsing them throws.
 bool is_petsc_binary(std::string_view start);
-template <class T>
-CsrMatrix<T> parse_petsc_matrix(InputFile&& file);
-template <class T>
-std::vector<T> parse_petsc_vector(InputFile&& file);
+CsrMatrix<double> parse_petsc_matrix(InputFile&& file);
+std::vector<double> parse_petsc_vector(InputFile&& file);
 /// Throw InvalidArgument for more entries than 32 bits count.
 template <class T>
 std::vector<FileSection> petsc_binary(const CsrView<T>& matrix);

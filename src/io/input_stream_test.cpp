@@ -57,7 +57,7 @@ TEST(input_stream, lines_are_at_most_a_mebibyte_long) {
         const std::string entry = "2 1" + std::string(blanks - 4, ' ') + "5";
         const std::string text = header + "2 2 2\n1 1 3\n" + entry + end;
         return outcome([&] {
-            return described(parse_matrix_market<double>({test::host(), text, "f"}, chunk).view());
+            return described(parse_matrix_market({test::host(), text, "f"}, chunk).view());
         });
     };
     for (const std::size_t chunk : {std::size_t(100), default_chunk_bytes, std::size_t(1) << 22}) {
@@ -68,11 +68,10 @@ TEST(input_stream, lines_are_at_most_a_mebibyte_long) {
         }
     }
     const std::string comment = header + "%" + std::string(max_line_bytes, '-') + "\n1 1 0\n";
-    EXPECT_EQ(
-        outcome([&] {
-            return described(parse_matrix_market<double>({test::host(), comment, "f"}).view());
-        }),
-        "f:2: the line is longer than 1 MiB");
+    EXPECT_EQ(outcome([&] {
+                  return described(parse_matrix_market({test::host(), comment, "f"}).view());
+              }),
+              "f:2: the line is longer than 1 MiB");
 }
 
 /// A matrix of many more bytes than are read at a time.
@@ -90,7 +89,7 @@ std::string read_while(const std::string& path, Change&& change) {
     file.stream.peek(1);
     change();
     return outcome([&] {
-        const auto matrix = parse_matrix_market<double>(std::move(file));
+        const auto matrix = parse_matrix_market(std::move(file));
         return std::to_string(matrix.nonzeros()) + " entries";
     });
 }

@@ -41,17 +41,17 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
 }
 
 CsrMatrix<double> parse_matrix(InputFile&& file, std::string_view start) {
-    if (is_matrix_market(start)) return parse_matrix_market<double>(std::move(file));
-    if (is_petsc_binary(start)) return parse_petsc_matrix<double>(std::move(file));
-    if (is_harwell_boeing(start)) return parse_harwell_boeing<double>(std::move(file));
+    if (is_matrix_market(start)) return parse_matrix_market(std::move(file));
+    if (is_petsc_binary(start)) return parse_petsc_matrix(std::move(file));
+    if (is_harwell_boeing(start)) return parse_harwell_boeing(std::move(file));
     throw_unknown_format(file, start,
                          "Matrix Market (first word %%MatrixMarket), Harwell-Boeing, "
                          "Rutherford-Boeing, PETSc binary");
 }
 
 std::vector<double> parse_vector(InputFile&& file, std::string_view start) {
-    if (is_matrix_market(start)) return parse_matrix_market_vector<double>(std::move(file));
-    if (is_petsc_binary(start)) return parse_petsc_vector<double>(std::move(file));
+    if (is_matrix_market(start)) return parse_matrix_market_vector(std::move(file));
+    if (is_petsc_binary(start)) return parse_petsc_vector(std::move(file));
     throw_unknown_format(file, start,
                          "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
 }

@@ -45,16 +45,12 @@ Offset integer_of(std::string_view word, const char* what) {
     return number;
 }
 
-template <class T>
-T real_of(std::string_view word, const char* what) {
+double real_of(std::string_view word, const char* what) {
     double number = 0;
-    std::string reason = parse_real(word, number);
-    if (reason.empty() && !std::isfinite(T(number))) reason = "out of range of single precision";
+    const std::string reason = parse_real(word, number);
     expect(reason.empty(), what, " ", Quoted{word}, " is ", reason);
-    return T(number);
+    return number;
 }
-template float real_of<float>(std::string_view, const char*);
-template double real_of<double>(std::string_view, const char*);
 
 bool Lines::next(std::string_view& line) {
     std::string_view text = stream_.peek(1);

@@ -56,8 +56,7 @@ std::string& operator+=(std::string& message, Quoted quoted);
 
 /// The number in a word. Rejects others; `what` names it: "row 'x' is not an integer".
 Offset integer_of(std::string_view word, const char* what);
-template <class T>
-T real_of(std::string_view word, const char* what);
+double real_of(std::string_view word, const char* what);
 
 /// The lines of an input, one after another.
 class Lines {

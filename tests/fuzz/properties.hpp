@@ -28,8 +28,8 @@ inline int abort_if_broken(std::initializer_list<std::string> properties) {
 }
 
 /// read() as a matrix, or the message of its error.
-template <class T, class Read>
-std::string try_read(CsrMatrix<T>& matrix, Read&& read) {
+template <class Read>
+std::string try_read(CsrMatrix<double>& matrix, Read&& read) {
     try {
         matrix = read();
         return "";
@@ -38,16 +38,15 @@ std::string try_read(CsrMatrix<T>& matrix, Read&& read) {
     }
 }
 
-template <class T>
-std::string check_matrix_market(const Context& cpu, std::string_view text) {
-    CsrMatrix<T> matrix;
+inline std::string check_matrix_market(const Context& cpu, std::string_view text) {
+    CsrMatrix<double> matrix;
     const std::string error = try_read(matrix, [&] {
-        return parse_matrix_market<T>({cpu, text, "f"});
+        return parse_matrix_market({cpu, text, "f"});
     });
     for (const std::size_t chunk_bytes : {1, 7}) {
-        CsrMatrix<T> again;
+        CsrMatrix<double> again;
         const std::string same = try_read(again, [&] {
-            return parse_matrix_market<T>({cpu, text, "f"}, chunk_bytes);
+            return parse_matrix_market({cpu, text, "f"}, chunk_bytes);
         });
         if (same != error) return "in other chunks: '" + same + "' and not '" + error + "'";
         if (error.empty() && !same_bits(matrix.view(), again.view())) {
@@ -55,7 +54,7 @@ std::string check_matrix_market(const Context& cpu, std::string_view text) {
         }
     }
     try {
-        parse_matrix_market_vector<T>({cpu, text, "f"});
+        parse_matrix_market_vector({cpu, text, "f"});
     } catch (const ParseError&) {
     }
     if (!error.empty()) return "";
@@ -64,26 +63,25 @@ std::string check_matrix_market(const Context& cpu, std::string_view text) {
     for (const FileSection& section : matrix_market_text(cpu, matrix.view(), Symmetry::general)) {
         section.append(0, section.count, written);
     }
-    const auto back = parse_matrix_market<T>({cpu, written, "written", nullptr, true});
+    const auto back = parse_matrix_market({cpu, written, "written", nullptr, true});
     return same_bits(matrix.view(), back.view()) ? "" : "what was written reads back differently";
 }
 
-template <class T>
-std::string check_other_formats(const Context& cpu, std::string_view bytes) {
-    CsrMatrix<T> matrix;
+inline std::string check_other_formats(const Context& cpu, std::string_view bytes) {
+    CsrMatrix<double> matrix;
     if (is_harwell_boeing(bytes)) {
         const std::string error = try_read(matrix, [&] {
-            return parse_harwell_boeing<T>({cpu, bytes, "f"});
+            return parse_harwell_boeing({cpu, bytes, "f"});
         });
         if (error.empty()) validate(matrix.view());
     }
     if (is_petsc_binary(bytes)) {
         const std::string error = try_read(matrix, [&] {
-            return parse_petsc_matrix<T>({cpu, bytes, "f"});
+            return parse_petsc_matrix({cpu, bytes, "f"});
         });
         if (error.empty()) validate(matrix.view());
         try {
-            parse_petsc_vector<T>({cpu, bytes, "f"});
+            parse_petsc_vector({cpu, bytes, "f"});
         } catch (const ParseError&) {
         }
     }

@@ -88,7 +88,7 @@ class GmshInput {
 
     /// A finite floating-point number.
     double real(const char* what) {
-        if (!binary) return real_of<double>(word(what), what);
+        if (!binary) return real_of(word(what), what);
         const double number = binary_number<double>(what);
         expect(std::isfinite(number), what, " is not finite");
         return number;

@@ -58,16 +58,15 @@ RowBuckets row_buckets(Index rows, Offset entries) {
     return buckets;
 }
 
-template <class T>
-EntryChunk<T>::EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets buckets)
-    : entries(std::make_unique_for_overwrite<Entry<T>[]>(in_file_order.size())),
+EntryChunk::EntryChunk(std::span<const Entry> in_file_order, RowBuckets buckets)
+    : entries(std::make_unique_for_overwrite<Entry[]>(in_file_order.size())),
       bucket_starts(std::size_t(buckets.count) + 1) {
-    for (const Entry<T>& entry : in_file_order) {
+    for (const Entry& entry : in_file_order) {
         ++bucket_starts[std::size_t(entry.row >> buckets.shift) + 1];
     }
     std::partial_sum(bucket_starts.begin(), bucket_starts.end(), bucket_starts.begin());
     std::vector<Offset> next(bucket_starts.begin(), bucket_starts.end() - 1);
-    for (const Entry<T>& entry : in_file_order) {
+    for (const Entry& entry : in_file_order) {
         entries[std::size_t(next[std::size_t(entry.row >> buckets.shift)]++)] = entry;
     }
 }
@@ -75,9 +74,8 @@ EntryChunk<T>::EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets bu
 namespace {
 
 /// Sorts one row by column, keeping the order of equal columns.
-template <class T>
-void sort_row(Index* columns, T* values, Offset count,
-              std::vector<std::tuple<Index, Offset, T>>& scratch) {
+void sort_row(Index* columns, double* values, Offset count,
+              std::vector<std::tuple<Index, Offset, double>>& scratch) {
     scratch.clear();
     for (Offset k = 0; k < count; ++k) scratch.emplace_back(columns[k], k, values[k]);
     std::ranges::sort(scratch);
@@ -92,20 +90,19 @@ struct DuplicateCounts {
 };
 
 /// Rows [first, first + offsets.size()) of the matrix: their entries placed from `base` on, sorted.
-template <class T>
-DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk<T>> chunks,
+DuplicateCounts assemble_bucket(CsrMatrix<double>& matrix, std::span<const EntryChunk> chunks,
                                 Index bucket, Index first, Index rows, Offset base, bool mirrored) {
     const std::size_t b = std::size_t(bucket);
     std::vector<Offset> next(std::size_t(rows) + 1);
     const auto each_entry = [&](auto&& f) {
-        for (const EntryChunk<T>& chunk : chunks) {
-            const Entry<T>* const end = chunk.entries.get() + chunk.bucket_starts[b + 1];
-            for (const Entry<T>* e = chunk.entries.get() + chunk.bucket_starts[b]; e != end; ++e) {
+        for (const EntryChunk& chunk : chunks) {
+            const Entry* const end = chunk.entries.get() + chunk.bucket_starts[b + 1];
+            for (const Entry* e = chunk.entries.get() + chunk.bucket_starts[b]; e != end; ++e) {
                 f(*e);
             }
         }
     };
-    each_entry([&](const Entry<T>& entry) { ++next[std::size_t(entry.row - first) + 1]; });
+    each_entry([&](const Entry& entry) { ++next[std::size_t(entry.row - first) + 1]; });
     Offset* const offsets = matrix.row_offsets().data() + first;
     next[0] = base;
     for (Index i = 0; i < rows; ++i) {
@@ -113,14 +110,14 @@ DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk
         next[std::size_t(i) + 1] += next[std::size_t(i)];
     }
     Index* const columns = matrix.column_indices().data();
-    T* const values = matrix.values().data();
-    each_entry([&](const Entry<T>& entry) {
+    double* const values = matrix.values().data();
+    each_entry([&](const Entry& entry) {
         const Offset position = next[std::size_t(entry.row - first)]++;
         columns[position] = entry.column;
         values[position] = entry.value;
     });
     DuplicateCounts repeats;
-    std::vector<std::tuple<Index, Offset, T>> scratch;
+    std::vector<std::tuple<Index, Offset, double>> scratch;
     for (Index i = 0; i < rows; ++i) {
         const Offset begin = offsets[i];
         const Offset end = next[std::size_t(i)];  // Row end, after placing.
@@ -137,17 +134,16 @@ DuplicateCounts assemble_bucket(CsrMatrix<T>& matrix, std::span<const EntryChunk
 }
 
 /// The matrix with repeated columns of a row summed from left to right.
-template <class T>
-CsrMatrix<T> sum_duplicates(const InputFile& file, CsrMatrix<T>& from, Offset repeats) {
-    CsrMatrix<T> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
-    const CsrView<T> source = from.view();
+CsrMatrix<double> sum_duplicates(const InputFile& file, CsrMatrix<double>& from, Offset repeats) {
+    CsrMatrix<double> to(file.cpu, from.rows(), Index(from.columns()), from.nonzeros() - repeats);
+    const CsrView<double> source = from.view();
     Offset position = 0;
     for (Index i = 0; i < source.rows; ++i) {
         to.row_offsets().data()[i] = position;
         for (Offset k = source.row_offsets[i]; k < source.row_offsets[i + 1]; ++k) {
             const Index column = source.column_indices[k];
             if (k > source.row_offsets[i] && column == source.column_indices[k - 1]) {
-                T& sum = to.values().data()[position - 1];
+                double& sum = to.values().data()[position - 1];
                 sum += source.values[k];
                 if (!std::isfinite(sum)) {
                     throw ParseError(file.name, 0,
@@ -166,21 +162,20 @@ CsrMatrix<T> sum_duplicates(const InputFile& file, CsrMatrix<T>& from, Offset re
 
 }  // namespace
 
-template <class T>
-CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks) {
+CsrMatrix<double> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
+                           std::span<const EntryChunk> chunks) {
     with_error_line(file.name, header.line, [&] {
         header.check_sizes(file, file.stream.size().value_or(file.stream.position()));
     });
     const bool mirrored = header.symmetry != Symmetry::general;
     std::vector<Offset> bases(std::size_t(buckets.count) + 1);
-    for (const EntryChunk<T>& chunk : chunks) {
+    for (const EntryChunk& chunk : chunks) {
         for (std::size_t b = 0; b + 1 < bases.size(); ++b) {
             bases[b + 1] += chunk.bucket_starts[b + 1] - chunk.bucket_starts[b];
         }
     }
     std::partial_sum(bases.begin(), bases.end(), bases.begin());
-    CsrMatrix<T> matrix(file.cpu, header.rows, header.columns, bases.back());
+    CsrMatrix<double> matrix(file.cpu, header.rows, header.columns, bases.back());
     std::vector<DuplicateCounts> repeats(std::size_t(buckets.count));
     parallel_tasks(file.cpu.threads(), buckets.count, [&](Offset b) {
         const Offset first = b << buckets.shift;
@@ -204,45 +199,32 @@ CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuck
     return matrix;
 }
 
-template <class T>
-CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
-                      std::span<const Entry<T>> entries) {
+CsrMatrix<double> assemble(const InputFile& file, const MatrixHeader& header,
+                           std::span<const Entry> entries) {
     const RowBuckets buckets = row_buckets(header.rows, Offset(entries.size()));
-    const EntryChunk<T> chunk(entries, buckets);
-    return assemble<T>(file, header, buckets, {&chunk, 1});
+    const EntryChunk chunk(entries, buckets);
+    return assemble(file, header, buckets, {&chunk, 1});
 }
 
-template <class T>
-CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
-                            std::span<const T> values) {
+CsrMatrix<double> assemble_dense(const InputFile& file, const MatrixHeader& header,
+                                 std::span<const double> values) {
     const bool triangle = header.symmetry != Symmetry::general;
-    const auto zeros = std::size_t(std::ranges::count(values, T(0)));
+    const auto zeros = std::size_t(std::ranges::count(values, 0));
     const std::size_t most = (values.size() - zeros) * (triangle ? 2 : 1);
-    require_memory(file, double(most) * matrix_entry_bytes<T>);
-    std::vector<Entry<T>> entries;
+    require_memory(file, double(most) * matrix_entry_bytes);
+    std::vector<Entry> entries;
     entries.reserve(most);
-    const T* value = values.data();
+    const double* value = values.data();
     const int skipped = header.symmetry == Symmetry::skew_symmetric ? 1 : 0;
     for (Index j = 0; j < header.columns; ++j) {
         for (Index i = triangle ? j + skipped : 0; i < header.rows; ++i, ++value) {
             if (*value == 0) continue;
-            Entry<T> images[2];
+            Entry images[2];
             entries.insert(entries.end(), images,
-                           put_entry(images, Entry<T>{i, j, *value}, header.symmetry));
+                           put_entry(images, Entry{i, j, *value}, header.symmetry));
         }
     }
-    return assemble<T>(file, header, entries);
+    return assemble(file, header, entries);
 }
-
-#define TESSERA_INSTANTIATE(T)                                                           \
-    template struct EntryChunk<T>;                                                       \
-    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&, RowBuckets, \
-                                      std::span<const EntryChunk<T>>);                   \
-    template CsrMatrix<T> assemble<T>(const InputFile&, const MatrixHeader&,             \
-                                      std::span<const Entry<T>>);                        \
-    template CsrMatrix<T> assemble_dense<T>(const InputFile&, const MatrixHeader&,       \
-                                            std::span<const T>);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::io

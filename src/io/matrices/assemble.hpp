@@ -32,31 +32,38 @@ struct MatrixHeader {
 /// Throws OutOfMemory, "reading FILE needs ..", unless that many bytes of host memory are free.
 void require_memory(const InputFile& file, double bytes);
 
-template <class T>
 struct Entry {
     Index row;
     Index column;
-    T value;
+    double value;
 };
 
 /// Bytes that an entry needs while a matrix is made of a list of entries.
-template <class T>
-inline constexpr double matrix_entry_bytes = 2 * sizeof(Entry<T>) + sizeof(T) + sizeof(Index);
+inline constexpr double matrix_entry_bytes = 2 * sizeof(Entry) + sizeof(double) + sizeof(Index);
 
 /// Writes an entry to `out` and, in a symmetric matrix, its mirror image. Returns the end.
-template <class T>
-Entry<T>* put_entry(Entry<T>* out, const Entry<T>& entry, Symmetry symmetry) {
+inline Entry* put_entry(Entry* out, const Entry& entry, Symmetry symmetry) {
     *out++ = entry;
     if (symmetry == Symmetry::general || entry.row == entry.column) return out;
-    const T image = symmetry == Symmetry::skew_symmetric ? -entry.value : entry.value;
+    const double image = symmetry == Symmetry::skew_symmetric ? -entry.value : entry.value;
     *out++ = {entry.column, entry.row, image};
     return out;
 }
 
-/// A value of the field; rejects other words.
-template <class T>
-T value_of(std::string_view word, Field field) {
-    return field == Field::integer ? T(integer_of(word, "value")) : real_of<T>(word, "value");
+/// Whether a double holds the number.
+inline bool is_exact(Offset number) {
+    constexpr double limit = 0x1p63;
+    return double(number) < limit && Offset(double(number)) == number;
+}
+
+/// A value of the field; rejects other words, and integers that a double cannot hold.
+inline double value_of(std::string_view word, Field field) {
+    if (field != Field::integer) return real_of(word, "value");
+    const Offset number = integer_of(word, "value");
+    expect(
+        is_exact(number), "value ", Quoted{word},
+        " is too large to be exact in double precision; declare the field real to have it rounded");
+    return double(number);
 }
 
 /// Errors for unsupported matrices.
@@ -65,8 +72,7 @@ inline constexpr const char* complex_message =
 inline constexpr const char* hermitian_message = "hermitian matrices are not supported";
 
 /// Rejects a value other than 0 on the diagonal of a skew-symmetric matrix.
-template <class T>
-void check_diagonal(const Entry<T>& entry, Symmetry symmetry, std::string_view word) {
+inline void check_diagonal(const Entry& entry, Symmetry symmetry, std::string_view word) {
     expect(symmetry != Symmetry::skew_symmetric || entry.row != entry.column || entry.value == 0,
            "the diagonal of a skew-symmetric matrix is zero, found value ", Quoted{word});
 }
@@ -79,13 +85,12 @@ struct RowBuckets {
 RowBuckets row_buckets(Index rows, Offset entries);
 
 /// Entries of one piece of a file, grouped by bucket, in file order within each.
-template <class T>
 struct EntryChunk {
-    std::unique_ptr<Entry<T>[]> entries;
+    std::unique_ptr<Entry[]> entries;
     std::vector<Offset> bucket_starts;  ///< count + 1 positions in `entries`.
 
     EntryChunk() = default;
-    EntryChunk(std::span<const Entry<T>> in_file_order, RowBuckets buckets);
+    EntryChunk(std::span<const Entry> in_file_order, RowBuckets buckets);
 };
 
 /// The matrix sum of the entries: columns sorted, duplicates summed in file order. The result
@@ -93,17 +98,14 @@ struct EntryChunk {
 /// the header against the bytes that were read. Fills the header of the file; entries that were
 /// summed into another count as duplicates, mirror images do not. Throws ParseError if a sum is not
 /// finite.
-template <class T>
-CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
-                      std::span<const EntryChunk<T>> chunks);
-template <class T>
-CsrMatrix<T> assemble(const InputFile& file, const MatrixHeader& header,
-                      std::span<const Entry<T>> entries);
+CsrMatrix<double> assemble(const InputFile& file, const MatrixHeader& header, RowBuckets buckets,
+                           std::span<const EntryChunk> chunks);
+CsrMatrix<double> assemble(const InputFile& file, const MatrixHeader& header,
+                           std::span<const Entry> entries);
 
 /// The nonzero elements of a dense matrix given column by column (of a symmetric one the lower
 /// triangle, of a skew-symmetric one without its diagonal).
-template <class T>
-CsrMatrix<T> assemble_dense(const InputFile& file, const MatrixHeader& header,
-                            std::span<const T> values);
+CsrMatrix<double> assemble_dense(const InputFile& file, const MatrixHeader& header,
+                                 std::span<const double> values);
 
 }  // namespace tessera::io

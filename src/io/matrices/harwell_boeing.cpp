@@ -282,13 +282,11 @@ std::vector<Offset> parse_column_starts(Lines& lines, const BoeingHeader& header
 }
 
 /// The entries in file order, with the mirror images of symmetric ones.
-template <class T>
-std::vector<Entry<T>> parse_entries(Lines& lines, const InputFile& file,
-                                    const BoeingHeader& header) {
+std::vector<Entry> parse_entries(Lines& lines, const InputFile& file, const BoeingHeader& header) {
     const int images = header.symmetry == Symmetry::general ? 1 : 2;
-    require_memory(file, double(header.entries) * images * matrix_entry_bytes<T>);
+    require_memory(file, double(header.entries) * images * matrix_entry_bytes);
     const std::vector<Offset> starts = parse_column_starts(lines, header);
-    std::vector<Entry<T>> stored;
+    std::vector<Entry> stored;
     if (file.stream.size()) stored.reserve(std::size_t(header.entries));
     Index column = 0;
     const auto store_row = [&](Offset k, const std::string& text) {
@@ -296,20 +294,20 @@ std::vector<Entry<T>> parse_entries(Lines& lines, const InputFile& file,
         expect(row >= 1 && row <= header.rows, "row index ", text, " is not within 1..",
                header.rows);
         while (k >= starts[std::size_t(column) + 1]) ++column;
-        stored.push_back({Index(row - 1), column, T(1)});
+        stored.push_back({Index(row - 1), column, 1});
     };
     each_number(lines, header.entries, header.formats[1], "row indices", store_row);
     const auto store_value = [&](Offset k, const std::string& text) {
-        stored[std::size_t(k)].value = value_of<T>(text, header.field);
+        stored[std::size_t(k)].value = value_of(text, header.field);
         check_diagonal(stored[std::size_t(k)], header.symmetry, text);
     };
     if (header.field != Field::pattern) {
         each_number(lines, header.entries, header.formats[2], "values", store_value);
     }
     if (header.symmetry == Symmetry::general) return stored;
-    std::vector<Entry<T>> entries(2 * stored.size());
-    Entry<T>* out = entries.data();
-    for (const Entry<T>& entry : stored) out = put_entry(out, entry, header.symmetry);
+    std::vector<Entry> entries(2 * stored.size());
+    Entry* out = entries.data();
+    for (const Entry& entry : stored) out = put_entry(out, entry, header.symmetry);
     entries.resize(std::size_t(out - entries.data()));
     return entries;
 }
@@ -354,16 +352,12 @@ bool is_harwell_boeing(std::string_view start) {
     return !type.empty() && line.find('(') != std::string_view::npos;
 }
 
-template <class T>
-CsrMatrix<T> parse_harwell_boeing(InputFile&& file) {
+CsrMatrix<double> parse_harwell_boeing(InputFile&& file) {
     Lines lines(file.stream);
     return with_error_line(file.name, lines.number(), [&] {
         const BoeingHeader header = parse_header(lines, file);
-        return assemble<T>(file, header, parse_entries<T>(lines, file, header));
+        return assemble(file, header, parse_entries(lines, file, header));
     });
 }
-
-template CsrMatrix<float> parse_harwell_boeing<float>(InputFile&&);
-template CsrMatrix<double> parse_harwell_boeing<double>(InputFile&&);
 
 }  // namespace tessera::io

@@ -125,14 +125,14 @@ const char* fast_digits(const char* p, int max_digits, std::uint64_t& number) {
     return p - begin <= max_digits ? p : nullptr;
 }
 
-template <class T, Field field>
-const char* fast_value(const char* p, const char* end, T& value) {
+template <Field field>
+const char* fast_value(const char* p, const char* end, double& value) {
     if constexpr (field == Field::integer) {
-        constexpr int max_digits = 18;
+        constexpr int max_digits = 15;  // Below 2^53.
         const bool negative = *p == '-';
         std::uint64_t number = 0;
         p = fast_digits(p + negative, max_digits, number);
-        value = negative ? T(-std::int64_t(number)) : T(std::int64_t(number));
+        value = negative ? double(-std::int64_t(number)) : double(number);
         return p;
     } else {
         const auto result = fast_float::from_chars(p, end, value);
@@ -148,9 +148,8 @@ const char* fast_line_end(const char* p) {
     return *p == '\n' ? p + 1 : nullptr;
 }
 
-template <class T, Field field>
-const char* fast_entry(const char* p, const char* end, const MarketHeader& header,
-                       Entry<T>& entry) {
+template <Field field>
+const char* fast_entry(const char* p, const char* end, const MarketHeader& header, Entry& entry) {
     constexpr int max_digits = 10;
     std::uint64_t row = 0;
     std::uint64_t column = 0;
@@ -164,7 +163,7 @@ const char* fast_entry(const char* p, const char* end, const MarketHeader& heade
     entry = {Index(row - 1), Index(column - 1), 1};
     if constexpr (field != Field::pattern) {
         if (!is_blank(*p)) return nullptr;
-        p = fast_value<T, field>(skip_blanks(p), end, entry.value);
+        p = fast_value<field>(skip_blanks(p), end, entry.value);
         if (p == nullptr) return nullptr;
         if (header.symmetry == Symmetry::skew_symmetric && row == column && entry.value != 0) {
             return nullptr;
@@ -180,8 +179,7 @@ Index fallback_index(std::string_view word, const char* what, Index size) {
     return Index(number - 1);
 }
 
-template <class T>
-void fallback_entry(std::string_view line, const MarketHeader& header, Entry<T>& entry) {
+void fallback_entry(std::string_view line, const MarketHeader& header, Entry& entry) {
     const auto parts = words(line);
     const bool pattern = header.field == Field::pattern;
     expect(parts.size() == (pattern ? 2 : 3), "expected 'row column",
@@ -190,45 +188,45 @@ void fallback_entry(std::string_view line, const MarketHeader& header, Entry<T>&
     entry.column = fallback_index(parts[1], "column", header.columns);
     entry.value = 1;
     if (pattern) return;
-    entry.value = value_of<T>(parts[2], header.field);
+    entry.value = value_of(parts[2], header.field);
     check_diagonal(entry, header.symmetry, parts[2]);
 }
 
-template <class T, Field field>
+template <Field field>
 ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& header,
-                                    RowBuckets buckets, Offset limit, EntryChunk<T>& chunk) {
+                                    RowBuckets buckets, Offset limit, EntryChunk& chunk) {
     const std::size_t shortest_line = field == Field::pattern ? 4 : 6;
     const std::size_t images = header.symmetry == Symmetry::general ? 1 : 2;
     const auto entries =
-        std::make_unique_for_overwrite<Entry<T>[]>(text.size() / shortest_line * images);
-    Entry<T>* out = entries.get();
-    ChunkOutcome outcome = parse_lines<Entry<T>>(
+        std::make_unique_for_overwrite<Entry[]>(text.size() / shortest_line * images);
+    Entry* out = entries.get();
+    ChunkOutcome outcome = parse_lines<Entry>(
         text, limit, header.entries,
-        [&](const char* p, const char* end, Entry<T>& entry) {
-            return fast_entry<T, field>(p, end, header, entry);
+        [&](const char* p, const char* end, Entry& entry) {
+            return fast_entry<field>(p, end, header, entry);
         },
-        [&](std::string_view line, Entry<T>& entry) { fallback_entry(line, header, entry); },
-        [&](const Entry<T>& entry) { out = put_entry(out, entry, header.symmetry); });
-    chunk = EntryChunk<T>({entries.get(), out}, buckets);
+        [&](std::string_view line, Entry& entry) { fallback_entry(line, header, entry); },
+        [&](const Entry& entry) { out = put_entry(out, entry, header.symmetry); });
+    chunk = EntryChunk({entries.get(), out}, buckets);
     return outcome;
 }
 
-template <class T, Field field>
+template <Field field>
 ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header, RowBuckets,
-                               Offset limit, std::vector<T>& values) {
+                               Offset limit, std::vector<double>& values) {
     values.clear();
-    return parse_lines<T>(
+    return parse_lines<double>(
         text, limit, header.entries,
-        [&](const char* p, const char* end, T& value) {
-            p = fast_value<T, field>(skip_blanks(p), end, value);
+        [&](const char* p, const char* end, double& value) {
+            p = fast_value<field>(skip_blanks(p), end, value);
             return p == nullptr ? nullptr : fast_line_end(p);
         },
-        [&](std::string_view line, T& value) {
+        [&](std::string_view line, double& value) {
             const auto parts = words(line);
             expect(parts.size() == 1, "expected one value, found ", Quoted{line});
-            value = value_of<T>(parts[0], header.field);
+            value = value_of(parts[0], header.field);
         },
-        [&](const T& value) { values.push_back(value); });
+        [&](const double& value) { values.push_back(value); });
 }
 
 /// The chunks of the rest of the file, read by parse(text, header, buckets, limit, chunk). An entry
@@ -243,15 +241,16 @@ std::vector<Chunk> parse_body(InputFile& file, const MarketHeader& header, RowBu
                                });
 }
 
-template <class T>
-std::vector<T> parse_array(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
-    const auto parse = header.field == Field::integer ? &parse_array_chunk<T, Field::integer>
-                                                      : &parse_array_chunk<T, Field::real>;
+std::vector<double> parse_array(InputFile& file, const MarketHeader& header,
+                                std::size_t chunk_bytes) {
+    const auto parse = header.field == Field::integer ? &parse_array_chunk<Field::integer>
+                                                      : &parse_array_chunk<Field::real>;
     const auto chunks =
-        parse_body<std::vector<T>>(file, header, {}, chunk_bytes, 2 * sizeof(T), parse);
-    std::vector<T> all;
+        parse_body<std::vector<double>>(file, header, {}, chunk_bytes, 2 * sizeof(double), parse);
+    std::vector<double> all;
     all.reserve(std::size_t(header.entries));
-    for (const std::vector<T>& values : chunks) all.insert(all.end(), values.begin(), values.end());
+    for (const std::vector<double>& values : chunks)
+        all.insert(all.end(), values.begin(), values.end());
     return all;
 }
 
@@ -265,35 +264,32 @@ bool is_matrix_market(std::string_view start) {
 
 namespace {
 
-template <class T>
-CsrMatrix<T> parse_rest(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
+CsrMatrix<double> parse_rest(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
     if (header.array) {
-        const std::vector<T> values = parse_array<T>(file, header, chunk_bytes);
-        return assemble_dense<T>(file, header, values);
+        const std::vector<double> values = parse_array(file, header, chunk_bytes);
+        return assemble_dense(file, header, values);
     }
     const Offset images = header.symmetry == Symmetry::general ? 1 : 2;
     const RowBuckets buckets =
         row_buckets(header.rows, std::min(header.entries, Offset(1) << 40) * images);
-    const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<T, Field::pattern>
-                       : header.field == Field::integer ? &parse_coordinate_chunk<T, Field::integer>
-                                                        : &parse_coordinate_chunk<T, Field::real>;
+    const auto parse = header.field == Field::pattern   ? &parse_coordinate_chunk<Field::pattern>
+                       : header.field == Field::integer ? &parse_coordinate_chunk<Field::integer>
+                                                        : &parse_coordinate_chunk<Field::real>;
     const std::size_t entry_bytes =
-        std::size_t(images) * (sizeof(Entry<T>) + sizeof(T) + sizeof(Index));
+        std::size_t(images) * (sizeof(Entry) + sizeof(double) + sizeof(Index));
     const auto chunks =
-        parse_body<EntryChunk<T>>(file, header, buckets, chunk_bytes, entry_bytes, parse);
-    return assemble<T>(file, header, buckets, chunks);
+        parse_body<EntryChunk>(file, header, buckets, chunk_bytes, entry_bytes, parse);
+    return assemble(file, header, buckets, chunks);
 }
 
 }  // namespace
 
-template <class T>
-CsrMatrix<T> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes) {
+CsrMatrix<double> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes) {
     const MarketHeader header = parse_header(file);
-    return parse_rest<T>(file, header, chunk_bytes);
+    return parse_rest(file, header, chunk_bytes);
 }
 
-template <class T>
-std::vector<T> parse_matrix_market_vector(InputFile&& file) {
+std::vector<double> parse_matrix_market_vector(InputFile&& file) {
     const MarketHeader header = parse_header(file);
     if (header.rows != 1 && header.columns != 1) {
         throw ParseError(file.name, header.line,
@@ -301,11 +297,11 @@ std::vector<T> parse_matrix_market_vector(InputFile&& file) {
                                 header.rows, " x ", header.columns));
     }
     if (header.array && header.symmetry == Symmetry::general) {
-        return parse_array<T>(file, header, default_chunk_bytes);
+        return parse_array(file, header, default_chunk_bytes);
     }
-    const CsrMatrix<T> matrix = parse_rest<T>(file, header, default_chunk_bytes);
-    const CsrView<T> view = matrix.view();
-    std::vector<T> vector(std::size_t(header.rows) * std::size_t(header.columns));
+    const CsrMatrix<double> matrix = parse_rest(file, header, default_chunk_bytes);
+    const CsrView<double> view = matrix.view();
+    std::vector<double> vector(std::size_t(header.rows) * std::size_t(header.columns));
     for (Index i = 0; i < view.rows; ++i) {
         for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
             vector[std::size_t(i + view.column_indices[k])] = view.values[k];
@@ -313,11 +309,5 @@ std::vector<T> parse_matrix_market_vector(InputFile&& file) {
     }
     return vector;
 }
-
-#define TESSERA_INSTANTIATE(T)                                              \
-    template CsrMatrix<T> parse_matrix_market<T>(InputFile&&, std::size_t); \
-    template std::vector<T> parse_matrix_market_vector<T>(InputFile &&);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::io

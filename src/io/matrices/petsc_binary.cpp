@@ -73,12 +73,8 @@ struct PetscObject {
     }
 };
 
-template <class T>
-T checked_value(Offset k, double number) {
-    const T value = T(number);
-    expect(std::isfinite(value), "value ", k + 1,
-           std::isfinite(number) ? " is out of range of single precision" : " is not finite");
-    return value;
+void check_value(Offset k, double number) {
+    expect(std::isfinite(number), "value ", k + 1, " is not finite");
 }
 
 struct PetscHeader : MatrixHeader {
@@ -111,24 +107,22 @@ PetscHeader parse_header(InputFile& file) {
     return header;
 }
 
-template <class T>
-std::vector<Entry<T>> dense_entries(InputFile& file, const PetscHeader& header) {
+std::vector<Entry> dense_entries(InputFile& file, const PetscHeader& header) {
     constexpr std::size_t entries_between_checks = 1 << 20;
-    std::vector<Entry<T>> entries;  // Without zeros, so that its size is not known.
+    std::vector<Entry> entries;  // Without zeros, so that its size is not known.
     header.object.each_number<double>(file.stream, header.entries, [&](Offset k, double number) {
-        const T value = checked_value<T>(k, number);
-        if (value == 0) return;
+        check_value(k, number);
+        if (number == 0) return;
         if (entries.size() % entries_between_checks == 0) {
-            require_memory(file, double(entries.size()) * matrix_entry_bytes<T>);
+            require_memory(file, double(entries.size()) * matrix_entry_bytes);
         }
-        entries.push_back({Index(k / header.columns), Index(k % header.columns), value});
+        entries.push_back({Index(k / header.columns), Index(k % header.columns), number});
     });
     return entries;
 }
 
-template <class T>
-std::vector<Entry<T>> sparse_entries(InputFile& file, const PetscHeader& header) {
-    require_memory(file, double(header.entries) * matrix_entry_bytes<T>);
+std::vector<Entry> sparse_entries(InputFile& file, const PetscHeader& header) {
+    require_memory(file, double(header.entries) * matrix_entry_bytes);
     std::vector<Offset> ends;  // Of the rows.
     header.object.each_number<std::int32_t>(file.stream, header.rows, [&](Offset i, Offset length) {
         ends.push_back((i == 0 ? 0 : ends.back()) + length);
@@ -138,17 +132,18 @@ std::vector<Entry<T>> sparse_entries(InputFile& file, const PetscHeader& header)
     const Offset sum = ends.empty() ? 0 : ends.back();
     expect(sum == header.entries, "the lengths of the rows sum to ", sum, ", not to ",
            header.entries, " nonzeros");
-    std::vector<Entry<T>> entries;
+    std::vector<Entry> entries;
     if (file.stream.size()) entries.reserve(std::size_t(header.entries));
     Index row = 0;
     header.object.each_number<std::int32_t>(file.stream, sum, [&](Offset k, Index column) {
         while (k >= ends[std::size_t(row)]) ++row;
         expect(column >= 0 && column < header.columns, "column ", column, " in row ", row,
                " is not within 0..", header.columns - 1);
-        entries.push_back({row, column, T(0)});
+        entries.push_back({row, column, 0});
     });
     header.object.each_number<double>(file.stream, sum, [&](Offset k, double number) {
-        entries[std::size_t(k)].value = checked_value<T>(k, number);
+        check_value(k, number);
+        entries[std::size_t(k)].value = number;
     });
     return entries;
 }
@@ -167,19 +162,17 @@ bool is_petsc_binary(std::string_view start) {
            (start.size() >= 8 && word == 0 && is_class(load<std::int32_t>(start.data(), 1)));
 }
 
-template <class T>
-CsrMatrix<T> parse_petsc_matrix(InputFile&& file) {
+CsrMatrix<double> parse_petsc_matrix(InputFile&& file) {
     return with_error_line(file.name, 0, [&] {
         const PetscHeader header = parse_header(file);
         const auto entries =
-            header.dense ? dense_entries<T>(file, header) : sparse_entries<T>(file, header);
+            header.dense ? dense_entries(file, header) : sparse_entries(file, header);
         header.object.check_end(file.stream);
-        return assemble<T>(file, header, entries);
+        return assemble(file, header, entries);
     });
 }
 
-template <class T>
-std::vector<T> parse_petsc_vector(InputFile&& file) {
+std::vector<double> parse_petsc_vector(InputFile&& file) {
     return with_error_line(file.name, 0, [&] {
         const std::string_view bytes = file.stream.peek(8);
         check_class(bytes, vector_class);
@@ -189,11 +182,12 @@ std::vector<T> parse_petsc_vector(InputFile&& file) {
         file.stream.skip(8);
         const PetscObject object{concat("a vector of ", size, " elements"), 8 + 8 * size};
         object.check_size(file.stream);
-        require_memory(file, double(size) * sizeof(T));
-        std::vector<T> values;
+        require_memory(file, double(size) * sizeof(double));
+        std::vector<double> values;
         if (file.stream.size()) values.reserve(std::size_t(size));
         object.each_number<double>(file.stream, size, [&](Offset k, double number) {
-            values.push_back(checked_value<T>(k, number));
+            check_value(k, number);
+            values.push_back(number);
         });
         object.check_end(file.stream);
         return values;
@@ -226,8 +220,6 @@ std::vector<FileSection> petsc_binary(std::span<const T> vector) {
 }
 
 #define TESSERA_INSTANTIATE(T)                                            \
-    template CsrMatrix<T> parse_petsc_matrix<T>(InputFile &&);            \
-    template std::vector<T> parse_petsc_vector<T>(InputFile &&);          \
     template std::vector<FileSection> petsc_binary<T>(const CsrView<T>&); \
     template std::vector<FileSection> petsc_binary<T>(std::span<const T>);
 TESSERA_INSTANTIATE(float)

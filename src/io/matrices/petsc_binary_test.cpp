@@ -32,7 +32,7 @@ const std::string matrix_bytes =
 std::string read(const std::string& bytes) {
     return outcome([&] {
         FileHeader header;
-        const auto matrix = parse_petsc_matrix<double>({test::host(), bytes, "f", &header});
+        const auto matrix = parse_petsc_matrix({test::host(), bytes, "f", &header});
         return described(matrix.view(), header);
     });
 }
@@ -40,7 +40,7 @@ std::string read(const std::string& bytes) {
 std::string read_values(const std::string& bytes) {
     return outcome([&] {
         std::string text;
-        for (const double x : parse_petsc_vector<double>({test::host(), bytes, "f"})) {
+        for (const double x : parse_petsc_vector({test::host(), bytes, "f"})) {
             text += shortest(x) + ";";
         }
         return text;
@@ -108,17 +108,11 @@ TEST(petsc_binary, says_what_is_wrong) {
     EXPECT_EQ(read_values(words_of({1211214, 2}) + reals_of({1})),
               "f: is truncated: a vector of 2 elements takes 24 bytes, the file has 16");
     EXPECT_EQ(read_values(words_of({1211214, -2})), "f: claims -2 elements");
-    EXPECT_EQ(outcome([] {
-                  parse_petsc_vector<float>(
-                      {test::host(), words_of({1211214, 1}) + reals_of({1e300}), "f"});
-                  return std::string();
-              }),
-              "f: value 1 is out of range of single precision");
 }
 
 TEST(petsc_binary, writes_what_petsc_writes) {
     const std::string path = test::scratch_folder() + "/a.petsc";
-    const auto matrix = parse_petsc_matrix<double>({test::host(), matrix_bytes, "f"});
+    const auto matrix = parse_petsc_matrix({test::host(), matrix_bytes, "f"});
     write_matrix(test::host(), path, matrix.view());
     EXPECT_EQ(read_text(path), matrix_bytes);
     const std::vector<double> vector = {0.1, -3};
