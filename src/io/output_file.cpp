@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <utility>
 
@@ -19,27 +19,35 @@
 
 namespace tessera::io {
 
-struct TemporaryFile::Entry {
+/// A temporary file that exists.
+struct TemporaryFileSlot {
+    /// `taken`: remove_temporary_files is reading it, perhaps in another thread.
+    enum class State { empty, filling, used, taken, removed };
+    std::atomic<State> state = State::empty;
     int folder = -1;  ///< Descriptor.
     char name[32] = {};
+
+    bool change(State from, State to) { return state.compare_exchange_strong(from, to); }
 };
 
 namespace {
 
+using State = TemporaryFileSlot::State;
+
 /// Signal handlers have no argument that could lead to these files, so the table is global.
-constinit std::array<std::atomic<TemporaryFile::Entry*>, 64> temporary_files{};
-static_assert(std::atomic<TemporaryFile::Entry*>::is_always_lock_free);
+constinit std::array<TemporaryFileSlot, 64> temporary_files{};
+static_assert(std::atomic<State>::is_always_lock_free);
 
 /// ".tessera-" and twelve random characters (60 bits). Short, as a file may have the longest name
 /// that its folder allows.
-void choose_name(char* name) {
+std::string random_name() {
     constexpr std::string_view prefix = ".tessera-", digits = "0123456789abcdefghijkmnpqrstuvwx";
     static_assert(digits.size() == 32);
     std::random_device random;
     std::uint64_t bits = (std::uint64_t(random()) << 32) | random();
-    name += prefix.copy(name, prefix.size());
-    for (int k = 0; k < 12; ++k, bits >>= 5) *name++ = digits[bits % digits.size()];
-    *name = '\0';
+    std::string name(prefix);
+    for (int k = 0; k < 12; ++k, bits >>= 5) name += digits[bits % digits.size()];
+    return name;
 }
 
 /// Makes the renaming last; the file system may not support it.
@@ -118,20 +126,20 @@ int open_in_place(const Target& target) {
 }  // namespace
 
 int TemporaryFile::create(const std::string& folder, unsigned permissions) {
-    auto entry = std::make_unique<Entry>();
-    choose_name(entry->name);
-    entry->folder = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (entry->folder < 0) return -1;
-    entry_ = entry.release();
+    name_ = random_name();
+    folder_ = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder_ < 0) return -1;
     // Entered first, as a signal may come as soon as the file exists.
     for (auto& slot : temporary_files) {
-        Entry* empty = nullptr;
-        if (!slot.compare_exchange_strong(empty, entry_)) continue;
+        if (!slot.change(State::empty, State::filling)) continue;
+        slot.folder = folder_;
+        slot.name[name_.copy(slot.name, sizeof slot.name - 1)] = '\0';
+        slot.state = State::used;
         slot_ = &slot;
         break;
     }
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    const int file = ::openat(entry_->folder, entry_->name, flags, mode_t(permissions));
+    const int file = ::openat(folder_, name_.c_str(), flags, mode_t(permissions));
     if (file < 0) {
         const int error = errno;
         withdraw();
@@ -141,25 +149,27 @@ int TemporaryFile::create(const std::string& folder, unsigned permissions) {
 }
 
 bool TemporaryFile::rename(const std::string& name) {
-    if (::renameat(entry_->folder, entry_->name, entry_->folder, name.c_str()) != 0) return false;
-    synchronize_folder(entry_->folder);
+    if (::renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0) return false;
+    synchronize_folder(folder_);
     withdraw();
     return true;
 }
 
 void TemporaryFile::remove() {
-    if (entry_ == nullptr) return;
-    ::unlinkat(entry_->folder, entry_->name, 0);
+    if (folder_ < 0) return;
+    ::unlinkat(folder_, name_.c_str(), 0);
     withdraw();
 }
 
-/// Frees the entry, unless a signal handler took it, which may be reading it.
+/// Empties the slot and closes the folder, unless a signal handler is using them.
 void TemporaryFile::withdraw() {
-    Entry* const entry = std::exchange(entry_, nullptr);
-    Entry* entered = entry;
-    if (slot_ != nullptr && !slot_->compare_exchange_strong(entered, nullptr)) return;
-    ::close(entry->folder);
-    delete entry;
+    const int folder = std::exchange(folder_, -1);
+    TemporaryFileSlot* const slot = std::exchange(slot_, nullptr);
+    if (slot != nullptr && !slot->change(State::used, State::empty) &&
+        !slot->change(State::removed, State::empty)) {
+        return;
+    }
+    ::close(folder);
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path) {
@@ -217,8 +227,9 @@ int remove_temporary_files() noexcept {
     const int error = errno;  // Of the code that the signal interrupted.
     int removed = 0;
     for (auto& slot : temporary_files) {
-        const TemporaryFile::Entry* const entry = slot.exchange(nullptr);
-        if (entry != nullptr && ::unlinkat(entry->folder, entry->name, 0) == 0) ++removed;
+        if (!slot.change(State::used, State::taken)) continue;
+        if (::unlinkat(slot.folder, slot.name, 0) == 0) ++removed;
+        slot.state = State::removed;
     }
     errno = error;
     return removed;

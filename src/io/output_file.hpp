@@ -1,10 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <string_view>
 
 namespace tessera::io {
+
+struct TemporaryFileSlot;
 
 /// A temporary file with a unique name in the folder of the file that it is to replace. It is
 /// removed unless it was renamed.
@@ -21,14 +22,12 @@ class TemporaryFile {
     bool rename(const std::string& name);
     void remove();
 
-    /// A file that exists, for remove_temporary_files.
-    struct Entry;
-
   private:
     void withdraw();
 
-    Entry* entry_ = nullptr;
-    std::atomic<Entry*>* slot_ = nullptr;  ///< Where remove_temporary_files finds it, if anywhere.
+    int folder_ = -1;  ///< Descriptor.
+    std::string name_;
+    TemporaryFileSlot* slot_ = nullptr;  ///< Where remove_temporary_files finds it, if anywhere.
 };
 
 /// A file that is written as write_file says (tessera/io.hpp).
