@@ -95,13 +95,24 @@ class ProgramTest : public ::testing::Test {
         return error == 0 ? child : -1;
     }
 
+    /// Whether a temporary file has contents: one that is empty may only show that writing is
+    /// possible.
+    bool is_writing() const {
+        for (const std::string& name : temporary_files()) {
+            std::error_code error;
+            const auto bytes = std::filesystem::file_size(path(name), error);
+            if (!error && bytes > 0) return true;
+        }
+        return false;
+    }
+
     /// Starts a program that writes for a second or more, and stops it in between; a signal sent
     /// now is handled before the program continues. Returns -1 if that failed.
     pid_t start_and_stop_writing(const Words& command) const {
         const pid_t child = start(command);
         if (child <= 0) return -1;
         siginfo_t ended = {};
-        for (int k = 0; k < 60000 && temporary_files().empty() && ended.si_pid == 0; ++k) {
+        for (int k = 0; k < 60000 && !is_writing() && ended.si_pid == 0; ++k) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             ::waitid(P_PID, id_t(child), &ended, WEXITED | WNOHANG | WNOWAIT);
         }
