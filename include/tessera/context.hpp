@@ -41,7 +41,7 @@ class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow;
     /// where the system refuses to start them there are fewer, which threads() and description()
-    /// tell.
+    /// report.
     /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
     /// InvalidArgument when the CPU lacks that, or SSE4.2.
     static Context cpu(int threads = 0);

@@ -59,7 +59,7 @@ struct SolveReport {
     Offset iterations = 0;
     Offset operator_applications = 0;
     double relative_residual = 0;       ///< Recursive residual norm over ||b||.
-    double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| of the x handed out.
+    double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| of the returned x.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;                ///< Restarts from the true residual.
     Offset recoveries = 0;              ///< Changes of the preconditioner after r^T M^-1 r <= 0.
@@ -86,7 +86,7 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 /// Solves A x = b from the start in x (x0) by the solver that a text names, vectors in the memory
 /// of `context`. `preconditioner` nullptr: none. A must be square; preconditioner of the same size.
 /// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual of the
-/// x that is handed out is computed; when only the recursive one met the tolerance, the method
+/// returned x is computed; when only the recursive one met the tolerance, the method
 /// restarts from the true one, and ends as accuracy_lost if such restarts do not help. The computed
 /// norm may be wrong by the rounding of b - A x and of sums in T. A solution outside the range of T
 /// is non_finite (too large), or accuracy_lost (its denormal numbers miss the tolerance). NaN and

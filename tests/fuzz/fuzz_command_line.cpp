@@ -5,10 +5,12 @@
 
 #include "program.hpp"
 
-/// Runs in a folder of its own; -close_fd_mask=3 keeps what the program prints away.
+/// Runs in a folder of its own with two threads; -close_fd_mask=3 keeps what the program prints
+/// away.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-    char folder[] = "/tmp/tessera_fuzz_XXXXXX";
-    return mkdtemp(folder) == nullptr || chdir(folder) != 0 ? 1 : 0;
+    setenv("OMP_NUM_THREADS", "2", 0);
+    std::string folder = std::filesystem::temp_directory_path() / "tessera_fuzz_XXXXXX";
+    return mkdtemp(folder.data()) == nullptr || chdir(folder.c_str()) != 0 ? 1 : 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
