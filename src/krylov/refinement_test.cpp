@@ -115,6 +115,41 @@ TEST(refinement, a_solution_beyond_the_range_is_not_converged) {
     EXPECT_EQ(solved.x, start);
 }
 
+TEST(refinement, an_infinite_start_is_not_converged_where_no_entry_meets_it) {
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0}, {}}, {{2}, {}});
+    EXPECT_EQ(refine(context(), matrix, {2, 0}, {}, {1, HUGE_VAL}).report.status,
+              Status::non_finite);
+}
+
+TEST(refinement, a_correction_that_does_harm_is_taken_back) {
+    const Context& context = test::context();
+    const CsrMatrix<double> matrix = laplacian_2d<double>(10);
+    const auto device_matrix = copy_to(context, matrix.view());
+    auto opposite = copy_to_host(context, rounded_to_float(context, device_matrix.view()).view());
+    for (float& value : opposite.values().view()) value = -value;
+    const auto low_matrix = copy_to(context, opposite.view());
+    const CsrOperator<double> a(context, device_matrix.view());
+    const CsrOperator<float> low(context, low_matrix.view());
+    const std::vector<double> start(std::size_t(matrix.rows()), 3), b(start.size(), 1);
+    auto x = copy_to_buffer(context, start);
+    RefinementOptions options;
+    options.inner = parse_solver("bicgstab");
+    const SolveReport report =
+        refinement(context, a, low, nullptr, copy_to_buffer(context, b).view(), x.view(), options);
+    EXPECT_EQ(report.status, Status::stagnated);
+    EXPECT_EQ(copy_to_host(context, x), start);
+}
+
+TEST(refinement, a_residual_whose_square_underflows_is_not_zero) {
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}});
+    SolveOptions options;
+    options.rtol = 1e-300;
+    const std::vector<double> b = {1, 0x1p-600};
+    const auto solved = refine(context(), matrix, b, options, {1, 0});
+    EXPECT_NE(solved.report.status, Status::converged);
+    EXPECT_EQ(solved.report.true_relative_residual, 0x1p-600);
+}
+
 TEST(refinement, obeys_limits_and_the_observer) {
     auto random = generator();
     const CsrMatrix<double> matrix = laplacian_2d<double>(30);
