@@ -132,6 +132,7 @@ const char* fast_value(const char* p, const char* end, double& value) {
         const bool negative = *p == '-';
         std::uint64_t number = 0;
         p = fast_digits(p + negative, max_digits, number);
+        if (p == nullptr) return nullptr;
         value = negative ? double(-std::int64_t(number)) : double(number);
         return p;
     } else {
