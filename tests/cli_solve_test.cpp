@@ -266,7 +266,7 @@ TEST_F(cli_solve, solve_that_does_not_fit_says_so_beforehand) {
     const Outcome outcome = solve({"poisson2d:1000", "--solver", "gmres:10000", "--json", "-"});
     EXPECT_EQ(outcome.code, 6);
     EXPECT_EQ(Json::parse(outcome.out, nullptr, false)["status"], "error");
-    expect_contains(outcome.err, "vectors 80.8 GB");
+    expect_contains(outcome.err, "vectors 80.9 GB");
     expect_contains(outcome.err, "free on the CPU");
 }
 

@@ -66,16 +66,33 @@ struct SolveReport {
     double seconds = 0;
 };
 
+/// A solver of systems with one matrix and one preconditioner, which must outlive it. Its vectors
+/// and, on a GPU, its graphs stay from solve to solve, so that solves after the first one allocate
+/// nothing in the memory of the Context.
+template <class T>
+class TESSERA_API IterativeSolver {
+  public:
+    virtual ~IterativeSolver() = default;
+    /// As tessera::solve. x is written when the solve ends; an exception, such as one thrown by the
+    /// observer, leaves it as it was, and the solver usable.
+    virtual SolveReport solve(std::span<const T> b, std::span<T> x,
+                              const SolveOptions& options) = 0;
+    /// To be called after the matrix or the preconditioner changed: the next solve records its
+    /// graphs anew.
+    virtual void operators_changed() = 0;
+};
+
 /// A solver and its options, read once from a text; solver_help lists them.
 class TESSERA_API SolverConfig {
   public:
     virtual ~SolverConfig() = default;
-    virtual SolveReport solve(const Context& context, const Operator<float>& matrix,
-                              const Operator<float>* preconditioner, std::span<const float> b,
-                              std::span<float> x, const SolveOptions& options) const = 0;
-    virtual SolveReport solve(const Context& context, const Operator<double>& matrix,
-                              const Operator<double>* preconditioner, std::span<const double> b,
-                              std::span<double> x, const SolveOptions& options) const = 0;
+    /// `preconditioner` nullptr: none.
+    virtual std::unique_ptr<IterativeSolver<float>> make(
+        const Context& context, const Operator<float>& matrix,
+        const Operator<float>* preconditioner) const = 0;
+    virtual std::unique_ptr<IterativeSolver<double>> make(
+        const Context& context, const Operator<double>& matrix,
+        const Operator<double>* preconditioner) const = 0;
     /// Approximate number of values that it stores for n rows, b and x included.
     virtual Offset numbers(Offset rows) const = 0;
 };
@@ -98,7 +115,9 @@ template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
                   const SolveOptions& options = {}) {
-    return parse_solver(std::move(solver))->solve(context, matrix, preconditioner, b, x, options);
+    return parse_solver(std::move(solver))
+        ->make(context, matrix, preconditioner)
+        ->solve(b, x, options);
 }
 
 /// solve(context, "cg", ...).
@@ -126,13 +145,17 @@ struct RefinementOptions {
 /// is well below 2^24; else it ends as stagnated if the first correction reduces the residual by
 /// less than 10 %, and as accuracy_lost if a later one does. `iterations` and `residuals` are those
 /// of the inner solver, whose products count with those of A as operator_applications; `restarts`
-/// counts the corrections after the first one. Each correction allocates; left preconditioning does
-/// not apply.
+/// counts the corrections after the first one. Left preconditioning does not apply.
 TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
                                    const Operator<float>& low_matrix,
                                    const Operator<float>* preconditioner, std::span<const double> b,
                                    std::span<double> x, const RefinementOptions& refinement_options,
                                    const SolveOptions& options = {});
+
+/// The solver of refinement(); the operators must outlive it.
+TESSERA_API std::unique_ptr<IterativeSolver<double>> make_refinement(
+    const Context& context, const Operator<double>& matrix, const Operator<float>& low_matrix,
+    const Operator<float>* preconditioner, const RefinementOptions& options);
 
 /// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for others.
 TESSERA_API RefinementOptions parse_refinement(Spec spec);

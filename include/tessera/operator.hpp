@@ -42,6 +42,9 @@ class TESSERA_API Operator {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
     }
+    /// Whether apply can be recorded in a graph: false if it waits, copies to the host or allocates
+    /// in later calls. Solvers then call it in each iteration.
+    virtual bool can_be_captured() const { return true; }
     /// Number of blocks or rows that a preconditioner could not invert as given.
     virtual Index singular_blocks() const { return 0; }
     /// Called by a solver on its preconditioner after r^T M^-1 r <= 0. `known`: recoveries() when
@@ -61,10 +64,17 @@ class TESSERA_API Operator {
 template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
+struct ReportValue;
+/// A type of its own: the variant of libstdc++ 12 takes one with a std::vector for never without a
+/// value, and its copies are undefined where memory runs out.
+struct ReportValues : std::vector<ReportValue> {
+    using std::vector<ReportValue>::vector;
+};
+
 /// One named value of a report: a text, a number, or nested values (a list, if they have no names).
 struct ReportValue {
     std::string name;
-    std::variant<std::string, Offset, double, std::vector<ReportValue>> value;
+    std::variant<std::string, Offset, double, ReportValues> value;
 };
 
 /// One block that was singular as given.
@@ -88,14 +98,15 @@ struct PreconditionerReport {
     bool overflow = false;  ///< A finite value is infinite in the precision requested.
     std::string unusable;   ///< Why a solve must not start; empty: it may.
     /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
-    std::vector<ReportValue> values;
+    ReportValues values;
 };
 
 /// An approximate inverse of a matrix, z = M^-1 r.
 template <class T>
 class TESSERA_API Preconditioner : public Operator<T> {
   public:
-    /// Sets up again for new values on the same pattern; does not allocate.
+    /// Sets up again for new values on the same pattern; memory that it allocates is free again at
+    /// its end, unless its own comment says otherwise.
     virtual void update(const Context& context, const CsrView<T>& matrix) = 0;
     /// The normalised option text, for example "block_jacobi:32,singular=stop".
     virtual std::string describe() const = 0;
@@ -120,6 +131,8 @@ class TESSERA_API CsrOperator final : public Operator<T> {
         plan_ = std::move(other.plan_);
         return *this;
     }
+    /// Other values on the same pattern, which is not compared; their arrays must outlive it.
+    void update(const CsrView<T>& matrix) { matrix_ = matrix; }
     Index rows() const override { return matrix_.rows; }
     Index columns() const override { return matrix_.columns; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {

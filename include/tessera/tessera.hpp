@@ -16,5 +16,6 @@
 #include "tessera/operator.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
+#include "tessera/solver.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/vector_ops.hpp"

@@ -6,6 +6,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "krylov/iteration_batches.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
 #include "krylov/range_scaling.hpp"
@@ -19,75 +20,71 @@ constexpr double min_reduction = 0.1;
 /// Rounding error of one product and update, in units of u times the largest residual norm, as in
 /// the program of the authors of IDR(s).
 constexpr double spike_margin = 1000;
-/// Duration of iterations in seconds, next to which that of a convergence check is negligible.
-constexpr double check_seconds = 2e-3;
 
 template <class T>
-class Driver {
+class Driver final : public IterativeSolver<T> {
   public:
     Driver(const Context& context, const Operator<T>& matrix, const Operator<T>* preconditioner,
-           std::span<const T> b, std::span<T> x, const SolveOptions& options)
+           MethodFactory<T> factory, bool takes_left)
         : context_(context),
           matrix_(matrix),
           preconditioner_(preconditioner),
-          b_(b),
-          x_(x),
-          options_(options),
-          scaling_(context),
-          norm_(context),
-          work_(context, Offset(x.size())),
-          saved_(context, Offset(x.size())) {
-        batch_ = options.check_interval > 0 ? options.check_interval : context.on_gpu() ? 16 : 1;
+          factory_(std::move(factory)),
+          takes_left_(takes_left),
+          scaling_(context_),
+          norm_(context_),
+          b_(context, matrix.rows()),
+          x_(context, matrix.rows()),
+          work_(context, matrix.rows()),
+          saved_(context, matrix.rows()),
+          batches_(context_, matrix.can_be_captured() &&
+                                 (preconditioner == nullptr || preconditioner->can_be_captured())) {
     }
 
-    SolveReport solve(const MethodFactory<T>& factory);
+    SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override;
+    void operators_changed() override { batches_.discard_graphs(); }
 
   private:
     struct ResidualNorms {
         double true_norm = 0;    ///< ||b - A x||
         double method_norm = 0;  ///< With left preconditioning ||M^-1 (b - A x)||, else true_norm.
     };
-    /// Iterations that are enqueued together, always from the same position of the period.
-    struct Batch {
-        bool ran = false;
-        bool captured = false;
-        std::function<void()> graph;
-    };
-
-    bool left() const { return options_.left_preconditioning && preconditioner_ != nullptr; }
+    bool left() const { return left_matrix_ != nullptr; }
     bool singular_preconditioner();
-    void prepare(const MethodFactory<T>& factory);
+    void make_method();
+    void prepare();
     ResidualNorms residual_norms(std::span<const T> x);
     std::optional<Status> status_at_start(const ResidualNorms& norms);
     std::optional<Status> status_after_run(const ResidualNorms& before, const ResidualNorms& now);
     bool recovered();
     void begin(const ResidualNorms& norms, int attempt);
     void run();
-    void enqueue();
     void check();
-    void shorten_batches(double seconds);
     void replace_residual();
-    SolveReport solve_zero();
+    SolveReport solve_zero(std::span<T> x);
+    SolveReport iterate(std::span<T> x);
     SolveReport make_report(Status status, double true_norm);
 
-    const Context& context_;
+    std::span<const T> b() const { return b_.view(); }
+
+    const Context context_;
     const Operator<T>& matrix_;
     const Operator<T>* preconditioner_;
-    std::span<const T> b_;
-    std::span<T> x_;
-    const SolveOptions& options_;
+    const MethodFactory<T> factory_;
+    const bool takes_left_;
+    // What stays from solve to solve.
     RangeScaling<T> scaling_;
     Norms<T> norm_;
+    Buffer<T> b_, x_;  ///< Copies of the caller's, perhaps scaled.
     Buffer<T> work_, saved_;
     Buffer<T> left_b_;
     std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
     std::unique_ptr<Method<T>> method_;
-    std::vector<Batch> batches_;
-    int batch_ = 1;
-    int position_ = 0;
+    IterationBatches<T> batches_;
+    // The solve at work.
+    SolveOptions options_;
     Offset known_recoveries_ = 0;  ///< Of the preconditioner, when it came into use.
-
-    double start_ = now();
+    double start_ = 0;
     double norm_b_ = 0;
     double method_norm_b_ = 0;
     double target_ = 0;                  ///< Target of the true residual norm.
@@ -101,25 +98,42 @@ class Driver {
 template <class T>
 bool Driver<T>::singular_preconditioner() {
     if (preconditioner_ == nullptr || preconditioner_->singular_blocks() == 0) return false;
-    preconditioner_->apply(context_, b_, work_.view());
+    preconditioner_->apply(context_, b(), work_.view());
     return std::isnan(norm_(work_.view()));
 }
 
+/// The method for the side of the preconditioner that the options ask for, unless there is one.
 template <class T>
-void Driver<T>::prepare(const MethodFactory<T>& factory) {
-    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
-    if (preconditioner_ != nullptr) known_recoveries_ = preconditioner_->recoveries();
-    if (left()) {
-        left_matrix_ = std::make_unique<LeftPreconditioned<T>>(matrix_, *preconditioner_);
-        left_b_ = Buffer<T>(context_, Offset(b_.size()));
-        preconditioner_->apply(context_, b_, left_b_.view());
-        method_norm_b_ = norm_(left_b_.view());
-        method_ = factory({context_, *left_matrix_, nullptr, left_b_.view(), x_});
+void Driver<T>::make_method() {
+    const bool wants_left = options_.left_preconditioning && preconditioner_ != nullptr;
+    if (method_ && wants_left == left()) return;
+    method_.reset();
+    left_matrix_.reset();
+    batches_.start_anew();
+    if (wants_left) {
+        left_b_ = Buffer<T>(context_, b_.size());
+        auto left_matrix = std::make_unique<LeftPreconditioned<T>>(matrix_, *preconditioner_);
+        method_ = factory_({context_, *left_matrix, nullptr, left_b_.view(), x_.view()});
+        left_matrix_ = std::move(left_matrix);
     } else {
-        method_ = factory({context_, matrix_, preconditioner_, b_, x_});
+        method_ = factory_({context_, matrix_, preconditioner_, b(), x_.view()});
+    }
+}
+
+template <class T>
+void Driver<T>::prepare() {
+    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
+    if (preconditioner_ != nullptr) {
+        const Offset before = std::exchange(known_recoveries_, preconditioner_->recoveries());
+        if (before != known_recoveries_) operators_changed();
+    }
+    make_method();
+    batches_.choose_length(options_.check_interval, method_->period());
+    if (left()) {
+        preconditioner_->apply(context_, b(), left_b_.view());
+        method_norm_b_ = norm_(left_b_.view());
     }
     threshold_ = target_ / norm_b_ * method_norm_b_;
-    batches_.resize(std::size_t((method_->period() + batch_ - 1) / batch_));
 }
 
 /// Computes b - A x and writes the residual of the method (with left preconditioning M^-1 (b - A
@@ -128,7 +142,7 @@ template <class T>
 typename Driver<T>::ResidualNorms Driver<T>::residual_norms(std::span<const T> x) {
     const std::span<T> residual = method_->residual();
     matrix_.apply(context_, x, work_.view());
-    axpbypcz<T>(context_, T(1), b_, T(-1), work_.view(), T(0), residual);
+    axpbypcz<T>(context_, T(1), b(), T(-1), work_.view(), T(0), residual);
     ++report_.operator_applications;
     ResidualNorms norms;
     norms.true_norm = norms.method_norm = norm_.without_underflow(residual);
@@ -162,7 +176,7 @@ bool Driver<T>::recovered() {
     if (!preconditioner_->recover(context_, known_recoveries_)) return false;
     known_recoveries_ = preconditioner_->recoveries();
     ++report_.recoveries;
-    for (Batch& batch : batches_) batch.captured = false;
+    operators_changed();
     return true;
 }
 
@@ -233,34 +247,9 @@ void Driver<T>::begin(const ResidualNorms& norms, int attempt) {
     state_ = fresh;
     copy_from_host(context_, std::span<const Recurrence<T>>(&fresh, 1),
                    std::span<Recurrence<T>>(method_->recurrence(), 1));
-    copy(context_, std::span<const T>(x_), saved_.view());
-    position_ = 0;
+    copy(context_, x_.view(), saved_.view());
+    batches_.restart_period();
     method_->start(attempt);
-}
-
-/// Enqueues one batch: the first time directly, so that its phases are timed and the primitives
-/// allocate their scratch memory; then as a graph.
-template <class T>
-void Driver<T>::enqueue() {
-    const int period = method_->period();
-    // A method that replaces its residual is checked once per period, whatever the batch.
-    const int length = batch_ >= period && !method_->replaces()
-                           ? batch_ / period * period
-                           : std::min(batch_, period - position_);
-    const int first = position_;
-    const auto iterations = [this, first, length, period] {
-        for (int k = 0; k < length; ++k) method_->iterate((first + k) % period);
-    };
-    Batch& batch = batches_[std::size_t(first / batch_)];
-    if (!batch.ran) {
-        iterations();
-    } else {
-        if (!batch.captured) batch.graph = context_.capture(iterations);
-        batch.captured = true;
-        batch.graph();
-    }
-    batch.ran = true;
-    position_ = (first + length) % period;
 }
 
 template <class T>
@@ -283,22 +272,12 @@ void Driver<T>::check() {
     }
 }
 
-/// Iterations enqueued after convergence are wasted: uses smaller batches between convergence
-/// checks when an iteration is expensive. `seconds`: duration of a batch that was replayed as a
-/// graph.
-template <class T>
-void Driver<T>::shorten_batches(double seconds) {
-    if (options_.check_interval > 0 || !context_.on_gpu() || method_->period() > 1) return;
-    if (seconds < 2 * check_seconds) return;
-    batch_ = std::max(1, int(std::ceil(batch_ * check_seconds / seconds)));
-    batches_[0].captured = false;
-}
-
 /// Rounding errors cause a gap of about u max ||r|| between the recursive residual and b - A x. If
-/// that exceeds the target, the residual is computed anew once it has decreased
+/// that exceeds the target, the residual is computed anew once it has decreased.
 template <class T>
 void Driver<T>::replace_residual() {
-    if (!method_->replaces() || !state_.running() || host_status_ || position_ != 0) return;
+    if (!method_->replaces() || !state_.running() || host_status_ || !batches_.at_start_of_period())
+        return;
     if (state_.spike_over == 0) return;
     report_.operator_applications += method_->replace_residual();
 }
@@ -308,11 +287,11 @@ void Driver<T>::run() {
     const Offset before = state_.iterations;
     while (state_.running() && !host_status_) {
         const double begin = now();
-        const bool replayed = batches_[std::size_t(position_ / batch_)].captured;
-        enqueue();
+        const bool replayed = batches_.next_is_graph();
+        batches_.enqueue(*method_);
         check();
         replace_residual();
-        if (replayed) shorten_batches(now() - begin);
+        if (replayed) batches_.shorten(now() - begin, method_->period());
     }
     method_->finish();
     report_.operator_applications += method_->products(state_.iterations - before);
@@ -335,19 +314,32 @@ SolveReport Driver<T>::make_report(Status status, double true_norm) {
 
 /// x = 0 for b = 0.
 template <class T>
-SolveReport Driver<T>::solve_zero() {
-    fill(context_, T(0), x_);
+SolveReport Driver<T>::solve_zero(std::span<T> x) {
+    fill(context_, T(0), x_.view());
     report_.residuals = {0};
-    matrix_.apply(context_, x_, work_.view());
+    matrix_.apply(context_, x_.view(), work_.view());
     ++report_.operator_applications;
     const double length = norm_(work_.view());  // NaN if there is one, or infinity, in the matrix.
+    copy(context_, x_.view(), x);
     return make_report(length == 0 ? Status::converged : Status::non_finite, length);
 }
 
 template <class T>
-SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
-    norm_b_ = scaling_.scale([this](std::span<const T> v) { return norm_(v); }, b_, x_);
-    if (norm_b_ == 0) return solve_zero();
+SolveReport Driver<T>::solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) {
+    check_solve<T>(context_, matrix_, b, x, options);
+    require(takes_left_ || !options.left_preconditioning,
+            "this solver does not support left preconditioning; leave side at right, or use "
+            "gmres, idr or bicgstab");
+    options_ = options;
+    start_ = now();
+    report_ = {};
+    state_ = {};
+    host_status_.reset();
+    copy(context_, b, b_.view());
+    copy(context_, x, x_.view());
+    norm_b_ =
+        scaling_.scale([this](std::span<const T> v) { return norm_(v); }, b_.view(), x_.view());
+    if (norm_b_ == 0) return solve_zero(x);
     method_norm_b_ = norm_b_;
     if (!std::isfinite(norm_b_)) {
         report_.residuals = {norm_b_};
@@ -355,13 +347,18 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
     }
     if (singular_preconditioner()) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
-        scaling_.restore_start(x_);
         state_.residual_norm = T(unknown);
         report_.residuals = {unknown};
         return make_report(Status::singular_block, unknown);
     }
-    prepare(factory);
-    const ResidualNorms at_start = residual_norms(x_);
+    return iterate(x);
+}
+
+/// Solves for b_ from x_; `x` becomes the solution.
+template <class T>
+SolveReport Driver<T>::iterate(std::span<T> x) {
+    prepare();
+    const ResidualNorms at_start = residual_norms(x_.view());
     ResidualNorms norms = at_start;
     std::optional<Status> status = status_at_start(norms);
     for (int attempt = 0; !status; ++attempt) {
@@ -369,37 +366,39 @@ SolveReport Driver<T>::solve(const MethodFactory<T>& factory) {
         begin(norms, attempt);
         run();
         const ResidualNorms before = norms;
-        norms = residual_norms(x_);
+        norms = residual_norms(x_.view());
         status = status_after_run(before, norms);
         if (status && !(norms.true_norm <= before.true_norm)) {
-            copy(context_, std::span<const T>(saved_.view()), x_);
+            copy(context_, saved_.view(), x_.view());
             norms = before;
         }
     }
-    const double true_norm =
-        scaling_.undo(x_, norms.true_norm, at_start.true_norm, target_, *status, saved_.view(),
-                      [this](std::span<const T> x) { return residual_norms(x).true_norm; });
+    const double true_norm = scaling_.undo(
+        x_.view(), norms.true_norm, x, at_start.true_norm, target_, *status, saved_.view(),
+        [this](std::span<const T> scaled) { return residual_norms(scaled).true_norm; });
     // An element in a column without entries is in no product.
-    if (*status == Status::converged && !norm_.all_finite(x_, work_.view())) {
+    if (*status == Status::converged && !norm_.all_finite(x_.view(), work_.view())) {
         *status = Status::non_finite;
     }
+    copy(context_, x_.view(), x);
     return make_report(*status, true_norm);
 }
 
 }  // namespace
 
 template <class T>
-SolveReport drive(const Context& context, const Operator<T>& matrix,
-                  const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                  const SolveOptions& options, const MethodFactory<T>& factory) {
-    check_solve<T>(context, matrix, b, x, options);
+std::unique_ptr<IterativeSolver<T>> make_driver(const Context& context, const Operator<T>& matrix,
+                                                const Operator<T>* preconditioner,
+                                                MethodFactory<T> factory, bool takes_left) {
+    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
     require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
                                           preconditioner->columns() == matrix.rows()),
             "solve: the preconditioner must have the size of the matrix");
-    return Driver<T>(context, matrix, preconditioner, b, x, options).solve(factory);
+    return std::make_unique<Driver<T>>(context, matrix, preconditioner, std::move(factory),
+                                       takes_left);
 }
 
-template decltype(drive<float>) drive<float>;
-template decltype(drive<double>) drive<double>;
+template decltype(make_driver<float>) make_driver<float>;
+template decltype(make_driver<double>) make_driver<double>;
 
 }  // namespace tessera

@@ -11,14 +11,15 @@ namespace tessera {
 template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
-/// The common part of all solvers: checks the arguments, scales a right-hand side whose squares
-/// would leave the range of T, applies left preconditioning, enqueues the iterations of the method
-/// that `factory` makes in batches (graphs on a GPU), checks convergence after each batch, and
-/// restarts the method from the true residual where necessary.
+/// The common part of all solvers: copies b and x, scales a right-hand side whose squares would
+/// leave the range of T, applies left preconditioning, enqueues the iterations of the method that
+/// `factory` makes in batches (graphs on a GPU), checks convergence after each batch, and restarts
+/// the method from the true residual where necessary. `takes_left`: left preconditioning is
+/// supported.
 template <class T>
-SolveReport drive(const Context& context, const Operator<T>& matrix,
-                  const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                  const SolveOptions& options, const MethodFactory<T>& factory);
+std::unique_ptr<IterativeSolver<T>> make_driver(const Context& context, const Operator<T>& matrix,
+                                                const Operator<T>* preconditioner,
+                                                MethodFactory<T> factory, bool takes_left);
 
 /// A solver without options, as registered. `vectors`: those that the method allocates for a solve
 /// with a preconditioner.

@@ -19,34 +19,27 @@ class RangeScaling {
   public:
     explicit RangeScaling(const Context& context) : context_(context) {}
 
-    /// Multiplies x, and makes b a multiplied copy that is stored here, if necessary. Returns ||b||
-    /// after that, computed by `norm`.
-    double scale(const std::function<double(std::span<const T>)>& norm, std::span<const T>& b,
+    /// Multiplies b and x if necessary. Returns ||b|| after that, computed by `norm`.
+    double scale(const std::function<double(std::span<const T>)>& norm, std::span<T> b,
                  std::span<T> x) {
         using limits = std::numeric_limits<T>;
         constexpr double epsilon = limits::epsilon();
         const double low = std::sqrt(double(limits::min())) / (epsilon * epsilon);
         const double high = std::sqrt(double(limits::max()) * epsilon);
+        rounds_ = 0;
         double norm_b = norm(b);
         if (std::isnan(norm_b) || (low <= norm_b && norm_b <= high)) return norm_b;
-        const T factor =
+        factor_ =
             T(std::ldexp(1.0, norm_b < low ? limits::max_exponent / 3 : -limits::max_exponent / 3));
-        Buffer<T> scaled(context_, Offset(b.size()));
-        copy(context_, b, scaled.view());
         int rounds = 0;
         // The smallest denormal number and the sum of the largest ones are within six factors.
         while (rounds < 6 && !(low <= norm_b && norm_b <= high)) {
-            axpby<T>(context_, factor, scaled.view(), T(0), scaled.view());
-            norm_b = norm(scaled.view());
+            axpby<T>(context_, factor_, b, T(0), b);
+            norm_b = norm(b);
             ++rounds;
         }
         if (norm_b == 0 || !std::isfinite(norm_b)) return norm_b;
-        start_ = Buffer<T>(context_, Offset(x.size()));
-        copy(context_, std::span<const T>(x), start_.view());
-        for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor, x, T(0), x);
-        scaled_b_ = std::move(scaled);
-        b = scaled_b_.view();
-        factor_ = factor;
+        for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor_, x, T(0), x);
         rounds_ = rounds;
         return norm_b;
     }
@@ -57,21 +50,13 @@ class RangeScaling {
         return length;
     }
 
-    /// Whether b and x are multiplied.
-    bool active() const { return rounds_ > 0; }
-
-    /// Sets x to what it was before `scale`.
-    void restore_start(std::span<T> x) const {
-        if (active()) copy(context_, std::span<const T>(start_.view()), x);
-    }
-
     /// Undoes the scaling of x and judges the returned x. `residual_norm` is that of the
-    /// scaled system; it was `length` for x and `at_start` for the start, which x becomes again if
+    /// scaled system; it was `length` for x and `at_start` for `start`, which x becomes again if
     /// the quotient is worse. Returns the norm for the new x. Overwrites `scratch`, as long as x.
-    double undo(std::span<T> x, double length, double at_start, double target, Status& status,
-                std::span<T> scratch,
+    double undo(std::span<T> x, double length, std::span<const T> start, double at_start,
+                double target, Status& status, std::span<T> scratch,
                 const std::function<double(std::span<const T>)>& residual_norm) const {
-        if (!active()) return length;
+        if (rounds_ == 0) return length;
         const T back = T(1) / factor_;
         for (int k = 0; k < rounds_; ++k) axpby<T>(context_, back, x, T(0), x);
         // Multiplied again it is the old x, unless it overflowed or lost bits.
@@ -84,14 +69,12 @@ class RangeScaling {
             status = Status::accuracy_lost;
         }
         if (length <= at_start) return length;
-        restore_start(x);
+        copy(context_, start, x);
         return at_start;
     }
 
   private:
     const Context& context_;
-    Buffer<T> scaled_b_;
-    Buffer<T> start_;
     T factor_ = 1;  ///< b and x are multiplied by factor_^rounds_.
     int rounds_ = 0;
 };

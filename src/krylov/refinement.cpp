@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "base/dispatch.hpp"
@@ -49,43 +50,54 @@ std::string message(const SolveReport& report, const SolveReport& inner, double 
     return status_message(report, BreakdownCause::none, target, singular_blocks);
 }
 
-/// The vectors of iterative refinement.
-struct Workspace {
-    Workspace(const Context& where, Offset n)
-        : context(where),
-          norm(where),
-          residual(where, n),
-          saved(where, n),
-          low_residual(where, n),
-          low_correction(where, n) {}
+/// The solver of refinement(); its vectors stay from solve to solve.
+class Refinement final : public IterativeSolver<double> {
+  public:
+    Refinement(const Context& context, const Operator<double>& matrix,
+               const Operator<float>& low_matrix, const Operator<float>* preconditioner,
+               const RefinementOptions& options)
+        : context_(context),
+          matrix_(matrix),
+          preconditioner_(preconditioner),
+          inner_rtol_(options.inner_rtol),
+          inner_solver_(
+              (options.inner ? options.inner : std::shared_ptr<SolverConfig>(parse_solver("cg")))
+                  ->make(context_, low_matrix, preconditioner)),
+          scaling_(context_),
+          norm_(context_),
+          b_(context_, matrix.rows()),
+          x_(context_, matrix.rows()),
+          residual_(context_, matrix.rows()),
+          saved_(context_, matrix.rows()),
+          low_residual_(context_, matrix.rows()),
+          low_correction_(context_, matrix.rows()) {}
 
-    /// ||b - A x||; leaves b - A x in `residual`.
-    double residual_norm(const Operator<double>& matrix, std::span<const double> b,
-                         std::span<const double> x) {
-        matrix.apply(context, x, residual.view());
-        axpby<double>(context, 1.0, b, -1.0, residual.view());
-        return norm.without_underflow(residual.view());
-    }
+    SolveReport solve(std::span<const double> b, std::span<double> x,
+                      const SolveOptions& options) override;
+    void operators_changed() override { inner_solver_->operators_changed(); }
 
-    /// x += s c; the correction overwrites the residual.
-    SolveReport correct(const SolverConfig& solver, const Operator<float>& low_matrix,
-                        const Operator<float>* preconditioner, const SolveOptions& options,
-                        std::span<double> x) {
-        copy(context, std::span<const double>(x), saved.view());
-        convert<double, float>(context, residual.view(), low_residual.view(), norm.square());
-        fill(context, 0.0F, low_correction.view());
-        SolveReport report =
-            solver.solve(context, low_matrix, preconditioner, std::as_const(low_residual).view(),
-                         low_correction.view(), options);
-        convert<float, double>(context, low_correction.view(), residual.view(), norm.square());
-        axpby<double>(context, 1.0, std::as_const(residual).view(), 1.0, x);
-        return report;
-    }
+  private:
+    double residual_norm(std::span<const double> x);
+    double start(std::span<const double> b, std::span<const double> x);
+    std::optional<Status> status_at_start(double length) const;
+    void correct(double before);
 
-    const Context& context;
-    Norms<double> norm;
-    Buffer<double> residual, saved;
-    Buffer<float> low_residual, low_correction;
+    const Context context_;
+    const Operator<double>& matrix_;
+    const Operator<float>* preconditioner_;
+    const double inner_rtol_;
+    const std::unique_ptr<IterativeSolver<float>> inner_solver_;
+    RangeScaling<double> scaling_;
+    Norms<double> norm_;
+    Buffer<double> b_, x_;  ///< Copies of the caller's, perhaps scaled.
+    Buffer<double> residual_, saved_;
+    Buffer<float> low_residual_, low_correction_;
+    // The solve at work.
+    SolveOptions options_;
+    double start_ = 0;
+    double norm_b_ = 0;
+    double target_ = 0;
+    SolveReport report_, inner_;
 };
 
 }  // namespace
@@ -101,84 +113,126 @@ RefinementOptions parse_refinement(Spec spec) {
     return options;
 }
 
+namespace {
+
+/// ||b - A x||; leaves b - A x in residual_.
+double Refinement::residual_norm(std::span<const double> x) {
+    matrix_.apply(context_, x, residual_.view());
+    axpby<double>(context_, 1.0, b_.view(), -1.0, residual_.view());
+    return norm_.without_underflow(residual_.view());
+}
+
+/// Copies and scales the system; returns ||b - A x||.
+double Refinement::start(std::span<const double> b, std::span<const double> x) {
+    copy(context_, b, b_.view());
+    copy(context_, x, x_.view());
+    norm_b_ = scaling_.scale([this](std::span<const double> v) { return norm_(v); }, b_.view(),
+                             x_.view());
+    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
+    if (norm_b_ == 0) fill(context_, 0.0, x_.view());
+    const double length = residual_norm(x_.view());
+    report_.operator_applications = 1;
+    report_.residuals = {norm_b_ == 0 ? 0 : length / norm_b_};
+    return length;
+}
+
+std::optional<Status> Refinement::status_at_start(double length) const {
+    if (!std::isfinite(norm_b_) || !std::isfinite(length)) return Status::non_finite;
+    if (length <= target_) return Status::converged;
+    if (options_.max_iterations == 0) return Status::max_iterations;
+    return std::nullopt;
+}
+
+/// x += s c; the correction c overwrites the residual. `before` is the norm of the residual.
+void Refinement::correct(double before) {
+    SolveOptions options = options_;
+    options.left_preconditioning = false;
+    options.atol = 0;
+    options.rtol = std::max(inner_rtol_, 0.5 * target_ / before);
+    options.max_iterations = options_.max_iterations - report_.iterations;
+    options.max_seconds = std::max(0.0, options_.max_seconds - (now() - start_));
+    if (options_.observer) {
+        options.observer = [this, before](const Progress& progress) {
+            return options_.observer({report_.iterations + progress.iterations,
+                                      progress.relative_residual * before / norm_b_,
+                                      target_ / norm_b_, now() - start_});
+        };
+    }
+    copy(context_, x_.view(), saved_.view());
+    convert<double, float>(context_, residual_.view(), low_residual_.view(), norm_.square());
+    fill(context_, 0.0F, low_correction_.view());
+    inner_ = inner_solver_->solve(low_residual_.view(), low_correction_.view(), options);
+    convert<float, double>(context_, low_correction_.view(), residual_.view(), norm_.square());
+    axpby<double>(context_, 1.0, residual_.view(), 1.0, x_.view());
+    report_.iterations += inner_.iterations;
+    report_.operator_applications += inner_.operator_applications + 1;
+    report_.recoveries += inner_.recoveries;
+    for (std::size_t k = 1; k < inner_.residuals.size(); ++k) {
+        report_.residuals.push_back(inner_.residuals[k] * before / norm_b_);
+    }
+}
+
+SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
+                              const SolveOptions& options) {
+    check_solve<double>(context_, matrix_, b, x, options);
+    options_ = options;
+    start_ = now();
+    report_ = {};
+    inner_ = {};
+    const double at_start = start(b, x);
+    double length = at_start;
+    std::optional<Status> status = status_at_start(length);
+    Offset corrections = 0;
+    while (!status) {
+        ++corrections;
+        const double before = length;
+        correct(before);
+        length = residual_norm(x_.view());
+        status = status_after(before, length, target_, inner_, corrections,
+                              report_.iterations < options_.max_iterations);
+        if (!(length <= before)) {  // Or NaN.
+            copy(context_, saved_.view(), x_.view());
+            length = before;
+        }
+    }
+    length = scaling_.undo(x_.view(), length, x, at_start, target_, *status, saved_.view(),
+                           [this](std::span<const double> from) { return residual_norm(from); });
+    if (status == Status::converged && !norm_.all_finite(x_.view(), residual_.view())) {
+        status = Status::non_finite;
+    }
+    copy(context_, x_.view(), x);
+    context_.synchronize();
+    report_.status = *status;
+    report_.restarts = std::max<Offset>(0, corrections - 1);
+    report_.true_relative_residual = norm_b_ == 0 ? length : length / norm_b_;
+    report_.relative_residual = report_.true_relative_residual;
+    report_.seconds = now() - start_;
+    report_.message = message(report_, inner_, norm_b_ == 0 ? 0 : target_ / norm_b_,
+                              preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
+    return report_;
+}
+
+}  // namespace
+
+std::unique_ptr<IterativeSolver<double>> make_refinement(const Context& context,
+                                                         const Operator<double>& matrix,
+                                                         const Operator<float>& low_matrix,
+                                                         const Operator<float>* preconditioner,
+                                                         const RefinementOptions& options) {
+    require(matrix.rows() == matrix.columns(), "refinement: the matrix must be square");
+    require(low_matrix.rows() == matrix.rows() && low_matrix.columns() == matrix.rows(),
+            "refinement: the matrix in single precision must have the size of that in double");
+    require(options.inner_rtol > 0 && options.inner_rtol < 1,
+            "refinement: inner_rtol must be within (0, 1)");
+    return std::make_unique<Refinement>(context, matrix, low_matrix, preconditioner, options);
+}
+
 SolveReport refinement(const Context& context, const Operator<double>& matrix,
                        const Operator<float>& low_matrix, const Operator<float>* preconditioner,
                        std::span<const double> b, std::span<double> x,
                        const RefinementOptions& refinement_options, const SolveOptions& options) {
-    check_solve<double>(context, matrix, b, x, options);
-    require(low_matrix.rows() == matrix.rows() && low_matrix.columns() == matrix.rows(),
-            "refinement: the matrix in single precision must have the size of that in double");
-    const double inner_rtol = refinement_options.inner_rtol;
-    require(inner_rtol > 0 && inner_rtol < 1, "refinement: inner_rtol must be within (0, 1)");
-    const auto solver = refinement_options.inner ? refinement_options.inner : parse_solver("cg");
-
-    const double start = now();
-    Workspace work(context, Offset(b.size()));
-    SolveReport report, inner;
-    RangeScaling<double> scaling(context);
-    const double norm_b =
-        scaling.scale([&work](std::span<const double> v) { return work.norm(v); }, b, x);
-    const double target = std::max(options.rtol * norm_b, scaling.scaled(options.atol));
-    if (norm_b == 0) fill(context, 0.0, x);
-    const double at_start = work.residual_norm(matrix, b, x);
-    double length = at_start;
-    report.operator_applications = 1;
-    report.residuals = {norm_b == 0 ? 0 : length / norm_b};
-    std::optional<Status> status;
-    if (!std::isfinite(norm_b) || !std::isfinite(length)) {
-        status = Status::non_finite;
-    } else if (length <= target) {
-        status = Status::converged;
-    } else if (options.max_iterations == 0) {
-        status = Status::max_iterations;
-    }
-
-    SolveOptions inner_options = options;
-    inner_options.left_preconditioning = false;
-    inner_options.atol = 0;
-    if (options.observer) {
-        inner_options.observer = [&](const Progress& progress) {
-            return options.observer({report.iterations + progress.iterations,
-                                     progress.relative_residual * length / norm_b, target / norm_b,
-                                     now() - start});
-        };
-    }
-    Offset corrections = 0;
-    for (; !status; ++corrections) {
-        inner_options.rtol = std::max(inner_rtol, 0.5 * target / length);
-        inner_options.max_iterations = options.max_iterations - report.iterations;
-        inner_options.max_seconds = std::max(0.0, options.max_seconds - (now() - start));
-        inner = work.correct(*solver, low_matrix, preconditioner, inner_options, x);
-        report.iterations += inner.iterations;
-        report.operator_applications += inner.operator_applications + 1;
-        report.recoveries += inner.recoveries;
-        for (std::size_t k = 1; k < inner.residuals.size(); ++k) {
-            report.residuals.push_back(inner.residuals[k] * length / norm_b);
-        }
-        const double before = length;
-        length = work.residual_norm(matrix, b, x);
-        status = status_after(before, length, target, inner, corrections + 1,
-                              report.iterations < options.max_iterations);
-        if (!(length <= before)) {  // Or NaN.
-            copy(context, std::span<const double>(work.saved.view()), x);
-            length = before;
-        }
-    }
-    length = scaling.undo(
-        x, length, at_start, target, *status, work.saved.view(),
-        [&](std::span<const double> from) { return work.residual_norm(matrix, b, from); });
-    if (status == Status::converged && !work.norm.all_finite(x, work.residual.view())) {
-        status = Status::non_finite;
-    }
-    context.synchronize();
-    report.status = *status;
-    report.restarts = std::max<Offset>(0, corrections - 1);
-    report.true_relative_residual = norm_b == 0 ? length : length / norm_b;
-    report.relative_residual = report.true_relative_residual;
-    report.seconds = now() - start;
-    report.message = message(report, inner, norm_b == 0 ? 0 : target / norm_b,
-                             preconditioner == nullptr ? 0 : preconditioner->singular_blocks());
-    return report;
+    return make_refinement(context, matrix, low_matrix, preconditioner, refinement_options)
+        ->solve(b, x, options);
 }
 
 }  // namespace tessera

@@ -22,7 +22,7 @@ __global__ void step_kernel(State* state, Arguments... arguments) {
 
 /// Enqueues (state->*Step)(arguments...) on `context`; does not wait.
 template <auto Step, class State, class... Arguments>
-void run_step(const Context& context, State* state, Arguments... arguments) {
+void run_step([[maybe_unused]] const Context& context, State* state, Arguments... arguments) {
 #ifdef __CUDACC__
     if (context.on_gpu()) {
         step_kernel<Step><<<1, 1, 0, cuda::stream_of(context)>>>(state, arguments...);

@@ -29,7 +29,7 @@ TEST(api_solve, calls_name_no_types) {
 /// Texts are parsed, and their errors reported, before there is a matrix.
 TEST(api_solve, texts_are_read_once) {
     // b, x, two vectors of the driver, six of the basis, one for M^-1, and the triangle.
-    EXPECT_EQ(parse_solver("gmres:5")->numbers(100), 100 * 11 + 25);
+    EXPECT_EQ(parse_solver("gmres:5")->numbers(100), 100 * 13 + 25);
     EXPECT_EQ(parse_preconditioner("block_jacobi:8")->bytes(100, 1000, 8), 100 * 8 * 8);
     for (const char* wrong : {"cgs", "cg:3", "idr:17", "gmres,restart=3"}) {
         EXPECT_THROW(parse_solver(wrong), InvalidArgument) << wrong;

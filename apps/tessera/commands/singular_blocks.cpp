@@ -1,26 +1,11 @@
 #include "commands/singular_blocks.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "commands/commands.hpp"
 #include "report/text.hpp"
 
 namespace tessera::cli {
-
-SolveReport unsolved_report(const PreconditionerReport& setup) {
-    const double unknown = std::numeric_limits<double>::quiet_NaN();
-    SolveReport report;
-    report.status = Status::singular_block;
-    report.message =
-        setup.unusable + (setup.blocks > 0
-                              ? ", so the solve was not started; use singular=shift"
-                              : " and the solve was not started; use --solver idr --precond "
-                                "block_jacobi");
-    report.relative_residual = unknown;
-    report.true_relative_residual = unknown;
-    return report;
-}
 
 std::string singular_blocks_message(const PreconditionerReport& setup, Offset singular,
                                     const std::vector<std::string>& command_line) {

@@ -3,12 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "tessera/krylov.hpp"
+#include "tessera/solver.hpp"
 
 namespace tessera::cli {
-
-/// The report of a solve that was not started because the preconditioner cannot be used.
-SolveReport unsolved_report(const PreconditionerReport& setup);
 
 /// A message with the first singular blocks, their rows, and the command to try next.
 std::string singular_blocks_message(const PreconditionerReport& setup, Offset singular,

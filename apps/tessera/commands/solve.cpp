@@ -166,8 +166,8 @@ class SolveCommand : SolveProblem<T> {
     void iterate(const Operator<T>& matrix) {
         precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
             run([&](const SolveOptions& options) {
-                return parsed_.config->solve(context_, matrix, preconditioner,
-                                             std::as_const(vectors_.b).view(), x_.view(), options);
+                return parsed_.config->make(context_, matrix, preconditioner)
+                    ->solve(std::as_const(vectors_.b).view(), x_.view(), options);
             });
         });
     }

@@ -104,8 +104,8 @@ class Tuning : SolveProblem<T> {
     SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
                       const SolveOptions& options) {
         fill(context_, T(0), x_.view());
-        return trial.solver_config->solve(context_, *matrix_operator_, preconditioner,
-                                          std::as_const(vectors_.b).view(), x_.view(), options);
+        return trial.solver_config->make(context_, *matrix_operator_, preconditioner)
+            ->solve(std::as_const(vectors_.b).view(), x_.view(), options);
     }
 
     std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {

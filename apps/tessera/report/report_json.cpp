@@ -12,7 +12,7 @@ Json value_of(const ReportValue& value) {
     if (const auto* text = std::get_if<std::string>(&value.value)) return *text;
     if (const auto* whole = std::get_if<Offset>(&value.value)) return *whole;
     if (const auto* real = std::get_if<double>(&value.value)) return number(*real);
-    return to_json(std::get<std::vector<ReportValue>>(value.value));
+    return to_json(std::get<ReportValues>(value.value));
 }
 
 Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
@@ -30,7 +30,7 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const std::vector<ReportValue>& values) {
+Json to_json(const ReportValues& values) {
     Json named = Json::object(), list = Json::array();
     for (const ReportValue& value : values) {
         if (value.name.empty()) {

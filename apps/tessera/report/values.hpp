@@ -12,6 +12,6 @@ using Json = nlohmann::ordered_json;
 Json number(double value);
 
 /// Values of a report by their names.
-Json to_json(const std::vector<ReportValue>& values);
+Json to_json(const ReportValues& values);
 
 }  // namespace tessera::cli

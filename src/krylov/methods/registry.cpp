@@ -25,29 +25,25 @@ template <class Config>
 class Registered final : public SolverConfig {
   public:
     explicit Registered(const Spec& spec) : config_(spec) {}
-    SolveReport solve(const Context& context, const Operator<float>& matrix,
-                      const Operator<float>* preconditioner, std::span<const float> b,
-                      std::span<float> x, const SolveOptions& options) const override {
-        return run(context, matrix, preconditioner, b, x, options);
+    std::unique_ptr<IterativeSolver<float>> make(
+        const Context& context, const Operator<float>& matrix,
+        const Operator<float>* preconditioner) const override {
+        return make_driver<float>(context, matrix, preconditioner, method_factory<float>(),
+                                  Config::left);
     }
-    SolveReport solve(const Context& context, const Operator<double>& matrix,
-                      const Operator<double>* preconditioner, std::span<const double> b,
-                      std::span<double> x, const SolveOptions& options) const override {
-        return run(context, matrix, preconditioner, b, x, options);
+    std::unique_ptr<IterativeSolver<double>> make(
+        const Context& context, const Operator<double>& matrix,
+        const Operator<double>* preconditioner) const override {
+        return make_driver<double>(context, matrix, preconditioner, method_factory<double>(),
+                                   Config::left);
     }
-    /// With b, x and two vectors of the driver.
-    Offset numbers(Offset rows) const override { return config_.numbers(rows) + 4 * rows; }
+    /// With b and x of the caller, and four vectors of the driver.
+    Offset numbers(Offset rows) const override { return config_.numbers(rows) + 6 * rows; }
 
   private:
     template <class T>
-    SolveReport run(const Context& context, const Operator<T>& matrix,
-                    const Operator<T>* preconditioner, std::span<const T> b, std::span<T> x,
-                    const SolveOptions& options) const {
-        require(Config::left || !options.left_preconditioning,
-                "this solver does not support left preconditioning; leave side at right, or use "
-                "gmres, idr or bicgstab");
-        return drive<T>(context, matrix, preconditioner, b, x, options,
-                        [this](const System<T>& system) { return config_.method(system); });
+    MethodFactory<T> method_factory() const {
+        return [config = config_](const System<T>& system) { return config.method(system); };
     }
 
     Config config_;

@@ -17,26 +17,26 @@ struct Block {
 };
 
 /// Named values of the report, and the blocks of largest condition numbers.
-std::vector<ReportValue> values_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
-    std::vector<ReportValue> formats, decades, worst;
+ReportValues values_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
+    ReportValues formats, decades, worst;
     for (std::size_t k = 0; k < report.formats.size(); ++k) {
         formats.push_back({to_string(BlockPrecision(k)), report.formats[k]});
     }
     for (const Index count : report.conditions) decades.push_back({"", count});
     for (const Block& block : blocks) {
-        worst.push_back({"", std::vector<ReportValue>{{"block", block.block},
-                                                      {"first_row", block.first_row},
-                                                      {"rows", block.rows},
-                                                      {"condition", block.condition},
-                                                      {"format", to_string(block.format)}}});
+        worst.push_back({"", ReportValues{{"block", block.block},
+                                          {"first_row", block.first_row},
+                                          {"rows", block.rows},
+                                          {"condition", block.condition},
+                                          {"format", to_string(block.format)}}});
     }
-    return {{"blocks", std::vector<ReportValue>{{"near_singular", report.near_singular},
-                                                {"stored_bytes", report.stored_bytes},
-                                                {"working_bytes", report.working_bytes},
-                                                {"rebuilds", report.rebuilds},
-                                                {"formats", std::move(formats)},
-                                                {"condition_decades", std::move(decades)},
-                                                {"worst", std::move(worst)}}}};
+    return {{"blocks", ReportValues{{"near_singular", report.near_singular},
+                                    {"stored_bytes", report.stored_bytes},
+                                    {"working_bytes", report.working_bytes},
+                                    {"rebuilds", report.rebuilds},
+                                    {"formats", std::move(formats)},
+                                    {"condition_decades", std::move(decades)},
+                                    {"worst", std::move(worst)}}}};
 }
 
 }  // namespace

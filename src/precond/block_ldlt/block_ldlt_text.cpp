@@ -97,7 +97,7 @@ std::string BlockLdlt<T>::describe() const {
 template <class T>
 PreconditionerReport BlockLdlt<T>::make_report() const {
     const BlockLdltReport& details = report();
-    std::vector<ReportValue> reconstruction, probes;
+    ReportValues reconstruction, probes;
     for (const double error : details.reconstruction) reconstruction.push_back({"", error});
     for (const auto stage : {BlockLdltStage::jacobi, BlockLdltStage::level,
                              BlockLdltStage::block_jacobi, BlockLdltStage::none}) {
@@ -106,28 +106,28 @@ PreconditionerReport BlockLdlt<T>::make_report() const {
     }
     PreconditionerReport report;
     report.values.push_back(
-        {"block_ldlt", std::vector<ReportValue>{{"block_rows", details.block_rows},
-                                                {"padding", details.padding},
-                                                {"pairs", details.pairs},
-                                                {"structural_rank", details.structural_rank},
-                                                {"ordering", to_string(details.ordering)},
-                                                {"levels", details.levels},
-                                                {"stored_blocks", details.stored_blocks},
-                                                {"stored_share", details.stored_share},
-                                                {"updates", details.updates},
-                                                {"bytes", details.bytes},
-                                                {"delayed", details.delayed},
-                                                {"stage", to_string(details.stage)},
-                                                {"sweeps", details.sweeps},
-                                                {"best_sweep", details.best_sweep},
-                                                {"restarts", details.restarts},
-                                                {"epsilon", details.epsilon},
-                                                {"perturbed", details.perturbed},
-                                                {"smallest_pivot", details.smallest_pivot},
-                                                {"reconstruction", std::move(reconstruction)},
-                                                {"probes", std::move(probes)},
-                                                {"probe_products", details.probe_products},
-                                                {"outcome", details.outcome}}});
+        {"block_ldlt", ReportValues{{"block_rows", details.block_rows},
+                                    {"padding", details.padding},
+                                    {"pairs", details.pairs},
+                                    {"structural_rank", details.structural_rank},
+                                    {"ordering", to_string(details.ordering)},
+                                    {"levels", details.levels},
+                                    {"stored_blocks", details.stored_blocks},
+                                    {"stored_share", details.stored_share},
+                                    {"updates", details.updates},
+                                    {"bytes", details.bytes},
+                                    {"delayed", details.delayed},
+                                    {"stage", to_string(details.stage)},
+                                    {"sweeps", details.sweeps},
+                                    {"best_sweep", details.best_sweep},
+                                    {"restarts", details.restarts},
+                                    {"epsilon", details.epsilon},
+                                    {"perturbed", details.perturbed},
+                                    {"smallest_pivot", details.smallest_pivot},
+                                    {"reconstruction", std::move(reconstruction)},
+                                    {"probes", std::move(probes)},
+                                    {"probe_products", details.probe_products},
+                                    {"outcome", details.outcome}}});
     return report;
 }
 

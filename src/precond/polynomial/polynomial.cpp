@@ -323,11 +323,10 @@ PreconditionerReport PolynomialPreconditioner<T>::make_report() const {
                           std::to_string(details.not_positive) +
                           ") has no positive pivot, so the matrix is not positive definite";
     }
-    report.values.push_back(
-        {"polynomial", std::vector<ReportValue>{{"degree", details.degree},
-                                                {"lower", details.lower},
-                                                {"upper", details.upper},
-                                                {"recoveries", details.recoveries}}});
+    report.values.push_back({"polynomial", ReportValues{{"degree", details.degree},
+                                                        {"lower", details.lower},
+                                                        {"upper", details.upper},
+                                                        {"recoveries", details.recoveries}}});
     return report;
 }
 

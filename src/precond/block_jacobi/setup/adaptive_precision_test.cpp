@@ -303,12 +303,10 @@ TEST(adaptive_precision, updates_round_the_working_inverses) {
     });
 }
 
-std::vector<ReportValue> list(const ReportValue& value) {
-    return std::get<std::vector<ReportValue>>(value.value);
-}
+ReportValues list(const ReportValue& value) { return std::get<ReportValues>(value.value); }
 
 /// The last value of the blocks.
-std::vector<ReportValue> worst_blocks(const BlockJacobiReport& report) {
+ReportValues worst_blocks(const BlockJacobiReport& report) {
     return list(list(report.values.at(0)).back());
 }
 

@@ -1,0 +1,222 @@
+#include "tessera/solver.hpp"
+
+#include <limits>
+#include <optional>
+
+#include "base/checks.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// The products with a matrix in a format.
+template <class T>
+class Products {
+  public:
+    Products(const Context& context, const CsrView<T>& matrix, const FormatOptions& format) {
+        if (format.format == MatrixFormat::csr) {
+            csr_.emplace(context, matrix);
+        } else {
+            sliced_.emplace(SlicedMatrix<T>::from_csr(context, matrix, format));
+        }
+    }
+    void update(const Context& context, const CsrView<T>& matrix) {
+        if (csr_) {
+            csr_->update(matrix);
+        } else {
+            sliced_->update(context, matrix);
+        }
+    }
+    const Operator<T>& operator*() const {
+        if (csr_) return *csr_;
+        return *sliced_;
+    }
+
+  private:
+    std::optional<CsrOperator<T>> csr_;
+    std::optional<SlicedMatrix<T>> sliced_;
+};
+
+/// A matrix of value type T in a format, and its preconditioner.
+template <class T>
+class PreparedMatrix {
+  public:
+    PreparedMatrix(const Context& context, const CsrView<T>& matrix, const FormatOptions& format,
+                   const PreconditionerConfig& config)
+        : products_(context, matrix, format), preconditioner_(config.make(context, matrix)) {
+        take_report();
+    }
+    void update(const Context& context, const CsrView<T>& matrix) {
+        products_.update(context, matrix);
+        if (preconditioner_) preconditioner_->update(context, matrix);
+        take_report();
+    }
+    const Operator<T>& matrix() const { return *products_; }
+    const Preconditioner<T>* preconditioner() const { return preconditioner_.get(); }
+    const PreconditionerReport& report() const { return report_; }
+
+  private:
+    void take_report() {
+        if (preconditioner_) report_ = preconditioner_->report();
+    }
+
+    Products<T> products_;
+    std::unique_ptr<Preconditioner<T>> preconditioner_;
+    PreconditionerReport report_;
+};
+
+}  // namespace
+
+template <class T>
+struct Solver<T>::State {
+    State(const Context& chosen, const Spec& solver_text, const Spec& preconditioner_text,
+          const Spec& format_text)
+        : context(chosen),
+          preconditioner(parse_preconditioner(preconditioner_text)),
+          format(parse_format(format_text)) {
+        if (format.format != MatrixFormat::csr) preconditioner->use_format(format);
+        if (solver_text.name() == "refinement") {
+            require(std::is_same_v<T, double>,
+                    "Solver: refinement solves systems in double precision");
+            refinement = parse_refinement(solver_text);
+        } else {
+            solver = parse_solver(solver_text);
+        }
+    }
+
+    void setup(const CsrView<T>& matrix);
+    void update(const CsrView<T>& matrix);
+    void drop() {
+        iterative.reset();
+        low.reset();
+        prepared.reset();
+    }
+    const PreconditionerReport& report() const { return low ? low->report() : prepared->report(); }
+
+    const Context context;
+    std::unique_ptr<SolverConfig> solver;         ///< Null: refinement.
+    std::optional<RefinementOptions> refinement;  ///< The matrix in single precision is in `low`.
+    std::unique_ptr<PreconditionerConfig> preconditioner;
+    const FormatOptions format;
+    Index rows = 0;
+    Offset nonzeros = 0;
+    std::optional<PreparedMatrix<T>> prepared;
+    CsrMatrix<float> rounded;
+    std::optional<PreparedMatrix<float>> low;
+    std::unique_ptr<IterativeSolver<T>> iterative;  ///< Null: there is no matrix.
+};
+
+template <class T>
+void Solver<T>::State::setup(const CsrView<T>& matrix) {
+    drop();
+    check_matrix("Solver::setup", matrix);
+    check_memory(context, "Solver::setup", matrix);
+    require(matrix.rows == matrix.columns, "Solver::setup: the matrix must be square");
+    rows = matrix.rows;
+    nonzeros = matrix.nonzeros;
+    if constexpr (std::is_same_v<T, double>) {
+        if (refinement) {
+            const auto none = parse_preconditioner("none");
+            prepared.emplace(context, matrix, format, *none);
+            rounded = rounded_to_float(context, matrix);
+            low.emplace(context, rounded.view(), format, *preconditioner);
+            iterative = make_refinement(context, prepared->matrix(), low->matrix(),
+                                        low->preconditioner(), *refinement);
+            return;
+        }
+    }
+    prepared.emplace(context, matrix, format, *preconditioner);
+    iterative = solver->make(context, prepared->matrix(), prepared->preconditioner());
+}
+
+template <class T>
+void Solver<T>::State::update(const CsrView<T>& matrix) {
+    require(iterative != nullptr, "Solver::update: there is no matrix; call setup first");
+    check_matrix("Solver::update", matrix);
+    check_memory(context, "Solver::update", matrix);
+    require(matrix.rows == rows && matrix.columns == rows && matrix.nonzeros == nonzeros,
+            "Solver::update: the matrix must have the pattern of that in setup");
+    try {
+        prepared->update(context, matrix);
+        if constexpr (std::is_same_v<T, double>) {
+            if (low) {
+                convert<double, float>(context, matrix.values_span(), rounded.values().view());
+                low->update(context, rounded.view());
+            }
+        }
+        iterative->operators_changed();
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
+template <class T>
+Solver<T>::Solver(const Context& context, const Spec& solver, const Spec& preconditioner,
+                  const Spec& format)
+    : state_(std::make_unique<State>(context, solver, preconditioner, format)) {}
+template <class T>
+Solver<T>::~Solver() = default;
+template <class T>
+Solver<T>::Solver(Solver&&) noexcept = default;
+template <class T>
+Solver<T>& Solver<T>::operator=(Solver&&) noexcept = default;
+
+template <class T>
+typename Solver<T>::State& Solver<T>::state() const {
+    require(state_ != nullptr, "Solver: used after it was moved from");
+    return *state_;
+}
+
+template <class T>
+void Solver<T>::setup(const CsrView<T>& matrix) {
+    state().setup(matrix);
+}
+
+template <class T>
+void Solver<T>::update(const CsrView<T>& matrix) {
+    state().update(matrix);
+}
+
+template <class T>
+SolveReport Solver<T>::solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options) {
+    State& state = this->state();
+    require(state.iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
+    if (!state.report().unusable.empty()) return unsolved_report(state.report());
+    return state.iterative->solve(b, x, options);
+}
+
+template <class T>
+const PreconditionerReport& Solver<T>::preconditioner_report() const {
+    require(state().iterative != nullptr, "Solver: there is no matrix; call setup first");
+    return state().report();
+}
+
+template <class T>
+std::string Solver<T>::preconditioner() const {
+    require(state().iterative != nullptr, "Solver: there is no matrix; call setup first");
+    if (state_->low) {
+        return state_->low->preconditioner() ? state_->low->preconditioner()->describe() : "none";
+    }
+    const Preconditioner<T>* const made = state_->prepared->preconditioner();
+    return made != nullptr ? made->describe() : "none";
+}
+
+template class Solver<float>;
+template class Solver<double>;
+
+SolveReport unsolved_report(const PreconditionerReport& setup) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    SolveReport report;
+    report.status = Status::singular_block;
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; use --solver idr --precond "
+                                "block_jacobi");
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    return report;
+}
+
+}  // namespace tessera
