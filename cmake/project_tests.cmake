@@ -10,9 +10,17 @@ tessera_add_script(include_rule ${scripts}/include_rule.sh ${PROJECT_SOURCE_DIR}
 tessera_add_script(include_rule.self_test ${scripts}/include_rule.sh --self-test)
 tessera_add_script(launcher ${scripts}/launcher.sh ${PROJECT_SOURCE_DIR})
 
-add_executable(example_solve ${PROJECT_SOURCE_DIR}/examples/solve.cpp)
-target_link_libraries(example_solve PRIVATE tessera::tessera)
-tessera_add_script(example example_solve)
+foreach(example matrix_free solve time_loop)
+  add_executable(example_${example} ${PROJECT_SOURCE_DIR}/examples/${example}.cpp)
+  target_link_libraries(example_${example} PRIVATE tessera::tessera)
+  tessera_add_script(example.${example} example_${example})
+endforeach()
+if(TARGET tessera_c)
+  add_executable(c_interface ${scripts}/c/c_interface.c)
+  target_link_libraries(c_interface PRIVATE tessera_c m)
+  target_compile_options(c_interface PRIVATE -std=c11 -Wall -Wextra -pedantic)
+  tessera_add_script(c_interface.cpu c_interface cpu)
+endif()
 tessera_add_script(readme ${scripts}/readme.sh ${PROJECT_SOURCE_DIR})
 
 # Sanitizers change what is compiled and what a program outside must link.

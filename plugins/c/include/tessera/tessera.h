@@ -1,0 +1,165 @@
+#ifndef TESSERA_TESSERA_H
+#define TESSERA_TESSERA_H
+
+/* Tessera for C, Fortran and all languages that call C: libtessera_c.so, pkg-config tessera_c.
+ *
+ * Every function that can fail returns TESSERA_SUCCESS or another tessera_error; tessera_message()
+ * then says what was wrong. After a failure nothing was written to the arguments, unless a function
+ * says otherwise. Handles are created by tessera_..._create and freed by tessera_..._free, in any
+ * order: a solver keeps what it needs of its context and matrix, but for the arrays of a matrix,
+ * which always belong to the caller. A context, and what is made of it, belongs to one thread at a
+ * time; threads have contexts of their own. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TESSERA_C_API __attribute__((visibility("default")))
+#else
+#define TESSERA_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tessera_error {
+    TESSERA_SUCCESS = 0,
+    TESSERA_INVALID_ARGUMENT = 1,
+    TESSERA_FILE_ERROR = 2, /* A file cannot be read or written. */
+    TESSERA_OUT_OF_MEMORY = 3,
+    TESSERA_DEVICE_ERROR = 4,
+    TESSERA_INTERNAL_ERROR = 5
+} tessera_error;
+
+/* The type of values: of matrices, of b and of x. */
+typedef enum tessera_type { TESSERA_FLOAT = 0, TESSERA_DOUBLE = 1 } tessera_type;
+
+/* How a solve ended. */
+typedef enum tessera_status {
+    TESSERA_CONVERGED = 0,
+    TESSERA_MAX_ITERATIONS = 1,
+    TESSERA_MAX_SECONDS = 2,
+    TESSERA_ACCURACY_LOST = 3, /* Rounding errors limit the residual. */
+    TESSERA_STAGNATED = 4,
+    TESSERA_BREAKDOWN = 5,
+    TESSERA_NON_FINITE = 6,     /* NaN or infinity appeared. */
+    TESSERA_SINGULAR_BLOCK = 7, /* The preconditioner cannot be used. */
+    TESSERA_INTERRUPTED = 8     /* By the observer. */
+} tessera_status;
+
+typedef struct tessera_context tessera_context;
+typedef struct tessera_matrix tessera_matrix;
+typedef struct tessera_solver tessera_solver;
+
+/* "0.1.0" */
+TESSERA_C_API const char* tessera_version(void);
+/* What was wrong in the latest call of this thread that failed; valid until its next failure. Never
+ * null. */
+TESSERA_C_API const char* tessera_message(void);
+
+/* Contexts: a device, a stream, threads, memory.
+ * `device`: "auto" (a GPU if there is one, else the CPU), "cpu", "cuda" or "cuda:K"; `threads`: 0
+ * for all. */
+TESSERA_C_API tessera_error tessera_context_create(const char* device, int threads,
+                                                   tessera_context** context);
+TESSERA_C_API void tessera_context_free(tessera_context* context);
+/* Waits until all work of the context is done. */
+TESSERA_C_API tessera_error tessera_context_synchronize(tessera_context* context);
+/* "NVIDIA H200"; valid as long as the context. */
+TESSERA_C_API const char* tessera_context_description(const tessera_context* context);
+/* 1: arrays of this context are in the memory of a GPU; 0: in host memory. */
+TESSERA_C_API int tessera_context_on_gpu(const tessera_context* context);
+
+/* Arrays in the memory of a context, for callers that have no other means to allocate there. */
+TESSERA_C_API tessera_error tessera_allocate(tessera_context* context, size_t bytes, void** array);
+TESSERA_C_API tessera_error tessera_release(tessera_context* context, void* array);
+/* Copies between host memory and the memory of the context, or within one of them; waits. */
+TESSERA_C_API tessera_error tessera_copy(tessera_context* context, const void* from, void* to,
+                                         size_t bytes);
+
+/* A matrix in compressed sparse rows; nothing is copied: the arrays, in the memory of the context,
+ * must outlive the matrix and the solvers that were set up with it. Row i has the entries
+ * row_offsets[i] .. row_offsets[i + 1] - 1, 0-based, with columns that ascend. */
+TESSERA_C_API tessera_error tessera_matrix_create(tessera_context* context, tessera_type type,
+                                                  int32_t rows, int32_t columns, int64_t nonzeros,
+                                                  const int64_t* row_offsets,
+                                                  const int32_t* column_indices, const void* values,
+                                                  tessera_matrix** matrix);
+/* A matrix from a file (Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary), with
+ * arrays of its own. */
+TESSERA_C_API tessera_error tessera_matrix_read(tessera_context* context, tessera_type type,
+                                                const char* path, tessera_matrix** matrix);
+TESSERA_C_API void tessera_matrix_free(tessera_matrix* matrix);
+/* Any pointer may be null. */
+TESSERA_C_API tessera_error tessera_matrix_size(const tessera_matrix* matrix, int32_t* rows,
+                                                int32_t* columns, int64_t* nonzeros);
+/* TESSERA_INVALID_ARGUMENT for offsets or columns out of range or order and for values that are not
+ * finite. Reads the whole matrix; waits. */
+TESSERA_C_API tessera_error tessera_matrix_validate(const tessera_matrix* matrix);
+/* y = alpha A x + beta y; x and y in the memory of the context, without overlap. */
+TESSERA_C_API tessera_error tessera_matrix_multiply(const tessera_matrix* matrix, double alpha,
+                                                    const void* x, double beta, void* y);
+
+/* When a solve ends. */
+typedef struct tessera_options {
+    size_t size; /* Of this struct; set by tessera_options_init. */
+    double rtol; /* ||b - A x|| <= max(rtol ||b||, atol): converged. */
+    double atol;
+    double max_seconds;
+    int64_t max_iterations;
+    int64_t stagnation_window;    /* Iterations without progress that end a solve; 0: never. */
+    int32_t check_interval;       /* Iterations between convergence checks; 0: chosen. */
+    int32_t left_preconditioning; /* 1: from the left (gmres, idr, bicgstab, richardson). */
+    /* Called at each convergence check; a result other than 0 ends the solve as interrupted. */
+    int (*observer)(void* observer_data, int64_t iterations, double relative_residual);
+    void* observer_data;
+} tessera_options;
+
+/* The defaults. */
+TESSERA_C_API void tessera_options_init(tessera_options* options);
+
+typedef struct tessera_report {
+    tessera_status status;
+    int32_t recoveries; /* Changes of the preconditioner after r^T M^-1 r <= 0. */
+    int64_t iterations;
+    int64_t operator_applications; /* Products with the matrix. */
+    int64_t restarts;
+    double relative_residual;      /* Recursive residual norm over ||b||. */
+    double true_relative_residual; /* ||b - A x|| / ||b|| of the returned x. */
+    double seconds;
+} tessera_report;
+
+/* A solver, a preconditioner and the format of products by their texts (docs/guide/options.md):
+ * "cg", "idr:4", "refinement:cg"; "block_jacobi:24", "none"; "csr", "sbell:3". Null: "cg", "none",
+ * "csr". */
+TESSERA_C_API tessera_error tessera_solver_create(tessera_context* context, tessera_type type,
+                                                  const char* solver, const char* preconditioner,
+                                                  const char* format, tessera_solver** created);
+TESSERA_C_API void tessera_solver_free(tessera_solver* solver);
+/* Takes a matrix and sets up the preconditioner; waits. After a failure the solver has no matrix.
+ */
+TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,
+                                                 const tessera_matrix* matrix);
+/* Takes new values on the same pattern; waits. After a failure the solver has no matrix. */
+TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
+                                                  const tessera_matrix* matrix);
+/* Solves A x = b from the start in x; b and x in the memory of the context; waits. `options` null:
+ * the defaults; `report` may be null. A solve that does not converge is no error: see the status
+ * of the report. */
+TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
+                                                 const tessera_options* options,
+                                                 tessera_report* report);
+/* One sentence on how the latest solve ended, empty if it converged, and its report as JSON with
+ * the residual norms and the report of the preconditioner; valid until the next call with this
+ * solver. Null before the first solve. */
+TESSERA_C_API const char* tessera_solver_message(const tessera_solver* solver);
+TESSERA_C_API const char* tessera_solver_json(const tessera_solver* solver);
+/* "max_iterations" */
+TESSERA_C_API const char* tessera_status_name(tessera_status status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
