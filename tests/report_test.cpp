@@ -74,24 +74,24 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
 
 /// Sample report of block Jacobi.
 ReportValue block_sample() {
-    const std::vector<ReportValue> formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
-    const std::vector<ReportValue> decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};
+    const ReportValues formats = {{"f64", 3}, {"f32", 0}, {"f16", 37}};
+    const ReportValues decades = {{"", 30}, {"", 0}, {"", 0}, {"", 0}, {"", 10}};
     const auto block = [](Offset at, Offset first, Offset rows, double condition) {
-        return ReportValue{"", std::vector<ReportValue>{{"block", at},
-                                                        {"first_row", first},
-                                                        {"rows", rows},
-                                                        {"condition", condition},
-                                                        {"format", "f64"}}};
+        return ReportValue{"", ReportValues{{"block", at},
+                                            {"first_row", first},
+                                            {"rows", rows},
+                                            {"condition", condition},
+                                            {"format", "f64"}}};
     };
-    const std::vector<ReportValue> worst = {
-        block(7, 12, 6, 3.25e4), block(9, 40, 2, std::numeric_limits<double>::infinity())};
-    return {"blocks", std::vector<ReportValue>{{"near_singular", 2},
-                                               {"stored_bytes", 3000},
-                                               {"working_bytes", 12000},
-                                               {"rebuilds", 0},
-                                               {"formats", formats},
-                                               {"condition_decades", decades},
-                                               {"worst", worst}}};
+    const ReportValues worst = {block(7, 12, 6, 3.25e4),
+                                block(9, 40, 2, std::numeric_limits<double>::infinity())};
+    return {"blocks", ReportValues{{"near_singular", 2},
+                                   {"stored_bytes", 3000},
+                                   {"working_bytes", 12000},
+                                   {"rebuilds", 0},
+                                   {"formats", formats},
+                                   {"condition_decades", decades},
+                                   {"worst", worst}}};
 }
 
 TEST(report, block_jacobi_lists_formats_and_conditions) {
@@ -162,7 +162,7 @@ TEST(report, json_survives_a_name_that_is_not_utf8) {
 
 TEST(report, values_of_any_preconditioner_are_shown) {
     RunReport report = sample();
-    const std::vector<ReportValue> values = {{"order", 3}, {"shift", 0.5}, {"kind", "new"}};
+    const ReportValues values = {{"order", 3}, {"shift", 0.5}, {"kind", "new"}};
     report.setup.values = {{"toy", values}};
     EXPECT_EQ(Json::parse(to_json(report))["toy"]["shift"], 0.5);
     EXPECT_NE(to_table(report).find("toy             order 3, shift 0.5, kind new\n"),

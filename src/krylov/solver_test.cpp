@@ -237,7 +237,9 @@ TEST(solver, operators_without_a_matrix_work_in_every_solver) {
             const auto residuals =
                 residual(copy_to_host(context(), matrix.view()), b, copy_to_host(context(), x));
             EXPECT_LE(residuals.norm, 1e-8 * norm(b) + residuals.rounding) << name;
-            if (counted) EXPECT_GE(stencil.calls, report.operator_applications) << name;
+            if (counted) {
+                EXPECT_GE(stencil.calls, report.operator_applications) << name;
+            }
         }
     }
 }
