@@ -102,7 +102,8 @@ TEST_F(compare, other_devices_are_noted) {
 TEST_F(compare, what_cannot_be_read_is_exit_code_2) {
     const std::string good = results("good", Json::array());
     for (const std::string& bad :
-         {path("none.json"), write("text.json", "no JSON"), write("list.json", "[]"),
+         {path("none.json"), path("."), write("empty.json", ""), write("text.json", "no JSON"),
+          write("list.json", "[]"),
           write("other.json", R"({"schema": "tessera-run/2", "rows": []})"),
           write("rows.json", R"({"schema": "tessera-bench/1", "rows": 3})"),
           write("row.json", R"({"schema": "tessera-bench/1", "rows": [3]})")}) {

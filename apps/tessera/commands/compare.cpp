@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "commands/commands.hpp"
 #include "report/text.hpp"
@@ -54,9 +55,13 @@ std::string name_of(const Json& row) {
 
 Results read_results(const std::string& path) {
     std::ifstream file(path);
-    if (!file)
-        throw InvalidArgument("cannot read " + path + "; name result files of tessera-bench");
-    const Json json = Json::parse(file, nullptr, false);
+    std::stringstream text;
+    if (!file || !(text << file.rdbuf())) {  // Nothing can be read of a folder, either.
+        throw InvalidArgument(path +
+                              " cannot be read, or is empty; name result files of "
+                              "tessera-bench");
+    }
+    const Json json = Json::parse(text, nullptr, false);
     if (!json.is_object() || json.value("schema", Json()) != "tessera-bench/1" ||
         !json.contains("rows") || !json["rows"].is_array()) {
         throw InvalidArgument(path +
