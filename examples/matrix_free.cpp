@@ -1,6 +1,6 @@
 // Solves with an operator that has no matrix, here fourth-order differences on a line, and block
 // Jacobi of a matrix that approximates it: second-order differences.
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Steps of the heat equation on a square, (M + dt K(t)) u_next = M u with a conductivity that
-// changes in time: one Solver serves all steps and allocates in the first one only.
+// Steps of the heat equation on a square, (I + dt K(t)) u_next = u with a conductivity that changes
+// in time: one Solver serves all steps; its solves allocate in the first one only.
 #include <cstdio>
 #include <vector>
 

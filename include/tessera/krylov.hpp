@@ -74,7 +74,7 @@ class TESSERA_API IterativeSolver {
   public:
     virtual ~IterativeSolver() = default;
     /// As tessera::solve. x is written when the solve ends; an exception, such as one thrown by the
-    /// observer, leaves it as it was, and the solver usable.
+    /// observer, leaves it as it was, and the solver usable. The observer must not call the solver.
     virtual SolveReport solve(std::span<const T> b, std::span<T> x,
                               const SolveOptions& options) = 0;
     /// To be called after the matrix or the preconditioner changed: the next solve records its

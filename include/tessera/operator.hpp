@@ -24,8 +24,8 @@ class TESSERA_API Operator {
     virtual ~Operator() = default;
     virtual Index rows() const = 0;
     virtual Index columns() const = 0;
-    /// y = A x; no overlap. Only enqueues work on `context`: no copy to the host and, from the
-    /// second call on this Context on, no allocation, so that it can be captured in a graph.
+    /// y = A x; no overlap. Unless can_be_captured() is false, it only enqueues work on `context`:
+    /// no copy to the host and, from the second call on this Context on, no allocation.
     virtual void apply(const Context& context, std::span<const T> x, std::span<T> y) const = 0;
     /// y = A x and *xy = x^T y, A square; no overlap. By default apply, then dot.
     virtual void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
@@ -42,8 +42,8 @@ class TESSERA_API Operator {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
     }
-    /// Whether apply can be recorded in a graph: false if it waits, copies to the host or allocates
-    /// in later calls. Solvers then call it in each iteration.
+    /// If false, solvers on a GPU call apply in each iteration instead of recording it in a CUDA
+    /// graph, so that it may wait, copy to the host and allocate.
     virtual bool can_be_captured() const { return true; }
     /// Number of blocks or rows that a preconditioner could not invert as given.
     virtual Index singular_blocks() const { return 0; }
@@ -65,8 +65,8 @@ template <class T>
 using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
 
 struct ReportValue;
-/// A type of its own: the variant of libstdc++ 12 takes one with a std::vector for never without a
-/// value, and its copies are undefined where memory runs out.
+/// Not a plain std::vector: libstdc++ 12 assumes that a variant of vectors and texts always holds a
+/// value, and copying one where memory runs out is then undefined.
 struct ReportValues : std::vector<ReportValue> {
     using std::vector<ReportValue>::vector;
 };

@@ -8,7 +8,8 @@ namespace tessera {
 
 /// A matrix, a preconditioner and a solver for one solve after another, for example in the steps of
 /// a simulation; all made from texts. Vectors, plans and graphs stay from call to call: solves
-/// after the first one allocate nothing in the memory of the Context.
+/// after the first one, with the preconditioner on the same side, allocate nothing in the memory of
+/// the Context. The observer of a solve must not call the solver (InvalidArgument).
 template <class T>
 class TESSERA_API Solver {
   public:
@@ -22,23 +23,26 @@ class TESSERA_API Solver {
     Solver& operator=(Solver&&) noexcept;
 
     /// Takes a square matrix in the memory of the Context: converts it and sets up the
-    /// preconditioner. The arrays must outlive the solver, or its next setup or update: format csr
-    /// and the polynomials read them. Waits. If it throws, the solver has no matrix.
+    /// preconditioner. With format csr the arrays must outlive the solver, or its next setup or
+    /// update. Waits. Arguments are checked first and change nothing; if it fails later, the solver
+    /// has no matrix. With refinement on the CPU, values must be in the range of float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 
-    /// Takes new values on the same pattern, which is not compared. Waits. If it throws, the solver
-    /// has no matrix.
+    /// Takes new values on the same pattern, which is not compared; otherwise as setup.
     void update(const CsrView<T>& matrix);
     void update(const CsrMatrix<T>& matrix) { update(matrix.view()); }
+    bool has_matrix() const;
 
-    /// Solves A x = b as tessera::solve does; one with a preconditioner that cannot be used ends as
-    /// singular_block without a start. x is written when the solve ends: an exception, such as one
-    /// that the observer throws, leaves it as it was, and the solver usable. Throws InvalidArgument
-    /// without a matrix.
+    /// Solves A x = b as tessera::solve does. If the preconditioner cannot be used
+    /// (preconditioner_report().unusable says why), no iteration is done, and the status is
+    /// singular_block, or non_finite where the matrix holds NaN or infinity. x is written when the
+    /// solve ends: an exception, such as one that the observer throws, leaves it as it was, and the
+    /// solver usable. A preconditioner that changed during a solve (recoveries of the report) stays
+    /// as it is then until the next update. Throws InvalidArgument without a matrix.
     SolveReport solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options = {});
 
-    /// Of the latest setup or update.
+    /// Of the latest setup or update, or of the solve that changed the preconditioner since.
     const PreconditionerReport& preconditioner_report() const;
     /// Its normalised text, "block_jacobi:24"; "none".
     std::string preconditioner() const;

@@ -40,7 +40,8 @@ struct tessera_solver {
     std::variant<Solver<float>, Solver<double>> solver;
     std::shared_ptr<const AnyMatrix> matrix = nullptr;  ///< Null: there is none.
     bool solved = false;
-    std::string message = {}, json = {};
+    SolveReport report = {};  ///< If `solved`.
+    std::string json = {};    ///< Made when it is first asked for.
 };
 
 namespace {
@@ -119,7 +120,7 @@ std::string to_json(const SolveReport& report, const PreconditionerReport& setup
                  {"blocks", {{"count", setup.blocks}, {"largest", setup.largest_block}}}};
     const Json groups = cli::to_json(setup.values);
     for (const auto& [group, values] : groups.items()) json[group].update(values);
-    return json.dump();
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 SolveOptions to_options(const tessera_options* given) {
@@ -169,20 +170,22 @@ template <class Use>
 void take_matrix(tessera_solver* solver, const tessera_matrix* matrix, const char* function,
                  Use&& use) {
     not_null(solver, function, "solver");
-    solver->solved = false;
-    solver->matrix = nullptr;
     not_null(matrix, function, "matrix");
     require(matrix->context.device() == solver->context.device(), function,
             "the matrix is on another device than the solver");
     require(matrix->matrix->index() == solver->solver.index(), function,
             "the matrix has another type than the solver");
     std::visit(
-        [&](auto& typed_solver) {
-            use(typed_solver, [&]<class T>(const Solver<T>&) {
-                return std::get<Matrix<T>>(*matrix->matrix).view;
-            }(typed_solver));
+        [&]<class T>(Solver<T>& typed) {
+            try {
+                use(typed, std::get<Matrix<T>>(*matrix->matrix).view);
+            } catch (...) {
+                if (!typed.has_matrix()) solver->matrix = nullptr;
+                throw;
+            }
         },
         solver->solver);
+    solver->solved = false;
     solver->matrix = matrix->matrix;
 }
 
@@ -243,6 +246,7 @@ tessera_error tessera_copy(tessera_context* context, const void* from, void* to,
     return guarded([&] {
         not_null(context, "tessera_copy", "context");
         if (bytes == 0) return;
+        require(bytes <= size_t(INT64_MAX), "tessera_copy", "the number of bytes is huge");
         detail::copy_bytes(context->context, not_null(from, "tessera_copy", "from"),
                            not_null(to, "tessera_copy", "to"), Offset(bytes), true);
     });
@@ -339,6 +343,7 @@ tessera_error tessera_matrix_multiply(const tessera_matrix* matrix, double alpha
                          std::span<T>(out, std::size_t(a.rows)));
             },
             *matrix->matrix);
+        matrix->context.synchronize();
     });
 }
 
@@ -397,30 +402,39 @@ tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* 
         not_null(solver, name, "solver");
         require(solver->matrix != nullptr, name,
                 "the solver has no matrix; call tessera_solver_setup first");
-        const SolveOptions solve_options = to_options(options);
         solver->solved = false;
+        solver->json.clear();
+        const SolveOptions solve_options = to_options(options);
         std::visit(
             [&]<class T>(Solver<T>& typed) {
                 const auto rows = std::size_t(std::get<Matrix<T>>(*solver->matrix).view.rows);
-                const SolveReport solve =
-                    typed.solve(std::span<const T>(static_cast<const T*>(b), rows),
-                                std::span<T>(static_cast<T*>(x), rows), solve_options);
-                solver->message = solve.message;
-                solver->json =
-                    to_json(solve, typed.preconditioner_report(), typed.preconditioner());
-                if (report != nullptr) *report = to_report(solve);
+                solver->report = typed.solve(std::span<const T>(static_cast<const T*>(b), rows),
+                                             std::span<T>(static_cast<T*>(x), rows), solve_options);
             },
             solver->solver);
         solver->solved = true;
+        if (report != nullptr) *report = to_report(solver->report);
     });
 }
 
 const char* tessera_solver_message(const tessera_solver* solver) {
-    return solver != nullptr && solver->solved ? solver->message.c_str() : nullptr;
+    return solver != nullptr && solver->solved ? solver->report.message.c_str() : nullptr;
 }
 
-const char* tessera_solver_json(const tessera_solver* solver) {
-    return solver != nullptr && solver->solved ? solver->json.c_str() : nullptr;
+const char* tessera_solver_json(tessera_solver* solver) {
+    const tessera_error error = guarded([&] {
+        constexpr const char* name = "tessera_solver_json";
+        not_null(solver, name, "solver");
+        require(solver->solved, name, "the latest call with this solver was no solve");
+        if (!solver->json.empty()) return;
+        std::visit(
+            [&](const auto& typed) {
+                solver->json =
+                    to_json(solver->report, typed.preconditioner_report(), typed.preconditioner());
+            },
+            solver->solver);
+    });
+    return error == TESSERA_SUCCESS ? solver->json.c_str() : nullptr;
 }
 
 const char* tessera_status_name(tessera_status status) {

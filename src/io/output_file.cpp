@@ -19,10 +19,11 @@
 
 namespace tessera::io {
 
-/// A temporary file that exists.
+/// One place of the table of temporary files that remove_temporary_files deletes.
 struct TemporaryFileSlot {
-    /// `taken`: remove_temporary_files is reading it, perhaps in another thread.
-    enum class State { empty, filling, used, taken, removed };
+    /// used: the file exists or is about to; taken: remove_temporary_files is deleting it, perhaps
+    /// in another thread; abandoned: likewise, and its TemporaryFile has ended; removed: deleted.
+    enum class State { empty, filling, used, taken, abandoned, removed };
     std::atomic<State> state = State::empty;
     int folder = -1;  ///< Descriptor.
     char name[32] = {};
@@ -161,13 +162,13 @@ void TemporaryFile::remove() {
     withdraw();
 }
 
-/// Empties the slot and closes the folder, unless a signal handler is using them.
+/// Empties the slot and closes the folder; where remove_temporary_files is using them, it does so.
 void TemporaryFile::withdraw() {
     const int folder = std::exchange(folder_, -1);
     TemporaryFileSlot* const slot = std::exchange(slot_, nullptr);
-    if (slot != nullptr && !slot->change(State::used, State::empty) &&
-        !slot->change(State::removed, State::empty)) {
-        return;
+    while (slot != nullptr && !slot->change(State::used, State::empty) &&
+           !slot->change(State::removed, State::empty)) {
+        if (slot->change(State::taken, State::abandoned)) return;
     }
     ::close(folder);
 }
@@ -229,7 +230,9 @@ int remove_temporary_files() noexcept {
     for (auto& slot : temporary_files) {
         if (!slot.change(State::used, State::taken)) continue;
         if (::unlinkat(slot.folder, slot.name, 0) == 0) ++removed;
-        slot.state = State::removed;
+        if (slot.change(State::taken, State::removed)) continue;
+        ::close(slot.folder);
+        slot.state = State::empty;
     }
     errno = error;
     return removed;

@@ -6,6 +6,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "krylov/at_work.hpp"
 #include "krylov/iteration_batches.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
@@ -42,7 +43,10 @@ class Driver final : public IterativeSolver<T> {
     }
 
     SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override;
-    void operators_changed() override { batches_.discard_graphs(); }
+    void operators_changed() override {
+        AtWork::check(at_work_);
+        batches_.discard_graphs();
+    }
 
   private:
     struct ResidualNorms {
@@ -82,9 +86,11 @@ class Driver final : public IterativeSolver<T> {
     std::unique_ptr<Method<T>> method_;
     IterationBatches<T> batches_;
     // The solve at work.
-    SolveOptions options_;
-    Offset known_recoveries_ = 0;  ///< Of the preconditioner, when it came into use.
+    bool at_work_ = false;
+    const SolveOptions* options_ = nullptr;  ///< Of the caller.
+    Offset known_recoveries_ = 0;            ///< Of the preconditioner, when it came into use.
     double start_ = 0;
+    double checked_ = 0;  ///< Time of the latest convergence check.
     double norm_b_ = 0;
     double method_norm_b_ = 0;
     double target_ = 0;                  ///< Target of the true residual norm.
@@ -105,7 +111,7 @@ bool Driver<T>::singular_preconditioner() {
 /// The method for the side of the preconditioner that the options ask for, unless there is one.
 template <class T>
 void Driver<T>::make_method() {
-    const bool wants_left = options_.left_preconditioning && preconditioner_ != nullptr;
+    const bool wants_left = options_->left_preconditioning && preconditioner_ != nullptr;
     if (method_ && wants_left == left()) return;
     method_.reset();
     left_matrix_.reset();
@@ -122,13 +128,13 @@ void Driver<T>::make_method() {
 
 template <class T>
 void Driver<T>::prepare() {
-    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
+    target_ = std::max(options_->rtol * norm_b_, scaling_.scaled(options_->atol));
     if (preconditioner_ != nullptr) {
         const Offset before = std::exchange(known_recoveries_, preconditioner_->recoveries());
-        if (before != known_recoveries_) operators_changed();
+        if (before != known_recoveries_) batches_.discard_graphs();
     }
     make_method();
-    batches_.choose_length(options_.check_interval, method_->period());
+    batches_.choose_length(options_->check_interval, method_->period());
     if (left()) {
         preconditioner_->apply(context_, b(), left_b_.view());
         method_norm_b_ = norm_(left_b_.view());
@@ -165,7 +171,7 @@ std::optional<Status> Driver<T>::status_at_start(const ResidualNorms& norms) {
         state_.cause = BreakdownCause::singular_preconditioner;
         return Status::breakdown;
     }
-    if (options_.max_iterations == 0) return Status::max_iterations;
+    if (options_->max_iterations == 0) return Status::max_iterations;
     return std::nullopt;
 }
 
@@ -176,7 +182,7 @@ bool Driver<T>::recovered() {
     if (!preconditioner_->recover(context_, known_recoveries_)) return false;
     known_recoveries_ = preconditioner_->recoveries();
     ++report_.recoveries;
-    operators_changed();
+    batches_.discard_graphs();
     return true;
 }
 
@@ -220,7 +226,7 @@ std::optional<Status> Driver<T>::status_after_run(const ResidualNorms& before,
             if (!gained) return Status::accuracy_lost;
             break;
     }
-    if (state_.iterations >= options_.max_iterations) return Status::max_iterations;
+    if (state_.iterations >= options_->max_iterations) return Status::max_iterations;
     return std::nullopt;
 }
 
@@ -236,8 +242,8 @@ void Driver<T>::begin(const ResidualNorms& norms, int attempt) {
     if (double(threshold) > threshold_) threshold = std::nextafter(threshold, T(0));
     Recurrence<T> fresh{};
     fresh.iterations = state_.iterations;
-    fresh.max_iterations = options_.max_iterations;
-    fresh.stagnation_window = options_.stagnation_window;
+    fresh.max_iterations = options_->max_iterations;
+    fresh.stagnation_window = options_->stagnation_window;
     fresh.best_iteration = state_.iterations;
     fresh.best_norm = fresh.residual_norm = T(norms.method_norm);
     fresh.threshold = threshold;
@@ -257,17 +263,18 @@ void Driver<T>::check() {
     const Offset before = state_.iterations;
     copy_to_host(context_, std::span<const Recurrence<T>>(method_->recurrence(), 1),
                  std::span<Recurrence<T>>(&state_, 1));
+    checked_ = now();
     for (Offset k = before; k < state_.iterations; ++k) {
         report_.residuals.push_back(double(state_.history[k % Recurrence<T>::history_size]) /
                                     method_norm_b_);
     }
-    const double seconds = now() - start_;
-    if (options_.observer) {
+    const double seconds = checked_ - start_;
+    if (options_->observer) {
         const Progress progress{state_.iterations, double(state_.residual_norm) / method_norm_b_,
                                 threshold_ / method_norm_b_, seconds};
-        if (!options_.observer(progress)) host_status_ = Status::interrupted;
+        if (!options_->observer(progress)) host_status_ = Status::interrupted;
     }
-    if (!host_status_ && state_.running() && seconds >= options_.max_seconds) {
+    if (!host_status_ && state_.running() && seconds >= options_->max_seconds) {
         host_status_ = Status::max_seconds;
     }
 }
@@ -291,7 +298,7 @@ void Driver<T>::run() {
         batches_.enqueue(*method_);
         check();
         replace_residual();
-        if (replayed) batches_.shorten(now() - begin, method_->period());
+        if (replayed) batches_.shorten(checked_ - begin, method_->period());
     }
     method_->finish();
     report_.operator_applications += method_->products(state_.iterations - before);
@@ -330,7 +337,8 @@ SolveReport Driver<T>::solve(std::span<const T> b, std::span<T> x, const SolveOp
     require(takes_left_ || !options.left_preconditioning,
             "this solver does not support left preconditioning; leave side at right, or use "
             "gmres, idr or bicgstab");
-    options_ = options;
+    const AtWork guard(at_work_);
+    options_ = &options;
     start_ = now();
     report_ = {};
     state_ = {};
@@ -339,8 +347,8 @@ SolveReport Driver<T>::solve(std::span<const T> b, std::span<T> x, const SolveOp
     copy(context_, x, x_.view());
     norm_b_ =
         scaling_.scale([this](std::span<const T> v) { return norm_(v); }, b_.view(), x_.view());
-    if (norm_b_ == 0) return solve_zero(x);
     method_norm_b_ = norm_b_;
+    if (norm_b_ == 0) return solve_zero(x);
     if (!std::isfinite(norm_b_)) {
         report_.residuals = {norm_b_};
         return make_report(Status::non_finite, norm_b_);

@@ -17,11 +17,11 @@ class IterationBatches {
     IterationBatches(const Context& context, bool can_be_captured)
         : context_(context), can_be_captured_(can_be_captured) {}
 
-    /// Batches for a method that was not used before.
+    /// Forgets all batches: to be called when the method is another one.
     void start_anew() { batches_.clear(); }
-    /// Graphs are recorded anew.
+    /// The next use of each batch runs directly, the one after it records its graph again.
     void discard_graphs() {
-        for (Batch& batch : batches_) batch.captured = false;
+        for (Batch& batch : batches_) batch = {};
     }
     /// To be called before each solve; `interval` is SolveOptions::check_interval.
     void choose_length(int interval, int period) {
@@ -64,7 +64,7 @@ class IterationBatches {
     /// Iterations enqueued after convergence are wasted: batches become smaller when an iteration
     /// is expensive. `seconds`: duration of a batch that was launched as a graph.
     void shorten(double seconds, int period) {
-        if (interval_ > 0 || !context_.on_gpu() || period > 1) return;
+        if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
         if (seconds < 2 * check_seconds) return;
         length_ = std::max(1, int(std::ceil(length_ * check_seconds / seconds)));
         batches_[0].captured = false;

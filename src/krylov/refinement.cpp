@@ -5,6 +5,7 @@
 
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
+#include "krylov/at_work.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
 #include "krylov/range_scaling.hpp"
@@ -74,7 +75,10 @@ class Refinement final : public IterativeSolver<double> {
 
     SolveReport solve(std::span<const double> b, std::span<double> x,
                       const SolveOptions& options) override;
-    void operators_changed() override { inner_solver_->operators_changed(); }
+    void operators_changed() override {
+        AtWork::check(at_work_);
+        inner_solver_->operators_changed();
+    }
 
   private:
     double residual_norm(std::span<const double> x);
@@ -93,7 +97,8 @@ class Refinement final : public IterativeSolver<double> {
     Buffer<double> residual_, saved_;
     Buffer<float> low_residual_, low_correction_;
     // The solve at work.
-    SolveOptions options_;
+    bool at_work_ = false;
+    const SolveOptions* options_ = nullptr;  ///< Of the caller.
     double start_ = 0;
     double norm_b_ = 0;
     double target_ = 0;
@@ -128,7 +133,7 @@ double Refinement::start(std::span<const double> b, std::span<const double> x) {
     copy(context_, x, x_.view());
     norm_b_ = scaling_.scale([this](std::span<const double> v) { return norm_(v); }, b_.view(),
                              x_.view());
-    target_ = std::max(options_.rtol * norm_b_, scaling_.scaled(options_.atol));
+    target_ = std::max(options_->rtol * norm_b_, scaling_.scaled(options_->atol));
     if (norm_b_ == 0) fill(context_, 0.0, x_.view());
     const double length = residual_norm(x_.view());
     report_.operator_applications = 1;
@@ -139,23 +144,23 @@ double Refinement::start(std::span<const double> b, std::span<const double> x) {
 std::optional<Status> Refinement::status_at_start(double length) const {
     if (!std::isfinite(norm_b_) || !std::isfinite(length)) return Status::non_finite;
     if (length <= target_) return Status::converged;
-    if (options_.max_iterations == 0) return Status::max_iterations;
+    if (options_->max_iterations == 0) return Status::max_iterations;
     return std::nullopt;
 }
 
 /// x += s c; the correction c overwrites the residual. `before` is the norm of the residual.
 void Refinement::correct(double before) {
-    SolveOptions options = options_;
+    SolveOptions options = *options_;
     options.left_preconditioning = false;
     options.atol = 0;
     options.rtol = std::max(inner_rtol_, 0.5 * target_ / before);
-    options.max_iterations = options_.max_iterations - report_.iterations;
-    options.max_seconds = std::max(0.0, options_.max_seconds - (now() - start_));
-    if (options_.observer) {
+    options.max_iterations = options_->max_iterations - report_.iterations;
+    options.max_seconds = std::max(0.0, options_->max_seconds - (now() - start_));
+    if (options_->observer) {
         options.observer = [this, before](const Progress& progress) {
-            return options_.observer({report_.iterations + progress.iterations,
-                                      progress.relative_residual * before / norm_b_,
-                                      target_ / norm_b_, now() - start_});
+            return options_->observer({report_.iterations + progress.iterations,
+                                       progress.relative_residual * before / norm_b_,
+                                       target_ / norm_b_, now() - start_});
         };
     }
     copy(context_, x_.view(), saved_.view());
@@ -175,7 +180,8 @@ void Refinement::correct(double before) {
 SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
                               const SolveOptions& options) {
     check_solve<double>(context_, matrix_, b, x, options);
-    options_ = options;
+    const AtWork guard(at_work_);
+    options_ = &options;
     start_ = now();
     report_ = {};
     inner_ = {};
@@ -189,7 +195,7 @@ SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
         correct(before);
         length = residual_norm(x_.view());
         status = status_after(before, length, target_, inner_, corrections,
-                              report_.iterations < options_.max_iterations);
+                              report_.iterations < options_->max_iterations);
         if (!(length <= before)) {  // Or NaN.
             copy(context_, saved_.view(), x_.view());
             length = before;

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "base/checks.hpp"
+#include "krylov/at_work.hpp"
+#include "krylov/messages.hpp"
 
 namespace tessera {
 
@@ -54,12 +56,11 @@ class PreparedMatrix {
     const Operator<T>& matrix() const { return *products_; }
     const Preconditioner<T>* preconditioner() const { return preconditioner_.get(); }
     const PreconditionerReport& report() const { return report_; }
-
-  private:
     void take_report() {
         if (preconditioner_) report_ = preconditioner_->report();
     }
 
+  private:
     Products<T> products_;
     std::unique_ptr<Preconditioner<T>> preconditioner_;
     PreconditionerReport report_;
@@ -86,10 +87,14 @@ struct Solver<T>::State {
 
     void setup(const CsrView<T>& matrix);
     void update(const CsrView<T>& matrix);
+    SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options);
+    void check(const CsrView<T>& matrix, const char* function) const;
+    void make(const CsrView<T>& matrix);
     void drop() {
         iterative.reset();
         low.reset();
         prepared.reset();
+        rounded = {};
     }
     const PreconditionerReport& report() const { return low ? low->report() : prepared->report(); }
 
@@ -104,16 +109,28 @@ struct Solver<T>::State {
     CsrMatrix<float> rounded;
     std::optional<PreparedMatrix<float>> low;
     std::unique_ptr<IterativeSolver<T>> iterative;  ///< Null: there is no matrix.
+    bool at_work = false;
 };
 
 template <class T>
-void Solver<T>::State::setup(const CsrView<T>& matrix) {
-    drop();
-    check_matrix("Solver::setup", matrix);
-    check_memory(context, "Solver::setup", matrix);
-    require(matrix.rows == matrix.columns, "Solver::setup: the matrix must be square");
-    rows = matrix.rows;
-    nonzeros = matrix.nonzeros;
+void Solver<T>::State::check(const CsrView<T>& matrix, const char* function) const {
+    AtWork::check(at_work);
+    check_matrix(function, matrix);
+    check_memory(context, function, matrix);
+    require(matrix.rows == matrix.columns, function, ": the matrix must be square");
+    Offset end = 0;
+    copy_to_host(context, matrix.row_offsets_span().last(1), std::span<Offset>(&end, 1));
+    require(end == matrix.nonzeros, function, ": the row offsets end at ", end, ", not at the ",
+            matrix.nonzeros, " nonzeros");
+    if constexpr (std::is_same_v<T, double>) {
+        if (!refinement || context.on_gpu()) return;
+        const std::string fault = float_range_fault(matrix);
+        require(fault.empty(), function, ": ", fault, ", which refinement needs");
+    }
+}
+
+template <class T>
+void Solver<T>::State::make(const CsrView<T>& matrix) {
     if constexpr (std::is_same_v<T, double>) {
         if (refinement) {
             const auto none = parse_preconditioner("none");
@@ -130,11 +147,25 @@ void Solver<T>::State::setup(const CsrView<T>& matrix) {
 }
 
 template <class T>
+void Solver<T>::State::setup(const CsrView<T>& matrix) {
+    check(matrix, "Solver::setup");
+    drop();
+    try {
+        make(matrix);
+        context.synchronize();
+    } catch (...) {
+        drop();
+        throw;
+    }
+    rows = matrix.rows;
+    nonzeros = matrix.nonzeros;
+}
+
+template <class T>
 void Solver<T>::State::update(const CsrView<T>& matrix) {
     require(iterative != nullptr, "Solver::update: there is no matrix; call setup first");
-    check_matrix("Solver::update", matrix);
-    check_memory(context, "Solver::update", matrix);
-    require(matrix.rows == rows && matrix.columns == rows && matrix.nonzeros == nonzeros,
+    check(matrix, "Solver::update");
+    require(matrix.rows == rows && matrix.nonzeros == nonzeros,
             "Solver::update: the matrix must have the pattern of that in setup");
     try {
         prepared->update(context, matrix);
@@ -145,10 +176,23 @@ void Solver<T>::State::update(const CsrView<T>& matrix) {
             }
         }
         iterative->operators_changed();
+        context.synchronize();
     } catch (...) {
         drop();
         throw;
     }
+}
+
+template <class T>
+SolveReport Solver<T>::State::solve(std::span<const T> b, std::span<T> x,
+                                    const SolveOptions& options) {
+    require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
+    const AtWork guard(at_work);
+    check_solve<T>(context, prepared->matrix(), b, x, options);
+    if (!report().unusable.empty()) return unsolved_report(report());
+    const SolveReport solved = iterative->solve(b, x, options);
+    if (solved.recoveries > 0) low ? low->take_report() : prepared->take_report();
+    return solved;
 }
 
 template <class T>
@@ -180,10 +224,12 @@ void Solver<T>::update(const CsrView<T>& matrix) {
 
 template <class T>
 SolveReport Solver<T>::solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options) {
-    State& state = this->state();
-    require(state.iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
-    if (!state.report().unusable.empty()) return unsolved_report(state.report());
-    return state.iterative->solve(b, x, options);
+    return state().solve(b, x, options);
+}
+
+template <class T>
+bool Solver<T>::has_matrix() const {
+    return state().iterative != nullptr;
 }
 
 template <class T>
@@ -208,14 +254,21 @@ template class Solver<double>;
 SolveReport unsolved_report(const PreconditionerReport& setup) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
+    report.residuals = {unknown};
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    if (setup.first_non_finite_row >= 0) {
+        report.status = Status::non_finite;
+        report.message = "row " + std::to_string(setup.first_non_finite_row) +
+                         " of the matrix has a NaN or infinity, so the solve was not started";
+        return report;
+    }
     report.status = Status::singular_block;
     report.message =
         setup.unusable + (setup.blocks > 0
                               ? ", so the solve was not started; use singular=shift"
                               : " and the solve was not started; use --solver idr --precond "
                                 "block_jacobi");
-    report.relative_residual = unknown;
-    report.true_relative_residual = unknown;
     return report;
 }
 

@@ -255,6 +255,91 @@ TEST(solver, a_preconditioner_that_cannot_be_used_ends_the_solve_at_its_start) {
     EXPECT_EQ(outcome.x, std::vector<double>({0, 0}));
 }
 
+TEST(solver, a_failed_setup_or_update_leaves_no_matrix_and_no_memory) {
+    const CsrMatrix<double> symmetric = copy_to(context(), laplacian_2d<double>(12));
+    const CsrMatrix<double> other = copy_to(context(), laplacian_2d<double>(12, 1.0));
+    for (const std::string name : {"sqmr", "refinement:sqmr"}) {
+        const Offset before = context().memory_bytes();
+        Solver<double> solver(context(), name, "block_ldlt:4");
+        const auto expect_no_matrix = [&] {
+            EXPECT_FALSE(solver.has_matrix());
+            EXPECT_EQ(message_of([&] { solver.preconditioner(); }),
+                      "Solver: there is no matrix; call setup first");
+        };
+        expect_contains(message_of([&] { solver.setup(other); }), "is not symmetric");
+        expect_no_matrix();
+        EXPECT_LT(context().memory_bytes(), before + (1 << 20)) << "scratch memory may stay";
+        solver.setup(symmetric);
+        expect_contains(message_of([&] { solver.update(other); }), "is not symmetric");
+        expect_no_matrix();
+        solver.setup(symmetric);
+        EXPECT_EQ(solve_with(solver, std::vector<double>(144, 1.0)).report.status,
+                  Status::converged);
+    }
+}
+
+TEST(solver, the_observer_must_not_call_its_solver) {
+    const CsrMatrix<double> matrix = copy_to(context(), system_matrix<double>(0.5));
+    const std::vector<double> ones(std::size_t(matrix.rows()), 1.0);
+    const Buffer<double> b = copy_to_buffer(context(), ones);
+    for (const std::string name : {"cg", "refinement:cg"}) {
+        Solver<double> solver(context(), name, "jacobi");
+        solver.setup(matrix);
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(ones.size()));
+        Buffer<double> y = copy_to_buffer(context(), ones);
+        SolveOptions options;
+        int refused = 0;
+        options.observer = [&](const Progress&) {
+            for (const auto& call :
+                 {std::function<void()>([&] { solver.solve(b.view(), y.view()); }),
+                  std::function<void()>([&] { solver.setup(matrix); }),
+                  std::function<void()>([&] { solver.update(matrix); })}) {
+                refused +=
+                    message_of(call) == "the solver is at work; its observer must not call it";
+            }
+            return true;
+        };
+        EXPECT_EQ(solver.solve(b.view(), x.view(), options).status, Status::converged);
+        EXPECT_GE(refused, 3);
+        EXPECT_EQ(copy_to_host(context(), x), solve_with(solver, ones).x);
+    }
+}
+
+TEST(solver, nothing_of_a_solve_reaches_the_next_one) {
+    const CsrMatrix<double> matrix = copy_to(context(), system_matrix<double>(0.5));
+    const std::size_t n = std::size_t(matrix.rows());
+    Solver<double> solver(context(), "cg", "jacobi");
+    solver.setup(matrix);
+    std::vector<double> b(n, 1.0);
+    b[3] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(solve_with(solver, b).report.status, Status::non_finite);
+    const auto zero = solve_with(solver, std::vector<double>(n)).report;
+    EXPECT_EQ(zero.status, Status::converged);
+    EXPECT_EQ(zero.relative_residual, 0);
+    // A polynomial that raised its bound is the one of the report.
+    Solver<double> raised(context(), "cg", "chebyshev:3,bound=0.5");
+    raised.setup(matrix);
+    const auto polynomial_recoveries = [&] {
+        const ReportValues& values = raised.preconditioner_report().values;
+        for (const ReportValue& value : std::get<ReportValues>(values.at(0).value)) {
+            if (value.name == "recoveries") return std::get<Offset>(value.value);
+        }
+        return Offset(-1);
+    };
+    EXPECT_EQ(polynomial_recoveries(), 0);
+    const auto first = solve_with(raised, std::vector<double>(n, 1.0)).report;
+    EXPECT_GT(first.recoveries, 0);
+    EXPECT_EQ(polynomial_recoveries(), first.recoveries);
+}
+
+TEST(solver, refinement_needs_values_in_the_range_of_float) {
+    if (context().on_gpu()) GTEST_SKIP() << "is checked in host memory";
+    Solver<double> solver(context(), "refinement");
+    EXPECT_EQ(message_of([&] { solver.setup(make_csr<double>(1, 1, {{0}}, {{1e200}})); }),
+              "Solver::setup: value 1e+200 in row 1, column 1 is out of range of single precision, "
+              "which refinement needs");
+}
+
 TEST(solver, wrong_calls_are_named) {
     const CsrMatrix<double> host_matrix = system_matrix<double>(0.5);
     const CsrMatrix<double> matrix = copy_to(context(), host_matrix);
@@ -286,7 +371,8 @@ TEST(solver, wrong_calls_are_named) {
                   ? "Solver::setup: the matrix is not in the memory of the Context (copy_to and "
                     "copy_to_buffer put it there)"
                   : "Solver::setup: the matrix must be square");
-    EXPECT_EQ(message_of([&] { solver.solve(b.view(), x.view()); }), none);
+    EXPECT_TRUE(solver.has_matrix());
+    EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
     solver.setup(matrix);
     Solver<double> moved = std::move(solver);
     EXPECT_EQ(message_of([&] { solver.setup(matrix); }), "Solver: used after it was moved from");

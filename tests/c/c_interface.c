@@ -285,6 +285,17 @@ static void files(tessera_context* context) {
     tessera_solver_free(solver);
 }
 
+static tessera_solver* solver_of_observer = NULL;
+
+static int call_the_solver(void* matrix, int64_t iterations, double relative_residual) {
+    (void)iterations, (void)relative_residual;
+    FAILS(tessera_solver_setup(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
+          "its observer must not call it");
+    FAILS(tessera_solver_update(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
+          "its observer must not call it");
+    return 0;
+}
+
 static void wrong_solvers(tessera_context* context) {
     tessera_solver* solver = NULL;
     FAILS(tessera_solver_create(NULL, TESSERA_DOUBLE, "cg", NULL, NULL, &solver),
@@ -333,9 +344,34 @@ static void wrong_solvers(tessera_context* context) {
     tessera_report report = {.status = TESSERA_BREAKDOWN};
     SUCCEEDS(tessera_solver_solve(solver, b, x, NULL, &report));
     CHECK(report.status == TESSERA_CONVERGED);
+    /* Wrong arguments change nothing. */
     FAILS(tessera_solver_setup(solver, NULL), TESSERA_INVALID_ARGUMENT, "matrix is null");
-    FAILS(tessera_solver_solve(solver, b, x, NULL, NULL), TESSERA_INVALID_ARGUMENT,
+    FAILS(tessera_solver_update(solver, single), TESSERA_INVALID_ARGUMENT, "another type");
+    SUCCEEDS(tessera_solver_solve(solver, b, x, NULL, NULL));
+    solver_of_observer = solver;
+    tessera_options_init(&options);
+    options.observer = call_the_solver;
+    options.observer_data = matrix;
+    SUCCEEDS(tessera_copy(context, b, x, sizeof ones));
+    SUCCEEDS(tessera_solver_solve(solver, b, x, &options, &report));
+    CHECK(report.status == TESSERA_CONVERGED);
+    /* A matrix that is not symmetric fails when the preconditioner is set up. */
+    tessera_solver* ldlt = NULL;
+    const int64_t offsets[3] = {0, 2, 3};
+    const int32_t columns[3] = {0, 1, 1};
+    const double values[3] = {1, 2, 1};
+    tessera_matrix* triangle = NULL;
+    SUCCEEDS(tessera_matrix_create(context, TESSERA_DOUBLE, 2, 2, 3,
+                                   placed(context, offsets, sizeof offsets),
+                                   placed(context, columns, sizeof columns),
+                                   placed(context, values, sizeof values), &triangle));
+    SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "sqmr", "block_ldlt:2", NULL, &ldlt));
+    SUCCEEDS(tessera_solver_setup(ldlt, matrix));
+    FAILS(tessera_solver_setup(ldlt, triangle), TESSERA_INVALID_ARGUMENT, "not symmetric");
+    FAILS(tessera_solver_solve(ldlt, b, x, NULL, NULL), TESSERA_INVALID_ARGUMENT,
           "call tessera_solver_setup first");
+    tessera_solver_free(ldlt);
+    tessera_matrix_free(triangle);
     tessera_solver_free(solver);
     tessera_solver_free(NULL);
     tessera_matrix_free(matrix);
@@ -369,6 +405,7 @@ static void contexts(const char* device) {
     FAILS(tessera_copy(context, NULL, &array, 8), TESSERA_INVALID_ARGUMENT, "from is null");
     FAILS(tessera_copy(context, &array, NULL, 8), TESSERA_INVALID_ARGUMENT, "to is null");
     SUCCEEDS(tessera_copy(context, NULL, NULL, 0));
+    FAILS(tessera_copy(context, &array, &array, SIZE_MAX - 7), TESSERA_INVALID_ARGUMENT, "huge");
     tessera_context_free(context);
 }
 

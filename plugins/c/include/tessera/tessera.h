@@ -4,11 +4,17 @@
 /* Tessera for C, Fortran and all languages that call C: libtessera_c.so, pkg-config tessera_c.
  *
  * Every function that can fail returns TESSERA_SUCCESS or another tessera_error; tessera_message()
- * then says what was wrong. After a failure nothing was written to the arguments, unless a function
- * says otherwise. Handles are created by tessera_..._create and freed by tessera_..._free, in any
- * order: a solver keeps what it needs of its context and matrix, but for the arrays of a matrix,
- * which always belong to the caller. A context, and what is made of it, belongs to one thread at a
- * time; threads have contexts of their own. */
+ * then says what was wrong, and nothing was written to the arguments.
+ *
+ * Handles are created by tessera_..._create and freed by tessera_..._free, in any order. Arrays
+ * that you pass are neither copied nor freed: keep them until the matrix, and the solvers that were
+ * set up with it, are freed. Their contents are trusted; tessera_matrix_validate checks them.
+ *
+ * On a GPU the library works on a stream of its own: what your own kernels write to b, x or a
+ * matrix must be complete before a call. All functions return when their work is done.
+ *
+ * A context, and what is made of it, belongs to one thread at a time; threads have contexts of
+ * their own. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,21 +72,21 @@ TESSERA_C_API tessera_error tessera_context_create(const char* device, int threa
 TESSERA_C_API void tessera_context_free(tessera_context* context);
 /* Waits until all work of the context is done. */
 TESSERA_C_API tessera_error tessera_context_synchronize(tessera_context* context);
-/* "NVIDIA H200"; valid as long as the context. */
+/* The name of the device, for example "NVIDIA H200"; valid as long as the context. */
 TESSERA_C_API const char* tessera_context_description(const tessera_context* context);
 /* 1: arrays of this context are in the memory of a GPU; 0: in host memory. */
 TESSERA_C_API int tessera_context_on_gpu(const tessera_context* context);
 
-/* Arrays in the memory of a context, for callers that have no other means to allocate there. */
+/* Arrays in the memory of a context, for callers that have no other means to allocate there. They
+ * are freed by tessera_release, or with the context. */
 TESSERA_C_API tessera_error tessera_allocate(tessera_context* context, size_t bytes, void** array);
 TESSERA_C_API tessera_error tessera_release(tessera_context* context, void* array);
-/* Copies between host memory and the memory of the context, or within one of them; waits. */
+/* Copies between host memory and the memory of the context, or within one of them; no overlap. */
 TESSERA_C_API tessera_error tessera_copy(tessera_context* context, const void* from, void* to,
                                          size_t bytes);
 
-/* A matrix in compressed sparse rows; nothing is copied: the arrays, in the memory of the context,
- * must outlive the matrix and the solvers that were set up with it. Row i has the entries
- * row_offsets[i] .. row_offsets[i + 1] - 1, 0-based, with columns that ascend. */
+/* A matrix in compressed sparse rows from arrays in the memory of the context. Row i has the
+ * entries row_offsets[i] .. row_offsets[i + 1] - 1, 0-based, with columns that ascend. */
 TESSERA_C_API tessera_error tessera_matrix_create(tessera_context* context, tessera_type type,
                                                   int32_t rows, int32_t columns, int64_t nonzeros,
                                                   const int64_t* row_offsets,
@@ -91,11 +97,11 @@ TESSERA_C_API tessera_error tessera_matrix_create(tessera_context* context, tess
 TESSERA_C_API tessera_error tessera_matrix_read(tessera_context* context, tessera_type type,
                                                 const char* path, tessera_matrix** matrix);
 TESSERA_C_API void tessera_matrix_free(tessera_matrix* matrix);
-/* Any pointer may be null. */
+/* rows, columns and nonzeros may be null; those are not written. */
 TESSERA_C_API tessera_error tessera_matrix_size(const tessera_matrix* matrix, int32_t* rows,
                                                 int32_t* columns, int64_t* nonzeros);
 /* TESSERA_INVALID_ARGUMENT for offsets or columns out of range or order and for values that are not
- * finite. Reads the whole matrix; waits. */
+ * finite. Reads the whole matrix. */
 TESSERA_C_API tessera_error tessera_matrix_validate(const tessera_matrix* matrix);
 /* y = alpha A x + beta y; x and y in the memory of the context, without overlap. */
 TESSERA_C_API tessera_error tessera_matrix_multiply(const tessera_matrix* matrix, double alpha,
@@ -137,25 +143,26 @@ TESSERA_C_API tessera_error tessera_solver_create(tessera_context* context, tess
                                                   const char* solver, const char* preconditioner,
                                                   const char* format, tessera_solver** created);
 TESSERA_C_API void tessera_solver_free(tessera_solver* solver);
-/* Takes a matrix and sets up the preconditioner; waits. After a failure the solver has no matrix.
- */
+/* Takes a matrix and sets up the preconditioner. Arguments are checked first and change nothing; if
+ * it fails later, the solver has no matrix. */
 TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,
                                                  const tessera_matrix* matrix);
-/* Takes new values on the same pattern; waits. After a failure the solver has no matrix. */
+/* Takes new values on the same pattern; otherwise as setup. */
 TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
                                                   const tessera_matrix* matrix);
-/* Solves A x = b from the start in x; b and x in the memory of the context; waits. `options` null:
- * the defaults; `report` may be null. A solve that does not converge is no error: see the status
- * of the report. */
+/* Solves A x = b from the start in x; b and x in the memory of the context. `options` null: the
+ * defaults; `report` may be null. A solve that does not converge is no error: see the status of the
+ * report. The observer must not call the solver. */
 TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                                  const tessera_options* options,
                                                  tessera_report* report);
 /* One sentence on how the latest solve ended, empty if it converged, and its report as JSON with
  * the residual norms and the report of the preconditioner; valid until the next call with this
- * solver. Null before the first solve. */
+ * solver. Null unless the latest setup, update or solve was a solve that returned TESSERA_SUCCESS.
+ */
 TESSERA_C_API const char* tessera_solver_message(const tessera_solver* solver);
-TESSERA_C_API const char* tessera_solver_json(const tessera_solver* solver);
-/* "max_iterations" */
+TESSERA_C_API const char* tessera_solver_json(tessera_solver* solver);
+/* The name of a status, for example "max_iterations"; "unknown" for other numbers. */
 TESSERA_C_API const char* tessera_status_name(tessera_status status);
 
 #ifdef __cplusplus
