@@ -27,7 +27,8 @@ struct FileHeader {
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
 /// on the threads. The file is read in pieces, and memory is taken as entries are found, so that it
 /// may be a pipe and its header may not be true. Throws ParseError with the first bad line, also
-/// for lines of more than 1 MiB, values that are not finite, sizes the file is too short for (more
+/// for lines of more than 1 MiB, values that are not finite, integers that a double cannot hold
+/// (files of field real may have them), sizes the file is too short for (more
 /// than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`), a file that another
 /// program changed while it was read, and values that must not be rounded to T
 /// (float_range_fault); OutOfMemory before memory is taken that is not free.

@@ -365,7 +365,7 @@ static void wrong_solvers(tessera_context* context) {
                                    placed(context, offsets, sizeof offsets),
                                    placed(context, columns, sizeof columns),
                                    placed(context, values, sizeof values), &triangle));
-    SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "sqmr", "block_ldlt:2", NULL, &ldlt));
+    SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "sqmr", "block_ldlt:4", NULL, &ldlt));
     SUCCEEDS(tessera_solver_setup(ldlt, matrix));
     FAILS(tessera_solver_setup(ldlt, triangle), TESSERA_INVALID_ARGUMENT, "not symmetric");
     FAILS(tessera_solver_solve(ldlt, b, x, NULL, NULL), TESSERA_INVALID_ARGUMENT,
