@@ -254,7 +254,6 @@ template class Solver<double>;
 SolveReport unsolved_report(const PreconditionerReport& setup) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
-    report.residuals = {unknown};
     report.relative_residual = unknown;
     report.true_relative_residual = unknown;
     if (setup.first_non_finite_row >= 0) {
