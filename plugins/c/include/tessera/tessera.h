@@ -29,20 +29,23 @@
 extern "C" {
 #endif
 
-typedef enum tessera_error {
+typedef int tessera_error;
+enum {
     TESSERA_SUCCESS = 0,
     TESSERA_INVALID_ARGUMENT = 1,
     TESSERA_FILE_ERROR = 2, /* A file cannot be read or written. */
     TESSERA_OUT_OF_MEMORY = 3,
     TESSERA_DEVICE_ERROR = 4,
     TESSERA_INTERNAL_ERROR = 5
-} tessera_error;
+};
 
 /* The type of values: of matrices, of b and of x. */
-typedef enum tessera_type { TESSERA_FLOAT = 0, TESSERA_DOUBLE = 1 } tessera_type;
+typedef int tessera_type;
+enum { TESSERA_FLOAT = 0, TESSERA_DOUBLE = 1 };
 
 /* How a solve ended. */
-typedef enum tessera_status {
+typedef int tessera_status;
+enum {
     TESSERA_CONVERGED = 0,
     TESSERA_MAX_ITERATIONS = 1,
     TESSERA_MAX_SECONDS = 2,
@@ -52,7 +55,7 @@ typedef enum tessera_status {
     TESSERA_NON_FINITE = 6,     /* NaN or infinity appeared. */
     TESSERA_SINGULAR_BLOCK = 7, /* The preconditioner cannot be used. */
     TESSERA_INTERRUPTED = 8     /* By the observer. */
-} tessera_status;
+};
 
 typedef struct tessera_context tessera_context;
 typedef struct tessera_matrix tessera_matrix;
