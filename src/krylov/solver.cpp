@@ -188,8 +188,10 @@ SolveReport Solver<T>::State::solve(std::span<const T> b, std::span<T> x,
                                     const SolveOptions& options) {
     require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
     const AtWork guard(at_work);
-    check_solve<T>(context, prepared->matrix(), b, x, options);
-    if (!report().unusable.empty()) return unsolved_report(report());
+    if (!report().unusable.empty()) {
+        check_solve<T>(context, prepared->matrix(), b, x, options);
+        return unsolved_report(report());
+    }
     const SolveReport solved = iterative->solve(b, x, options);
     if (solved.recoveries > 0) low ? low->take_report() : prepared->take_report();
     return solved;
