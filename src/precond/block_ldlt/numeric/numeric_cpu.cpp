@@ -24,7 +24,9 @@ HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* 
     for (Index column = 0; column < k; column += columns) {
         for (Index row = 0; row < k; row += vectors * lanes) {
             hn::Vec<decltype(d)> sums[columns][vectors];
+#pragma GCC unroll 4
             for (Index j = 0; j < columns; ++j) {
+#pragma GCC unroll 2
                 for (Index i = 0; i < vectors; ++i) {
                     sums[j][i] = hn::LoadU(d, c + row + i * lanes + (column + j) * k);
                 }
@@ -34,18 +36,23 @@ HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* 
                 const T* b = w + Offset(right[e]) * square + (transposed ? column : column * k);
                 for (Index p = 0; p < k; ++p) {
                     hn::Vec<decltype(d)> parts[vectors];
+#pragma GCC unroll 2
                     for (Index i = 0; i < vectors; ++i) {
                         parts[i] = hn::LoadU(d, a + i * lanes + p * k);
                     }
+#pragma GCC unroll 4
                     for (Index j = 0; j < columns; ++j) {
                         const auto factor = hn::Set(d, transposed ? b[j + p * k] : b[p + j * k]);
+#pragma GCC unroll 2
                         for (Index i = 0; i < vectors; ++i) {
                             sums[j][i] = hn::NegMulAdd(parts[i], factor, sums[j][i]);
                         }
                     }
                 }
             }
+#pragma GCC unroll 4
             for (Index j = 0; j < columns; ++j) {
+#pragma GCC unroll 2
                 for (Index i = 0; i < vectors; ++i) {
                     hn::StoreU(sums[j][i], d, c + row + i * lanes + (column + j) * k);
                 }

@@ -24,8 +24,10 @@ void lower_product(const PatternView<T>& a, Index first, Index last, const T* v,
             const Index block = a.row_blocks[e];
             const T* values = v + Offset(block) * k * k;
             const T* from = x + Offset(a.columns[block]) * k;
+#pragma GCC unroll 8
             for (Index p = 0; p < k; ++p) {
                 const auto factor = hn::Set(d, alpha * from[p]);
+#pragma GCC unroll 8
                 for (Index r = 0; r < vectors; ++r) {
                     sums[r] = hn::MulAdd(hn::LoadU(d, values + r * lanes + p * k), factor, sums[r]);
                 }
@@ -40,21 +42,27 @@ void upper_product(const PatternView<T>& a, Index first, Index last, const T* v,
                    const T* x, const T* b, T* y) {
     const hn::CappedTag<T, std::size_t(k)> d;
     constexpr Index lanes = Index(hn::MaxLanes(d));
+    constexpr Index group = k < 8 ? k : 8;  // Columns of the blocks whose sums are in registers.
     for (Index j = first; j < last; ++j) {
-        T sums[k];
-        for (Index c = 0; c < k; ++c) sums[c] = T(0);
-        for (Offset block = a.column_offsets[j]; block < a.column_offsets[j + 1]; ++block) {
-            const T* values = v + block * k * k;
-            const T* from = x + Offset(a.rows[block]) * k;
-            for (Index c = 0; c < k; ++c) {
-                auto sum = hn::Zero(d);
+        for (Index c0 = 0; c0 < k; c0 += group) {
+            hn::Vec<decltype(d)> sums[group];
+            for (auto& sum : sums) sum = hn::Zero(d);
+            for (Offset block = a.column_offsets[j]; block < a.column_offsets[j + 1]; ++block) {
+                const T* values = v + block * k * k + c0 * k;
+                const T* from = x + Offset(a.rows[block]) * k;
                 for (Index r = 0; r < k; r += lanes) {
-                    sum = hn::MulAdd(hn::LoadU(d, values + r + c * k), hn::LoadU(d, from + r), sum);
+                    const auto factor = hn::LoadU(d, from + r);
+#pragma GCC unroll 8
+                    for (Index c = 0; c < group; ++c) {
+                        sums[c] = hn::MulAdd(hn::LoadU(d, values + r + c * k), factor, sums[c]);
+                    }
                 }
-                sums[c] += hn::GetLane(hn::SumOfLanes(d, sum));
+            }
+            for (Index c = 0; c < group; ++c) {
+                const Index i = j * k + c0 + c;
+                y[i] = b[i] + alpha * hn::GetLane(hn::SumOfLanes(d, sums[c]));
             }
         }
-        for (Index c = 0; c < k; ++c) y[j * k + c] = b[j * k + c] + alpha * sums[c];
     }
 }
 
