@@ -66,6 +66,7 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// z_b = X_b r_b, or X_b^T r_b, for each of `vectors` columns of r and z with leading
     /// dimensions of at least rows(); no overlap. The inverses are read once for several vectors; a
     /// vector's result does not depend on the others, to the last bit.

@@ -10,7 +10,19 @@
 
 #include "tessera/detail/memory.hpp"
 
+/// A stream of CUDA: cudaStream_t is a pointer to one.
+struct CUstream_st;
+
 namespace tessera {
+
+/// Memory of a GPU from the caller's pool, in the order of a stream; an empty one stands for a pool
+/// that the Context makes.
+struct DeviceAllocator {
+    /// At least `bytes` at a multiple of 256; nullptr: there is no memory left.
+    void* (*allocate)(Offset bytes, CUstream_st* stream, void* data) = nullptr;
+    void (*release)(void* memory, Offset bytes, CUstream_st* stream, void* data) = nullptr;
+    void* data = nullptr;  ///< Given to both.
+};
 
 /// Vector instruction sets of the CPU kernels, in ascending order.
 enum class InstructionSet : std::uint8_t { sse4, avx2, avx512 };
@@ -50,6 +62,14 @@ class TESSERA_API Context {
     /// when this build has no CUDA backend, or no such device can be used.
     static Context cuda(int device = 0, int threads = 0);
 
+    /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: work that
+    /// the caller gives to the stream before and after a call is in order with that of the call.
+    /// The stream is never destroyed, and only functions that wait synchronise it; it must outlive
+    /// the Context and all that was made with it, and so must the allocator. Throws InvalidArgument
+    /// for a stream of another device and half an allocator; otherwise as above.
+    static Context cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator = {},
+                        int threads = 0);
+
     /// "auto", "cpu", "cuda" or "cuda:K". "auto" uses CUDA where possible, else the CPU;
     /// `why_not_cuda`, when given, then receives the reason.
     static Context from_name(std::string_view device, int threads = 0,
@@ -59,7 +79,8 @@ class TESSERA_API Context {
     int device() const;
     int threads() const;
     InstructionSet instruction_set() const;
-    /// The CUDA stream (cudaStream_t) of this Context; nullptr on the CPU.
+    /// The CUDA stream (cudaStream_t) of this Context, while work is captured that of the capture;
+    /// nullptr on the CPU.
     void* stream() const;
     /// Readable: "NVIDIA H200" or "CPU, 2 threads, AVX-512".
     std::string description() const;
@@ -142,7 +163,49 @@ class Buffer {
 template <class T>
 using Input = std::span<const std::type_identity_t<T>>;
 
+/// `count` vectors of `size` elements as the columns of a column-major array: vector j begins at
+/// data + j * leading, leading >= size.
+template <class T>
+struct Vectors {
+    T* data = nullptr;
+    Offset size = 0;
+    int count = 0;
+    Offset leading = 0;
+
+    Vectors() = default;
+    Vectors(T* first, Offset elements, int vectors, Offset leading_dimension)
+        : data(first), size(elements), count(vectors), leading(leading_dimension) {}
+    std::span<T> operator[](int j) const { return {data + j * leading, std::size_t(size)}; }
+    /// `number` of them from vector `first` on.
+    Vectors part(int first, int number) const {
+        return {data + first * leading, size, number, leading};
+    }
+    /// To Vectors<const T>.
+    template <class U>
+    requires(!std::is_const_v<T> && std::is_same_v<U, const T>) operator Vectors<U>()
+        const {  // NOLINT(google-explicit-constructor)
+        return {data, size, count, leading};
+    }
+};
+
+/// One vector as Vectors.
+template <class T>
+Vectors<T> one_vector(std::span<T> vector) {
+    return {vector.data(), Offset(vector.size()), 1, Offset(vector.size())};
+}
+
 namespace detail {
+/// Throws InvalidArgument unless all have as many vectors, which do not overlap.
+template <class T>
+void check_same_count(std::initializer_list<Vectors<const T>> all) {
+    for (const Vectors<const T>& each : all) {
+        if (each.count != all.begin()->count || (each.count > 1 && each.leading < each.size)) {
+            throw InvalidArgument(
+                "the numbers of vectors differ, or a leading dimension is below their size");
+        }
+    }
+}
+
 template <class T>
 void copy(const Context& context, Input<T> from, std::span<T> to, bool wait) {
     if (from.size() != to.size()) throw InvalidArgument("copy: sizes differ");

@@ -104,13 +104,6 @@ CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
 
-/// A matrix from the caller's host arrays with 32-bit offsets.
-template <class T>
-TESSERA_API CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
-                                         std::span<const std::int32_t> row_offsets,
-                                         std::span<const Index> column_indices,
-                                         std::span<const T> values);
-
 /// The plan of products with a matrix of this pattern. Waits.
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
@@ -122,6 +115,14 @@ template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
+
+/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. On the CPU the
+/// matrix is read from memory once.
+template <class T>
+TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+                          std::type_identity_t<T> alpha,
+                          const Vectors<const std::type_identity_t<T>>& x,
+                          std::type_identity_t<T> beta, const Vectors<std::type_identity_t<T>>& y);
 
 /// Whether a matrix is symmetric up to rounding, the one test of symmetry: square, all values
 /// finite, and |a_ij - a_ji| <= 1000 eps min(max_k |a_ik|, max_k |a_jk|) for every entry, where one

@@ -111,6 +111,10 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override;
     void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
                    T* xy) const override;
+    void apply_vectors(const Context& context, Vectors<const T> x, Vectors<T> y) const override;
+    void apply_step_vectors(const Context& context, const RecurrenceStep<T>& step,
+                            Vectors<const T> x, Vectors<const T> y, Vectors<const T> r,
+                            Vectors<T> next, Vectors<T> work) const override;
     void apply_step(const Context& context, const RecurrenceStep<T>& step, std::span<const T> x,
                     std::span<const T> y, std::span<const T> r, std::span<T> next,
                     std::span<T> work) const override;

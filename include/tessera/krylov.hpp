@@ -31,6 +31,7 @@ struct Progress {
     double relative_residual = 0;  ///< Recursive residual norm over the norm of b.
     double target = 0;             ///< The relative residual that ends the solve.
     double seconds = 0;
+    int vector = 0;  ///< Number of the right-hand side, where there are several.
 };
 
 struct SolveOptions {
@@ -67,8 +68,8 @@ struct SolveReport {
 };
 
 /// A solver of systems with one matrix and one preconditioner, which must outlive it. Its vectors
-/// and, on a GPU, its graphs stay from solve to solve, so that solves after the first one allocate
-/// nothing in the memory of the Context.
+/// and, on a GPU, its graphs stay from solve to solve, so that solves after the first one, of as
+/// many right-hand sides, allocate nothing in the memory of the Context.
 template <class T>
 class TESSERA_API IterativeSolver {
   public:
@@ -77,6 +78,15 @@ class TESSERA_API IterativeSolver {
     /// observer, leaves it as it was, and the solver usable. The observer must not call the solver.
     virtual SolveReport solve(std::span<const T> b, std::span<T> x,
                               const SolveOptions& options) = 0;
+    /// Solves A x_j = b_j for several right-hand sides, with one report each. cg, fcg and idr
+    /// iterate up to eight together, so that kernels read the matrix and the preconditioner once
+    /// for all of them, and each ends by itself; on the CPU each x_j is that of a solve of its own
+    /// to the last bit, unless there are restarts. Other solvers take them one after the other. An
+    /// observer that returns false ends the solve of one right-hand side (Progress::vector). x_j is
+    /// written when its solve ends. Seconds, also those of max_seconds, are counted from the start
+    /// of those that are iterated together.
+    virtual std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
+                                           const SolveOptions& options) = 0;
     /// To be called after the matrix or the preconditioner changed: the next solve records its
     /// graphs anew.
     virtual void operators_changed() = 0;

@@ -24,8 +24,9 @@ class TESSERA_API Operator {
     virtual ~Operator() = default;
     virtual Index rows() const = 0;
     virtual Index columns() const = 0;
-    /// y = A x; no overlap. Unless can_be_captured() is false, it only enqueues work on `context`:
-    /// no copy to the host and, from the second call on this Context on, no allocation.
+    /// y = A x; no overlap. Unless can_be_captured() is false, it only enqueues work on `context`,
+    /// whose stream() may be another one in each call: no copy to the host and, from the second
+    /// call on this Context on, no allocation.
     virtual void apply(const Context& context, std::span<const T> x, std::span<T> y) const = 0;
     /// y = A x and *xy = x^T y, A square; no overlap. By default apply, then dot.
     virtual void apply_dot(const Context& context, std::span<const T> x, std::span<T> y,
@@ -41,6 +42,24 @@ class TESSERA_API Operator {
                             std::span<T> next, std::span<T> work) const {
         apply(context, x, work);
         recurrence_step<T>(context, step, work, x, y, r, next);
+    }
+    /// y_j = A x_j for several vectors, each as by apply to the last bit; no overlap. By default
+    /// one apply after the other.
+    virtual void apply_vectors(const Context& context, Vectors<const T> x, Vectors<T> y) const {
+        detail::check_same_count<T>({x, y});
+        for (int j = 0; j < x.count; ++j) apply(context, x[j], y[j]);
+    }
+    /// apply_step for several vectors. By default for one apply_step, else apply_vectors, then
+    /// recurrence_step.
+    virtual void apply_step_vectors(const Context& context, const RecurrenceStep<T>& step,
+                                    Vectors<const T> x, Vectors<const T> y, Vectors<const T> r,
+                                    Vectors<T> next, Vectors<T> work) const {
+        detail::check_same_count<T>({x, y, r, next, work});
+        if (x.count == 1) return apply_step(context, step, x[0], y[0], r[0], next[0], work[0]);
+        apply_vectors(context, x, work);
+        for (int j = 0; j < x.count; ++j) {
+            recurrence_step<T>(context, step, work[j], x[j], y[j], r[j], next[j]);
+        }
     }
     /// If false, solvers on a GPU call apply in each iteration instead of recording it in a CUDA
     /// graph, so that it may wait, copy to the host and allocate.
@@ -136,6 +155,9 @@ class TESSERA_API CsrOperator final : public Operator<T> {
     Index rows() const override { return matrix_.rows; }
     Index columns() const override { return matrix_.columns; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
+        multiply(context, matrix_, plan_, T(1), x, T(0), y);
+    }
+    void apply_vectors(const Context& context, Vectors<const T> x, Vectors<T> y) const override {
         multiply(context, matrix_, plan_, T(1), x, T(0), y);
     }
     const CsrView<T>& matrix() const { return matrix_; }

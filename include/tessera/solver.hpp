@@ -42,6 +42,11 @@ class TESSERA_API Solver {
     /// as it is then until the next update. Throws InvalidArgument without a matrix.
     SolveReport solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options = {});
 
+    /// Solves A x_j = b_j for several right-hand sides, with one report each, as IterativeSolver
+    /// does.
+    std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
+                                   const SolveOptions& options = {});
+
     /// Of the latest setup or update, or of the solve that changed the preconditioner since.
     const PreconditionerReport& preconditioner_report() const;
     /// Its normalised text, "block_jacobi:24"; "none".

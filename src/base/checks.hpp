@@ -27,6 +27,18 @@ void check_vector(const char* who, const char* what, std::span<T> vector, Offset
     require(vector.data() != nullptr || size == 0, who, ": ", what, " is null");
 }
 
+/// Likewise for several vectors.
+template <class T>
+void check_vectors(const char* who, const char* what, const Vectors<T>& vectors, Offset size) {
+    require(vectors.count >= 0, who, ": ", what, " has a negative number of vectors");
+    require(vectors.size == size, who, ": ", what, " must have ", size, " elements, not ",
+            vectors.size);
+    require(vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
+            " has a leading dimension of ", vectors.leading, ", below the ", size, " elements");
+    require(vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
+            " is null");
+}
+
 /// Throws InvalidArgument unless kernels of the Context can read the array; on a GPU one call of
 /// the driver, about a microsecond.
 inline void check_memory(const Context& context, const char* who, const char* what,

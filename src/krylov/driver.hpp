@@ -11,21 +11,30 @@ namespace tessera {
 template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
+struct MethodTraits {
+    bool takes_left = false;  ///< Left preconditioning is supported.
+    int columns = 1;          ///< Right-hand sides that are iterated together.
+};
+
+/// Right-hand sides iterated together by methods that can: kernels read the matrix once for these.
+inline constexpr int columns_together = 8;
+
 /// The common part of all solvers: copies b and x, scales a right-hand side whose squares would
 /// leave the range of T, applies left preconditioning, enqueues the iterations of the method that
 /// `factory` makes in batches (graphs on a GPU), checks convergence after each batch, and restarts
-/// the method from the true residual where necessary. `takes_left`: left preconditioning is
-/// supported.
+/// the method from the true residual where necessary. Of several right-hand sides each has its own
+/// end; the columns that go on are kept together.
 template <class T>
 std::unique_ptr<IterativeSolver<T>> make_driver(const Context& context, const Operator<T>& matrix,
                                                 const Operator<T>* preconditioner,
-                                                MethodFactory<T> factory, bool takes_left);
+                                                MethodFactory<T> factory,
+                                                const MethodTraits& traits);
 
 /// A solver without options, as registered. `vectors`: those that the method allocates for a solve
 /// with a preconditioner.
-template <template <class> class Solver, int vectors, bool takes_left>
+template <template <class> class Solver, int vectors, MethodTraits method_traits>
 struct PlainConfig {
-    static constexpr bool left = takes_left;
+    static constexpr MethodTraits traits = method_traits;
     explicit PlainConfig(const Spec& spec) { spec.finish(); }
     template <class T>
     auto method(const System<T>& system) const {

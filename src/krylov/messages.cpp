@@ -93,13 +93,14 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
 }
 
 template <class T>
-void check_solve(const Context& context, const Operator<T>& matrix, std::span<const T> b,
-                 std::span<T> x, const SolveOptions& options) {
+void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
+                 Vectors<T> x, const SolveOptions& options) {
     require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
-    check_vector("solve", "b", b, matrix.rows());
-    check_vector("solve", "x", x, matrix.rows());
-    check_memory(context, "solve", "b", b.data());
-    check_memory(context, "solve", "x", x.data());
+    check_vectors("solve", "b", b, matrix.rows());
+    check_vectors("solve", "x", x, matrix.rows());
+    require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);
+    check_memory(context, "solve", "b", b.data);
+    check_memory(context, "solve", "x", x.data);
     require(std::isfinite(options.rtol) && options.rtol >= 0, "solve: rtol must be 0 or more");
     require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
     require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");

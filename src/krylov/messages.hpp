@@ -15,7 +15,7 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
 /// Throws InvalidArgument for sizes that do not agree, vectors that are null or not in the memory
 /// of the Context, and invalid options.
 template <class T>
-void check_solve(const Context& context, const Operator<T>& matrix, std::span<const T> b,
-                 std::span<T> x, const SolveOptions& options);
+void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
+                 Vectors<T> x, const SolveOptions& options);
 
 }  // namespace tessera

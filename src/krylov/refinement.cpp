@@ -6,9 +6,9 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "krylov/at_work.hpp"
-#include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
 #include "krylov/range_scaling.hpp"
+#include "krylov/messages.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -75,6 +75,8 @@ class Refinement final : public IterativeSolver<double> {
 
     SolveReport solve(std::span<const double> b, std::span<double> x,
                       const SolveOptions& options) override;
+    std::vector<SolveReport> solve(Vectors<const double> b, Vectors<double> x,
+                                   const SolveOptions& options) override;
     void operators_changed() override {
         AtWork::check(at_work_);
         inner_solver_->operators_changed();
@@ -179,7 +181,7 @@ void Refinement::correct(double before) {
 
 SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
                               const SolveOptions& options) {
-    check_solve<double>(context_, matrix_, b, x, options);
+    check_solve<double>(context_, matrix_, one_vector(b), one_vector(x), options);
     const AtWork guard(at_work_);
     options_ = &options;
     start_ = now();
@@ -216,6 +218,24 @@ SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
     report_.message = message(report_, inner_, norm_b_ == 0 ? 0 : target_ / norm_b_,
                               preconditioner_ == nullptr ? 0 : preconditioner_->singular_blocks());
     return report_;
+}
+
+/// One after the other.
+std::vector<SolveReport> Refinement::solve(Vectors<const double> b, Vectors<double> x,
+                                           const SolveOptions& options) {
+    check_solve<double>(context_, matrix_, b, x, options);
+    std::vector<SolveReport> reports;
+    for (int j = 0; j < b.count; ++j) {
+        SolveOptions own = options;
+        if (options.observer) {
+            own.observer = [&options, j](Progress progress) {
+                progress.vector = j;
+                return options.observer(progress);
+            };
+        }
+        reports.push_back(solve(b[j], x[j], own));
+    }
+    return reports;
 }
 
 }  // namespace

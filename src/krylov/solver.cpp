@@ -1,5 +1,6 @@
 #include "tessera/solver.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -87,7 +88,7 @@ struct Solver<T>::State {
 
     void setup(const CsrView<T>& matrix);
     void update(const CsrView<T>& matrix);
-    SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options);
+    std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
     void check(const CsrView<T>& matrix, const char* function) const;
     void make(const CsrView<T>& matrix);
     void drop() {
@@ -184,16 +185,17 @@ void Solver<T>::State::update(const CsrView<T>& matrix) {
 }
 
 template <class T>
-SolveReport Solver<T>::State::solve(std::span<const T> b, std::span<T> x,
-                                    const SolveOptions& options) {
+std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> x,
+                                                 const SolveOptions& options) {
     require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
     const AtWork guard(at_work);
     if (!report().unusable.empty()) {
         check_solve<T>(context, prepared->matrix(), b, x, options);
-        return unsolved_report(report());
+        return std::vector<SolveReport>(std::size_t(b.count), unsolved_report(report()));
     }
-    const SolveReport solved = iterative->solve(b, x, options);
-    if (solved.recoveries > 0) low ? low->take_report() : prepared->take_report();
+    std::vector<SolveReport> solved = iterative->solve(b, x, options);
+    const auto changed = [](const SolveReport& one) { return one.recoveries > 0; };
+    if (std::ranges::any_of(solved, changed)) low ? low->take_report() : prepared->take_report();
     return solved;
 }
 
@@ -226,6 +228,12 @@ void Solver<T>::update(const CsrView<T>& matrix) {
 
 template <class T>
 SolveReport Solver<T>::solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options) {
+    return std::move(state().solve(one_vector(b), one_vector(x), options).front());
+}
+
+template <class T>
+std::vector<SolveReport> Solver<T>::solve(Vectors<const T> b, Vectors<T> x,
+                                          const SolveOptions& options) {
     return state().solve(b, x, options);
 }
 

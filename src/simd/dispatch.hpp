@@ -20,8 +20,8 @@
 // function of the standard library: the linker may keep any copy of those, also one compiled for
 // an instruction set that this CPU lacks.
 
-/// The function `f` of the namespace compiled for the instruction set of `context`.
-#define TESSERA_SIMD(context, f)                                                   \
-    ((context).instruction_set() == ::tessera::InstructionSet::avx512 ? &N_AVX3::f \
-     : (context).instruction_set() == ::tessera::InstructionSet::avx2 ? &N_AVX2::f \
-                                                                      : &N_SSE4::f)
+/// The function of the namespace compiled for the instruction set of `context`.
+#define TESSERA_SIMD(context, ...)                                                           \
+    ((context).instruction_set() == ::tessera::InstructionSet::avx512 ? &N_AVX3::__VA_ARGS__ \
+     : (context).instruction_set() == ::tessera::InstructionSet::avx2 ? &N_AVX2::__VA_ARGS__ \
+                                                                      : &N_SSE4::__VA_ARGS__)

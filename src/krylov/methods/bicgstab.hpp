@@ -88,15 +88,15 @@ class Bicgstab final : public Method<T> {
           vectors_(system.context, system.size(), system.preconditioner == nullptr ? 5 : 7),
           state_(system.context, 1) {
         if (system.preconditioner == nullptr) return;
-        y_ = vectors_[5];
-        z_ = vectors_[6];
+        y_ = vectors_(0, 5);
+        z_ = vectors_(0, 6);
     }
 
-    std::span<T> residual() override { return r(); }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int) override { return r(); }
+    Recurrence<T>* recurrence(int) override { return &state_.data()->recurrence; }
     Offset products(Offset iterations) const override { return 2 * iterations; }
 
-    void start(int) override {
+    void start(int, int) override {
         const Context& context = system_.context;
         copy(context, std::span<const T>(r()), shadow());
         copy(context, std::span<const T>(r()), p());
@@ -109,30 +109,30 @@ class Bicgstab final : public Method<T> {
         State* state = state_.data();
         const std::span<const T> y = system_.preconditioned(p(), y_);
         system_.matrix.apply(context, y, v());
-        dots<T>(context, 2, vectors_.vectors(2, 2), v(), state->shadow_v);
+        dots<T>(context, 2, vectors_.vectors(0, 2, 2), v(), state->shadow_v);
         run_step<&State::next_alpha>(context, state);
         axpby<T>(context, &state->minus_alpha, v(), T(1), r());
 
         const std::span<const T> z = system_.preconditioned(r(), z_);
         system_.matrix.apply(context, z, t());
-        dots<T>(context, 2, vectors_.vectors(0, 2), r(), state->ts_ss);
+        dots<T>(context, 2, vectors_.vectors(0, 0, 2), r(), state->ts_ss);
         dot<T>(context, t(), t(), &state->tt);
         run_step<&State::next_omega>(context, state);
-        axpbypcz<T>(context, &state->alpha, y, &state->omega, z, T(1), system_.x);
+        axpbypcz<T>(context, &state->alpha, y, &state->omega, z, T(1), system_.x[0]);
         axpby<T>(context, &state->minus_omega, t(), T(1), r());
 
-        dots<T>(context, 2, vectors_.vectors(1, 2), r(), state->rr_rho);
+        dots<T>(context, 2, vectors_.vectors(0, 1, 2), r(), state->rr_rho);
         run_step<&State::next_beta>(context, state);
         axpbypcz<T>(context, T(1), r(), &state->minus_beta_omega, v(), &state->beta, p());
     }
 
   private:
     // Adjacent so that one call of `dots` computes both inner products.
-    std::span<T> t() { return vectors_[0]; }
-    std::span<T> r() { return vectors_[1]; }
-    std::span<T> shadow() { return vectors_[2]; }
-    std::span<T> v() { return vectors_[3]; }
-    std::span<T> p() { return vectors_[4]; }
+    std::span<T> t() { return vectors_(0, 0); }
+    std::span<T> r() { return vectors_(0, 1); }
+    std::span<T> shadow() { return vectors_(0, 2); }
+    std::span<T> v() { return vectors_(0, 3); }
+    std::span<T> p() { return vectors_(0, 4); }
 
     System<T> system_;
     VectorSet<T> vectors_;
@@ -140,6 +140,6 @@ class Bicgstab final : public Method<T> {
     Buffer<State> state_;
 };
 
-using BicgstabConfig = PlainConfig<Bicgstab, 7, true>;
+using BicgstabConfig = PlainConfig<Bicgstab, 7, MethodTraits{true}>;
 
 }  // namespace tessera

@@ -55,48 +55,67 @@ class ConjugateGradients : public Method<T> {
     explicit ConjugateGradients(const System<T>& system, bool flexible = false)
         : system_(system),
           flexible_(flexible),
-          vectors_(system.context, system.size(), system.preconditioner == nullptr ? 3 : 4),
-          state_(system.context, 1) {
-        if (system.preconditioner != nullptr) z_ = vectors_[3];
-    }
+          vectors_(system.context, system.size(), system.preconditioner == nullptr ? 3 : 4,
+                   system.x.count),
+          state_(system.context, system.x.count) {}
 
-    std::span<T> residual() override { return vectors_[0]; }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int c) override { return vectors_(c, 0); }
+    Recurrence<T>* recurrence(int c) override { return &state(c)->recurrence; }
 
-    void start(int) override {
-        const std::span<const T> z = system_.preconditioned(residual(), z_);
-        dot<T>(system_.context, residual(), z, &state_.data()->rz);
-        copy(system_.context, z, p());
+    void start(int c, int) override {
+        const std::span<const T> z =
+            system_.preconditioned(residual(c), preconditioned() ? vectors_(c, 3) : std::span<T>());
+        dot<T>(system_.context, residual(c), z, &state(c)->rz);
+        copy(system_.context, z, vectors_(c, 2));
     }
 
     void iterate(int) override {
         const Context& context = system_.context;
-        State* state = state_.data();
-        const std::span<T> r = vectors_[0];
-        const std::span<T> q = vectors_[1];
-        system_.matrix.apply_dot(context, p(), q, &state->pq);
-        run_step<&State::next_alpha>(context, state);
-        axpy_pair_dot<T>(context, &state->alpha, p(), q, system_.x, r, &state->rr);
-        std::span<const T> z = r;
-        if (preconditioned() && !flexible_) {
-            system_.preconditioner->apply_dot(context, r, z_, state->products);
-            z = z_;
-        } else if (flexible_) {
-            z = system_.preconditioned(r, z_);
-            dots<T>(context, 2, vectors_.vectors(0, 2), z, state->products);
+        const int columns = this->columns();
+        const Vectors<T> r = vectors_.first(columns, 0), q = vectors_.first(columns, 1),
+                         p = vectors_.first(columns, 2);
+        system_.apply_dot(system_.matrix, p, q, [this](int c) { return &state(c)->pq; });
+        for (int c = 0; c < columns; ++c) {
+            run_step<&State::next_alpha>(context, state(c));
+            axpy_pair_dot<T>(context, &state(c)->alpha, p[c], q[c], system_.x[c], r[c],
+                             &state(c)->rr);
         }
-        run_step<&State::next_beta>(context, state, preconditioned(), flexible_);
-        axpby<T>(context, T(1), z, &state->beta, p());
+        const Vectors<const T> z = precondition(r);
+        for (int c = 0; c < columns; ++c) {
+            run_step<&State::next_beta>(context, state(c), preconditioned(), flexible_);
+            axpby<T>(context, T(1), z[c], &state(c)->beta, p[c]);
+        }
+    }
+
+    void copy_column(int from, int to) override {
+        vectors_.copy_column(system_.context, from, to);
+        copy(system_.context, std::span<const State>(state(from), 1),
+             std::span<State>(state(to), 1));
     }
 
   private:
     bool preconditioned() const { return system_.preconditioner != nullptr; }
-    std::span<T> p() { return vectors_[2]; }
+    State* state(int c) { return state_.data() + c; }
+
+    /// z = M^-1 r and its products.
+    Vectors<const T> precondition(Vectors<const T> r) {
+        if (!preconditioned() && !flexible_) return r;
+        const Vectors<T> to = preconditioned() ? vectors_.first(r.count, 3) : Vectors<T>();
+        if (!flexible_) {
+            system_.apply_dot(*system_.preconditioner, r, to,
+                              [this](int c) { return state(c)->products; });
+            return to;
+        }
+        const Vectors<const T> z = system_.preconditioned(r, to);
+        for (int c = 0; c < r.count; ++c) {
+            dots<T>(system_.context, 2, vectors_.vectors(c, 0, 2), z[c], state(c)->products);
+        }
+        return z;
+    }
 
     System<T> system_;
     bool flexible_;
     VectorSet<T> vectors_;  ///< r, q, p and, with a preconditioner, z.
-    std::span<T> z_;
     Buffer<State> state_;
 };
 
@@ -106,7 +125,7 @@ struct FlexibleConjugateGradients final : ConjugateGradients<T> {
         : ConjugateGradients<T>(system, true) {}
 };
 
-using CgConfig = PlainConfig<ConjugateGradients, 4, false>;
-using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, false>;
+using CgConfig = PlainConfig<ConjugateGradients, 4, MethodTraits{false, columns_together}>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, MethodTraits{false, columns_together}>;
 
 }  // namespace tessera

@@ -130,19 +130,19 @@ class Gmres final : public Method<T> {
         copy_from_host(system.context, std::span<const State>(&host_, 1), state_.view());
     }
 
-    std::span<T> residual() override { return basis_[0]; }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int) override { return basis_(0, 0); }
+    Recurrence<T>* recurrence(int) override { return &state_.data()->recurrence; }
     int period() const override { return restart_; }
     Offset products(Offset iterations) const override { return iterations + iterations / restart_; }
 
-    void start(int) override { begin_cycle(); }
+    void start(int, int) override { begin_cycle(); }
 
     void iterate(int j) override {
         const Context& context = system_.context;
         State* state = state_.data();
-        const std::span<T> w = basis_[j + 1];
-        const std::span<T> basis = basis_.vectors(0, j + 1);
-        system_.matrix.apply(context, system_.preconditioned(basis_[j], z_[0]), w);
+        const std::span<T> w = basis_(0, j + 1);
+        const std::span<T> basis = basis_.vectors(0, 0, j + 1);
+        system_.matrix.apply(context, system_.preconditioned(basis_(0, j), z_(0, 0)), w);
         for (const bool first : {true, false}) {
             dots<T>(context, j + 1, basis, w, host_.sums);
             run_step<&State::project>(context, state, j + 1, first);
@@ -152,27 +152,27 @@ class Gmres final : public Method<T> {
         run_step<&State::rotate>(context, state, j);
         axpby<T>(context, T(0), w, &state->scale, w);
         if (j + 1 < restart_) return;
-        finish();
-        system_.true_residual(system_.x, basis_[restart_], residual());
+        finish(0);
+        system_.true_residual(0, system_.x[0], basis_(0, restart_), residual(0));
         begin_cycle();
     }
 
-    void finish() override {
+    void finish(int) override {
         const Context& context = system_.context;
-        const std::span<T> correction = basis_[restart_];
+        const std::span<T> correction = basis_(0, restart_);
         run_step<&State::solve_triangle>(context, state_.data());
-        combine<T>(context, restart_, basis_.vectors(0, restart_), host_.coefficients, T(0),
+        combine<T>(context, restart_, basis_.vectors(0, 0, restart_), host_.coefficients, T(0),
                    correction);
-        axpby<T>(context, &state_.data()->length, system_.preconditioned(correction, z_[0]), T(1),
-                 system_.x);
+        axpby<T>(context, &state_.data()->length, system_.preconditioned(correction, z_(0, 0)),
+                 T(1), system_.x[0]);
     }
 
   private:
     void begin_cycle() {
         const Context& context = system_.context;
-        dot<T>(context, residual(), residual(), &state_.data()->rr);
+        dot<T>(context, residual(0), residual(0), &state_.data()->rr);
         run_step<&State::begin_cycle>(context, state_.data());
-        axpby<T>(context, T(0), residual(), &state_.data()->scale, residual());
+        axpby<T>(context, T(0), residual(0), &state_.data()->scale, residual(0));
     }
 
     System<T> system_;
@@ -186,7 +186,7 @@ class Gmres final : public Method<T> {
 
 /// gmres as registered.
 struct GmresConfig {
-    static constexpr bool left = true;
+    static constexpr MethodTraits traits{true};
     int restart;
 
     explicit GmresConfig(Spec spec) : restart(int(spec.integer(0, 30, 1, 10000))) { spec.finish(); }

@@ -12,7 +12,7 @@ class Idr;
 
 /// idr as registered.
 struct IdrConfig {
-    static constexpr bool left = true;
+    static constexpr MethodTraits traits{true, columns_together};
     int s;               ///< Dimension of the shadow space.
     std::uint64_t seed;  ///< Seed of the random shadow space.
     double angle;        ///< Limit on |rho| of "maintaining the convergence"; 0: off.
@@ -174,131 +174,164 @@ class Idr final : public Method<T> {
         : system_(system),
           options_(options),
           s_(int(std::min<Offset>(options.s, system.size()))),
-          p_(system.context, system.size(), s_),
-          g_(system.context, system.size(), s_ + 2),
-          u_(system.context, system.size(), s_ + 1),
-          v_(system.context, system.preconditioner == nullptr ? 0 : system.size(), 1),
-          smoothed_(system.context, options.smoothing ? system.size() : 0, 3),
-          state_(system.context, 1) {}
+          p_(system.context, system.size(), s_, system.x.count),
+          g_(system.context, system.size(), s_ + 2, system.x.count),
+          u_(system.context, system.size(), s_ + 1, system.x.count),
+          v_(system.context, system.preconditioner == nullptr ? 0 : system.size(), 1,
+             system.x.count),
+          smoothed_(system.context, options.smoothing ? system.size() : 0, 3, system.x.count),
+          state_(system.context, system.x.count) {}
 
-    std::span<T> residual() override { return g_[s_]; }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int c) override { return g_(c, s_); }
+    Recurrence<T>* recurrence(int c) override { return &state(c)->recurrence; }
     Offset products(Offset iterations) const override { return (s_ + 1) * iterations; }
 
-    void start(int attempt) override {
-        make_shadow_space(options_.seed + std::uint64_t(attempt));
+    void start(int c, int attempt) override {
+        make_shadow_space(c, options_.seed + std::uint64_t(attempt));
         const Context& context = system_.context;
-        fill(context, T(0), g_.vectors(0, s_));
-        fill(context, T(0), u_.vectors(0, s_));
-        run_step<&State::begin>(context, state_.data(), s_);
+        fill(context, T(0), g_.vectors(c, 0, s_));
+        fill(context, T(0), u_.vectors(c, 0, s_));
+        run_step<&State::begin>(context, state(c), s_);
         if (!options_.smoothing) return;
-        copy(context, std::span<const T>(system_.x), smoothed_x());
-        copy(context, std::span<const T>(residual()), smoothed_r());
+        copy(context, std::span<const T>(system_.x[c]), smoothed_x(c));
+        copy(context, std::span<const T>(residual(c)), smoothed_r(c));
     }
 
     /// Iterations between possible replacements of the residual; spikes last longer.
     int period() const override { return 16; }
     bool replaces() const override { return true; }
 
-    Offset replace_residual() override {
-        system_.true_residual(system_.x, g_[s_ + 1], residual());
-        if (options_.smoothing) system_.true_residual(smoothed_x(), g_[s_ + 1], smoothed_r());
-        run_step<&State::replaced>(system_.context, state_.data());
+    Offset replace_residual(int c) override {
+        system_.true_residual(c, system_.x[c], g_(c, s_ + 1), residual(c));
+        if (options_.smoothing) {
+            system_.true_residual(c, smoothed_x(c), g_(c, s_ + 1), smoothed_r(c));
+        }
+        run_step<&State::replaced>(system_.context, state(c));
         return options_.smoothing ? 2 : 1;
     }
 
     void iterate(int) override {
         const Context& context = system_.context;
-        State* state = state_.data();
-        const std::span<T> r = residual();
-        dots<T>(context, s_, p_.vectors(0, s_), r, state->f);
+        const int columns = this->columns();
+        for (int c = 0; c < columns; ++c) {
+            dots<T>(context, s_, p_.vectors(c, 0, s_), residual(c), state(c)->f);
+        }
         for (int k = 0; k < s_; ++k) direction(k);
 
-        const std::span<T> z = u_[s_];
-        const std::span<T> t = g_[s_ + 1];
+        const Vectors<T> r = g_.first(columns, s_), t = g_.first(columns, s_ + 1),
+                         z = u_.first(columns, s_);
         if (system_.preconditioner == nullptr) {
-            copy(context, std::span<const T>(r), z);
+            for (int c = 0; c < columns; ++c) copy(context, std::span<const T>(r[c]), z[c]);
         } else {
-            system_.preconditioner->apply(context, r, z);
+            system_.preconditioner->apply_vectors(context, r, z);
         }
-        system_.matrix.apply(context, z, t);
-        dots<T>(context, 2, g_.vectors(s_, 2), t, state->r_t);
-        run_step<&State::next_omega>(context, state, norm_square(), s_, T(options_.angle));
-        axpy_pair_dot<T>(context, &state->length, z, t, system_.x, r, &state->rr);
-        smooth();
-        run_step<&State::end>(context, state, norm_square());
+        system_.matrix.apply_vectors(context, z, t);
+        for (int c = 0; c < columns; ++c) {
+            State* const state = this->state(c);
+            dots<T>(context, 2, g_.vectors(c, s_, 2), t[c], state->r_t);
+            run_step<&State::next_omega>(context, state, norm_square(c), s_, T(options_.angle));
+            axpy_pair_dot<T>(context, &state->length, z[c], t[c], system_.x[c], r[c], &state->rr);
+            smooth(c);
+            run_step<&State::end>(context, state, norm_square(c));
+        }
     }
 
-    void finish() override {
+    void finish(int c) override {
         if (options_.smoothing) {
-            copy(system_.context, std::span<const T>(smoothed_x()), system_.x);
+            copy(system_.context, std::span<const T>(smoothed_x(c)), system_.x[c]);
         }
+    }
+
+    void copy_column(int from, int to) override {
+        for (VectorSet<T>* vectors : {&p_, &g_, &u_, &v_, &smoothed_}) {
+            vectors->copy_column(system_.context, from, to);
+        }
+        copy(system_.context, std::span<const State>(state(from), 1),
+             std::span<State>(state(to), 1));
     }
 
   private:
+    State* state(int c) { return state_.data() + c; }
+
     /// Orthonormal columns from random normals: classical Gram-Schmidt, twice.
-    void make_shadow_space(std::uint64_t seed) {
+    void make_shadow_space(int c, std::uint64_t seed) {
         const Context& context = system_.context;
-        State* state = state_.data();
-        fill_normal(context, seed, p_.vectors(0, s_));
+        State* const state = this->state(c);
+        fill_normal(context, seed, p_.vectors(c, 0, s_));
         for (int k = 0; k < s_; ++k) {
             for (int pass = 0; pass < 2 && k > 0; ++pass) {
-                dots<T>(context, k, p_.vectors(0, k), p_[k], state->h);
+                dots<T>(context, k, p_.vectors(c, 0, k), p_(c, k), state->h);
                 run_step<&State::negate>(context, state, k);
-                combine<T>(context, k, p_.vectors(0, k), state->h, T(1), p_[k]);
+                combine<T>(context, k, p_.vectors(c, 0, k), state->h, T(1), p_(c, k));
             }
-            dot<T>(context, p_[k], p_[k], state->h);
+            dot<T>(context, p_(c, k), p_(c, k), state->h);
             run_step<&State::normalise>(context, state);
-            axpby<T>(context, T(0), p_[k], &state->scale, p_[k]);
+            axpby<T>(context, T(0), p_(c, k), &state->scale, p_(c, k));
         }
     }
 
     /// The next pair u_k, g_k = A u_k, and the step along it.
     void direction(int k) {
         const Context& context = system_.context;
-        State* state = state_.data();
-        const std::span<T> z = u_[s_];
-        run_step<&State::project>(context, state, norm_square(), s_, k);
+        const int columns = this->columns();
+        const Vectors<T> z = u_.first(columns, s_);
         // r is stored after the columns of G and M^-1 v after those of U, with coefficients 1 and
         // omega after c, so that each combination is one pass.
-        const std::span<T> v = system_.preconditioner == nullptr ? z : v_[0];
-        combine<T>(context, s_ - k + 1, g_.vectors(k, s_ - k + 1), state->minus_c + k, T(0), v);
-        if (system_.preconditioner != nullptr) system_.preconditioner->apply(context, v, z);
-        combine<T>(context, s_ - k, u_.vectors(k + 1, s_ - k), state->c + k + 1, &state->c[k],
-                   u_[k]);
-        system_.matrix.apply(context, u_[k], g_[k]);
-        if (k > 0) {
-            dots<T>(context, k, p_.vectors(0, k), g_[k], state->h);
-            run_step<&State::biorthogonalise>(context, state, k);
-            combine<T>(context, k, g_.vectors(0, k), state->h, T(1), g_[k]);
-            combine<T>(context, k, u_.vectors(0, k), state->h, T(1), u_[k]);
+        const Vectors<T> v = system_.preconditioner == nullptr ? z : v_.first(columns, 0);
+        for (int c = 0; c < columns; ++c) {
+            State* const state = this->state(c);
+            run_step<&State::project>(context, state, norm_square(c), s_, k);
+            combine<T>(context, s_ - k + 1, g_.vectors(c, k, s_ - k + 1), state->minus_c + k, T(0),
+                       v[c]);
         }
-        dots<T>(context, s_ - k, p_.vectors(k, s_ - k), g_[k], state->m + k * State::max_s + k);
-        dot<T>(context, g_[k], g_[k], &state->gg);
-        run_step<&State::next_length>(context, state, s_, k);
-        axpy_pair_dot<T>(context, &state->length, u_[k], g_[k], system_.x, residual(), &state->rr);
-        smooth();
+        if (system_.preconditioner != nullptr) system_.preconditioner->apply_vectors(context, v, z);
+        for (int c = 0; c < columns; ++c) {
+            State* const state = this->state(c);
+            combine<T>(context, s_ - k, u_.vectors(c, k + 1, s_ - k), state->c + k + 1,
+                       &state->c[k], u_(c, k));
+        }
+        system_.matrix.apply_vectors(context, u_.first(columns, k), g_.first(columns, k));
+        for (int c = 0; c < columns; ++c) step_along(c, k);
     }
 
-    void smooth() {
+    /// Makes g_k orthogonal to p_0 .. p_(k-1), and updates x and r along u_k and g_k.
+    void step_along(int c, int k) {
+        const Context& context = system_.context;
+        State* const state = this->state(c);
+        if (k > 0) {
+            dots<T>(context, k, p_.vectors(c, 0, k), g_(c, k), state->h);
+            run_step<&State::biorthogonalise>(context, state, k);
+            combine<T>(context, k, g_.vectors(c, 0, k), state->h, T(1), g_(c, k));
+            combine<T>(context, k, u_.vectors(c, 0, k), state->h, T(1), u_(c, k));
+        }
+        dots<T>(context, s_ - k, p_.vectors(c, k, s_ - k), g_(c, k),
+                state->m + k * State::max_s + k);
+        dot<T>(context, g_(c, k), g_(c, k), &state->gg);
+        run_step<&State::next_length>(context, state, s_, k);
+        axpy_pair_dot<T>(context, &state->length, u_(c, k), g_(c, k), system_.x[c], residual(c),
+                         &state->rr);
+        smooth(c);
+    }
+
+    void smooth(int c) {
         if (!options_.smoothing) return;
         const Context& context = system_.context;
-        State* state = state_.data();
-        const std::span<T> difference = smoothed_[0];
-        axpbypcz<T>(context, T(1), smoothed_r(), T(-1), residual(), T(0), difference);
-        dots<T>(context, 2, smoothed_.vectors(0, 2), difference, state->d_s);
+        State* const state = this->state(c);
+        const std::span<T> difference = smoothed_(c, 0);
+        axpbypcz<T>(context, T(1), smoothed_r(c), T(-1), residual(c), T(0), difference);
+        dots<T>(context, 2, smoothed_.vectors(c, 0, 2), difference, state->d_s);
         run_step<&State::smooth>(context, state);
-        axpby<T>(context, &state->gamma, residual(), &state->one_minus_gamma, smoothed_r());
-        axpby<T>(context, &state->gamma, system_.x, &state->one_minus_gamma, smoothed_x());
-        dot<T>(context, smoothed_r(), smoothed_r(), &state->smoothed_rr);
+        axpby<T>(context, &state->gamma, residual(c), &state->one_minus_gamma, smoothed_r(c));
+        axpby<T>(context, &state->gamma, system_.x[c], &state->one_minus_gamma, smoothed_x(c));
+        dot<T>(context, smoothed_r(c), smoothed_r(c), &state->smoothed_rr);
     }
 
     /// Squared residual norm for the convergence test.
-    const T* norm_square() {
-        return options_.smoothing ? &state_.data()->smoothed_rr : &state_.data()->rr;
+    const T* norm_square(int c) {
+        return options_.smoothing ? &state(c)->smoothed_rr : &state(c)->rr;
     }
-    std::span<T> smoothed_r() { return smoothed_[1]; }
-    std::span<T> smoothed_x() { return smoothed_[2]; }
+    std::span<T> smoothed_r(int c) { return smoothed_(c, 1); }
+    std::span<T> smoothed_x(int c) { return smoothed_(c, 2); }
 
     System<T> system_;
     IdrConfig options_;

@@ -111,13 +111,13 @@ class MinimalResiduals final : public Method<T> {
           vectors_(system.context, system.size(), system.preconditioner == nullptr ? 5 : 8),
           state_(system.context, 1) {}
 
-    std::span<T> residual() override { return vectors_[preconditioned() ? 7 : 0]; }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int) override { return vectors_(0, preconditioned() ? 7 : 0); }
+    Recurrence<T>* recurrence(int) override { return &state_.data()->recurrence; }
     int period() const override { return 2; }
 
-    void start(int) override {
+    void start(int, int) override {
         const Context& context = system_.context;
-        if (preconditioned()) copy(context, std::span<const T>(residual()), w(0));
+        if (preconditioned()) copy(context, std::span<const T>(residual(0)), w(0));
         const std::span<const T> z = system_.preconditioned(w(0), z_storage(0));
         dot<T>(context, w(0), z, &state_.data()->wz);
         run_step<&State::begin>(context, state_.data());
@@ -138,26 +138,26 @@ class MinimalResiduals final : public Method<T> {
         run_step<&State::rotate>(context, state, preconditioned());
         axpbypcz<T>(context, &state->d_of_z, z, &state->d_of_last, d(other), &state->d_of_before,
                     d(position));
-        axpby<T>(context, &state->step, d(position), T(1), system_.x);
+        axpby<T>(context, &state->step, d(position), T(1), system_.x[0]);
         if (!preconditioned()) return;
-        axpby<T>(context, &state->add, w(other), &state->keep, residual());
-        dot<T>(context, residual(), residual(), &state->rr);
+        axpby<T>(context, &state->add, w(other), &state->keep, residual(0));
+        dot<T>(context, residual(0), residual(0), &state->rr);
         run_step<&State::end>(context, state);
     }
 
   private:
     bool preconditioned() const { return system_.preconditioner != nullptr; }
     // At position 0 of the pattern w(0) is w_k, d(0) becomes d_k, and d(1) is d_(k-1).
-    std::span<T> w(int k) { return vectors_[k]; }
-    std::span<T> d(int k) { return vectors_[2 + k]; }
-    std::span<T> p() { return vectors_[4]; }
-    std::span<T> z_storage(int k) { return preconditioned() ? vectors_[5 + k] : std::span<T>(); }
+    std::span<T> w(int k) { return vectors_(0, k); }
+    std::span<T> d(int k) { return vectors_(0, 2 + k); }
+    std::span<T> p() { return vectors_(0, 4); }
+    std::span<T> z_storage(int k) { return preconditioned() ? vectors_(0, 5 + k) : std::span<T>(); }
 
     System<T> system_;
     VectorSet<T> vectors_;
     Buffer<State> state_;
 };
 
-using MinresConfig = PlainConfig<MinimalResiduals, 8, false>;
+using MinresConfig = PlainConfig<MinimalResiduals, 8, MethodTraits{false}>;
 
 }  // namespace tessera

@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 /// A registered solver. A Config is constructed from a Spec, all of which it reads (Spec::finish),
-/// and has `left` (whether left preconditioning is supported), a function method<T> that makes the
+/// and has `traits`, a function method<T> that makes the
 /// Method, and numbers(rows), the numbers that the method allocates; see PlainConfig.
 struct Entry {
     std::string name;
@@ -29,13 +29,13 @@ class Registered final : public SolverConfig {
         const Context& context, const Operator<float>& matrix,
         const Operator<float>* preconditioner) const override {
         return make_driver<float>(context, matrix, preconditioner, method_factory<float>(),
-                                  Config::left);
+                                  Config::traits);
     }
     std::unique_ptr<IterativeSolver<double>> make(
         const Context& context, const Operator<double>& matrix,
         const Operator<double>* preconditioner) const override {
         return make_driver<double>(context, matrix, preconditioner, method_factory<double>(),
-                                   Config::left);
+                                   Config::traits);
     }
     /// With b and x of the caller, and four vectors of the driver.
     Offset numbers(Offset rows) const override { return config_.numbers(rows) + 6 * rows; }

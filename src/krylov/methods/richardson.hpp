@@ -28,19 +28,19 @@ class Richardson final : public Method<T> {
     explicit Richardson(const System<T>& system)
         : system_(system), vectors_(system.context, system.size(), 2), state_(system.context, 1) {}
 
-    std::span<T> residual() override { return vectors_[0]; }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
-    void start(int) override {}
+    std::span<T> residual(int) override { return vectors_(0, 0); }
+    Recurrence<T>* recurrence(int) override { return &state_.data()->recurrence; }
+    void start(int, int) override {}
 
     void iterate(int) override {
         const Context& context = system_.context;
         State* state = state_.data();
-        const std::span<T> r = vectors_[0];
-        const std::span<T> work = vectors_[1];
+        const std::span<T> r = vectors_(0, 0);
+        const std::span<T> work = vectors_(0, 1);
         run_step<&State::begin>(context, state);
         const std::span<const T> z = system_.preconditioned(r, work);
-        axpby<T>(context, &state->length, z, T(1), system_.x);
-        system_.true_residual(system_.x, work, r);
+        axpby<T>(context, &state->length, z, T(1), system_.x[0]);
+        system_.true_residual(0, system_.x[0], work, r);
         dot<T>(context, r, r, &state->rr);
         run_step<&State::end>(context, state);
     }
@@ -51,6 +51,6 @@ class Richardson final : public Method<T> {
     Buffer<State> state_;
 };
 
-using RichardsonConfig = PlainConfig<Richardson, 2, true>;
+using RichardsonConfig = PlainConfig<Richardson, 2, MethodTraits{true}>;
 
 }  // namespace tessera

@@ -105,10 +105,10 @@ class SymmetricQmr final : public Method<T> {
           vectors_(system.context, system.size(), system.preconditioner == nullptr ? 5 : 6),
           state_(system.context, 1) {}
 
-    std::span<T> residual() override { return s(); }
-    Recurrence<T>* recurrence() override { return &state_.data()->recurrence; }
+    std::span<T> residual(int) override { return s(); }
+    Recurrence<T>* recurrence(int) override { return &state_.data()->recurrence; }
 
-    void start(int) override {
+    void start(int, int) override {
         const Context& context = system_.context;
         copy(context, std::span<const T>(s()), r());
         dot<T>(context, r(), r(), &state_.data()->rr);
@@ -121,14 +121,14 @@ class SymmetricQmr final : public Method<T> {
         const Context& context = system_.context;
         State* state = state_.data();
         system_.matrix.apply(context, q(), t());
-        dots<T>(context, 2, vectors_.vectors(0, 2), t(), state->qt_tt);
+        dots<T>(context, 2, vectors_.vectors(0, 0, 2), t(), state->qt_tt);
         dot<T>(context, q(), q(), &state->qq);
         run_step<&State::next_alpha>(context, state);
         axpby<T>(context, &state->minus_alpha, t(), T(1), r());
         dot<T>(context, r(), r(), &state->rr);
         run_step<&State::smooth>(context, state);
         axpby<T>(context, &state->d_of_q, q(), &state->d_of_d, d());
-        axpby<T>(context, &state->step, d(), T(1), system_.x);
+        axpby<T>(context, &state->step, d(), T(1), system_.x[0]);
         axpby<T>(context, &state->s_of_r, r(), &state->s_of_s, s());
         dot<T>(context, s(), s(), &state->ss);
         const std::span<const T> u = precondition();
@@ -141,23 +141,24 @@ class SymmetricQmr final : public Method<T> {
     /// u = M^-1 r and its products; without a preconditioner r itself.
     std::span<const T> precondition() {
         if (!preconditioned()) return r();
-        system_.preconditioner->apply(system_.context, r(), vectors_[5]);
-        dots<T>(system_.context, 2, vectors_.vectors(4, 2), vectors_[5], state_.data()->ru_uu);
-        return vectors_[5];
+        system_.preconditioner->apply(system_.context, r(), vectors_(0, 5));
+        dots<T>(system_.context, 2, vectors_.vectors(0, 4, 2), vectors_(0, 5),
+                state_.data()->ru_uu);
+        return vectors_(0, 5);
     }
 
     // Adjacent so that one call of `dots` computes both inner products.
-    std::span<T> q() { return vectors_[0]; }
-    std::span<T> t() { return vectors_[1]; }
-    std::span<T> d() { return vectors_[2]; }
-    std::span<T> s() { return vectors_[3]; }
-    std::span<T> r() { return vectors_[4]; }
+    std::span<T> q() { return vectors_(0, 0); }
+    std::span<T> t() { return vectors_(0, 1); }
+    std::span<T> d() { return vectors_(0, 2); }
+    std::span<T> s() { return vectors_(0, 3); }
+    std::span<T> r() { return vectors_(0, 4); }
 
     System<T> system_;
     VectorSet<T> vectors_;  ///< q, t, d, s, r and, with a preconditioner, u.
     Buffer<State> state_;
 };
 
-using SqmrConfig = PlainConfig<SymmetricQmr, 6, false>;
+using SqmrConfig = PlainConfig<SymmetricQmr, 6, MethodTraits{false}>;
 
 }  // namespace tessera

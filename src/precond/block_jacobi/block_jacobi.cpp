@@ -250,6 +250,20 @@ void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::sp
 }
 
 template <class T>
+void BlockJacobi<T>::apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const {
+    check_vectors("block Jacobi", "r", r, rows());
+    check_vectors("block Jacobi", "z", z, rows());
+    require(r.count == z.count, "block Jacobi: r has ", r.count, " vectors, z has ", z.count);
+    if (r.count == 0) return;
+    const Offset r_leading = r.count == 1 ? r.size : r.leading;
+    const Offset z_leading = z.count == 1 ? z.size : z.leading;
+    const Offset before = r.count - 1;  // The vectors before the last one.
+    apply(context, batched::Transpose::no, r.count,
+          {r.data, std::size_t(before * r_leading + r.size)}, r_leading,
+          {z.data, std::size_t(before * z_leading + z.size)}, z_leading);
+}
+
+template <class T>
 void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose, Index vectors,
                            std::span<const T> r, Offset r_leading, std::span<T> z,
                            Offset z_leading) const {

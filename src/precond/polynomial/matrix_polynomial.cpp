@@ -1,6 +1,6 @@
 #include "precond/polynomial/matrix_polynomial.hpp"
 
-#include "base/dispatch.hpp"
+#include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"
 
 namespace tessera {
@@ -67,18 +67,29 @@ auto MatrixPolynomial<T>::steps() const -> std::shared_ptr<const Steps> {
 template <class T>
 void MatrixPolynomial<T>::apply(const Context& context, std::span<const T> r,
                                 std::span<T> z) const {
-    const std::size_t n = std::size_t(rows());
-    require(r.size() == n && z.size() == n, "MatrixPolynomial: sizes differ");
+    apply_vectors(context, one_vector(r), one_vector(z));
+}
+
+template <class T>
+void MatrixPolynomial<T>::apply_vectors(const Context& context, Vectors<const T> r,
+                                        Vectors<T> z) const {
+    check_vectors("MatrixPolynomial", "r", r, rows());
+    check_vectors("MatrixPolynomial", "z", z, rows());
+    require(r.count == z.count, "MatrixPolynomial: the numbers of vectors differ");
     const std::shared_ptr<const Steps> steps = this->steps();
-    const Scratch<T> first(context, rows()), second(context, rows()), product(context, rows());
-    std::span<T> next = first.view(), other = second.view();
-    std::span<const T> x = r;
+    const Offset size = Offset(rows()) * r.count;
+    const Scratch<T> first(context, size), second(context, size), product(context, size);
+    const auto vectors = [&](const Scratch<T>& memory) {
+        return Vectors<T>{memory.data(), rows(), r.count, rows()};
+    };
+    Vectors<T> next = vectors(first), other = vectors(second);
+    Vectors<const T> x = r;
     for (std::size_t k = 0; k + 1 < steps->size(); ++k) {
-        matrix_.apply_step(context, (*steps)[k], x, next, r, next, product.view());
+        matrix_.apply_step_vectors(context, (*steps)[k], x, next, r, next, vectors(product));
         x = next;
         std::swap(next, other);
     }
-    matrix_.apply_step(context, steps->back(), x, next, r, z, product.view());
+    matrix_.apply_step_vectors(context, steps->back(), x, next, r, z, vectors(product));
 }
 
 template class MatrixPolynomial<float>;

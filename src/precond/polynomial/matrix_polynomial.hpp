@@ -35,6 +35,7 @@ class MatrixPolynomial final : public Operator<T> {
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// Other threads that apply the polynomial meanwhile use the old terms or the new ones.
     void set_terms(const std::vector<PolynomialTerm>& terms);
 

@@ -70,8 +70,8 @@ class TypedPolynomial {
         return true;
     }
 
-    void apply(const Context& context, std::span<const C> r, std::span<C> z) const {
-        polynomial_.apply(context, r, z);
+    void apply(const Context& context, Vectors<const C> r, Vectors<C> z) const {
+        polynomial_.apply_vectors(context, r, z);
     }
 
   private:
@@ -233,23 +233,32 @@ struct PolynomialPreconditioner<T>::State {
                     narrow, narrow, inner_vector, inner_vector, inner_vector});
     }
 
-    void apply(const Context& where, std::span<const T> r, std::span<T> z) const {
-        const Scratch<T> scaled(where, scaling ? rows : 0), result(where, by_blocks() ? rows : 0),
-            square(where, single ? 1 : 0);
-        const Scratch<float> narrow_in(where, single ? rows : 0),
-            narrow_out(where, single ? rows : 0);
-        if (scaling) scaling->apply(where, r, scaled.view());
-        const std::span<const T> x = scaling ? std::span<const T>(scaled.view()) : r;
-        const std::span<T> to = by_blocks() ? result.view() : z;
+    void apply(const Context& where, Vectors<const T> r, Vectors<T> z) const {
+        const int count = r.count;
+        const Offset numbers = Offset(rows) * count;
+        const Scratch<T> scaled(where, scaling ? numbers : 0),
+            result(where, by_blocks() ? numbers : 0), squares(where, single ? count : 0);
+        const Scratch<float> narrow_in(where, single ? numbers : 0),
+            narrow_out(where, single ? numbers : 0);
+        const auto vectors = [&]<class C>(const Scratch<C>& memory) {
+            return Vectors<C>{memory.data(), rows, count, rows};
+        };
+        const Vectors<const T> x = scaling ? Vectors<const T>(vectors(scaled)) : r;
+        const Vectors<T> to = by_blocks() ? vectors(result) : z;
+        for (int j = 0; scaling && j < count; ++j) scaling->apply(where, r[j], vectors(scaled)[j]);
         if (!single) {
             inner->apply(where, x, to);
         } else if constexpr (std::is_same_v<T, double>) {
-            dot<T>(where, x, x, square.data());
-            convert<T, float>(where, x, narrow_in.view(), square.data());
-            inner_single->apply(where, narrow_in.view(), narrow_out.view());
-            convert<float, T>(where, narrow_out.view(), to, square.data());
+            for (int j = 0; j < count; ++j) {
+                dot<T>(where, x[j], x[j], squares.data() + j);
+                convert<T, float>(where, x[j], vectors(narrow_in)[j], squares.data() + j);
+            }
+            inner_single->apply(where, vectors(narrow_in), vectors(narrow_out));
+            for (int j = 0; j < count; ++j) {
+                convert<float, T>(where, vectors(narrow_out)[j], to[j], squares.data() + j);
+            }
         }
-        if (scaling) scaling->apply_transposed(where, to, z);
+        for (int j = 0; scaling && j < count; ++j) scaling->apply_transposed(where, to[j], z[j]);
     }
 
     PolynomialOptions options;
@@ -282,8 +291,15 @@ Index PolynomialPreconditioner<T>::rows() const {
 template <class T>
 void PolynomialPreconditioner<T>::apply(const Context& context, std::span<const T> r,
                                         std::span<T> z) const {
-    check_vector("polynomial", "r", r, rows());
-    check_vector("polynomial", "z", z, rows());
+    apply_vectors(context, one_vector(r), one_vector(z));
+}
+
+template <class T>
+void PolynomialPreconditioner<T>::apply_vectors(const Context& context, Vectors<const T> r,
+                                                Vectors<T> z) const {
+    check_vectors("polynomial", "r", r, rows());
+    check_vectors("polynomial", "z", z, rows());
+    require(r.count == z.count, "polynomial: r has ", r.count, " vectors, z has ", z.count);
     state_->apply(context, r, z);
 }
 

@@ -80,6 +80,7 @@ class PolynomialPreconditioner final : public Preconditioner<T> {
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// Computes the ends anew.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;

@@ -72,27 +72,50 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     return plan;
 }
 
+namespace {
+
+/// multiply after checks of the vectors.
+template <class T>
+void run(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+         const Vectors<const T>& x, T beta, const Vectors<T>& y) {
+    check_matrix("multiply", matrix);
+    require(plan.rows == matrix.rows && plan.long_row_threshold > 0,
+            "multiply: the plan belongs to another matrix; make it with plan_spmv");
+    const double entries = double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
+                           double(matrix.rows) * sizeof(Offset);
+    const double numbers = double(matrix.rows) * (beta == T(0) ? 1 : 2) + double(matrix.columns);
+    const int reads = context.on_gpu() ? x.count : 1;
+    const Phase phase(context, "spmv", reads * entries + x.count * numbers * sizeof(T));
+    TESSERA_RUN(multiply<T>, context, matrix, plan, alpha, x, beta, y);
+}
+
+}  // namespace
+
 template <class T>
 void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
               std::type_identity_t<T> alpha, std::span<const std::type_identity_t<T>> x,
               std::type_identity_t<T> beta, std::span<std::type_identity_t<T>> y) {
-    check_matrix("multiply", matrix);
     check_vector("multiply", "x", x, matrix.columns);
     check_vector("multiply", "y", y, matrix.rows);
-    require(plan.rows == matrix.rows && plan.long_row_threshold > 0,
-            "multiply: the plan belongs to another matrix; make it with plan_spmv");
-    const double bytes =
-        double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
-        double(matrix.rows) * (sizeof(Offset) + (beta == T(0) ? 1 : 2) * sizeof(T)) +
-        double(matrix.columns) * sizeof(T);
-    const Phase phase(context, "spmv", bytes);
-    TESSERA_RUN(multiply<T>, context, matrix, plan, alpha, x.data(), beta, y.data());
+    run(context, matrix, plan, alpha, one_vector(x), beta, one_vector(y));
+}
+
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
+              std::type_identity_t<T> alpha, const Vectors<const std::type_identity_t<T>>& x,
+              std::type_identity_t<T> beta, const Vectors<std::type_identity_t<T>>& y) {
+    check_vectors("multiply", "x", x, matrix.columns);
+    check_vectors("multiply", "y", y, matrix.rows);
+    require(x.count == y.count, "multiply: x has ", x.count, " vectors, y has ", y.count);
+    run(context, matrix, plan, alpha, x, beta, y);
 }
 
 #define TESSERA_INSTANTIATE(T)                                                       \
     template SpmvPlan plan_spmv<T>(const Context&, const CsrView<T>&);               \
     template void multiply<T>(const Context&, const CsrView<T>&, const SpmvPlan&, T, \
-                              std::span<const T>, T, std::span<T>);
+                              std::span<const T>, T, std::span<T>);                  \
+    template void multiply<T>(const Context&, const CsrView<T>&, const SpmvPlan&, T, \
+                              const Vectors<const T>&, T, const Vectors<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -68,12 +68,9 @@ void launch_rows(const Context& context, const CsrView<T>& matrix, const SpmvPla
            stream_of(context)>>>(matrix, plan.long_row_threshold, alpha, x, beta, y);
 }
 
-}  // namespace
-
 template <class T>
-void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
-              const T* x, T beta, T* y) {
-    if (matrix.rows == 0) return;
+void multiply_one(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+                  const T* x, T beta, T* y) {
     using Launch = decltype(&launch_rows<T, 1>);
     static constexpr Launch launches[] = {&launch_rows<T, 1>,  &launch_rows<T, 2>,
                                           &launch_rows<T, 4>,  &launch_rows<T, 8>,
@@ -87,6 +84,17 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
                            stream_of(context)>>>(matrix, plan.long_rows_device.data(), alpha, x,
                                                  beta, y);
         TESSERA_CUDA(cudaGetLastError());
+    }
+}
+
+}  // namespace
+
+template <class T>
+void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+              const Vectors<const T>& x, T beta, const Vectors<T>& y) {
+    if (matrix.rows == 0) return;
+    for (int j = 0; j < x.count; ++j) {
+        multiply_one(context, matrix, plan, alpha, x[j].data(), beta, y[j].data());
     }
 }
 

@@ -17,13 +17,25 @@ struct ProductEpilogue {
     unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
 };
 
+/// The same for several vectors; those that the step does not read may be null.
+template <class T>
+struct ProductVectors {
+    RecurrenceStep<T> step;
+    Vectors<const T> x, y, r;
+    Vectors<T> next;
+    T* xy = nullptr;
+    ProductEpilogue<T> epilogue(int j) const {
+        return {step, y[j].data(), r[j].data(), next[j].data(), xy};
+    }
+};
+
 // The products documented in formats.hpp; sizes are checked by the caller. `matrix_bytes`:
 // FormatStatistics::matrix_bytes_per_product.
 // clang-format off
 TESSERA_BACKENDS(
     template <class T>
     void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset matrix_bytes,
-                       const T* x, const ProductEpilogue<T>& epilogue);)
+                       const ProductVectors<T>& vectors);)
 // clang-format on
 
 namespace cuda {

@@ -215,6 +215,7 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
         const Column* const columns = stored_columns<Column>(a) + start + k * height + lane;
         const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
         if constexpr (Whole) prefetch_ahead<B, T>(values, columns);
+#pragma GCC unroll 4
         for (Index v = 0; v < vectors; ++v) {
             hn::Vec<decltype(d)> blocks[B];
             load_blocks<B>(d, columns + v * lanes, last, x + first, blocks);
@@ -223,7 +224,9 @@ static HWY_INLINE void multiply_line(const SlicedPattern& a, Index slice, Index 
                     d, hn::Gt(load_indices(d, lengths + v * lanes), hn::Set(di, Signed(k))));
                 for (auto& block : blocks) block = hn::IfThenElseZero(inside, block);
             }
+#pragma GCC unroll 6
             for (int c = 0; c < B; ++c) {
+#pragma GCC unroll 6
                 for (int r = 0; r < B; ++r) {
                     const auto value = load_values(d, values + (r * B + c) * height + v * lanes);
                     sums[v * B + r] = hn::MulAdd(value, blocks[c], sums[v * B + r]);
@@ -249,18 +252,73 @@ static HWY_INLINE void multiply_lane(const SlicedPattern& a, Index slice, Index 
                                      const ProductEpilogue<T>& epilogue) {
     const Offset p = Offset(slice) * a.slice_height + lane;
     const Offset start = a.slice_offsets[slice], height = a.slice_height;
-    T sums[B] = {};
+    const hn::CappedTag<T, 1> d;  // Rounds as multiply_line does.
+    hn::Vec<decltype(d)> sums[B];
+    for (auto& sum : sums) sum = hn::Zero(d);
     for (Index k = 0; k < a.row_lengths[p]; ++k) {
         const Offset first = Offset(a.block_column(slice, start + k * height + lane)) * B;
         const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
-        for (int c = 0; c < B && first + c < a.columns; ++c) {
-            const T x_c = x[first + c];
+        const Offset last = a.columns - 1;  // Columns past the matrix have zero values.
+#pragma GCC unroll 6
+        for (int c = 0; c < B; ++c) {
+            const auto x_c = hn::Set(d, x[first + c < last ? first + c : last]);
+#pragma GCC unroll 6
             for (int r = 0; r < B; ++r) {
-                sums[r] += widen_to<T>(values[(r * B + c) * height]) * x_c;
+                const auto value = hn::Set(d, widen_to<T>(values[(r * B + c) * height]));
+                sums[r] = hn::MulAdd(value, x_c, sums[r]);
             }
         }
     }
-    store_block_row<B>(a, p, sums, 1, x, epilogue);
+    T rows[B];
+    for (int r = 0; r < B; ++r) rows[r] = hn::GetLane(sums[r]);
+    store_block_row<B>(a, p, rows, 1, x, epilogue);
+}
+
+/// One block row for `count` vectors; x holds element i of vector j at i * W + j, and the epilogue
+/// reads it in own[j]. Each sum is that of multiply_line to the last bit.
+template <int B, int W, class Stored, class T>
+static HWY_INLINE void multiply_lane_together(const SlicedPattern& a, Index slice, Index lane,
+                                              const Stored* all_values, const T* x, int count,
+                                              const T* const* own,
+                                              const ProductEpilogue<T>* epilogues) {
+    const hn::CappedTag<T, std::size_t(W)> d;
+    constexpr int lanes = int(hn::MaxLanes(d));
+    constexpr int vectors = W / lanes;
+    const Offset p = Offset(slice) * a.slice_height + lane;
+    const Offset start = a.slice_offsets[slice], height = a.slice_height;
+    hn::Vec<decltype(d)> sums[B * vectors];
+    for (auto& sum : sums) sum = hn::Zero(d);
+    for (Index k = 0; k < a.row_lengths[p]; ++k) {
+        const Offset first = Offset(a.block_column(slice, start + k * height + lane)) * B;
+        const Stored* const values = all_values + (start + k * height) * (B * B) + lane;
+        const Offset last = a.columns - 1;
+#pragma GCC unroll 6
+        for (int c = 0; c < B; ++c) {
+            const T* const from = x + (first + c < last ? first + c : last) * W;
+#pragma GCC unroll 6
+            for (int r = 0; r < B; ++r) {
+                const auto value = hn::Set(d, widen_to<T>(values[(r * B + c) * height]));
+#pragma GCC unroll 4
+                for (int v = 0; v < vectors; ++v) {
+                    sums[r * vectors + v] =
+                        hn::MulAdd(value, hn::LoadU(d, from + v * lanes), sums[r * vectors + v]);
+                }
+            }
+        }
+    }
+    HWY_ALIGN T rows[B * W];
+    for (int k = 0; k < B * vectors; ++k) hn::Store(sums[k], d, rows + k * lanes);
+    for (int j = 0; j < count; ++j) store_block_row<B>(a, p, rows + j, W, own[j], epilogues[j]);
+}
+
+template <int B, int W, class Stored, class T>
+static void multiply_chunk_together(const SlicedPattern& a, SliceChunk chunk,
+                                    const void* all_values, const T* x, int count,
+                                    const T* const* own, const ProductEpilogue<T>* epilogues) {
+    for (Index lane = chunk.first; lane < chunk.last; ++lane) {
+        multiply_lane_together<B, W>(a, chunk.slice, lane, static_cast<const Stored*>(all_values),
+                                     x, count, own, epilogues);
+    }
 }
 
 template <int B, class Column, class Stored, class T>
@@ -288,32 +346,54 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 #include "simd/dispatch.hpp"
+#include "sparse/interleaved.hpp"
 
 namespace tessera::cpu {
 
+/// multiply_step for up to W vectors together.
+template <int W, int B, class Stored, class T>
+void multiply_together(const Context& context, const SlicedView<T>& matrix,
+                       const ProductVectors<T>& vectors, int first, int count) {
+    const Interleaved<T, W> x(context, vectors.x.part(first, count));
+    std::array<const T*, W> own;
+    std::array<ProductEpilogue<T>, W> epilogues;
+    for (int j = 0; j < count; ++j) {
+        own[std::size_t(j)] = vectors.x[first + j].data();
+        epilogues[std::size_t(j)] = vectors.epilogue(first + j);
+    }
+    const auto multiply_chunk = TESSERA_SIMD(context, multiply_chunk_together<B, W, Stored, T>);
+    SliceChunks(matrix.pattern).for_each(context, [&](const SliceChunk& chunk) {
+        multiply_chunk(matrix.pattern, chunk, matrix.values, x.data(), count, own.data(),
+                       epilogues.data());
+    });
+}
+
 template <class T>
-void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset, const T* x,
-                   const ProductEpilogue<T>& epilogue) {
+void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset,
+                   const ProductVectors<T>& vectors) {
     const SlicedPattern& pattern = matrix.pattern;
-    const auto multiply = [&](auto chunk_product) {
+    const auto multiply = [&](int j, auto chunk_product) {
         SliceChunks(pattern).for_each(context, [&](const SliceChunk& chunk) {
-            chunk_product(pattern, chunk, matrix.values, x, epilogue);
+            chunk_product(pattern, chunk, matrix.values, vectors.x[j].data(), vectors.epilogue(j));
         });
     };
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(pattern.block, [&](auto b) {
             constexpr int block = decltype(b)::value;
-            const auto run = [&](auto column) {
-                using Column = typename decltype(column)::type;
-                multiply(context.instruction_set() == InstructionSet::avx512
-                             ? &N_AVX3::multiply_chunk<block, Column, Stored, T>
-                         : context.instruction_set() == InstructionSet::avx2
-                             ? &N_AVX2::multiply_chunk<block, Column, Stored, T>
-                             : &N_SSE4::multiply_chunk<block, Column, Stored, T>);
+            const auto one = [&](int j) {
+                if (pattern.column_offsets != nullptr) {
+                    multiply(
+                        j, TESSERA_SIMD(context, multiply_chunk<block, std::uint16_t, Stored, T>));
+                } else {
+                    multiply(j, TESSERA_SIMD(context, multiply_chunk<block, Index, Stored, T>));
+                }
             };
-            if (pattern.column_offsets != nullptr) return run(TypeTag<std::uint16_t>());
-            run(TypeTag<Index>());
+            const auto together = [&](auto width, int first, int count) {
+                multiply_together<decltype(width)::value, block, Stored>(context, matrix, vectors,
+                                                                         first, count);
+            };
+            for_vectors_together(vectors.x.count, one, together);
         });
     });
 }

@@ -16,18 +16,20 @@ Offset l2_cache_bytes(const Context& context) {
 
 template <class T>
 void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset matrix_bytes,
-                   const T* x, const ProductEpilogue<T>& epilogue) {
+                   const ProductVectors<T>& vectors) {
     const SlicedPattern& a = matrix.pattern;
     if (a.rows == 0) return;
     const bool cached = matrix_bytes < l2_cache_bytes(context) / 2;
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        const SlicedProduct<Stored, T> task{a, static_cast<const Stored*>(matrix.values), x,
-                                            epilogue};
-        if (a.column_offsets != nullptr) {
-            multiply_columns<std::uint16_t>(context, task, cached);
-        } else {
-            multiply_columns<Index>(context, task, cached);
+        for (int j = 0; j < vectors.x.count; ++j) {
+            const SlicedProduct<Stored, T> task{a, static_cast<const Stored*>(matrix.values),
+                                                vectors.x[j].data(), vectors.epilogue(j)};
+            if (a.column_offsets != nullptr) {
+                multiply_columns<std::uint16_t>(context, task, cached);
+            } else {
+                multiply_columns<Index>(context, task, cached);
+            }
         }
     });
 }

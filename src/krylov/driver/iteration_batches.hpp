@@ -10,7 +10,8 @@
 namespace tessera {
 
 /// Enqueues the iterations of a method in batches, between which the host checks convergence; a
-/// batch is a graph from its second time on. Graphs stay from solve to solve.
+/// batch is a graph from its second time on. Graphs stay from solve to solve of one right-hand
+/// side.
 template <class T>
 class IterationBatches {
   public:

@@ -1,0 +1,289 @@
+#include "krylov/driver/column_solve.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// A restart that reduces the true residual by a smaller share than this is the last one.
+constexpr double min_reduction = 0.1;
+/// Rounding error of one product and update, in units of u times the largest residual norm, as in
+/// the program of the authors of IDR(s).
+constexpr double spike_margin = 1000;
+
+}  // namespace
+
+/// Whether M^-1 gives NaN because of blocks that could not be inverted.
+template <class T>
+bool ColumnSolve<T>::singular_preconditioner() {
+    if (preconditioner() == nullptr || preconditioner()->singular_blocks() == 0) return false;
+    preconditioner()->apply(context(), b(), work());
+    return std::isnan(shared_->norm(work()));
+}
+
+template <class T>
+void ColumnSolve<T>::set_targets() {
+    target_ = std::max(options().rtol * norm_b_, scaling_.scaled(options().atol));
+    if (shared_->left) {
+        const std::span<T> left_b = (*shared_->vectors)(c_, 3);
+        preconditioner()->apply(context(), b(), left_b);
+        method_norm_b_ = shared_->norm(left_b);
+    }
+    threshold_ = target_ / norm_b_ * method_norm_b_;
+}
+
+/// Computes b - A x and writes the residual of the method (with left preconditioning M^-1 (b - A
+/// x)) to method().residual(c_).
+template <class T>
+typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::residual_norms(std::span<const T> x) {
+    const std::span<T> residual = method().residual(c_);
+    shared_->matrix.apply(context(), x, work());
+    axpbypcz<T>(context(), T(1), b(), T(-1), work(), T(0), residual);
+    ++report_.operator_applications;
+    ResidualNorms norms;
+    norms.true_norm = norms.method_norm = shared_->norm.without_underflow(residual);
+    if (shared_->left) {
+        copy(context(), std::span<const T>(residual), work());
+        preconditioner()->apply(context(), work(), residual);
+        norms.method_norm = shared_->norm.without_underflow(residual);
+    }
+    return norms;
+}
+
+template <class T>
+std::optional<Status> ColumnSolve<T>::status_at_start(const ResidualNorms& norms) {
+    state_.residual_norm = T(norms.method_norm);
+    report_.residuals = {norms.method_norm / method_norm_b_};
+    if (!std::isfinite(norms.true_norm) || !std::isfinite(norms.method_norm))
+        return Status::non_finite;
+    if (norms.true_norm <= target_) return Status::converged;
+    if (norms.method_norm == 0) {
+        state_.cause = BreakdownCause::singular_preconditioner;
+        return Status::breakdown;
+    }
+    if (options().max_iterations == 0) return Status::max_iterations;
+    return std::nullopt;
+}
+
+/// Whether the preconditioner, found not to be positive definite, has changed itself.
+template <class T>
+bool ColumnSolve<T>::recovered() {
+    if (state_.cause != BreakdownCause::indefinite_preconditioner) return false;
+    if (!preconditioner()->recover(context(), known_recoveries_)) return false;
+    shared_->known_recoveries = preconditioner()->recoveries();
+    shared_->recovered = true;
+    ++report_.recoveries;
+    return true;
+}
+
+/// The status after one run of the recursion from `norms_`; none: restart from the true residual.
+/// `other_preconditioner`: the run ended because another column changed the preconditioner.
+template <class T>
+std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
+                                                       bool other_preconditioner) {
+    if (now.true_norm <= target_) return Status::converged;
+    if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
+    if (host_status_) return host_status_;
+    if (now.method_norm == 0) {  // Of a left preconditioner; no restart can go on.
+        state_.cause = BreakdownCause::singular_preconditioner;
+        return Status::breakdown;
+    }
+    // With left preconditioning the preconditioned residual that the recursion reduces may differ
+    // from the true one for many iterations.
+    const bool gained = now.true_norm <= (1 - min_reduction) * norms_.true_norm ||
+                        now.method_norm <= (1 - min_reduction) * norms_.method_norm;
+    // The recursive residual decreased but the true residual did not.
+    const bool drifted = double(state_.residual_norm) < now.method_norm / 2;
+    // Without a preconditioner r^T M^-1 r <= 0 means that r^T r underflowed.
+    if (preconditioner() == nullptr && state_.cause == BreakdownCause::indefinite_preconditioner) {
+        state_.cause = BreakdownCause::symmetric_breakdown;
+    }
+    switch (state_.outcome) {
+        case Outcome::non_finite:
+            return Status::non_finite;
+        case Outcome::stagnated:
+            return drifted ? Status::accuracy_lost : Status::stagnated;
+        case Outcome::max_iterations:
+            return Status::max_iterations;
+        case Outcome::breakdown: {
+            if (recovered()) break;
+            const bool is_final = state_.cause == BreakdownCause::indefinite_matrix ||
+                                  state_.cause == BreakdownCause::indefinite_preconditioner;
+            if (!gained || is_final) return drifted ? Status::accuracy_lost : Status::breakdown;
+            break;
+        }
+        case Outcome::running:
+        case Outcome::converged:
+            if (!gained && !other_preconditioner) return Status::accuracy_lost;
+            break;
+    }
+    if (state_.iterations >= options().max_iterations) return Status::max_iterations;
+    return std::nullopt;
+}
+
+/// Starts the recursion from `norms_`.
+template <class T>
+void ColumnSolve<T>::start() {
+    // A restart aims at half of the missing reduction: rounding errors alone move the true residual
+    // across a threshold that is barely met, and with left preconditioning the preconditioned
+    // residual may be small while the true one is not.
+    if (norms_.method_norm <= threshold_ || attempt_ > 0) {
+        threshold_ = std::min(threshold_, 0.5 * norms_.method_norm * target_ / norms_.true_norm);
+    }
+    T threshold = T(threshold_);
+    if (double(threshold) > threshold_) threshold = std::nextafter(threshold, T(0));
+    Recurrence<T> fresh{};
+    fresh.iterations = state_.iterations;
+    fresh.max_iterations = options().max_iterations;
+    fresh.stagnation_window = options().stagnation_window;
+    fresh.best_iteration = state_.iterations;
+    fresh.best_norm = fresh.residual_norm = T(norms_.method_norm);
+    fresh.threshold = threshold;
+    fresh.recovered_norm = T(norms_.method_norm);
+    fresh.spike_norm = std::max(threshold / (T(spike_margin) * std::numeric_limits<T>::epsilon()),
+                                fresh.recovered_norm);
+    state_ = fresh;
+    run_start_ = state_.iterations;
+    known_recoveries_ = shared_->known_recoveries;
+    report_.restarts = attempt_;
+    shared_->restarted = true;
+    copy_from_host(context(), std::span<const Recurrence<T>>(&fresh, 1),
+                   std::span<Recurrence<T>>(method().recurrence(c_), 1));
+    copy(context(), std::span<const T>(x()), saved());
+    method().start(c_, attempt_);
+}
+
+template <class T>
+void ColumnSolve<T>::read_state() {
+    const Offset before = state_.iterations;
+    copy_to_host(context(), std::span<const Recurrence<T>>(method().recurrence(c_), 1),
+                 std::span<Recurrence<T>>(&state_, 1));
+    for (Offset k = before; k < state_.iterations; ++k) {
+        report_.residuals.push_back(double(state_.history[k % Recurrence<T>::history_size]) /
+                                    method_norm_b_);
+    }
+}
+
+template <class T>
+void ColumnSolve<T>::observe() {
+    if (!options().observer && std::isinf(options().max_seconds)) return;
+    const double seconds = now() - start_time_;
+    if (options().observer) {
+        const Progress progress{state_.iterations, double(state_.residual_norm) / method_norm_b_,
+                                threshold_ / method_norm_b_, seconds, index_};
+        if (!options().observer(progress)) host_status_ = Status::interrupted;
+    }
+    if (!host_status_ && state_.running() && seconds >= options().max_seconds) {
+        host_status_ = Status::max_seconds;
+    }
+}
+
+template <class T>
+std::optional<SolveReport> ColumnSolve<T>::proceed(bool period_start) {
+    const bool other_preconditioner = known_recoveries_ != shared_->known_recoveries;
+    if (state_.running() && !host_status_ && !other_preconditioner) {
+        // Rounding errors cause a gap of about u max ||r|| between the recursive residual and b - A
+        // x. If that exceeds the target, the residual is computed anew once it has decreased.
+        if (method().replaces() && period_start && state_.spike_over != 0) {
+            report_.operator_applications += method().replace_residual(c_);
+        }
+        return std::nullopt;
+    }
+    method().finish(c_);
+    report_.operator_applications += method().products(state_.iterations - run_start_);
+    const ResidualNorms now = residual_norms(x());
+    status_ = status_after_run(now, other_preconditioner);
+    if (!status_) {
+        norms_ = now;
+        ++attempt_;
+        start();
+        return std::nullopt;
+    }
+    if (now.true_norm <= norms_.true_norm) {
+        norms_ = now;
+    } else {
+        copy(context(), std::span<const T>(saved()), x());
+    }
+    return finish();
+}
+
+template <class T>
+SolveReport ColumnSolve<T>::make_report(Status status, double true_norm) {
+    context().synchronize();
+    report_.status = status;
+    report_.iterations = state_.iterations;
+    report_.relative_residual =
+        method_norm_b_ == 0 ? 0 : double(state_.residual_norm) / method_norm_b_;
+    report_.true_relative_residual = norm_b_ == 0 ? true_norm : true_norm / norm_b_;
+    report_.seconds = now() - start_time_;
+    report_.message =
+        status_message(report_, state_.cause, norm_b_ == 0 ? 0 : target_ / norm_b_,
+                       preconditioner() == nullptr ? 0 : preconditioner()->singular_blocks());
+    return std::move(report_);
+}
+
+/// x = 0 for b = 0.
+template <class T>
+SolveReport ColumnSolve<T>::solve_zero() {
+    fill(context(), T(0), x());
+    report_.residuals = {0};
+    shared_->matrix.apply(context(), x(), work());
+    ++report_.operator_applications;
+    const double length = shared_->norm(work());  // NaN if there is one, or infinity, in A.
+    copy(context(), std::span<const T>(x()), caller_x_);
+    return make_report(length == 0 ? Status::converged : Status::non_finite, length);
+}
+
+template <class T>
+std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span<const T> b,
+                                                std::span<T> x) {
+    c_ = column;
+    index_ = index;
+    caller_x_ = x;
+    attempt_ = 0;
+    start_time_ = now();
+    report_ = {};
+    state_ = {};
+    host_status_.reset();
+    status_.reset();
+    copy(context(), b, this->b());
+    copy(context(), std::span<const T>(x), this->x());
+    norm_b_ = scaling_.scale([this](std::span<const T> v) { return shared_->norm(v); }, this->b(),
+                             this->x());
+    method_norm_b_ = norm_b_;
+    if (norm_b_ == 0) return solve_zero();
+    if (!std::isfinite(norm_b_)) {
+        report_.residuals = {norm_b_};
+        return make_report(Status::non_finite, norm_b_);
+    }
+    if (singular_preconditioner()) {
+        const double unknown = std::numeric_limits<double>::quiet_NaN();
+        state_.residual_norm = T(unknown);
+        report_.residuals = {unknown};
+        return make_report(Status::singular_block, unknown);
+    }
+    set_targets();
+    at_start_ = norms_ = residual_norms(this->x());
+    status_ = status_at_start(norms_);
+    if (status_) return finish();
+    start();
+    return std::nullopt;
+}
+
+/// Writes x and computes its residual.
+template <class T>
+SolveReport ColumnSolve<T>::finish() {
+    const double true_norm = scaling_.undo(
+        x(), norms_.true_norm, caller_x_, at_start_.true_norm, target_, *status_, saved(),
+        [this](std::span<const T> scaled) { return residual_norms(scaled).true_norm; });
+    // An element in a column without entries is in no product.
+    if (*status_ == Status::converged && !shared_->norm.all_finite(x(), work())) {
+        *status_ = Status::non_finite;
+    }
+    copy(context(), std::span<const T>(x()), caller_x_);
+    return make_report(*status_, true_norm);
+}
+
+template class ColumnSolve<float>;
+template class ColumnSolve<double>;
+
+}  // namespace tessera

@@ -1,0 +1,189 @@
+#include "krylov/driver.hpp"
+
+#include <algorithm>
+
+#include "base/checks.hpp"
+#include "krylov/at_work.hpp"
+#include "krylov/driver/column_solve.hpp"
+#include "krylov/driver/iteration_batches.hpp"
+
+namespace tessera {
+
+namespace {
+
+template <class T>
+class Driver final : public IterativeSolver<T> {
+  public:
+    Driver(const Context& context, const Operator<T>& matrix, const Operator<T>* preconditioner,
+           MethodFactory<T> factory, const MethodTraits& traits)
+        : shared_(context, matrix, preconditioner),
+          factory_(std::move(factory)),
+          traits_(traits),
+          batches_(shared_.context,
+                   matrix.can_be_captured() &&
+                       (preconditioner == nullptr || preconditioner->can_be_captured())) {}
+
+    SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override {
+        return std::move(solve(one_vector(b), one_vector(x), options).front());
+    }
+    std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
+                                   const SolveOptions& options) override;
+    void operators_changed() override {
+        AtWork::check(at_work_);
+        batches_.discard_graphs();
+    }
+
+  private:
+    void make_method(int columns);
+    void prepare(int columns);
+    void solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports);
+    void iterate(int columns, SolveReport* reports);
+    void copy_column(int from, int to);
+
+    SharedSolve<T> shared_;
+    const MethodFactory<T> factory_;
+    const MethodTraits traits_;
+    std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
+    std::vector<std::unique_ptr<ColumnSolve<T>>> columns_;
+    std::vector<int> positions_;  ///< Of each column: that of its right-hand side in the group.
+    IterationBatches<T> batches_;
+    bool at_work_ = false;
+};
+
+/// The method for this many columns and the side of the preconditioner that the options ask for,
+/// unless there is one.
+template <class T>
+void Driver<T>::make_method(int columns) {
+    const bool wants_left =
+        shared_.options->left_preconditioning && shared_.preconditioner != nullptr;
+    if (shared_.method && wants_left == shared_.left && columns <= int(columns_.size())) return;
+    shared_.method.reset();
+    shared_.vectors.reset();
+    left_matrix_.reset();
+    batches_.start_anew();
+    const Context& context = shared_.context;
+    const Offset size = shared_.matrix.rows();
+    auto vectors = std::make_unique<VectorSet<T>>(context, size, wants_left ? 4 : 3, columns);
+    if (wants_left) {
+        left_matrix_ =
+            std::make_unique<LeftPreconditioned<T>>(shared_.matrix, *shared_.preconditioner);
+        shared_.method = factory_({context, *left_matrix_, nullptr, vectors->first(columns, 3),
+                                   vectors->first(columns, 1)});
+    } else {
+        shared_.method = factory_({context, shared_.matrix, shared_.preconditioner,
+                                   vectors->first(columns, 0), vectors->first(columns, 1)});
+    }
+    shared_.left = wants_left;
+    shared_.vectors = std::move(vectors);
+    columns_.resize(std::size_t(columns));
+    for (auto& column : columns_) column = std::make_unique<ColumnSolve<T>>(shared_);
+    positions_.resize(std::size_t(columns));
+}
+
+template <class T>
+void Driver<T>::prepare(int columns) {
+    make_method(columns);
+    if (shared_.preconditioner != nullptr) {
+        const Offset now = shared_.preconditioner->recoveries();
+        if (std::exchange(shared_.known_recoveries, now) != now) batches_.discard_graphs();
+    }
+    shared_.recovered = shared_.restarted = false;
+    batches_.choose_length(shared_.options->check_interval, shared_.method->period());
+    batches_.restart_period();
+}
+
+template <class T>
+void Driver<T>::copy_column(int from, int to) {
+    shared_.vectors->copy_column(shared_.context, from, to);
+    shared_.method->copy_column(from, to);
+    std::swap(columns_[std::size_t(to)], columns_[std::size_t(from)]);
+    columns_[std::size_t(to)]->set_column(to);
+    positions_[std::size_t(to)] = positions_[std::size_t(from)];
+}
+
+/// Iterates the first columns until all have ended.
+template <class T>
+void Driver<T>::iterate(int columns, SolveReport* reports) {
+    Method<T>& method = *shared_.method;
+    const bool alone = columns == 1;
+    while (columns > 0) {
+        if (method.columns() != columns) {
+            method.set_columns(columns);
+            batches_.discard_graphs();
+        }
+        const bool replayed = batches_.next_is_graph();
+        const double begin = replayed ? now() : 0;
+        batches_.enqueue(method);
+        for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->read_state();
+        const double seconds = replayed ? now() - begin : 0;
+        for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->observe();
+        const bool period_start = batches_.at_start_of_period();
+        for (int c = 0; c < columns;) {
+            auto report = columns_[std::size_t(c)]->proceed(period_start);
+            if (!report) {
+                ++c;
+                continue;
+            }
+            reports[positions_[std::size_t(c)]] = std::move(*report);
+            --columns;
+            if (c < columns) copy_column(columns, c);
+        }
+        if (replayed) batches_.shorten(seconds, method.period());
+        if (std::exchange(shared_.recovered, false)) batches_.discard_graphs();
+        if (std::exchange(shared_.restarted, false) && alone) batches_.restart_period();
+    }
+}
+
+/// Solves for right-hand sides that the method iterates together; the first one has the number
+/// `first`.
+template <class T>
+void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports) {
+    prepare(b.count);
+    int columns = 0;
+    for (int j = 0; j < b.count; ++j) {
+        auto report = columns_[std::size_t(columns)]->open(columns, first + j, b[j], x[j]);
+        if (report) {
+            reports[j] = std::move(*report);
+        } else {
+            positions_[std::size_t(columns++)] = j;
+        }
+    }
+    shared_.restarted = false;
+    iterate(columns, reports);
+}
+
+template <class T>
+std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
+                                          const SolveOptions& options) {
+    check_solve<T>(shared_.context, shared_.matrix, b, x, options);
+    require(traits_.takes_left || !options.left_preconditioning,
+            "this solver does not support left preconditioning; leave side at right, or use "
+            "gmres, idr or bicgstab");
+    const AtWork guard(at_work_);
+    shared_.options = &options;
+    std::vector<SolveReport> reports(std::size_t(b.count));
+    for (int first = 0; first < b.count; first += traits_.columns) {
+        const int count = std::min(traits_.columns, b.count - first);
+        solve_group(b.part(first, count), x.part(first, count), first, reports.data() + first);
+    }
+    return reports;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<IterativeSolver<T>> make_driver(const Context& context, const Operator<T>& matrix,
+                                                const Operator<T>* preconditioner,
+                                                MethodFactory<T> factory,
+                                                const MethodTraits& traits) {
+    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
+    require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
+                                          preconditioner->columns() == matrix.rows()),
+            "solve: the preconditioner must have the size of the matrix");
+    return std::make_unique<Driver<T>>(context, matrix, preconditioner, std::move(factory), traits);
+}
+
+template decltype(make_driver<float>) make_driver<float>;
+template decltype(make_driver<double>) make_driver<double>;
+
+}  // namespace tessera
