@@ -8,7 +8,7 @@ BEGIN {
     # The layer of each public header.
     split("types context spec", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
-    split("csr mesh blocks batched factor", list, " ")
+    split("csr borrow mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator formats io elasticity problems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2

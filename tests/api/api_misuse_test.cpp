@@ -116,15 +116,6 @@ TEST(api_misuse, row_offsets_out_of_range) {
             EXPECT_THROW(plan_spmv(v.device, on_device.view()), InvalidArgument);
         }
     }
-    const std::vector<Index> columns{0, 1};
-    const std::vector<double> values{1, 1};
-    for (const std::vector<Index>& offsets :
-         {std::vector<Index>{0, 1, 3}, std::vector<Index>{1, 1, 2}, std::vector<Index>{0, 1}}) {
-        EXPECT_THROW(csr_from_arrays<double>(v.device, 2, 2, offsets, columns, values),
-                     InvalidArgument);
-    }
-    EXPECT_THROW(csr_from_arrays<double>(v.device, 2, 2, null<const Index>(3), columns, values),
-                 InvalidArgument);
 }
 
 /// Vectors that are too short, too long or null, for everything that is applied.

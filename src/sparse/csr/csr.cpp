@@ -35,31 +35,7 @@ void validate(const CsrView<T>& matrix) {
     }
 }
 
-template <class T>
-CsrMatrix<T> csr_from_arrays(const Context& context, Index rows, Index columns,
-                             std::span<const std::int32_t> row_offsets,
-                             std::span<const Index> column_indices, std::span<const T> values) {
-    require(rows >= 0 && row_offsets.size() == std::size_t(rows) + 1,
-            "csr_from_arrays: row_offsets must have rows + 1 elements");
-    require(column_indices.size() == values.size(),
-            "csr_from_arrays: column_indices and values differ in size");
-    require(row_offsets.data() != nullptr, "csr_from_arrays: row_offsets is null");
-    require(row_offsets.front() == 0 && std::size_t(row_offsets.back()) == values.size(),
-            "csr_from_arrays: row_offsets must begin with 0 and end with the number of values");
-    CsrMatrix<T> matrix(context, rows, columns, Offset(values.size()));
-    const std::vector<Offset> widened(row_offsets.begin(), row_offsets.end());
-    copy_from_host(context, std::span<const Offset>(widened), matrix.row_offsets().view());
-    copy_from_host(context, column_indices, matrix.column_indices().view());
-    copy_from_host(context, values, matrix.values().view());
-    return matrix;
-}
-
-#define TESSERA_INSTANTIATE(T)                                              \
-    template void validate<T>(const CsrView<T>&);                           \
-    template CsrMatrix<T> csr_from_arrays<T>(const Context&, Index, Index,  \
-                                             std::span<const std::int32_t>, \
-                                             std::span<const Index>, std::span<const T>);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template void validate<float>(const CsrView<float>&);
+template void validate<double>(const CsrView<double>&);
 
 }  // namespace tessera
