@@ -56,7 +56,9 @@ Context Context::cpu(int threads) {
     return Context(std::move(state));
 }
 
-Context Context::cuda(int device, int threads) {
+namespace {
+
+std::shared_ptr<ContextState> cuda_state(int device, int threads, const CallerStream* caller) {
     if constexpr (TESSERA_WITH_CUDA) {
         std::string reason;
         const auto devices = cuda::devices(&reason);
@@ -72,12 +74,26 @@ Context Context::cuda(int device, int threads) {
                               std::to_string(chosen.compute_capability % 10) +
                               "; Tessera needs 8.0 or newer");
         }
-        Context context(cuda::make_state(device, threads));
-        context.state_->description = chosen.name;
-        return context;
+        auto state = cuda::make_state(device, threads, caller);
+        state->description = chosen.name;
+        return state;
     } else {
         throw_cuda_not_built();
     }
+}
+
+}  // namespace
+
+Context Context::cuda(int device, int threads) {
+    return Context(cuda_state(device, threads, nullptr));
+}
+
+Context Context::cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator,
+                      int threads) {
+    require((allocator.allocate == nullptr) == (allocator.release == nullptr),
+            "Context::cuda: the allocator has one of its two functions only");
+    const CallerStream caller{stream, allocator};
+    return Context(cuda_state(device, threads, &caller));
 }
 
 Context Context::from_name(std::string_view device, int threads, std::string* why_not_cuda) {

@@ -73,7 +73,7 @@ void* ContextState::allocate(Offset bytes) {
     return memory;
 }
 
-void ContextState::release(void* memory) noexcept { std::free(memory); }
+void ContextState::release(void* memory, Offset) noexcept { std::free(memory); }
 
 void ContextState::fill_bytes(void* memory, int byte, Offset bytes) {
     std::memset(memory, byte, std::size_t(bytes));
@@ -93,7 +93,7 @@ Offset ContextState::free_memory() { return free_host_memory(); }
 
 void ContextState::release_scratch() noexcept {
     scratch.reset();
-    for (const auto& [memory, bytes] : reductions) release(memory);
+    for (const auto& [memory, bytes] : reductions) release(memory, bytes);
     reductions.clear();
 }
 
@@ -120,7 +120,7 @@ void ContextState::add_phase(const char* name, double seconds, double bytes) {
 void ContextState::begin_phase(const char* name, double bytes) {
     open_name_ = timed ? name : nullptr;
     open_bytes_ = bytes;
-    open_start_ = now();
+    open_start_ = timed ? now() : 0;
 }
 
 void ContextState::end_phase() noexcept {
@@ -161,7 +161,7 @@ Memory::Memory(const Context& context, Offset count, Offset bytes_each) : state_
 Memory::~Memory() {
     if (!state_) return;
     state_->memory_bytes -= allocated_;
-    if (data_ != nullptr) state_->release(data_);
+    if (data_ != nullptr) state_->release(data_, allocated_);
 }
 
 void Memory::truncate(Offset count, Offset bytes_each) {

@@ -29,7 +29,7 @@ struct ContextState {
 
     /// Throws OutOfMemory.
     virtual void* allocate(Offset bytes);
-    virtual void release(void* memory) noexcept;
+    virtual void release(void* memory, Offset bytes) noexcept;
     virtual void fill_bytes(void* memory, int byte, Offset bytes);
     /// Copies between any two memory spaces, asynchronous on a GPU.
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
@@ -69,10 +69,17 @@ struct ContextState {
     double open_start_ = 0;
 };
 
+/// The caller's stream and memory for a Context.
+struct CallerStream {
+    CUstream_st* stream = nullptr;
+    DeviceAllocator allocator;
+};
+
 /// Functions of the CUDA backend, where it is built.
 namespace cuda {
 std::vector<DeviceDescription> devices(std::string* reason);
-std::shared_ptr<ContextState> make_state(int device, int threads);
+/// `caller` nullptr: with a stream and a memory pool of its own.
+std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller);
 }  // namespace cuda
 
 /// Memory for the partial sums of reductions, at least `bytes`, zeroed when it is new. Reused by

@@ -68,34 +68,60 @@ Event make_event() {
 }
 
 struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
-    CudaState(int chosen_device, int threads_requested) : ContextState(threads_requested) {
+    CudaState(int chosen_device, int threads_requested, const CallerStream* caller)
+        : ContextState(threads_requested), owns_stream_(caller == nullptr) {
         device = chosen_device;
         TESSERA_CUDA(cudaSetDevice(device));
-        TESSERA_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        if (caller != nullptr) {
+            stream_ = caller->stream;
+            allocator_ = caller->allocator;
+            check_device_of_stream();
+        } else {
+            TESSERA_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        }
         stream = stream_;
+        if (allocator_.allocate == nullptr) make_pool();
+        TESSERA_CUDA(cudaHostAlloc(&mailbox, mailbox_words * 8, cudaHostAllocDefault));
+    }
+
+    void check_device_of_stream() const {
+        int device_of_stream = device;
+        if (stream_ != nullptr) TESSERA_CUDA(cudaStreamGetDevice(stream_, &device_of_stream));
+        require(device_of_stream == device, "Context::cuda: the stream belongs to device ",
+                device_of_stream, ", not to ", device);
+    }
+
+    void make_pool() {
         cudaMemPoolProps properties{};
         properties.allocType = cudaMemAllocationTypePinned;
         properties.location = {cudaMemLocationTypeDevice, device};
         TESSERA_CUDA(cudaMemPoolCreate(&pool_, &properties));
         std::uint64_t keep_all = ~std::uint64_t(0);
         TESSERA_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep_all));
-        TESSERA_CUDA(cudaHostAlloc(&mailbox, mailbox_words * 8, cudaHostAllocDefault));
     }
 
     ~CudaState() override {
         cudaSetDevice(device);
         release_scratch();
         cudaFreeHost(mailbox);
-        cudaStreamSynchronize(stream_);
-        cudaStreamDestroy(stream_);
-        cudaMemPoolDestroy(pool_);
+        if (owns_stream_) {
+            cudaStreamSynchronize(stream_);
+            cudaStreamDestroy(stream_);
+        }
+        if (capture_stream_ != nullptr) cudaStreamDestroy(capture_stream_);
+        if (pool_ != nullptr) cudaMemPoolDestroy(pool_);  // Once all its memory is released.
     }
 
     void* allocate(Offset bytes) override {
         TESSERA_CUDA(cudaSetDevice(device));
         void* memory = nullptr;
-        const cudaError_t error =
-            cudaMallocFromPoolAsync(&memory, std::size_t(bytes), pool_, stream_);
+        cudaError_t error = cudaSuccess;
+        if (allocator_.allocate != nullptr) {
+            memory = allocator_.allocate(bytes, stream_, allocator_.data);
+            if (memory == nullptr) error = cudaErrorMemoryAllocation;
+        } else {
+            error = cudaMallocFromPoolAsync(&memory, std::size_t(bytes), pool_, stream_);
+        }
         if (error == cudaErrorMemoryAllocation) {
             cudaGetLastError();
             throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) +
@@ -107,9 +133,13 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         return memory;
     }
 
-    void release(void* memory) noexcept override {
+    void release(void* memory, Offset bytes) noexcept override {
         cudaSetDevice(device);
-        cudaFreeAsync(memory, stream_);
+        if (allocator_.release != nullptr) {
+            allocator_.release(memory, bytes, stream_, allocator_.data);
+        } else {
+            cudaFreeAsync(memory, stream_);
+        }
     }
 
     void fill_bytes(void* memory, int byte, Offset bytes) override {
@@ -132,6 +162,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         std::size_t free = 0;
         std::size_t total = 0;
         TESSERA_CUDA(cudaMemGetInfo(&free, &total));
+        if (pool_ == nullptr) return Offset(free);
         std::uint64_t reserved = 0;
         std::uint64_t used = 0;
         TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved));
@@ -152,7 +183,15 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     std::function<void()> capture(std::function<void()> work) override {
         TESSERA_CUDA(cudaSetDevice(device));
-        TESSERA_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+        // The default stream cannot be captured.
+        const bool elsewhere = stream_ == nullptr || stream_ == cudaStreamLegacy;
+        if (elsewhere && capture_stream_ == nullptr) {
+            TESSERA_CUDA(cudaStreamCreateWithFlags(&capture_stream_, cudaStreamNonBlocking));
+        }
+        const cudaStream_t captured_stream = elsewhere ? capture_stream_ : stream_;
+        TESSERA_CUDA(cudaStreamBeginCapture(captured_stream, cudaStreamCaptureModeThreadLocal));
+        const cudaStream_t launch_stream = std::exchange(stream_, captured_stream);
+        stream = stream_;
         capturing = true;
         std::exception_ptr failure;
         try {
@@ -161,9 +200,10 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             failure = std::current_exception();
         }
         capturing = false;
+        stream = stream_ = launch_stream;
         auto scratch_of_graph = std::exchange(captured_scratch, {});
         cudaGraph_t graph = nullptr;
-        const cudaError_t captured = cudaStreamEndCapture(stream_, &graph);
+        const cudaError_t captured = cudaStreamEndCapture(captured_stream, &graph);
         const std::unique_ptr<CUgraph_st, decltype(&cudaGraphDestroy)> owner(graph,
                                                                              &cudaGraphDestroy);
         if (failure) {
@@ -223,14 +263,17 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     };
     std::vector<PendingPhase> pending_;  ///< Events that have not been read yet.
     bool phase_open_ = false;
-    cudaStream_t stream_ = nullptr;
-    cudaMemPool_t pool_ = nullptr;
+    const bool owns_stream_;
+    cudaStream_t stream_ = nullptr;          ///< While work is captured the stream for that.
+    cudaStream_t capture_stream_ = nullptr;  ///< Of a Context with the default stream.
+    cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
+    DeviceAllocator allocator_;
 };
 
 }  // namespace
 
-std::shared_ptr<ContextState> make_state(int device, int threads) {
-    return std::make_shared<CudaState>(device, threads);
+std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller) {
+    return std::make_shared<CudaState>(device, threads, caller);
 }
 
 }  // namespace tessera::cuda

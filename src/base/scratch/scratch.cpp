@@ -17,7 +17,7 @@ struct ScratchBlock {
     }
     ~ScratchBlock() {
         state.memory_bytes -= bytes;
-        state.release(memory);
+        state.release(memory, bytes);
     }
     ScratchBlock(const ScratchBlock&) = delete;
     ScratchBlock& operator=(const ScratchBlock&) = delete;
