@@ -48,6 +48,15 @@ module tessera
       type(c_ptr), intent(inout) :: context
       integer(c_int) :: error
     end function
+    ! stream and allocator: c_null_ptr, or those of CUDA and of tessera.h.
+    function tessera_context_create_on_stream(device, stream, allocator, threads, context) &
+        bind(c) result(error)
+      import :: c_int, c_ptr
+      integer(c_int), value :: device, threads
+      type(c_ptr), value :: stream, allocator
+      type(c_ptr), intent(inout) :: context
+      integer(c_int) :: error
+    end function
     subroutine tessera_context_free(context) bind(c)
       import :: c_ptr
       type(c_ptr), value :: context
@@ -96,6 +105,45 @@ module tessera
       integer(c_int64_t), value :: nonzeros
       type(c_ptr), value :: row_offsets, column_indices, values
       type(c_ptr), intent(inout) :: matrix
+      integer(c_int) :: error
+    end function
+    function tessera_matrix_create_csr(context, type, rows, columns, nonzeros, offset_bits, &
+        row_offsets, column_bits, column_indices, values, sort, matrix) bind(c) result(error)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: context
+      integer(c_int), value :: type, offset_bits, column_bits, sort
+      integer(c_int32_t), value :: rows, columns
+      integer(c_int64_t), value :: nonzeros
+      type(c_ptr), value :: row_offsets, column_indices, values
+      type(c_ptr), intent(inout) :: matrix
+      integer(c_int) :: error
+    end function
+    function tessera_matrix_create_bsr(context, type, block_rows, block_columns, block, blocks, &
+        offset_bits, row_offsets, column_bits, column_indices, values, column_major, sort, &
+        matrix) bind(c) result(error)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: context
+      integer(c_int), value :: type, offset_bits, column_bits, column_major, sort
+      integer(c_int32_t), value :: block_rows, block_columns, block
+      integer(c_int64_t), value :: blocks
+      type(c_ptr), value :: row_offsets, column_indices, values
+      type(c_ptr), intent(inout) :: matrix
+      integer(c_int) :: error
+    end function
+    function tessera_matrix_create_coo(context, type, rows, columns, entries, index_bits, &
+        row_indices, column_indices, values, matrix) bind(c) result(error)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: context
+      integer(c_int), value :: type, index_bits
+      integer(c_int32_t), value :: rows, columns
+      integer(c_int64_t), value :: entries
+      type(c_ptr), value :: row_indices, column_indices, values
+      type(c_ptr), intent(inout) :: matrix
+      integer(c_int) :: error
+    end function
+    function tessera_matrix_update(matrix, values) bind(c) result(error)
+      import :: c_int, c_ptr
+      type(c_ptr), value :: matrix, values
       integer(c_int) :: error
     end function
     function tessera_matrix_read(context, type, path, matrix) bind(c) result(error)
@@ -161,6 +209,16 @@ module tessera
       type(c_ptr), value :: solver, b, x
       type(tessera_options), intent(in) :: options
       type(tessera_report), intent(inout) :: report
+      integer(c_int) :: error
+    end function
+    function tessera_solver_solve_vectors(solver, count, b, b_leading, x, x_leading, options, &
+        reports) bind(c) result(error)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr, tessera_options, tessera_report
+      type(c_ptr), value :: solver, b, x
+      integer(c_int32_t), value :: count
+      integer(c_int64_t), value :: b_leading, x_leading
+      type(tessera_options), intent(in) :: options
+      type(tessera_report), intent(inout) :: reports(*)
       integer(c_int) :: error
     end function
     function tessera_solver_message(solver) bind(c) result(text)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <map>
@@ -24,7 +25,8 @@ namespace {
 template <class T>
 struct Matrix {
     CsrView<T> view;
-    CsrMatrix<T> owned;
+    CsrMatrix<T> owned = {};
+    BorrowedMatrix<T> borrowed = {};
 };
 using AnyMatrix = std::variant<Matrix<float>, Matrix<double>>;
 
@@ -32,7 +34,7 @@ using AnyMatrix = std::variant<Matrix<float>, Matrix<double>>;
 
 struct tessera_matrix {
     Context context;
-    std::shared_ptr<const AnyMatrix> matrix;
+    std::shared_ptr<AnyMatrix> matrix;
 };
 
 struct tessera_solver {
@@ -123,10 +125,10 @@ std::string to_json(const SolveReport& report, const PreconditionerReport& setup
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-SolveOptions to_options(const tessera_options* given) {
+SolveOptions to_options(const tessera_options* given, const char* function) {
     SolveOptions options;
     if (given == nullptr) return options;
-    require(given->size == sizeof(tessera_options), "tessera_solver_solve",
+    require(given->size == sizeof(tessera_options), function,
             "the options were not set by tessera_options_init");
     options.rtol = given->rtol;
     options.atol = given->atol;
@@ -137,7 +139,7 @@ SolveOptions to_options(const tessera_options* given) {
     options.left_preconditioning = given->left_preconditioning != 0;
     if (given->observer != nullptr) {
         options.observer = [given](const Progress& progress) {
-            return given->observer(given->observer_data, progress.iterations,
+            return given->observer(given->observer_data, progress.vector, progress.iterations,
                                    progress.relative_residual) == 0;
         };
     }
@@ -165,6 +167,20 @@ static_assert(int(Status::non_finite) == TESSERA_NON_FINITE);
 static_assert(int(Status::singular_block) == TESSERA_SINGULAR_BLOCK);
 static_assert(int(Status::interrupted) == TESSERA_INTERRUPTED);
 
+/// f(array) with the array as 32- or 64-bit integers.
+template <class F>
+auto with_bits(int bits, const void* array, const char* function, F&& f) {
+    require(bits == 32 || bits == 64, function, "integers have 32 or 64 bits");
+    return bits == 32 ? f(static_cast<const std::int32_t*>(array))
+                      : f(static_cast<const std::int64_t*>(array));
+}
+
+template <class T>
+tessera_matrix* new_matrix(const tessera_context* context, BorrowedMatrix<T> borrowed) {
+    Matrix<T> matrix{borrowed.view(), {}, std::move(borrowed)};
+    return new tessera_matrix{context->context, std::make_shared<AnyMatrix>(std::move(matrix))};
+}
+
 /// use(solver, view) for a solver and a matrix of one type on one device.
 template <class Use>
 void take_matrix(tessera_solver* solver, const tessera_matrix* matrix, const char* function,
@@ -189,6 +205,32 @@ void take_matrix(tessera_solver* solver, const tessera_matrix* matrix, const cha
     solver->matrix = matrix->matrix;
 }
 
+void solve_vectors(tessera_solver* solver, int32_t count, const void* b, int64_t b_leading, void* x,
+                   int64_t x_leading, const tessera_options* options, tessera_report* reports,
+                   const char* name) {
+    not_null(solver, name, "solver");
+    require(solver->matrix != nullptr, name,
+            "the solver has no matrix; call tessera_solver_setup first");
+    require(count > 0, name, "there are no right-hand sides");
+    solver->solved = false;
+    solver->json.clear();
+    const SolveOptions solve_options = to_options(options, name);
+    std::vector<SolveReport> all;
+    std::visit(
+        [&]<class T>(Solver<T>& typed) {
+            const Offset rows = std::get<Matrix<T>>(*solver->matrix).view.rows;
+            all =
+                typed.solve(Vectors<const T>{static_cast<const T*>(b), rows, count, b_leading},
+                            Vectors<T>{static_cast<T*>(x), rows, count, x_leading}, solve_options);
+        },
+        solver->solver);
+    if (reports != nullptr) std::ranges::transform(all, reports, to_report);
+    const auto failed = std::ranges::find_if(
+        all, [](const SolveReport& one) { return one.status != Status::converged; });
+    solver->report = std::move(failed != all.end() ? *failed : all.front());
+    solver->solved = true;
+}
+
 }  // namespace
 
 const char* tessera_version(void) { return version(); }
@@ -201,6 +243,20 @@ tessera_error tessera_context_create(const char* device, int threads, tessera_co
         not_null(device, name, "device");
         not_null(context, name, "context");
         const Context made = Context::from_name(device, threads);
+        *context = new tessera_context{made, made.description()};
+    });
+}
+
+tessera_error tessera_context_create_on_stream(int device, CUstream_st* stream,
+                                               const tessera_allocator* allocator, int threads,
+                                               tessera_context** context) {
+    return guarded([&] {
+        not_null(context, "tessera_context_create_on_stream", "context");
+        DeviceAllocator functions;
+        if (allocator != nullptr) {
+            functions = {allocator->allocate, allocator->release, allocator->data};
+        }
+        const Context made = Context::cuda(device, stream, functions, threads);
         *context = new tessera_context{made, made.description()};
     });
 }
@@ -271,8 +327,97 @@ tessera_error tessera_matrix_create(tessera_context* context, tessera_type type,
             const CsrView<T> view{rows,        columns,        nonzeros,
                                   row_offsets, column_indices, static_cast<const T*>(values)};
             return new tessera_matrix{context->context,
-                                      std::make_shared<AnyMatrix>(Matrix<T>{view, {}})};
+                                      std::make_shared<AnyMatrix>(Matrix<T>{view})};
         });
+    });
+}
+
+tessera_error tessera_matrix_create_csr(tessera_context* context, tessera_type type, int32_t rows,
+                                        int32_t columns, int64_t nonzeros, int offset_bits,
+                                        const void* row_offsets, int column_bits,
+                                        const void* column_indices, const void* values, int sort,
+                                        tessera_matrix** matrix) {
+    return guarded([&] {
+        constexpr const char* name = "tessera_matrix_create_csr";
+        not_null(context, name, "context");
+        not_null(matrix, name, "matrix");
+        check_type(type, name);
+        *matrix = with_type(type, [&]<class T>(T) {
+            return with_bits(offset_bits, row_offsets, name, [&](const auto* offsets) {
+                return with_bits(column_bits, column_indices, name, [&](const auto* indices) {
+                    return new_matrix(
+                        context,
+                        borrow_csr(context->context, rows, columns, nonzeros, offsets, indices,
+                                   static_cast<const T*>(values), {.sort = sort != 0}));
+                });
+            });
+        });
+    });
+}
+
+tessera_error tessera_matrix_create_bsr(tessera_context* context, tessera_type type,
+                                        int32_t block_rows, int32_t block_columns, int32_t block,
+                                        int64_t blocks, int offset_bits, const void* row_offsets,
+                                        int column_bits, const void* column_indices,
+                                        const void* values, int column_major, int sort,
+                                        tessera_matrix** matrix) {
+    return guarded([&] {
+        constexpr const char* name = "tessera_matrix_create_bsr";
+        not_null(context, name, "context");
+        not_null(matrix, name, "matrix");
+        check_type(type, name);
+        const BlockOrder order =
+            column_major != 0 ? BlockOrder::column_major : BlockOrder::row_major;
+        *matrix = with_type(type, [&]<class T>(T) {
+            return with_bits(offset_bits, row_offsets, name, [&](const auto* offsets) {
+                return with_bits(column_bits, column_indices, name, [&](const auto* indices) {
+                    return new_matrix(
+                        context, borrow_bsr(context->context, block_rows, block_columns, block,
+                                            blocks, offsets, indices, static_cast<const T*>(values),
+                                            order, {.sort = sort != 0}));
+                });
+            });
+        });
+    });
+}
+
+tessera_error tessera_matrix_create_coo(tessera_context* context, tessera_type type, int32_t rows,
+                                        int32_t columns, int64_t entries, int index_bits,
+                                        const void* row_indices, const void* column_indices,
+                                        const void* values, tessera_matrix** matrix) {
+    return guarded([&] {
+        constexpr const char* name = "tessera_matrix_create_coo";
+        not_null(context, name, "context");
+        not_null(matrix, name, "matrix");
+        check_type(type, name);
+        *matrix = with_type(type, [&]<class T>(T) {
+            return with_bits(index_bits, row_indices, name, [&]<class I>(const I* i) {
+                return new_matrix(context, borrow_coo(context->context, rows, columns, entries, i,
+                                                      static_cast<const I*>(column_indices),
+                                                      static_cast<const T*>(values)));
+            });
+        });
+    });
+}
+
+tessera_error tessera_matrix_update(tessera_matrix* matrix, const void* values) {
+    return guarded([&] {
+        constexpr const char* name = "tessera_matrix_update";
+        not_null(matrix, name, "matrix");
+        std::visit(
+            [&]<class T>(Matrix<T>& typed) {
+                const auto* const given = static_cast<const T*>(values);
+                require(typed.owned.row_offsets().empty(), name, "the matrix is from a file");
+                if (typed.view.nonzeros > 0) not_null(given, name, "values");
+                if (typed.borrowed.view().row_offsets == nullptr) {
+                    typed.view.values = given;
+                    return;
+                }
+                typed.borrowed.update(matrix->context, given);
+                typed.view = typed.borrowed.view();
+            },
+            *matrix->matrix);
+        matrix->context.synchronize();
     });
 }
 
@@ -398,22 +543,18 @@ tessera_error tessera_solver_update(tessera_solver* solver, const tessera_matrix
 tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                    const tessera_options* options, tessera_report* report) {
     return guarded([&] {
-        constexpr const char* name = "tessera_solver_solve";
-        not_null(solver, name, "solver");
-        require(solver->matrix != nullptr, name,
-                "the solver has no matrix; call tessera_solver_setup first");
-        solver->solved = false;
-        solver->json.clear();
-        const SolveOptions solve_options = to_options(options);
-        std::visit(
-            [&]<class T>(Solver<T>& typed) {
-                const auto rows = std::size_t(std::get<Matrix<T>>(*solver->matrix).view.rows);
-                solver->report = typed.solve(std::span<const T>(static_cast<const T*>(b), rows),
-                                             std::span<T>(static_cast<T*>(x), rows), solve_options);
-            },
-            solver->solver);
-        solver->solved = true;
-        if (report != nullptr) *report = to_report(solver->report);
+        solve_vectors(solver, 1, b, INT32_MAX, x, INT32_MAX, options, report,
+                      "tessera_solver_solve");
+    });
+}
+
+tessera_error tessera_solver_solve_vectors(tessera_solver* solver, int32_t count, const void* b,
+                                           int64_t b_leading, void* x, int64_t x_leading,
+                                           const tessera_options* options,
+                                           tessera_report* reports) {
+    return guarded([&] {
+        solve_vectors(solver, count, b, b_leading, x, x_leading, options, reports,
+                      "tessera_solver_solve_vectors");
     });
 }
 

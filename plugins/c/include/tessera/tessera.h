@@ -10,8 +10,9 @@
  * that you pass are neither copied nor freed: keep them until the matrix, and the solvers that were
  * set up with it, are freed. Their contents are trusted; tessera_matrix_validate checks them.
  *
- * On a GPU the library works on a stream of its own: what your own kernels write to b, x or a
- * matrix must be complete before a call. All functions return when their work is done.
+ * On a GPU the library works on a stream of its own, and what your own kernels write to b, x or a
+ * matrix must be complete before a call; or on your stream (tessera_context_create_on_stream), in
+ * order with your work. All functions return when their work is done.
  *
  * A context, and what is made of it, belongs to one thread at a time; threads have contexts of
  * their own. */
@@ -57,6 +58,7 @@ enum {
     TESSERA_INTERRUPTED = 8     /* By the observer. */
 };
 
+struct CUstream_st;
 typedef struct tessera_context tessera_context;
 typedef struct tessera_matrix tessera_matrix;
 typedef struct tessera_solver tessera_solver;
@@ -72,6 +74,20 @@ TESSERA_C_API const char* tessera_message(void);
  * for all. */
 TESSERA_C_API tessera_error tessera_context_create(const char* device, int threads,
                                                    tessera_context** context);
+
+/* Memory of a GPU from your pool, in the order of a stream (cudaStream_t): at least `bytes` at a
+ * multiple of 256, or null where there is none left. `data` is given to both functions. */
+typedef struct tessera_allocator {
+    void* (*allocate)(int64_t bytes, struct CUstream_st* stream, void* data);
+    void (*release)(void* memory, int64_t bytes, struct CUstream_st* stream, void* data);
+    void* data;
+} tessera_allocator;
+/* A context on GPU `device` with your stream (null: the default one), which is never destroyed.
+ * `allocator` null: the context makes a memory pool. Both must outlive all that is made of it. */
+TESSERA_C_API tessera_error tessera_context_create_on_stream(int device, struct CUstream_st* stream,
+                                                             const tessera_allocator* allocator,
+                                                             int threads,
+                                                             tessera_context** context);
 TESSERA_C_API void tessera_context_free(tessera_context* context);
 /* Waits until all work of the context is done. */
 TESSERA_C_API tessera_error tessera_context_synchronize(tessera_context* context);
@@ -95,6 +111,33 @@ TESSERA_C_API tessera_error tessera_matrix_create(tessera_context* context, tess
                                                   const int64_t* row_offsets,
                                                   const int32_t* column_indices, const void* values,
                                                   tessera_matrix** matrix);
+/* The same with checked arrays of 32 or 64 bits each: offset_bits and column_bits are 32 or 64.
+ * Only row offsets of 32 and columns of 64 bits are copied. sort 1: sorts the columns of each row,
+ * adds up the values of equal ones, and copies all. */
+TESSERA_C_API tessera_error tessera_matrix_create_csr(
+    tessera_context* context, tessera_type type, int32_t rows, int32_t columns, int64_t nonzeros,
+    int offset_bits, const void* row_offsets, int column_bits, const void* column_indices,
+    const void* values, int sort, tessera_matrix** matrix);
+/* Block sparse rows: `blocks` blocks of block x block values, row-major or (column_major 1) column-
+ * major, among block_rows x block_columns. The values are copied. */
+TESSERA_C_API tessera_error tessera_matrix_create_bsr(tessera_context* context, tessera_type type,
+                                                      int32_t block_rows, int32_t block_columns,
+                                                      int32_t block, int64_t blocks,
+                                                      int offset_bits, const void* row_offsets,
+                                                      int column_bits, const void* column_indices,
+                                                      const void* values, int column_major,
+                                                      int sort, tessera_matrix** matrix);
+/* Coordinates of 32 or 64 bits in any order; values of equal ones are added up. All is copied. */
+TESSERA_C_API tessera_error tessera_matrix_create_coo(tessera_context* context, tessera_type type,
+                                                      int32_t rows, int32_t columns,
+                                                      int64_t entries, int index_bits,
+                                                      const void* row_indices,
+                                                      const void* column_indices,
+                                                      const void* values, tessera_matrix** matrix);
+/* Other values, in the order of those it was created with, on the same pattern; the next call of
+ * each of its solvers must be tessera_solver_update or tessera_solver_setup. Not of matrices from
+ * files. */
+TESSERA_C_API tessera_error tessera_matrix_update(tessera_matrix* matrix, const void* values);
 /* A matrix from a file (Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary), with
  * arrays of its own. */
 TESSERA_C_API tessera_error tessera_matrix_read(tessera_context* context, tessera_type type,
@@ -120,8 +163,10 @@ typedef struct tessera_options {
     int64_t stagnation_window;    /* Iterations without progress that end a solve; 0: never. */
     int32_t check_interval;       /* Iterations between convergence checks; 0: chosen. */
     int32_t left_preconditioning; /* 1: from the left (gmres, idr, bicgstab, richardson). */
-    /* Called at each convergence check; a result other than 0 ends the solve as interrupted. */
-    int (*observer)(void* observer_data, int64_t iterations, double relative_residual);
+    /* Called at each convergence check; a result other than 0 ends the solve as interrupted.
+     * `vector`: the number of the right-hand side, 0 if there is one. */
+    int (*observer)(void* observer_data, int32_t vector, int64_t iterations,
+                    double relative_residual);
     void* observer_data;
 } tessera_options;
 
@@ -159,6 +204,15 @@ TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
 TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                                  const tessera_options* options,
                                                  tessera_report* report);
+/* Solves for `count` right-hand sides, vector j at b + j * b_leading and x + j * x_leading numbers,
+ * the leading dimensions at least the rows; count >= 1. `reports`: null or one for each. The
+ * observer is called for each of them, and ends the solve of that one. tessera_solver_message and
+ * tessera_solver_json are about the first one that did not converge, if any, else the first one. */
+TESSERA_C_API tessera_error tessera_solver_solve_vectors(tessera_solver* solver, int32_t count,
+                                                         const void* b, int64_t b_leading, void* x,
+                                                         int64_t x_leading,
+                                                         const tessera_options* options,
+                                                         tessera_report* reports);
 /* One sentence on how the latest solve ended, empty if it converged, and its report as JSON with
  * the residual norms and the report of the preconditioner; valid until the next call with this
  * solver. Null unless the latest setup, update or solve was a solve that returned TESSERA_SUCCESS.

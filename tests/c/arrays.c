@@ -1,0 +1,125 @@
+/* Matrices in the arrays of other programs, and several right-hand sides. */
+#include "checks.h"
+
+/* The same solution from `matrix` as from the matrix (-1, 3, -1). */
+static void solves_as_tridiagonal(tessera_context* context, tessera_matrix* matrix) {
+    double numbers[3 * (rows + 2)];
+    const int64_t leading = rows + 2;
+    for (int i = 0; i < 3 * (rows + 2); ++i) numbers[i] = 1 + (i / leading);
+    const char zeros[3 * (rows + 2) * sizeof(double)] = {0};
+    void* b = placed(context, numbers, sizeof numbers);
+    void* x = placed(context, zeros, sizeof zeros);
+    tessera_solver* solver = NULL;
+    tessera_report reports[3];
+    tessera_options options;
+    tessera_options_init(&options);
+    options.rtol = 1e-12;
+    SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "cg", "jacobi", NULL, &solver));
+    SUCCEEDS(tessera_solver_setup(solver, matrix));
+    SUCCEEDS(tessera_solver_solve_vectors(solver, 3, b, leading, x, leading, &options, reports));
+    for (int j = 0; j < 3; ++j) {
+        CHECK(reports[j].status == TESSERA_CONVERGED);
+        double solution[rows];
+        SUCCEEDS(tessera_copy(context, (const double*)x + j * leading, solution, sizeof solution));
+        for (int i = 0; i < rows; ++i) solution[i] /= j + 1;
+        void* scaled = placed(context, solution, sizeof solution);
+        CHECK(residual(context, scaled, 3, TESSERA_DOUBLE) <= 1e-10);
+        SUCCEEDS(tessera_release(context, scaled));
+    }
+    CHECK(strcmp(tessera_solver_message(solver), "") == 0);
+    options.max_iterations = 1;
+    SUCCEEDS(tessera_copy(context, zeros, x, sizeof zeros));
+    SUCCEEDS(tessera_solver_solve_vectors(solver, 2, b, leading, x, leading, &options, NULL));
+    CHECK(strstr(tessera_solver_json(solver), "max_iterations") != NULL);
+    FAILS(tessera_solver_solve_vectors(solver, 0, b, leading, x, leading, NULL, NULL),
+          TESSERA_INVALID_ARGUMENT, "no right-hand sides");
+    FAILS(tessera_solver_solve_vectors(solver, 2, b, rows - 1, x, leading, NULL, NULL),
+          TESSERA_INVALID_ARGUMENT, "leading dimension");
+    FAILS(tessera_solver_solve_vectors(solver, 2, NULL, leading, x, leading, NULL, NULL),
+          TESSERA_INVALID_ARGUMENT, "b is null");
+    tessera_solver_free(solver);
+    SUCCEEDS(tessera_release(context, b));
+    SUCCEEDS(tessera_release(context, x));
+}
+
+/* Compressed rows with 32- and 64-bit integers, unsorted ones, blocks, coordinates. */
+void other_arrays(tessera_context* context) {
+    int32_t offsets[rows + 1], block_offsets[rows / 2 + 1], block_columns[nonzeros];
+    int64_t columns[nonzeros], coordinates[2 * nonzeros];
+    double values[nonzeros], blocks[4 * nonzeros] = {0}, halves[2 * nonzeros];
+    int k = 0, count = 0;
+    for (int i = 0; i < rows; ++i) {
+        offsets[i] = k;
+        for (int j = i + 1; j >= i - 1; --j) { /* Descending. */
+            if (j < 0 || j >= rows) continue;
+            columns[k] = j;
+            values[k++] = i == j ? 3 : -1;
+        }
+    }
+    offsets[rows] = k;
+    for (int i = 0; i < rows / 2; ++i) {
+        block_offsets[i] = count;
+        for (int j = i - 1; j <= i + 1; ++j) {
+            if (j < 0 || j >= rows / 2) continue;
+            double* block = blocks + 4 * count;
+            block_columns[count++] = j;
+            if (j == i) block[0] = block[3] = 3;
+            if (j == i) block[1] = block[2] = -1;
+            if (j == i - 1) block[1] = -1; /* Row 2i, column 2i - 1. */
+            if (j == i + 1) block[2] = -1;
+        }
+    }
+    block_offsets[rows / 2] = count;
+    int64_t* row_of = coordinates;
+    int64_t* column_of = coordinates + nonzeros;
+    for (int i = 0; i < rows; ++i) {
+        for (int t = offsets[i]; t < offsets[i + 1]; ++t) row_of[t] = i;
+    }
+    for (int t = 0; t < nonzeros; ++t) column_of[t] = columns[t];
+    for (int t = 0; t < nonzeros; ++t) halves[t] = 2 * values[t];
+
+    void* at[9] = {placed(context, offsets, sizeof offsets),
+                   placed(context, columns, sizeof columns),
+                   placed(context, values, sizeof values),
+                   placed(context, block_offsets, sizeof block_offsets),
+                   placed(context, block_columns, sizeof block_columns),
+                   placed(context, blocks, sizeof blocks),
+                   placed(context, row_of, nonzeros * sizeof *row_of),
+                   placed(context, column_of, nonzeros * sizeof *column_of),
+                   placed(context, halves, nonzeros * sizeof *halves)};
+    tessera_matrix* matrix = NULL;
+    FAILS(tessera_matrix_create_csr(context, TESSERA_DOUBLE, rows, rows, nonzeros, 32, at[0], 64,
+                                    at[1], at[2], 0, &matrix),
+          TESSERA_INVALID_ARGUMENT, "not sorted");
+    FAILS(tessera_matrix_create_csr(context, TESSERA_DOUBLE, rows, rows, nonzeros, 16, at[0], 64,
+                                    at[1], at[2], 1, &matrix),
+          TESSERA_INVALID_ARGUMENT, "32 or 64 bits");
+    CHECK(matrix == NULL);
+    SUCCEEDS(tessera_matrix_create_csr(context, TESSERA_DOUBLE, rows, rows, nonzeros, 32, at[0], 64,
+                                       at[1], at[2], 1, &matrix));
+    SUCCEEDS(tessera_matrix_validate(matrix));
+    solves_as_tridiagonal(context, matrix);
+    SUCCEEDS(tessera_matrix_update(matrix, at[8]));
+    SUCCEEDS(tessera_matrix_update(matrix, at[2]));
+    solves_as_tridiagonal(context, matrix);
+    FAILS(tessera_matrix_update(matrix, NULL), TESSERA_INVALID_ARGUMENT, "values is null");
+    tessera_matrix_free(matrix);
+    SUCCEEDS(tessera_matrix_create_bsr(context, TESSERA_DOUBLE, rows / 2, rows / 2, 2, count, 32,
+                                       at[3], 32, at[4], at[5], 0, 0, &matrix));
+    solves_as_tridiagonal(context, matrix);
+    tessera_matrix_free(matrix);
+    SUCCEEDS(tessera_matrix_create_coo(context, TESSERA_DOUBLE, rows, rows, nonzeros, 64, at[6],
+                                       at[7], at[2], &matrix));
+    solves_as_tridiagonal(context, matrix);
+    tessera_matrix_free(matrix);
+    for (int t = 0; t < 9; ++t) SUCCEEDS(tessera_release(context, at[t]));
+    tessera_context* none = NULL;
+    const tessera_allocator half = {NULL, NULL, NULL};
+    if (!tessera_context_on_gpu(context)) {
+        CHECK(tessera_context_create_on_stream(1000, NULL, &half, 1, &none) ==
+              TESSERA_DEVICE_ERROR);
+    } else {
+        SUCCEEDS(tessera_context_create_on_stream(0, NULL, &half, 1, &none));
+    }
+    tessera_context_free(none);
+}
