@@ -116,8 +116,8 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
 
-/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. On the CPU the
-/// matrix is read from memory once.
+/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. On the CPU
+/// the matrix is read once for up to eight of them.
 template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha,

@@ -79,8 +79,8 @@ class TESSERA_API IterativeSolver {
     virtual SolveReport solve(std::span<const T> b, std::span<T> x,
                               const SolveOptions& options) = 0;
     /// Solves A x_j = b_j for several right-hand sides, with one report each. cg, fcg and idr
-    /// iterate up to eight together, so that kernels read the matrix and the preconditioner once
-    /// for all of them, and each ends by itself; on the CPU each x_j is that of a solve of its own
+    /// iterate up to eight together by Operator::apply_vectors, which may read a matrix once for
+    /// several, and each ends by itself; on the CPU each x_j is that of a solve of its own
     /// to the last bit, unless there are restarts. Other solvers take them one after the other. An
     /// observer that returns false ends the solve of one right-hand side (Progress::vector). x_j is
     /// written when its solve ends. Seconds, also those of max_seconds, are counted from the start

@@ -542,10 +542,8 @@ tessera_error tessera_solver_update(tessera_solver* solver, const tessera_matrix
 
 tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                    const tessera_options* options, tessera_report* report) {
-    return guarded([&] {
-        solve_vectors(solver, 1, b, INT32_MAX, x, INT32_MAX, options, report,
-                      "tessera_solver_solve");
-    });
+    return guarded(
+        [&] { solve_vectors(solver, 1, b, 0, x, 0, options, report, "tessera_solver_solve"); });
 }
 
 tessera_error tessera_solver_solve_vectors(tessera_solver* solver, int32_t count, const void* b,

@@ -118,6 +118,12 @@ TEST(api_misuse, row_offsets_out_of_range) {
     }
 }
 
+TEST(api_misuse, half_an_allocator) {
+    DeviceAllocator half;
+    half.allocate = [](Offset, CUstream_st*, void*) -> void* { return nullptr; };
+    EXPECT_THROW(Context::cuda(0, nullptr, half), InvalidArgument);
+}
+
 /// Vectors that are too short, too long or null, for everything that is applied.
 TEST(api_misuse, vectors_of_operators) {
     const Valid v;

@@ -45,8 +45,9 @@ static void solves_as_tridiagonal(tessera_context* context, tessera_matrix* matr
 /* Compressed rows with 32- and 64-bit integers, unsorted ones, blocks, coordinates. */
 void other_arrays(tessera_context* context) {
     int32_t offsets[rows + 1], block_offsets[rows / 2 + 1], block_columns[nonzeros];
-    int64_t columns[nonzeros], coordinates[2 * nonzeros];
-    double values[nonzeros], blocks[4 * nonzeros] = {0}, halves[2 * nonzeros];
+    int64_t columns[nonzeros], row_of[nonzeros + 1], column_of[nonzeros + 1];
+    double values[nonzeros], doubled[nonzeros], blocks[4 * nonzeros] = {0};
+    double in_two[nonzeros + 1], sums[rows], ones[rows];
     int k = 0, count = 0;
     for (int i = 0; i < rows; ++i) {
         offsets[i] = k;
@@ -70,23 +71,30 @@ void other_arrays(tessera_context* context) {
         }
     }
     block_offsets[rows / 2] = count;
-    int64_t* row_of = coordinates;
-    int64_t* column_of = coordinates + nonzeros;
     for (int i = 0; i < rows; ++i) {
         for (int t = offsets[i]; t < offsets[i + 1]; ++t) row_of[t] = i;
     }
-    for (int t = 0; t < nonzeros; ++t) column_of[t] = columns[t];
-    for (int t = 0; t < nonzeros; ++t) halves[t] = 2 * values[t];
+    for (int t = 0; t < nonzeros; ++t) {
+        column_of[t] = columns[t];
+        in_two[t] = values[t];
+        doubled[t] = 2 * values[t];
+    }
+    for (int i = 0; i < rows; ++i) ones[i] = 1;
+    row_of[nonzeros] = column_of[nonzeros] = 7; /* The entry (7, 7) is given as 2.5 and 0.5. */
+    in_two[nonzeros] = 0.5;
+    for (int t = offsets[7]; t < offsets[8]; ++t) in_two[t] -= columns[t] == 7 ? 0.5 : 0;
 
-    void* at[9] = {placed(context, offsets, sizeof offsets),
-                   placed(context, columns, sizeof columns),
-                   placed(context, values, sizeof values),
-                   placed(context, block_offsets, sizeof block_offsets),
-                   placed(context, block_columns, sizeof block_columns),
-                   placed(context, blocks, sizeof blocks),
-                   placed(context, row_of, nonzeros * sizeof *row_of),
-                   placed(context, column_of, nonzeros * sizeof *column_of),
-                   placed(context, halves, nonzeros * sizeof *halves)};
+    void* at[11] = {placed(context, offsets, sizeof offsets),
+                    placed(context, columns, sizeof columns),
+                    placed(context, values, sizeof values),
+                    placed(context, block_offsets, sizeof block_offsets),
+                    placed(context, block_columns, sizeof block_columns),
+                    placed(context, blocks, sizeof blocks),
+                    placed(context, row_of, sizeof row_of),
+                    placed(context, column_of, sizeof column_of),
+                    placed(context, doubled, sizeof doubled),
+                    placed(context, in_two, sizeof in_two),
+                    placed(context, ones, sizeof ones)};
     tessera_matrix* matrix = NULL;
     FAILS(tessera_matrix_create_csr(context, TESSERA_DOUBLE, rows, rows, nonzeros, 32, at[0], 64,
                                     at[1], at[2], 0, &matrix),
@@ -100,6 +108,11 @@ void other_arrays(tessera_context* context) {
     SUCCEEDS(tessera_matrix_validate(matrix));
     solves_as_tridiagonal(context, matrix);
     SUCCEEDS(tessera_matrix_update(matrix, at[8]));
+    void* product = placed(context, ones, sizeof ones);
+    SUCCEEDS(tessera_matrix_multiply(matrix, 1, at[10], 0, product));
+    SUCCEEDS(tessera_copy(context, product, sums, sizeof sums));
+    for (int i = 0; i < rows; ++i) CHECK(sums[i] == (i == 0 || i == rows - 1 ? 4 : 2));
+    SUCCEEDS(tessera_release(context, product));
     SUCCEEDS(tessera_matrix_update(matrix, at[2]));
     solves_as_tridiagonal(context, matrix);
     FAILS(tessera_matrix_update(matrix, NULL), TESSERA_INVALID_ARGUMENT, "values is null");
@@ -108,18 +121,18 @@ void other_arrays(tessera_context* context) {
                                        at[3], 32, at[4], at[5], 0, 0, &matrix));
     solves_as_tridiagonal(context, matrix);
     tessera_matrix_free(matrix);
-    SUCCEEDS(tessera_matrix_create_coo(context, TESSERA_DOUBLE, rows, rows, nonzeros, 64, at[6],
-                                       at[7], at[2], &matrix));
+    SUCCEEDS(tessera_matrix_create_coo(context, TESSERA_DOUBLE, rows, rows, nonzeros + 1, 64, at[6],
+                                       at[7], at[9], &matrix));
     solves_as_tridiagonal(context, matrix);
     tessera_matrix_free(matrix);
-    for (int t = 0; t < 9; ++t) SUCCEEDS(tessera_release(context, at[t]));
+    for (int t = 0; t < 11; ++t) SUCCEEDS(tessera_release(context, at[t]));
     tessera_context* none = NULL;
-    const tessera_allocator half = {NULL, NULL, NULL};
+    const tessera_allocator empty = {NULL, NULL, NULL};
     if (!tessera_context_on_gpu(context)) {
-        CHECK(tessera_context_create_on_stream(1000, NULL, &half, 1, &none) ==
+        CHECK(tessera_context_create_on_stream(1000, NULL, &empty, 1, &none) ==
               TESSERA_DEVICE_ERROR);
     } else {
-        SUCCEEDS(tessera_context_create_on_stream(0, NULL, &half, 1, &none));
+        SUCCEEDS(tessera_context_create_on_stream(0, NULL, &empty, 1, &none));
     }
     tessera_context_free(none);
 }

@@ -42,11 +42,14 @@ void check_sizes(const char* who, Index rows, Index columns, Offset entries) {
     require(rows >= 0 && columns >= 0 && entries >= 0, who, ": the matrix has a negative size");
 }
 
-/// Throws InvalidArgument that names the first row at fault.
+/// What `options` asks for, and what sorting and narrowing need: throws InvalidArgument that names
+/// the first row at fault.
 template <class RowOffset, class Column>
 void check_rows(const Context& context, const char* who, const char* row_name, Index rows,
                 Index columns, std::span<const RowOffset> row_offsets,
-                std::span<const Column> column_indices, bool sorted) {
+                std::span<const Column> column_indices, const BorrowOptions& options) {
+    if (!options.validate && !options.sort && sizeof(Column) == sizeof(Index)) return;
+    const bool sorted = options.validate && !options.sort;
     require(rows > 0 || column_indices.empty(), who, ": there are columns, but no rows");
     Buffer<Offset> first_fault = copy_to_buffer(context, std::vector<Offset>(1, 0));
     for_each_index(context, rows,
@@ -210,10 +213,7 @@ BorrowedMatrix<T> borrow_csr(const Context& context, Index rows, Index columns, 
     const auto all_columns =
         borrow::array_of(context, name, "column_indices", column_indices, nonzeros);
     borrow::array_of(context, name, "values", values, nonzeros);
-    if (options.validate || options.sort || sizeof(Column) == 8) {
-        borrow::check_rows(context, name, "row", rows, columns, offsets, all_columns,
-                           options.validate && !options.sort);
-    }
+    borrow::check_rows(context, name, "row", rows, columns, offsets, all_columns, options);
     auto state = std::make_unique<typename BorrowedMatrix<T>::State>();
     state->caller_values = nonzeros;
     if (options.sort) {
@@ -254,10 +254,8 @@ BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_rows, Index blo
     const auto all_columns =
         borrow::array_of(context, name, "column_indices", column_indices, blocks);
     borrow::array_of(context, name, "values", values, entries);
-    if (options.validate || options.sort || sizeof(Column) == 8) {
-        borrow::check_rows(context, name, "block row", block_rows, block_columns, offsets,
-                           all_columns, options.validate && !options.sort);
-    }
+    borrow::check_rows(context, name, "block row", block_rows, block_columns, offsets, all_columns,
+                       options);
     const Index rows = block_rows * block, columns = block_columns * block;
     auto state = std::make_unique<typename BorrowedMatrix<T>::State>();
     state->caller_values = entries;
