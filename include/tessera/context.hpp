@@ -65,8 +65,12 @@ class TESSERA_API Context {
     /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: work that
     /// the caller gives to the stream before and after a call is in order with that of the call.
     /// The stream is never destroyed, and only functions that wait synchronise it; it must outlive
-    /// the Context and all that was made with it, and so must the allocator. Throws InvalidArgument
-    /// for a stream of another device and half an allocator; otherwise as above.
+    /// the Context and all that was made with it, and so must the allocator. While the caller
+    /// captures the stream, work that neither allocates nor waits (products, Operator::apply,
+    /// batched functions with a Plan) is recorded, once it has run before; what cannot be recorded
+    /// throws InvalidArgument. The Context must outlive such graphs, and they must be launched in
+    /// order with its own work. `device` stays current on the calling thread. Throws
+    /// InvalidArgument for a stream of another device and half an allocator; otherwise as above.
     static Context cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator = {},
                         int threads = 0);
 
@@ -90,7 +94,8 @@ class TESSERA_API Context {
 
     /// Records the work that `work` enqueues on this Context; each call of the returned function
     /// runs it once. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the
-    /// host or wait. On the CPU the function is `work` itself. Capturing runs nothing.
+    /// host or wait (InvalidArgument). On the CPU the function is `work` itself. Capturing runs
+    /// nothing.
     std::function<void()> capture(std::function<void()> work) const;
 
     /// Turns the timing of phases on or off (initially off). On a GPU it costs some five

@@ -46,10 +46,12 @@ inline void check_memory(const Context& context, const char* who, const char* wh
     require(array == nullptr || context.state().reaches(array), who, ": ", what,
             " is not in the memory of the Context (copy_to and copy_to_buffer put it there)");
 }
-/// Likewise for a CsrView, by its row offsets.
+/// Likewise for the three arrays of a CsrView.
 template <class Matrix>
 void check_memory(const Context& context, const char* who, const Matrix& matrix) {
-    check_memory(context, who, "the matrix", matrix.row_offsets);
+    check_memory(context, who, "the array of row offsets", matrix.row_offsets);
+    check_memory(context, who, "the array of column indices", matrix.column_indices);
+    check_memory(context, who, "the array of values", matrix.values);
 }
 
 }  // namespace tessera

@@ -91,7 +91,21 @@ void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
 
 Offset ContextState::free_memory() { return free_host_memory(); }
 
+bool ContextState::reaches([[maybe_unused]] const void* memory) const {
+#if TESSERA_WITH_CUDA
+    return !cuda::is_device_memory(memory);
+#else
+    return true;
+#endif
+}
+
+void ContextState::require_no_capture(const char* action) const {
+    require(!recording(), action,
+            " inside a capture of the stream: make what it needs, and run the work once, before");
+}
+
 void ContextState::release_scratch() noexcept {
+    scratch_of_caller.clear();
     scratch.reset();
     for (const auto& [memory, bytes] : reductions) release(memory, bytes);
     reductions.clear();
@@ -100,7 +114,7 @@ void ContextState::release_scratch() noexcept {
 void* reduction_scratch(const Context& context, Offset bytes) {
     ContextState& state = context.state();
     if (state.reductions.empty() || state.reductions.back().second < bytes) {
-        require(!state.capturing, "reduction_scratch: must not grow inside a capture");
+        state.require_no_capture("work space cannot be allocated");
         bytes = std::max<Offset>(2 * bytes, 65536);
         state.reductions.emplace_back(state.allocate(bytes), bytes);
         state.fill_bytes(state.reductions.back().first, 0, bytes);
@@ -133,7 +147,7 @@ double now() {
 }
 
 Phase::Phase(const Context& context, const char* name, double bytes) : state_(context.state()) {
-    outermost_ = state_.phase_depth == 0 && !state_.capturing;
+    outermost_ = state_.phase_depth == 0 && !(state_.timed && state_.recording());
     if (outermost_) state_.begin_phase(name, bytes);
     ++state_.phase_depth;
 }
@@ -172,6 +186,7 @@ void Memory::truncate(Offset count, Offset bytes_each) {
 void copy_bytes(const Context& context, const void* from, void* to, Offset bytes, bool wait) {
     require(bytes == 0 || from != nullptr, "copy: the array to copy from is null");
     require(bytes == 0 || to != nullptr, "copy: the array to copy to is null");
+    if (wait) context.state().require_no_capture("a copy between host and GPU cannot wait");
     if (bytes > 0) context.state().copy_bytes(from, to, bytes);
     if (wait) context.synchronize();
 }

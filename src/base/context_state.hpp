@@ -36,8 +36,14 @@ struct ContextState {
     virtual void synchronize() {}
     virtual Offset free_memory();
     /// Whether kernels of this Context can read memory at this address.
-    virtual bool reaches(const void*) const { return true; }
+    virtual bool reaches(const void* memory) const;
     virtual std::function<void()> capture(std::function<void()> work) { return work; }
+    /// Whether the caller records the work of the stream in a graph of its own.
+    virtual bool captured_by_caller() const { return false; }
+    /// Whether work is recorded in a graph, by capture() or by the caller.
+    bool recording() const { return capturing || captured_by_caller(); }
+    /// Throws InvalidArgument while work is recorded, of which `action` cannot be a part.
+    void require_no_capture(const char* action) const;
 
     /// Partial sums of reductions: the last is the largest and in use. Smaller ones stay, because
     /// captured graphs may point to them.
@@ -48,6 +54,8 @@ struct ContextState {
     Offset scratch_top = 0;
     /// Blocks that the graph being captured points to; the graph keeps them.
     std::vector<std::shared_ptr<ScratchBlock>> captured_scratch;
+    /// Those that graphs of the caller point to; the state keeps them.
+    std::vector<std::shared_ptr<ScratchBlock>> scratch_of_caller;
     /// Page-locked host memory of a GPU's Context, `mailbox_words` words (gpu/host_mailbox.cuh).
     std::uint64_t* mailbox = nullptr;
     static constexpr int mailbox_words = 8;
@@ -78,6 +86,9 @@ struct CallerStream {
 /// Functions of the CUDA backend, where it is built.
 namespace cuda {
 std::vector<DeviceDescription> devices(std::string* reason);
+/// Whether an address is one of GPU memory that the host cannot read; false, without asking CUDA,
+/// while there was no Context with it.
+bool is_device_memory(const void* memory);
 /// `caller` nullptr: with a stream and a memory pool of its own.
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller);
 }  // namespace cuda

@@ -1,5 +1,7 @@
 #include <nvtx3/nvToolsExt.h>
 
+#include <atomic>
+
 #include "base/check_cuda.hpp"
 #include "base/concat.hpp"
 #include "base/context_state.hpp"
@@ -67,6 +69,9 @@ Event make_event() {
     return Event(event);
 }
 
+/// Set by the first Context; CUDA is not initialised only to look at an address.
+std::atomic<bool> used{false};
+
 struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     CudaState(int chosen_device, int threads_requested, const CallerStream* caller)
         : ContextState(threads_requested), owns_stream_(caller == nullptr) {
@@ -80,6 +85,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             TESSERA_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         }
         stream = stream_;
+        used = true;
         if (allocator_.allocate == nullptr) make_pool();
         TESSERA_CUDA(cudaHostAlloc(&mailbox, mailbox_words * 8, cudaHostAllocDefault));
     }
@@ -112,7 +118,18 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         if (pool_ != nullptr) cudaMemPoolDestroy(pool_);  // Once all its memory is released.
     }
 
+    bool captured_by_caller() const override {
+        // Of the default stream there are no captures.
+        if (owns_stream_ || capturing || stream_ == nullptr || stream_ == cudaStreamLegacy) {
+            return false;
+        }
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        TESSERA_CUDA(cudaStreamIsCapturing(stream_, &status));
+        return status != cudaStreamCaptureStatusNone;
+    }
+
     void* allocate(Offset bytes) override {
+        require_no_capture("memory cannot be allocated");
         TESSERA_CUDA(cudaSetDevice(device));
         void* memory = nullptr;
         cudaError_t error = cudaSuccess;
@@ -153,6 +170,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
     void synchronize() override {
+        require_no_capture("the host cannot wait");
         TESSERA_CUDA(cudaSetDevice(device));
         TESSERA_CUDA(cudaStreamSynchronize(stream_));
     }
@@ -182,6 +200,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
     std::function<void()> capture(std::function<void()> work) override {
+        require_no_capture("another capture cannot begin");
         TESSERA_CUDA(cudaSetDevice(device));
         // The default stream cannot be captured.
         const bool elsewhere = stream_ == nullptr || stream_ == cudaStreamLegacy;
@@ -271,6 +290,16 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 };
 
 }  // namespace
+
+bool is_device_memory(const void* memory) {
+    if (!used) return false;
+    cudaPointerAttributes found{};
+    if (cudaPointerGetAttributes(&found, memory) == cudaSuccess) {
+        return found.type == cudaMemoryTypeDevice;
+    }
+    cudaGetLastError();
+    return false;
+}
 
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller) {
     return std::make_shared<CudaState>(device, threads, caller);

@@ -17,6 +17,7 @@ __device__ __forceinline__ void write_mailbox(std::uint64_t* word, std::uint64_t
 /// The first `count` words (at most ContextState::mailbox_words), cleared before the kernel is
 /// launched.
 inline std::uint64_t* clear_mailbox(const Context& context, int count) {
+    context.state().require_no_capture("the host cannot wait for a result");
     std::uint64_t* const words = context.state().mailbox;
     for (int k = 0; k < count; ++k) __atomic_store_n(words + k, 0, __ATOMIC_RELEASE);
     return words;

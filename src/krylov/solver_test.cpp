@@ -367,10 +367,10 @@ TEST(solver, wrong_calls_are_named) {
     expect_contains(message_of([&] { solver.solve(b.view(), x.view(), left); }),
                     "this solver does not support left preconditioning");
     EXPECT_EQ(message_of([&] { solver.setup(make_csr<double>(1, 2, {{0}}, {{1}})); }),
-              context().on_gpu()
-                  ? "Solver::setup: the matrix is not in the memory of the Context (copy_to and "
-                    "copy_to_buffer put it there)"
-                  : "Solver::setup: the matrix must be square");
+              context().on_gpu() ? "Solver::setup: the array of row offsets is not in the memory "
+                                   "of the Context (copy_to and "
+                                   "copy_to_buffer put it there)"
+                                 : "Solver::setup: the matrix must be square");
     EXPECT_TRUE(solver.has_matrix());
     EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
     solver.setup(matrix);

@@ -50,6 +50,7 @@ std::vector<Misuse> calls_with(const Valid& v, const CsrView<double>& wrong) {
              Buffer<double> y(device, v.b.size());
              multiply(device, wrong, v.plan, 1.0, v.b.view(), 0.0, y.view());
          }},
+        {"transpose", [=] { transpose(device, wrong); }},
         {"is_symmetric", [=] { is_symmetric(device, wrong); }},
         {"caller", [=] { check_symmetry(device, wrong, "caller"); }},
         {"find_blocks", [=] { find_blocks(device, wrong, 8); }},
@@ -172,6 +173,25 @@ TEST(api_misuse, vectors_of_solves) {
                          }});
         expect_named(calls);
     }
+}
+
+TEST(api_misuse, arrays_of_a_gpu_on_a_context_of_the_cpu) {
+    Valid v;
+    if (!v.device.on_gpu()) GTEST_SKIP() << "is about GPUs";
+    const Context cpu = host();
+    const CsrOperator<double> a(cpu, v.host_matrix.view());
+    std::vector<double> b(v.n, 1.0), x(v.n, 0.0);
+    for (const auto& call : std::vector<std::function<void()>>{
+             [&] { CsrOperator<double>(cpu, v.matrix.view()); },
+             [&] { transpose(cpu, v.matrix.view()); },
+             [&] { find_blocks(cpu, v.matrix, 8); },
+             [&] { make_preconditioner(cpu, "jacobi", v.matrix); },
+             [&] { cg<double>(cpu, a, nullptr, v.b.view(), std::span<double>(x)); },
+             [&] { cg<double>(cpu, a, nullptr, std::span<const double>(b), v.x.view()); },
+         }) {
+        expect_contains(message_of(call), "is not in the memory of the Context");
+    }
+    EXPECT_EQ(x, std::vector<double>(v.n, 0.0));
 }
 
 TEST(api_misuse, vector_operations) {

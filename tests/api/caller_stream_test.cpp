@@ -155,6 +155,145 @@ TEST_F(caller_stream, the_default_pool_is_left_as_it_was) {
     EXPECT_EQ(state(), before);
 }
 
+/// A graph that the caller records on its stream.
+class CallersGraph {
+  public:
+    template <class Work>
+    CallersGraph(cudaStream_t stream, Work work) : stream_(stream) {
+        EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+        work();
+        cudaGraph_t graph = nullptr;
+        EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+        EXPECT_EQ(cudaGraphInstantiate(&executable_, graph, 0), cudaSuccess);
+        cudaGraphDestroy(graph);
+    }
+    ~CallersGraph() { cudaGraphExecDestroy(executable_); }
+    CallersGraph(const CallersGraph&) = delete;
+    CallersGraph& operator=(const CallersGraph&) = delete;
+    void launch() const { EXPECT_EQ(cudaGraphLaunch(executable_, stream_), cudaSuccess); }
+
+  private:
+    cudaStream_t stream_;
+    cudaGraphExec_t executable_ = nullptr;
+};
+
+TEST_F(caller_stream, operators_are_recorded_in_a_graph_of_the_caller) {
+    CountingAllocator counting;
+    counting.stream = own_;
+    const Context device = Context::cuda(0, own_, counting.functions());
+    const auto matrix =
+        copy_to(device, problems::generate<double>(host(), Spec("elasticity2d:20")).matrix);
+    const auto large =
+        copy_to(device, problems::generate<double>(host(), Spec("elasticity2d:40")).matrix);
+    const Offset n = matrix.rows();
+    const int count = 3;
+    auto random = generator();
+    std::vector<double> given = random_vector<double>(random, std::size_t(n * count));
+    Buffer<double> r = copy_to_buffer(device, given), z(device, n * count);
+    Buffer<double> r_large(device, large.rows()), z_large(device, large.rows());
+    fill<double>(device, 1.0, r_large.view());
+    const auto make = [&](const char* text, const CsrMatrix<double>& a) {
+        const bool product = std::string(text) == "csr" || std::string(text) == "sbell:2";
+        return product ? make_operator(device, a, parse_format(text))
+                       : std::unique_ptr<Operator<double>>(make_preconditioner(device, text, a));
+    };
+    for (const char* text : {"csr", "sbell:2", "jacobi", "block_jacobi:8", "chebyshev:4",
+                             "chebyshev:3,precision=f32", "block_ldlt:8"}) {
+        SCOPED_TRACE(text);
+        const auto f = make(text, matrix), other = make(text, large);
+        const auto apply = [&] {
+            f->apply(device, r.view().first(std::size_t(n)), z.view().first(std::size_t(n)));
+            f->apply_vectors(device, Vectors<const double>(r.data() + n, n, count - 1, n),
+                             Vectors<double>(z.data() + n, n, count - 1, n));
+        };
+        apply();
+        const std::vector<double> expected = copy_to_host(device, z);
+        fill<double>(device, 0.0, z.view());
+        const Offset calls = counting.calls;
+        const CallersGraph graph(own_, apply);
+        EXPECT_EQ(counting.calls, calls);
+        EXPECT_EQ(copy_to_host(device, z), std::vector<double>(given.size(), 0.0));
+        // More work space for other work does not touch that of the graph.
+        other->apply(device, r_large.view(), z_large.view());
+        graph.launch();
+        EXPECT_EQ(copy_to_host(device, z), expected);
+        for (double& value : given) value *= 2;
+        copy_from_host<double>(device, given, r.view());
+        graph.launch();
+        const std::vector<double> twice = copy_to_host(device, z);
+        for (std::size_t i = 0; i < twice.size(); ++i) ASSERT_EQ(twice[i], 2 * expected[i]) << i;
+        for (double& value : given) value /= 2;
+        copy_from_host<double>(device, given, r.view());
+    }
+}
+
+TEST_F(caller_stream, batches_are_recorded_in_a_graph_of_the_caller) {
+    const Context device = Context::cuda(0, own_);
+    const std::vector<Index> sizes{3, 8, 17, 32, 40, 5};
+    Offset values = 0;
+    std::vector<Offset> starts;
+    for (const Index n : sizes) {
+        starts.push_back(values);
+        values += Offset(n) * n;
+    }
+    auto random = generator();
+    const auto a = copy_to_buffer(device, random_vector<double>(random, std::size_t(values)));
+    Buffer<double> inverse(device, values), condition(device, Offset(sizes.size()));
+    const auto on_device = copy_to_buffer(device, sizes);
+    const auto offsets = copy_to_buffer(device, starts);
+    const batched::Plan plan(device, Index(sizes.size()), on_device.data());
+    const auto from = batched::BatchView<const double>::packed(
+        Index(sizes.size()), on_device.data(), offsets.data(), a.data());
+    const auto to = batched::BatchView<double>::packed(Index(sizes.size()), on_device.data(),
+                                                       offsets.data(), inverse.data());
+    const auto invert = [&] {
+        batched::invert_with_condition<double>(device, from, to,
+                                               {.reciprocal_condition = condition.data()}, &plan);
+    };
+    invert();
+    const auto expected = copy_to_host(device, inverse);
+    fill<double>(device, 0.0, inverse.view());
+    const CallersGraph graph(own_, invert);
+    EXPECT_EQ(copy_to_host(device, inverse), std::vector<double>(expected.size(), 0.0));
+    graph.launch();
+    EXPECT_EQ(copy_to_host(device, inverse), expected);
+}
+
+TEST_F(caller_stream, what_cannot_be_recorded_is_named) {
+    const Context device = Context::cuda(0, own_);
+    const auto matrix =
+        copy_to(device, problems::generate<double>(host(), Spec("elasticity2d:20")).matrix);
+    Buffer<double> b(device, matrix.rows()), x(device, matrix.rows());
+    fill<double>(device, 1.0, b.view());
+    fill<double>(device, 0.0, x.view());
+    Solver<double> solver(device, "cg", "jacobi");
+    solver.setup(matrix);
+    const auto polynomial = make_preconditioner(device, "chebyshev:4", matrix);
+    std::vector<double> on_host(b.view().size());
+    // The work space that the preconditioner has reserved is that for one vector.
+    Buffer<double> memory(device, 16 * Offset(on_host.size()));
+    const Offset n = matrix.rows();
+    const Vectors<const double> many(memory.data(), n, 8, n);
+    const Vectors<double> many_results(memory.data() + 8 * n, n, 8, n);
+    const CallersGraph graph(own_, [&] {
+        const auto expect = [](const char* text, auto call) {
+            expect_contains(message_of(call), text);
+        };
+        expect("memory cannot be allocated inside a capture", [&] { Buffer<double>(device, 8); });
+        expect("the host cannot wait inside a capture", [&] { device.synchronize(); });
+        expect("inside a capture",
+               [&] { copy_to_host<double>(device, b.view(), std::span<double>(on_host)); });
+        expect("work space cannot be allocated inside a capture",
+               [&] { polynomial->apply_vectors(device, many, many_results); });
+        expect("inside a capture", [&] { solver.solve(b.view(), x.view()); });
+        expect("another capture cannot begin inside a capture",
+               [&] { static_cast<void>(device.capture([] {})); });
+        expect("inside a capture", [&] { find_blocks(device, matrix, 8); });
+    });
+    EXPECT_EQ(copy_to_host(device, x), std::vector<double>(on_host.size(), 0.0));
+    EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
+}
+
 #else
 
 TEST(caller_stream, needs_the_cuda_backend) { GTEST_SKIP() << "this build has no CUDA backend"; }

@@ -36,8 +36,7 @@ Offset rounded(Offset bytes) { return (bytes + alignment - 1) / alignment * alig
 /// Replaces a block of less than `bytes`. Objects that use the old one keep it.
 void grow(ContextState& state, Offset bytes) {
     if (state.scratch && state.scratch->bytes >= bytes) return;
-    require(!state.capturing,
-            "work space cannot be allocated inside a capture; run the work once before capturing");
+    state.require_no_capture("work space cannot be allocated");
     if (state.scratch_top == 0) state.scratch.reset();  // Frees before it allocates.
     state.scratch = std::make_shared<ScratchBlock>(state, bytes);
 }
@@ -52,9 +51,9 @@ ScratchBytes::ScratchBytes(const Context& context, Offset bytes)
     block_ = state_.scratch;
     data_ = static_cast<char*>(block_->memory) + before_;
     if (state_.poison) state_.fill_bytes(data_, 0xff, bytes);
-    if (state_.capturing &&
-        std::ranges::find(state_.captured_scratch, block_) == state_.captured_scratch.end()) {
-        state_.captured_scratch.push_back(block_);
+    if (state_.recording()) {
+        auto& kept = state_.capturing ? state_.captured_scratch : state_.scratch_of_caller;
+        if (std::ranges::find(kept, block_) == kept.end()) kept.push_back(block_);
     }
     state_.scratch_top = end;  // Last: where something above failed there is no destructor.
 }
