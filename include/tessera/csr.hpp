@@ -104,6 +104,12 @@ CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
 
+/// A^T, in the memory of `context`: the matrix for products with the transpose, in any format, and
+/// for preconditioners of it. The host sorts the entries; waits. Throws InvalidArgument for columns
+/// out of range.
+template <class T>
+TESSERA_API CsrMatrix<T> transpose(const Context& context, const CsrView<T>& matrix);
+
 /// The plan of products with a matrix of this pattern. Waits.
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
@@ -116,8 +122,8 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
 
-/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. On the CPU
-/// the matrix is read once for up to eight of them.
+/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. The
+/// matrix is read once for up to eight of them.
 template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha,
