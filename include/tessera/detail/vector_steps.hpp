@@ -15,6 +15,35 @@ struct Scalar {
     Scalar(T* address) : pointer(address) {}        // NOLINT(google-explicit-constructor)
 };
 
+/// A number for each of several vectors, in the memory of a Context, `stride` bytes apart.
+template <class T>
+struct NumberPerVector {
+    T* first = nullptr;
+    Offset stride = 0;
+};
+
+// Operations on several vectors, each to the last bit as by the function for one; on a GPU one
+// kernel for all.
+
+/// *results[j] = x_j^T y_j.
+template <class T>
+TESSERA_API void dot_each(const Context& context, const Vectors<const T>& x,
+                          const Vectors<const T>& y, const NumberPerVector<T>& results);
+/// y_j = x_j + beta_j y_j. x may be y.
+template <class T>
+TESSERA_API void xpby_each(const Context& context, const Vectors<const T>& x,
+                           const NumberPerVector<T>& beta, const Vectors<T>& y);
+/// x_j += alpha_j p_j, r_j -= alpha_j q_j, *rr[j] = r_j^T r_j. No overlap.
+template <class T>
+TESSERA_API void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
+                                    const Vectors<const T>& p, const Vectors<const T>& q,
+                                    const Vectors<T>& x, const Vectors<T>& r,
+                                    const NumberPerVector<T>& rr);
+/// y_j = diag(d) x_j. x may be y.
+template <class T>
+TESSERA_API void multiply_elementwise_each(const Context& context, Input<T> d,
+                                           const Vectors<const T>& x, const Vectors<T>& y);
+
 /// y_i = d_i x_i and *xy = x^T y in one pass, both bitwise equal to multiply_elementwise and dot.
 /// No overlap.
 template <class T>

@@ -35,4 +35,28 @@ constexpr int spmv_blocks_in_flight(int block, int rows, int stored_bytes, int v
     return blocks < 1 ? 1 : blocks < max_blocks ? blocks : max_blocks;
 }
 
+// Several vectors at once.
+
+/// Registers that x of some vectors and one block of values take; sizes in bytes.
+constexpr int spmv_registers(int block, int vectors, int stored_bytes, int vector_bytes) {
+    return block * (block * stored_bytes + vectors * vector_bytes) / 4;
+}
+
+/// Vectors that are multiplied together at most: 2, 4 or 8. Their sums, as large as x, stay in
+/// registers, too.
+constexpr int spmv_vectors(int block, int stored_bytes, int vector_bytes) {
+    const auto registers = [=](int vectors) {
+        return spmv_registers(block, 2 * vectors, stored_bytes, vector_bytes);
+    };
+    return registers(8) <= 120 ? 8 : registers(4) <= 120 ? 4 : 2;
+}
+
+constexpr int spmv_blocks_in_flight_of_several(int block, int vectors, int stored_bytes,
+                                               int vector_bytes) {
+    return spmv_registers(block, vectors, stored_bytes, vector_bytes) <= 20 ? 2 : 1;
+}
+constexpr int spmv_thread_blocks_of_several(int vectors, int vector_bytes) {
+    return vectors > 2 && vector_bytes == 8 ? 2 : 3;
+}
+
 }  // namespace tessera::cuda

@@ -1,88 +1,122 @@
+#include <algorithm>
+
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
+#include "gpu/load.cuh"
 #include "gpu/tuning/sparse_h200.hpp"
+#include "gpu/warp.cuh"
 #include "sparse/spmv_csr/kernels.hpp"
 
 namespace tessera::cuda {
 
 namespace {
 
-/// CSR vector product: `Lanes` adjacent threads per row, their sums added in a fixed tree of
-/// shuffles. Rows above `longest` are left to long_rows_kernel.
-template <class T, int Lanes>
+/// Vectors that are multiplied together: each entry of the matrix is read once for them.
+constexpr int vectors_together = 8;
+
+/// y_v = alpha sum_v + beta y_v of a row, for all vectors.
+template <class T, int Most>
+__device__ __forceinline__ void store_row(Offset row, T alpha, const T (&sums)[Most], T beta,
+                                          const Vectors<T>& y) {
+#pragma unroll
+    for (int v = 0; v < Most; ++v) {
+        if (Most > 1 && v >= y.count) return;
+        T& to = y.data[v * y.leading + row];
+        to = beta == T(0) ? alpha * sums[v] : fma(alpha, sums[v], beta * to);
+    }
+}
+
+/// Adds value times x of a column to the sums of 1 or 2 .. Most vectors.
+template <class T, int Most>
+__device__ __forceinline__ void add_products(T value, const Vectors<const T>& x, Index column,
+                                             T (&sums)[Most]) {
+    T from[Most];
+#pragma unroll
+    for (int v = 0; v < Most; ++v) {
+        from[v] = load_if(Most == 1 || v < x.count, x.data + v * x.leading + column, T(0));
+    }
+#pragma unroll
+    for (int v = 0; v < Most; ++v) sums[v] = fma(value, from[v], sums[v]);
+}
+
+/// CSR product with 1 or 2 .. Most vectors: `Lanes` adjacent threads per row, their sums added in a
+/// fixed tree of shuffles. Rows above `longest` are left to long_rows_kernel.
+template <class T, int Lanes, int Most>
 __global__ void __launch_bounds__(csr_threads)
-    rows_kernel(CsrView<T> matrix, Index longest, T alpha, const T* __restrict__ x, T beta, T* y) {
+    rows_kernel(CsrView<T> matrix, Index longest, T alpha, Vectors<const T> x, T beta,
+                Vectors<T> y) {
     const Offset row = (Offset(blockIdx.x) * csr_threads + threadIdx.x) / Lanes;
     const int lane = int(threadIdx.x) % Lanes;
     const bool inside = row < matrix.rows;
     const Offset begin = inside ? matrix.row_offsets[row] : 0;
     const Offset end = inside ? matrix.row_offsets[row + 1] : 0;
     const bool skip = end - begin > longest;
-    T sum = T(0);
+    T sums[Most] = {};
     if (!skip) {
-#pragma unroll 4
+#pragma unroll(Most == 1 ? 4 : 1)
         for (Offset k = begin + lane; k < end; k += Lanes) {
-            sum = fma(__ldcs(&matrix.values[k]), __ldg(&x[__ldcs(&matrix.column_indices[k])]), sum);
+            add_products(__ldcs(&matrix.values[k]), x, __ldcs(&matrix.column_indices[k]), sums);
         }
     }
 #pragma unroll
     for (int distance = Lanes / 2; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, distance, Lanes);
+#pragma unroll
+        for (int v = 0; v < Most; ++v) {
+            sums[v] += __shfl_xor_sync(~0u, sums[v], distance, Lanes);
+        }
     }
-    if (inside && !skip && lane == 0) {
-        y[row] = beta == T(0) ? alpha * sum : fma(alpha, sum, beta * y[row]);
-    }
+    if (inside && !skip && lane == 0) store_row(row, alpha, sums, beta, y);
 }
 
-/// CSR vector product with one thread block per long row.
-template <class T>
+/// The same with one thread block per long row.
+template <class T, int Most>
 __global__ void __launch_bounds__(long_row_threads)
-    long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, const T* __restrict__ x, T beta,
-                     T* y) {
-    __shared__ T shared[long_row_threads / 32];
+    long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, Vectors<const T> x, T beta,
+                     Vectors<T> y) {
+    __shared__ T shared[Most][long_row_threads / 32];
     const Index row = rows[blockIdx.x];
-    T sum = T(0);
-#pragma unroll 4
+    T sums[Most] = {};
+#pragma unroll(Most == 1 ? 4 : 1)
     for (Offset k = matrix.row_offsets[row] + threadIdx.x; k < matrix.row_offsets[row + 1];
          k += long_row_threads) {
-        sum = fma(matrix.values[k], __ldg(&x[matrix.column_indices[k]]), sum);
+        add_products(matrix.values[k], x, matrix.column_indices[k], sums);
     }
-    for (int distance = 16; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, distance);
+#pragma unroll
+    for (int v = 0; v < Most; ++v) {
+        sums[v] = warp_sum(sums[v]);
+        if (threadIdx.x % 32 == 0) shared[v][threadIdx.x / 32] = sums[v];
     }
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x >= 32) return;
-    sum = shared[threadIdx.x];
-    for (int distance = 16; distance > 0; distance /= 2) {
-        sum += __shfl_xor_sync(~0u, sum, distance);
-    }
-    if (threadIdx.x == 0) y[row] = beta == T(0) ? alpha * sum : fma(alpha, sum, beta * y[row]);
+#pragma unroll
+    for (int v = 0; v < Most; ++v) sums[v] = warp_sum(shared[v][threadIdx.x]);
+    if (threadIdx.x == 0) store_row(Offset(row), alpha, sums, beta, y);
 }
 
-template <class T, int Lanes>
+template <class T, int Lanes, int Most>
 void launch_rows(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
-                 const T* x, T beta, T* y) {
-    rows_kernel<T, Lanes>
+                 const Vectors<const T>& x, T beta, const Vectors<T>& y) {
+    rows_kernel<T, Lanes, Most>
         <<<blocks_for(Offset(matrix.rows) * Lanes, csr_threads), csr_threads, 0,
            stream_of(context)>>>(matrix, plan.long_row_threshold, alpha, x, beta, y);
 }
 
-template <class T>
-void multiply_one(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
-                  const T* x, T beta, T* y) {
-    using Launch = decltype(&launch_rows<T, 1>);
-    static constexpr Launch launches[] = {&launch_rows<T, 1>,  &launch_rows<T, 2>,
-                                          &launch_rows<T, 4>,  &launch_rows<T, 8>,
-                                          &launch_rows<T, 16>, &launch_rows<T, 32>};
+/// The product with 1 or 2 .. Most vectors.
+template <int Most, class T>
+void multiply_some(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
+                   const Vectors<const T>& x, T beta, const Vectors<T>& y) {
+    using Launch = decltype(&launch_rows<T, 1, Most>);
+    static constexpr Launch launches[] = {&launch_rows<T, 1, Most>,  &launch_rows<T, 2, Most>,
+                                          &launch_rows<T, 4, Most>,  &launch_rows<T, 8, Most>,
+                                          &launch_rows<T, 16, Most>, &launch_rows<T, 32, Most>};
     int log2_lanes = 0;
     while ((1 << log2_lanes) < plan.lanes_per_row && log2_lanes < 5) ++log2_lanes;
     launches[log2_lanes](context, matrix, plan, alpha, x, beta, y);
     TESSERA_CUDA(cudaGetLastError());
     if (!plan.long_rows.empty()) {
-        long_rows_kernel<<<unsigned(plan.long_rows.size()), long_row_threads, 0,
-                           stream_of(context)>>>(matrix, plan.long_rows_device.data(), alpha, x,
-                                                 beta, y);
+        long_rows_kernel<T, Most>
+            <<<unsigned(plan.long_rows.size()), long_row_threads, 0, stream_of(context)>>>(
+                matrix, plan.long_rows_device.data(), alpha, x, beta, y);
         TESSERA_CUDA(cudaGetLastError());
     }
 }
@@ -93,8 +127,10 @@ template <class T>
 void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
               const Vectors<const T>& x, T beta, const Vectors<T>& y) {
     if (matrix.rows == 0) return;
-    for (int j = 0; j < x.count; ++j) {
-        multiply_one(context, matrix, plan, alpha, x[j].data(), beta, y[j].data());
+    for (int first = 0; first < x.count; first += vectors_together) {
+        const int count = std::min(vectors_together, x.count - first);
+        const auto multiply = count == 1 ? multiply_some<1, T> : multiply_some<vectors_together, T>;
+        multiply(context, matrix, plan, alpha, x.part(first, count), beta, y.part(first, count));
     }
 }
 

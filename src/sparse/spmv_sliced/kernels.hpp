@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/dispatch.hpp"
+#include "base/host_device.hpp"
 #include "tessera/formats.hpp"
 
 namespace tessera {
@@ -12,9 +13,7 @@ struct ProductEpilogue {
     const T* y;
     const T* r;
     T* next;
-    T* xy = nullptr;              ///< On a GPU: *xy = x^T next; or null.
-    double* partial = nullptr;    ///< Partial sums of xy,
-    unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
+    T* xy = nullptr;  ///< On a GPU: *xy = x^T next; or null.
 };
 
 /// The same for several vectors; those that the step does not read may be null.
@@ -24,8 +23,18 @@ struct ProductVectors {
     Vectors<const T> x, y, r;
     Vectors<T> next;
     T* xy = nullptr;
-    ProductEpilogue<T> epilogue(int j) const {
-        return {step, y[j].data(), r[j].data(), next[j].data(), xy};
+    TESSERA_HOST_DEVICE ProductEpilogue<T> epilogue(int j) const {
+        return {step, y.data + j * y.leading, r.data + j * r.leading, next.data + j * next.leading,
+                xy};
+    }
+    /// `number` of them from vector `first` on.
+    ProductVectors part(int first, int number) const {
+        return {step,
+                x.part(first, number),
+                y.part(first, number),
+                r.part(first, number),
+                next.part(first, number),
+                xy};
     }
 };
 
@@ -43,14 +52,17 @@ template <class Stored, class T>
 struct SlicedProduct {
     SlicedPattern matrix;
     const Stored* values;
-    const T* x;
-    ProductEpilogue<T> epilogue;
+    ProductVectors<T> vectors;
+    double* partial = nullptr;    ///< Partial sums of x^T next,
+    unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
 };
 
-/// The product with block columns stored as Column, Index or std::uint16_t. `cached`: the matrix
-/// stays in the L2 cache between products. Compiled in one file per type.
+/// The product with block columns stored as Column, Index or std::uint16_t, and with values as
+/// Stored. `cached`: the matrix stays in the L2 cache between products. Compiled in one file per
+/// type.
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedProduct<Stored, T>& task, bool cached);
+void multiply_columns(const Context& context, const SlicedPattern& matrix, const Stored* values,
+                      const ProductVectors<T>& vectors, bool cached);
 }  // namespace cuda
 
 }  // namespace tessera

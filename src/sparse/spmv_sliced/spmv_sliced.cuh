@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
@@ -95,27 +97,27 @@ __device__ __forceinline__ auto block_row(const SlicedPattern& a, Offset p) {
 
 /// The epilogue of the block rows at `Rows` adjacent positions from p on. All operands are loaded
 /// first, so that the loads are in flight together. Returns their part of x^T next.
-template <int B, int Height, int Rows, class Stored, class T>
-__device__ __forceinline__ double store_rows(const SlicedProduct<Stored, T>& task, Offset p,
+template <int B, int Height, int Rows, class T>
+__device__ __forceinline__ double store_rows(const SlicedPattern& a, const T* x,
+                                             const ProductEpilogue<T>& epilogue, Offset p,
                                              const T (&sums)[Rows][B]) {
-    const Index rows = task.matrix.rows;
-    const ProductEpilogue<T>& epilogue = task.epilogue;
+    const Index rows = a.rows;
     const RecurrenceStep<T>& step = epilogue.step;
     Offset first[Rows];
     T x_row[Rows][B], y_row[Rows][B], r_row[Rows][B];
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
         if constexpr (Rows > 1) {
-            first[i] = Offset(block_row<B, Height>(task.matrix, p + i)) * B;
+            first[i] = Offset(block_row<B, Height>(a, p + i)) * B;
         } else {
-            first[i] = task.matrix.block_row(p + i) * B;
+            first[i] = a.block_row(p + i) * B;
         }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
             const Offset row = first[i] + j;
             const bool inside = row < rows;
-            x_row[i][j] = load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr),
-                                  task.x + row, T(0));
+            x_row[i][j] =
+                load_if(inside && (step.beta != T(0) || epilogue.xy != nullptr), x + row, T(0));
             y_row[i][j] = inside && step.gamma != T(0) ? epilogue.y[row] : T(0);
             r_row[i][j] = load_if(inside && step.delta != T(0), epilogue.r + row, T(0));
         }
@@ -143,31 +145,63 @@ static_assert(spmv_threads == sum_threads);
 template <class Stored>
 inline constexpr int default_height = sizeof(Stored) == 2 ? 64 : 32;
 
-/// Block rows per thread: those that make its loads of values 4 bytes wide. In slices of any height
-/// (0), which may be odd, one.
-template <int Height, class Stored>
-inline constexpr int rows_per_thread = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
-
-/// Sliced blocked ELLPACK product: one thread per block row (two with 16-bit values), a warp on
-/// adjacent lanes of a slice. `Lanes` threads in different warps share the rows_per_thread block
-/// rows at adjacent positions and take their blocks in turn, so that a warp is on adjacent
-/// positions; their sums are added in the order of the threads. The columns of a batch of blocks
-/// are loaded while the batch before is multiplied. `Pairs` as in load_x, `Cached` as in
-/// load_streaming, `Height` of the slices (0: any), block columns stored as Column.
-template <int B, int Lanes, bool Pairs, bool Cached, int Height, class Column, class Stored,
+/// A product kernel with `Lanes` threads for the same block rows, which take their blocks in turn,
+/// slices of a constant height (0: any), and 1 or at most `Vectors` vectors. With slices of the
+/// default height and 16-bit values a thread has two block rows, so that its loads of values are 4
+/// bytes wide. `Pairs` as in load_x, `Cached` as in load_streaming.
+template <int Block, int Lanes, int Height, int Vectors, bool Pairs, bool Cached, class Stored,
           class T>
-__global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
-    sliced_product_kernel(SlicedProduct<Stored, T> task) {
-    constexpr int rows = rows_per_thread<Height, Stored>;
+struct ProductShape {
+    static constexpr int block = Block, lanes = Lanes, height = Height, vectors = Vectors;
+    static constexpr bool pairs = Pairs, cached = Cached;
+    static constexpr int rows = Height > 0 && sizeof(Stored) == 2 ? 2 : 1;
+    static constexpr int groups = spmv_threads / Lanes;
+    /// Blocks of a block row whose loads are in flight at a time.
+    static constexpr int in_flight =
+        Vectors == 1 ? spmv_blocks_in_flight(Block, rows, sizeof(Stored), sizeof(T))
+                     : spmv_blocks_in_flight_of_several(Block, Vectors, sizeof(Stored), sizeof(T));
+    static constexpr int thread_blocks = Vectors == 1
+                                             ? spmv_thread_blocks(Height > 0)
+                                             : spmv_thread_blocks_of_several(Vectors, sizeof(T));
+};
+
+/// Adds the sums of the threads that share block rows to those of part 0, in their order.
+template <int Lanes, int Rows, int B, class T>
+__device__ __forceinline__ void add_lanes(int part, T (&sums)[Rows][B]) {
     constexpr int groups = spmv_threads / Lanes;
-    constexpr int batch = spmv_blocks_in_flight(B, rows, sizeof(Stored), sizeof(T));
+    __shared__ T others[Lanes - 1][Rows * B][groups];
+    const int group = int(threadIdx.x) % groups;
+    __syncthreads();  // The array may still be read for another vector.
+#pragma unroll
+    for (int j = 0; j < Rows * B; ++j) {
+        if (part > 0) others[part - 1][j][group] = sums[j / B][j % B];
+    }
+    __syncthreads();
+    if (part > 0) return;
+#pragma unroll
+    for (int j = 0; j < Rows * B; ++j) {
+#pragma unroll
+        for (int t = 0; t < Lanes - 1; ++t) sums[j / B][j % B] += others[t][j][group];
+    }
+}
+
+/// Sliced blocked ELLPACK product: a warp is on adjacent lanes of a slice, and the threads that
+/// share block rows are in different warps; their sums are added in the order of the threads. The
+/// columns of a batch of blocks are loaded while the batch before is multiplied. Each vector is
+/// multiplied to the last bit as alone. Block columns are stored as Column.
+template <class Shape, class Column, class Stored, class T>
+__global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
+    sliced_product_kernel(SlicedProduct<Stored, T> task) {
+    constexpr int B = Shape::block, lanes = Shape::lanes, rows = Shape::rows;
+    constexpr int most = Shape::vectors, batch = Shape::in_flight, groups = Shape::groups;
     constexpr bool has_offsets = sizeof(Column) == sizeof(std::uint16_t);
     using Columns = Pack<Column, rows>;
     using Values = Pack<Stored, rows>;
     const SlicedPattern& a = task.matrix;
+    const Vectors<const T>& x = task.vectors.x;
     const int part = int(threadIdx.x) / groups;
     const Offset p = (Offset(blockIdx.x) * groups + threadIdx.x % groups) * rows;
-    const unsigned height = Height > 0 ? Height : unsigned(a.slice_height);
+    const unsigned height = Shape::height > 0 ? Shape::height : unsigned(a.slice_height);
     const bool inside = p < a.positions();
     const unsigned slice = inside ? unsigned(p) / height : 0;
     const unsigned lane = inside ? unsigned(p) % height : 0;
@@ -186,119 +220,152 @@ __global__ void __launch_bounds__(spmv_threads, spmv_thread_blocks(Height > 0))
     const auto load_columns = [&](Index k, Columns(&to)[batch]) {
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
-            const unsigned offset = unsigned(u * Lanes) * height;
-            const bool inside = k + u * Lanes < longest;
-            to[u] =
-                load_streaming<Cached>(reinterpret_cast<const Columns*>(columns + offset), inside);
+            const unsigned offset = unsigned(u * lanes) * height;
+            to[u] = load_streaming<Shape::cached>(
+                reinterpret_cast<const Columns*>(columns + offset), k + u * lanes < longest);
         }
     };
     Columns column[batch];
     load_columns(part, column);
-    T sums[rows][B] = {};
+    T sums[most][rows][B] = {};
 #pragma unroll 1
-    for (Index k = part; k < longest; k += batch * Lanes) {
+    for (Index k = part; k < longest; k += batch * lanes) {
         Values value[batch][B * B];
-        T x[batch][rows][B];
+        T from[batch][rows][most][B];
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int e = 0; e < B * B; ++e) {
-                const Stored* const from = values + unsigned(u * Lanes * B * B + e) * height;
-                value[u][e] = load_streaming<Cached>(reinterpret_cast<const Values*>(from),
-                                                     k + u * Lanes < longest);
+                const Stored* const stored = values + unsigned(u * lanes * B * B + e) * height;
+                value[u][e] = load_streaming<Shape::cached>(reinterpret_cast<const Values*>(stored),
+                                                            k + u * lanes < longest);
             }
         }
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
-                load_x<B, Pairs>(task.x + first, column[u].value[i], Index(a.columns - first),
-                                 k + u * Lanes < lengths[i], x[u][i]);
+#pragma unroll
+                for (int v = 0; v < most; ++v) {
+                    load_x<B, Shape::pairs>(x.data + v * x.leading + first, column[u].value[i],
+                                            Index(a.columns - first),
+                                            k + u * lanes < lengths[i] && (v == 0 || v < x.count),
+                                            from[u][i][v]);
+                }
             }
         }
-        columns += unsigned(batch * Lanes) * height;
-        values += unsigned(batch * Lanes * B * B) * height;
-        load_columns(k + batch * Lanes, column);
+        columns += unsigned(batch * lanes) * height;
+        values += unsigned(batch * lanes * B * B) * height;
+        load_columns(k + batch * lanes, column);
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
             for (int e = 0; e < B * B; ++e) {
 #pragma unroll
                 for (int i = 0; i < rows; ++i) {
-                    sums[i][e / B] =
-                        fma(widen_to<T>(value[u][e].value[i]), x[u][i][e % B], sums[i][e / B]);
+                    const T entry = widen_to<T>(value[u][e].value[i]);
+#pragma unroll
+                    for (int v = 0; v < most; ++v) {
+                        sums[v][i][e / B] = fma(entry, from[u][i][v][e % B], sums[v][i][e / B]);
+                    }
                 }
             }
         }
     }
-    if constexpr (Lanes > 1) {
-        __shared__ T others[Lanes - 1][rows * B][groups];
-        const int group = int(threadIdx.x) % groups;
+    double dot = 0;
 #pragma unroll
-        for (int j = 0; j < rows * B; ++j) {
-            if (part > 0) others[part - 1][j][group] = sums[j / B][j % B];
-        }
-        __syncthreads();
-        if (part == 0) {
-#pragma unroll
-            for (int j = 0; j < rows * B; ++j) {
-#pragma unroll
-                for (int t = 0; t < Lanes - 1; ++t) sums[j / B][j % B] += others[t][j][group];
-            }
-        }
+    for (int v = 0; v < most; ++v) {
+        if (v > 0 && v >= x.count) break;
+        if constexpr (lanes > 1) add_lanes<lanes>(part, sums[v]);
+        if (part != 0) continue;
+        dot = store_rows<B, Shape::height>(a, x.data + v * x.leading, task.vectors.epilogue(v), p,
+                                           sums[v]);
     }
-    const double dot = part == 0 ? store_rows<B, Height>(task, p, sums) : 0;
-    const ProductEpilogue<T>& epilogue = task.epilogue;
-    if (epilogue.partial == nullptr) return;
+    if (task.partial == nullptr) return;
     __shared__ double shared[spmv_threads / 32];
     const double sum = block_sum(dot, shared);
-    if (threadIdx.x == 0) epilogue.partial[blockIdx.x] = sum;
-    finish_sums(epilogue.counter, epilogue.partial, 1, Offset(gridDim.x), epilogue.xy, shared);
+    if (threadIdx.x == 0) task.partial[blockIdx.x] = sum;
+    finish_sums(task.counter, task.partial, 1, Offset(gridDim.x), task.vectors.xy, shared);
 }
 
-template <int B, int Lanes, bool Cached, int Height, class Column, class Stored, class T>
-void launch_lanes(const Context& context, const SlicedProduct<Stored, T>& task) {
-    const SlicedPattern& a = task.matrix;
-    const int positions = spmv_threads / Lanes * rows_per_thread<Height, Stored>;
-    const unsigned blocks = blocks_for(a.positions(), positions);
+template <class Shape, class Column, class Stored, class T>
+void launch_product(const Context& context, const SlicedProduct<Stored, T>& task) {
+    const unsigned blocks = blocks_for(task.matrix.positions(), Shape::groups * Shape::rows);
     SlicedProduct<Stored, T> with_sums = task;
-    if (task.epilogue.xy != nullptr) {
+    if (task.vectors.xy != nullptr) {
         const Sums<double> sums(context, blocks);
-        with_sums.epilogue.partial = sums.partial;
-        with_sums.epilogue.counter = sums.counters;
+        with_sums.partial = sums.partial;
+        with_sums.counter = sums.counters;
     }
-    const auto run = [&](auto kernel) {
-        kernel<<<blocks, spmv_threads, 0, stream_of(context)>>>(with_sums);
-        TESSERA_CUDA(cudaGetLastError());
-    };
-    if constexpr (B % 2 == 0 && Height > 0) {
-        const bool aligned = reinterpret_cast<std::uintptr_t>(task.x) % (2 * sizeof(T)) == 0;
-        if (aligned && a.columns % B == 0) {
-            return run(sliced_product_kernel<B, Lanes, true, Cached, Height, Column, Stored, T>);
+    sliced_product_kernel<Shape, Column>
+        <<<blocks, spmv_threads, 0, stream_of(context)>>>(with_sums);
+    TESSERA_CUDA(cudaGetLastError());
+}
+
+/// f(std::integral_constant<int, L>()) for L = 1, 2 or 4 lanes.
+template <class F>
+void with_lanes(int lanes, F&& f) {
+    if (lanes == 1) return f(std::integral_constant<int, 1>());
+    if (lanes == 2) return f(std::integral_constant<int, 2>());
+    f(std::integral_constant<int, 4>());
+}
+
+template <int B, int Lanes, bool Cached, class Column, class Stored, class T>
+void multiply_default_height(const Context& context, const SlicedProduct<Stored, T>& task) {
+    constexpr int height = default_height<Stored>;
+    if constexpr (B % 2 == 0) {
+        const auto address = reinterpret_cast<std::uintptr_t>(task.vectors.x.data);
+        if (address % (2 * sizeof(T)) == 0 && task.matrix.columns % B == 0) {
+            using Shape = ProductShape<B, Lanes, height, 1, true, Cached, Stored, T>;
+            return launch_product<Shape, Column>(context, task);
         }
     }
-    run(sliced_product_kernel<B, Lanes, false, Cached, Height, Column, Stored, T>);
+    using Shape = ProductShape<B, Lanes, height, 1, false, Cached, Stored, T>;
+    launch_product<Shape, Column>(context, task);
 }
 
-template <int B, int Lanes, class Column, class Stored, class T>
-void launch_default_height(const Context& context, const SlicedProduct<Stored, T>& task,
-                           bool cached) {
-    constexpr int height = default_height<Stored>;
-    if (cached) return launch_lanes<B, Lanes, true, height, Column>(context, task);
-    launch_lanes<B, Lanes, false, height, Column>(context, task);
+/// The product with one vector.
+template <int B, class Column, class Stored, class T>
+void multiply_one(const Context& context, const SlicedProduct<Stored, T>& task, bool cached) {
+    if (task.matrix.slice_height != default_height<Stored>) {
+        using Shape = ProductShape<B, 1, 0, 1, false, false, Stored, T>;
+        return launch_product<Shape, Column>(context, task);
+    }
+    with_lanes(task.matrix.lanes, [&](auto lanes) {
+        constexpr int count = decltype(lanes)::value;
+        if (cached) return multiply_default_height<B, count, true, Column>(context, task);
+        multiply_default_height<B, count, false, Column>(context, task);
+    });
+}
+
+/// The product with 2 .. Most vectors: each block is read once.
+template <int B, int Most, class Column, class Stored, class T>
+void multiply_several(const Context& context, const SlicedProduct<Stored, T>& task) {
+    // As for one vector.
+    const bool one_lane = task.matrix.slice_height != default_height<Stored>;
+    with_lanes(one_lane ? 1 : task.matrix.lanes, [&](auto lanes) {
+        using Shape = ProductShape<B, decltype(lanes)::value, 0, Most, false, false, Stored, T>;
+        launch_product<Shape, Column>(context, task);
+    });
 }
 
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedProduct<Stored, T>& task, bool cached) {
-    const SlicedPattern& a = task.matrix;
-    with_block(a.block, [&](auto b) {
+void multiply_columns(const Context& context, const SlicedPattern& matrix, const Stored* values,
+                      const ProductVectors<T>& vectors, bool cached) {
+    with_block(matrix.block, [&](auto b) {
         constexpr int block = decltype(b)::value;
-        if (a.slice_height != default_height<Stored>) {
-            return launch_lanes<block, 1, false, 0, Column>(context, task);
+        constexpr int most = spmv_vectors(block, sizeof(Stored), sizeof(T));
+        for (int first = 0; first < vectors.x.count; first += most) {
+            const int count = std::min(most, vectors.x.count - first);
+            const SlicedProduct<Stored, T> task{matrix, values, vectors.part(first, count)};
+            if (count == 1) {
+                multiply_one<block, Column>(context, task, cached);
+            } else if (most == 8 && count <= 4) {
+                multiply_several<block, std::min(most, 4), Column>(context, task);
+            } else {
+                multiply_several<block, most, Column>(context, task);
+            }
         }
-        if (a.lanes == 1) return launch_default_height<block, 1, Column>(context, task, cached);
-        if (a.lanes == 2) return launch_default_height<block, 2, Column>(context, task, cached);
-        launch_default_height<block, 4, Column>(context, task, cached);
     });
 }
 

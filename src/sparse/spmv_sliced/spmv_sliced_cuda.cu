@@ -22,14 +22,11 @@ void multiply_step(const Context& context, const SlicedView<T>& matrix, Offset m
     const bool cached = matrix_bytes < l2_cache_bytes(context) / 2;
     with_stored<T>(matrix.format, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        for (int j = 0; j < vectors.x.count; ++j) {
-            const SlicedProduct<Stored, T> task{a, static_cast<const Stored*>(matrix.values),
-                                                vectors.x[j].data(), vectors.epilogue(j)};
-            if (a.column_offsets != nullptr) {
-                multiply_columns<std::uint16_t>(context, task, cached);
-            } else {
-                multiply_columns<Index>(context, task, cached);
-            }
+        const auto* const values = static_cast<const Stored*>(matrix.values);
+        if (a.column_offsets != nullptr) {
+            multiply_columns<std::uint16_t>(context, a, values, vectors, cached);
+        } else {
+            multiply_columns<Index>(context, a, values, vectors, cached);
         }
     });
 }

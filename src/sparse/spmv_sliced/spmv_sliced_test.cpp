@@ -166,6 +166,7 @@ TEST(spmv_sliced, vectors_need_no_alignment) {
         copy_to_buffer(context, std::vector<double>(xs.begin() + 1, xs.end()));
     const Buffer<double> shifted = copy_to_buffer(context, xs);
     Buffer<double> y(context, 100), z(context, 101);
+    fill(context, 0.0, z.view());
     multiply(context, sliced, 1.0, aligned.view(), 0.0, y.view());
     multiply(context, sliced, 1.0, shifted.view().subspan(1), 0.0, z.view().subspan(1));
     const auto first = copy_to_host(context, y);

@@ -30,6 +30,14 @@ void check_several(const char* who, int count, std::span<const T> x, std::span<Y
     require(count == 0 || numbers != nullptr, who, ": the array of numbers is null");
 }
 
+/// Throws unless all have as many vectors of `size` elements, not null.
+template <class First, class... Others>
+void check_all(const char* who, Offset size, const First& first, const Others&... others) {
+    check_vectors(who, "a vector", first, size);
+    (check_vectors(who, "a vector", others, size), ...);
+    require(((others.count == first.count) && ...), who, ": the numbers of vectors differ");
+}
+
 }  // namespace
 
 template <class T>
@@ -96,8 +104,45 @@ void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha
 template <class T>
 void multiply_elementwise(const Context& context, Input<T> d, Input<T> x, std::span<T> y) {
     check_equal("multiply_elementwise", y, d, x);
-    const Phase phase(context, "vectors", bytes_of<T>(y.size(), 3));
-    TESSERA_RUN(multiply_elementwise<T>, context, d.data(), x.data(), y.data(), Offset(y.size()));
+    multiply_elementwise_each<T>(context, d, one_vector(x), one_vector(y));
+}
+
+template <class T>
+void multiply_elementwise_each(const Context& context, Input<T> d, const Vectors<const T>& x,
+                               const Vectors<T>& y) {
+    check_equal("multiply_elementwise", d);
+    check_all("multiply_elementwise", Offset(d.size()), x, y);
+    const Phase phase(context, "vectors", bytes_of<T>(d.size(), 1 + 2 * x.count));
+    TESSERA_RUN(multiply_elementwise_each<T>, context, d.data(), x, y);
+}
+
+template <class T>
+void dot_each(const Context& context, const Vectors<const T>& x, const Vectors<const T>& y,
+              const NumberPerVector<T>& results) {
+    check_all("dot_each", x.size, x, y);
+    require(results.first != nullptr, "dot_each: the array of results is null");
+    const Phase phase(context, "dots", bytes_of<T>(std::size_t(x.size), 2 * x.count));
+    TESSERA_RUN(dot_each<T>, context, x, y, results);
+}
+
+template <class T>
+void xpby_each(const Context& context, const Vectors<const T>& x, const NumberPerVector<T>& beta,
+               const Vectors<T>& y) {
+    check_all("xpby_each", y.size, x, y);
+    require(beta.first != nullptr, "xpby_each: the array of numbers is null");
+    const Phase phase(context, "vectors", bytes_of<T>(std::size_t(y.size), 3 * y.count));
+    TESSERA_RUN(xpby_each<T>, context, x, beta, y);
+}
+
+template <class T>
+void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
+                        const Vectors<const T>& p, const Vectors<const T>& q, const Vectors<T>& x,
+                        const Vectors<T>& r, const NumberPerVector<T>& rr) {
+    check_all("axpy_pair_dot_each", x.size, x, p, q, r);
+    require(alpha.first != nullptr && rr.first != nullptr,
+            "axpy_pair_dot_each: an array of numbers is null");
+    const Phase phase(context, "vectors", bytes_of<T>(std::size_t(x.size), 6 * x.count));
+    TESSERA_RUN(axpy_pair_dot_each<T>, context, alpha, p, q, x, r, rr);
 }
 
 template <class T>
@@ -141,12 +186,13 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
     for_each_index(context, Offset(x.size()), FillNormal<T>{seed, x.data()});
 }
 
-#define TESSERA_INSTANTIATE(T)                          \
-    TESSERA_INSTANTIATE_VECTOR_OPS(T)                   \
-    template decltype(fill<T>) fill<T>;                 \
-    template decltype(dot<T>) dot<T>;                   \
-    template decltype(axpby<T>) axpby<T>;               \
-    template decltype(fill_uniform<T>) fill_uniform<T>; \
+#define TESSERA_INSTANTIATE(T)                                          \
+    TESSERA_INSTANTIATE_VECTOR_OPS(T)                                   \
+    template decltype(fill<T>) fill<T>;                                 \
+    template decltype(dot<T>) dot<T>;                                   \
+    template decltype(axpby<T>) axpby<T>;                               \
+    template decltype(multiply_elementwise<T>) multiply_elementwise<T>; \
+    template decltype(fill_uniform<T>) fill_uniform<T>;                 \
     template decltype(fill_normal<T>) fill_normal<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

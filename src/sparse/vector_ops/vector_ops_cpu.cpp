@@ -203,11 +203,41 @@ void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T*
 }
 
 template <class T>
-void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n) {
+void multiply_elementwise_each(const Context& context, const T* d, const Vectors<const T>& x,
+                               const Vectors<T>& y) {
     const auto range = TESSERA_SIMD(context, multiply_range<T>);
-    parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-        range(d + first, x + first, y + first, last - first);
-    });
+    for (int j = 0; j < x.count; ++j) {
+        parallel_ranges(context.threads(), x.size, [&](Offset first, Offset last) {
+            range(d + first, x[j].data() + first, y[j].data() + first, last - first);
+        });
+    }
+}
+
+template <class T>
+void dot_each(const Context& context, const Vectors<const T>& x, const Vectors<const T>& y,
+              const NumberPerVector<T>& results) {
+    for (int j = 0; j < x.count; ++j) {
+        dots<T>(context, 1, x[j].data(), y[j].data(), x.size, number(results, j));
+    }
+}
+
+template <class T>
+void xpby_each(const Context& context, const Vectors<const T>& x, const NumberPerVector<T>& beta,
+               const Vectors<T>& y) {
+    for (int j = 0; j < x.count; ++j) {
+        const T* const from = x[j].data();
+        axpbypcz<T>(context, T(1), from, T(0), from, number(beta, j), y[j].data(), x.size);
+    }
+}
+
+template <class T>
+void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
+                        const Vectors<const T>& p, const Vectors<const T>& q, const Vectors<T>& x,
+                        const Vectors<T>& r, const NumberPerVector<T>& rr) {
+    for (int j = 0; j < x.count; ++j) {
+        axpy_pair_dot<T>(context, number(alpha, j), p[j].data(), q[j].data(), x[j].data(),
+                         r[j].data(), number(rr, j), x.size);
+    }
 }
 
 template <class T>

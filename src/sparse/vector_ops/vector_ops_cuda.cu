@@ -16,13 +16,25 @@ __device__ T value_of(const Scalar<T>& scalar) {
     return scalar.pointer != nullptr ? *scalar.pointer : scalar.value;
 }
 
-/// Ends a reduction with one result: *result = the sum over all thread blocks.
+/// Number j of a Scalar, or of one per vector.
 template <class T>
-__device__ void finish_sum(T sum, T* partial, unsigned* counter, T* result) {
+__device__ T value_of(const NumberPerVector<T>& numbers, int j) {
+    return *number(numbers, j);
+}
+template <class T>
+__device__ T value_of(const Scalar<T>& scalar, int) {
+    return value_of(scalar);
+}
+
+/// Ends a reduction with one result per blockIdx.y: the sum over all thread blocks of that.
+template <class T>
+__device__ void finish_sum(T sum, T* partial, unsigned* counters, NumberPerVector<T> results) {
     __shared__ T shared[block_threads / 32];
     sum = block_sum(sum, shared);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-    finish_sums(counter, partial, 1, Offset(gridDim.x), result, shared);
+    const int j = int(blockIdx.y);
+    T* const parts = partial + j * Offset(gridDim.x);
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+    finish_sums(counters + j, parts, 1, Offset(gridDim.x), number(results, j), shared);
 }
 
 /// Inner products by a fixed tree: one thread block per chunk and group of up to eight vectors
@@ -57,13 +69,17 @@ __global__ void __launch_bounds__(block_threads)
     finish_sums(counters + blockIdx.y, group_partial, vectors, chunks, results + first, shared);
 }
 
-/// Elementwise z = alpha x + beta y + gamma z; four elements per thread; vectors with coefficient 0
-/// are not read.
-template <class T>
+/// Elementwise z = alpha x + beta y + gamma z for the vectors blockIdx.y; four elements per thread;
+/// vectors with coefficient 0 are not read. `Gamma`: a Scalar, or one per vector.
+template <class Gamma, class T>
 __global__ void __launch_bounds__(block_threads)
-    axpbypcz_kernel(Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y, Scalar<T> gamma, T* z,
-                    Offset n) {
-    const T a = value_of(alpha), b = value_of(beta), c = value_of(gamma);
+    axpbypcz_kernel(Scalar<T> alpha, Vectors<const T> xs, Scalar<T> beta, Vectors<const T> ys,
+                    Gamma gamma, Vectors<T> zs, Offset n) {
+    const Offset j = blockIdx.y;
+    const T* const x = xs.data + j * xs.leading;
+    const T* const y = ys.data + j * ys.leading;
+    T* const z = zs.data + j * zs.leading;
+    const T a = value_of(alpha), b = value_of(beta), c = value_of(gamma, int(j));
     if (a == T(0) && b == T(0) && c == T(1)) return;
     for_elements<4>(n, [&](Offset i) {
         T sum = c == T(0) ? T(0) : c * z[i];
@@ -91,29 +107,69 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
-/// Elementwise updates of conjugate gradients fused with r^T r; one thread block per chunk, sums in
-/// the order of dots_kernel.
+/// x_j^T y_j; one thread block per chunk and vector j (blockIdx.y), sums in the order of
+/// dots_kernel.
 template <class T>
 __global__ void __launch_bounds__(block_threads)
-    axpy_pair_dot_kernel(Scalar<T> alpha, const T* __restrict__ p, const T* __restrict__ q,
-                         T* __restrict__ x, T* __restrict__ r, Offset n, T* partial,
-                         unsigned* counter, T* rr) {
-    const T a = value_of(alpha);
+    dot_each_kernel(Vectors<const T> xs, Vectors<const T> ys, Offset n, T* partial,
+                    unsigned* counters, NumberPerVector<T> results) {
+    const T* __restrict__ const x = xs.data + blockIdx.y * xs.leading;
+    const T* __restrict__ const y = ys.data + blockIdx.y * ys.leading;
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
-#pragma unroll 8
+#pragma unroll
     for (int k = 0; k < elements_per_thread; ++k) {
         const Offset i = start + Offset(k) * block_threads;
-        if (i >= n) continue;
-        T residual = r[i];
-        if (a != T(0)) {
-            x[i] = fma(a, p[i], x[i]);
-            residual = fma(-a, q[i], residual);
-            r[i] = residual;
-        }
-        sum = fma(residual, residual, sum);
+        if (i < n) sum = fma(x[i], y[i], sum);
     }
-    finish_sum(sum, partial, counter, rr);
+    finish_sum(sum, partial, counters, results);
+}
+
+/// x += a p and r -= a q, elements of this thread; returns its part of r^T r.
+template <class T>
+__device__ __forceinline__ T axpy_pair(T a, const T* __restrict__ p, const T* __restrict__ q,
+                                       T* __restrict__ x, T* __restrict__ r, Offset n) {
+    constexpr int batch = 8;  // Elements whose loads are in flight at a time.
+    T sum = T(0);
+    for (int first = 0; first < elements_per_thread; first += batch) {
+        const Offset start =
+            Offset(blockIdx.x) * reduction_chunk + first * block_threads + threadIdx.x;
+        T direction[batch], product[batch], solution[batch], residual[batch];
+#pragma unroll
+        for (int k = 0; k < batch; ++k) {
+            const Offset i = start + Offset(k) * block_threads;
+            const bool reads = i < n && a != T(0);
+            direction[k] = reads ? p[i] : T(0);
+            product[k] = reads ? q[i] : T(0);
+            solution[k] = reads ? x[i] : T(0);
+            residual[k] = i < n ? r[i] : T(0);
+        }
+#pragma unroll
+        for (int k = 0; k < batch; ++k) {
+            const Offset i = start + Offset(k) * block_threads;
+            if (i < n && a != T(0)) {
+                x[i] = fma(a, direction[k], solution[k]);
+                residual[k] = fma(-a, product[k], residual[k]);
+                r[i] = residual[k];
+            }
+            sum = fma(residual[k], residual[k], sum);
+        }
+    }
+    return sum;
+}
+
+/// Elementwise updates of conjugate gradients fused with r^T r; one thread block per chunk and
+/// vector, sums in the order of dots_kernel. `Alpha`: a Scalar, or one per vector.
+template <class Alpha, class T>
+__global__ void __launch_bounds__(block_threads)
+    axpy_pair_dot_kernel(Alpha alpha, Vectors<const T> ps, Vectors<const T> qs, Vectors<T> xs,
+                         Vectors<T> rs, Offset n, T* partial, unsigned* counters,
+                         NumberPerVector<T> rr) {
+    const Offset j = blockIdx.y;
+    const T a = value_of(alpha, int(j));
+    const T sum = axpy_pair(a, ps.data + j * ps.leading, qs.data + j * qs.leading,
+                            xs.data + j * xs.leading, rs.data + j * rs.leading, n);
+    finish_sum(sum, partial, counters, rr);
 }
 
 /// Elementwise product fused with an inner product; one thread block per chunk, sums in the order
@@ -121,7 +177,7 @@ __global__ void __launch_bounds__(block_threads)
 template <class T>
 __global__ void __launch_bounds__(block_threads)
     multiply_dot_kernel(const T* __restrict__ d, const T* __restrict__ x, T* __restrict__ y,
-                        Offset n, T* partial, unsigned* counter, T* xy) {
+                        Offset n, T* partial, unsigned* counter, NumberPerVector<T> xy) {
     const Offset start = Offset(blockIdx.x) * reduction_chunk + threadIdx.x;
     T sum = T(0);
 #pragma unroll
@@ -134,6 +190,15 @@ __global__ void __launch_bounds__(block_threads)
         sum = fma(given, product, sum);
     }
     finish_sum(sum, partial, counter, xy);
+}
+
+/// Elementwise y_j = diag(d) x_j, j = blockIdx.y; four elements per thread.
+template <class T>
+__global__ void __launch_bounds__(block_threads)
+    multiply_each_kernel(const T* d, Vectors<const T> xs, Vectors<T> ys, Offset n) {
+    const T* const x = xs.data + blockIdx.y * xs.leading;
+    T* const y = ys.data + blockIdx.y * ys.leading;
+    for_elements<4>(n, [&](Offset i) { y[i] = d[i] * x[i]; });
 }
 
 /// Elementwise three-term recurrence; four elements per thread. `next` may be any of the vectors.
@@ -150,36 +215,25 @@ __global__ void __launch_bounds__(block_threads)
     });
 }
 
-/// Elementwise y_i = f(i); four elements per thread.
-template <class T, class F>
-__global__ void __launch_bounds__(block_threads) map_kernel(T* y, F f, Offset n) {
-    for_elements<4>(n, [&](Offset i) { y[i] = f(i); });
-}
-
-/// Launches a kernel over n elements by for_elements<4>, n its last argument.
+/// Launches a kernel over n elements of `vectors` vectors by for_elements<4>, n its last argument.
 template <class... Parameters, class... Arguments>
-void launch_elements(const Context& context, Offset n, void (*kernel)(Parameters...),
+void launch_elements(const Context& context, Offset n, int vectors, void (*kernel)(Parameters...),
                      Arguments... arguments) {
-    if (n == 0) return;
-    kernel<<<blocks_for(n, 4 * block_threads), block_threads, 0, stream_of(context)>>>(arguments...,
-                                                                                       n);
+    if (n == 0 || vectors == 0) return;
+    const dim3 grid(blocks_for(n, 4 * block_threads), unsigned(vectors));
+    kernel<<<grid, block_threads, 0, stream_of(context)>>>(arguments..., n);
     TESSERA_CUDA(cudaGetLastError());
 }
 
-template <class T, class F>
-void map(const Context& context, T* y, Offset n, F f) {
-    launch_elements(context, n, map_kernel<T, F>, y, f);
-}
-
-/// Launches a kernel that ends with finish_sum, one thread block per chunk.
+/// Launches a kernel that ends with finish_sum, one thread block per chunk and vector.
 template <class T, class... Parameters, class... Arguments>
-void launch_sum(const Context& context, Offset n, T* result, void (*kernel)(Parameters...),
-                Arguments... arguments) {
-    if (n == 0) return for_each_index(context, 1, Fill<T>{T(0), result});
-    const unsigned chunks = blocks_for(n, int(reduction_chunk));
-    const Sums<T> sums(context, chunks);
-    kernel<<<chunks, block_threads, 0, stream_of(context)>>>(arguments..., n, sums.partial,
-                                                             sums.counters, result);
+void launch_sum(const Context& context, Offset n, int vectors, const NumberPerVector<T>& results,
+                void (*kernel)(Parameters...), Arguments... arguments) {
+    if (vectors == 0) return;
+    const unsigned chunks = std::max(1u, blocks_for(n, int(reduction_chunk)));
+    const Sums<T> sums(context, Offset(vectors) * chunks);
+    kernel<<<dim3(chunks, unsigned(vectors)), block_threads, 0, stream_of(context)>>>(
+        arguments..., n, sums.partial, sums.counters, results);
     TESSERA_CUDA(cudaGetLastError());
 }
 
@@ -204,7 +258,9 @@ void dots(const Context& context, int count, const T* x, const T* y, Offset n, T
 template <class T>
 void axpbypcz(const Context& context, Scalar<T> alpha, const T* x, Scalar<T> beta, const T* y,
               Scalar<T> gamma, T* z, Offset n) {
-    launch_elements(context, n, axpbypcz_kernel<T>, alpha, x, beta, y, gamma, z);
+    launch_elements(context, n, 1, axpbypcz_kernel<Scalar<T>, T>, alpha,
+                    Vectors<const T>{x, n, 1, n}, beta, Vectors<const T>{y, n, 1, n}, gamma,
+                    Vectors<T>{z, n, 1, n});
 }
 
 template <class T>
@@ -214,7 +270,7 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
     int first = 0;
     do {
         const int vectors = std::min(vectors_per_pass, count - first);
-        launch_elements(context, n, combine_kernel<T>, vectors, x + Offset(first) * n,
+        launch_elements(context, n, 1, combine_kernel<T>, vectors, x + Offset(first) * n,
                         coefficients + first, scale, y);
         scale = T(1);
         first += vectors_per_pass;
@@ -222,26 +278,59 @@ void combine(const Context& context, int count, const T* x, const T* coefficient
 }
 
 template <class T>
-void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
-                   T* rr, Offset n) {
-    launch_sum(context, n, rr, axpy_pair_dot_kernel<T>, alpha, p, q, x, r);
+void dot_each(const Context& context, const Vectors<const T>& x, const Vectors<const T>& y,
+              const NumberPerVector<T>& results) {
+    for (int first = 0; first < x.count; first += max_groups) {
+        const int count = std::min(max_groups, x.count - first);
+        launch_sum(context, x.size, count, part(results, first), dot_each_kernel<T>,
+                   x.part(first, count), y.part(first, count));
+    }
 }
 
 template <class T>
-void multiply_elementwise(const Context& context, const T* d, const T* x, T* y, Offset n) {
-    map(context, y, n, [d, x] __device__(Offset i) { return d[i] * x[i]; });
+void xpby_each(const Context& context, const Vectors<const T>& x, const NumberPerVector<T>& beta,
+               const Vectors<T>& y) {
+    launch_elements(context, x.size, x.count, axpbypcz_kernel<NumberPerVector<T>, T>,
+                    Scalar<T>(T(1)), x, Scalar<T>(T(0)), x, beta, y);
+}
+
+template <class T>
+void axpy_pair_dot(const Context& context, Scalar<T> alpha, const T* p, const T* q, T* x, T* r,
+                   T* rr, Offset n) {
+    launch_sum(context, n, 1, NumberPerVector<T>{rr}, axpy_pair_dot_kernel<Scalar<T>, T>, alpha,
+               Vectors<const T>{p, n, 1, n}, Vectors<const T>{q, n, 1, n}, Vectors<T>{x, n, 1, n},
+               Vectors<T>{r, n, 1, n});
+}
+
+template <class T>
+void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
+                        const Vectors<const T>& p, const Vectors<const T>& q, const Vectors<T>& x,
+                        const Vectors<T>& r, const NumberPerVector<T>& rr) {
+    for (int first = 0; first < x.count; first += max_groups) {
+        const int count = std::min(max_groups, x.count - first);
+        launch_sum(context, x.size, count, part(rr, first),
+                   axpy_pair_dot_kernel<NumberPerVector<T>, T>, part(alpha, first),
+                   p.part(first, count), q.part(first, count), x.part(first, count),
+                   r.part(first, count));
+    }
+}
+
+template <class T>
+void multiply_elementwise_each(const Context& context, const T* d, const Vectors<const T>& x,
+                               const Vectors<T>& y) {
+    launch_elements(context, x.size, x.count, multiply_each_kernel<T>, d, x, y);
 }
 
 template <class T>
 void recurrence_step(const Context& context, const RecurrenceStep<T>& step, const T* q, const T* x,
                      const T* y, const T* r, T* next, Offset n) {
-    launch_elements(context, n, recurrence_kernel<T>, step, q, x, y, r, next);
+    launch_elements(context, n, 1, recurrence_kernel<T>, step, q, x, y, r, next);
 }
 
 template <class T>
 void multiply_elementwise_dot(const Context& context, const T* d, const T* x, T* y, Offset n,
                               T* xy) {
-    launch_sum(context, n, xy, multiply_dot_kernel<T>, d, x, y);
+    launch_sum(context, n, 1, NumberPerVector<T>{xy}, multiply_dot_kernel<T>, d, x, y);
 }
 
 #define TESSERA_FOR_EACH(...) \
