@@ -34,13 +34,12 @@ struct System {
         return z;
     }
 
-    /// y_c = F x_c and *result(c) = x_c^T y_c for all columns.
-    template <class Result>
+    /// y_c = F x_c and *results[c] = x_c^T y_c for all columns.
     void apply_dot(const Operator<T>& f, Vectors<const T> from, Vectors<T> to,
-                   Result result) const {
-        if (from.count == 1) return f.apply_dot(context, from[0], to[0], result(0));
+                   const NumberPerVector<T>& results) const {
+        if (from.count == 1) return f.apply_dot(context, from[0], to[0], results.first);
         f.apply_vectors(context, from, to);
-        for (int c = 0; c < from.count; ++c) dot<T>(context, from[c], to[c], result(c));
+        dot_each<T>(context, from, to, results);
     }
 
     /// r = b_c - A x; `product` receives A x.

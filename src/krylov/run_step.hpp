@@ -13,24 +13,32 @@ namespace tessera {
 // includes the methods, is compiled by nvcc if there is one.
 
 #ifdef __CUDACC__
-/// Calls one step of the scalar recurrence; one thread.
+/// Calls one step of the scalar recurrence of each state; one thread each.
 template <auto Step, class State, class... Arguments>
-__global__ void step_kernel(State* state, Arguments... arguments) {
-    (state->*Step)(arguments...);
+__global__ void step_kernel(State* states, Arguments... arguments) {
+    (states[threadIdx.x].*Step)(arguments...);
 }
 #endif
 
-/// Enqueues (state->*Step)(arguments...) on `context`; does not wait.
+/// Enqueues (states[c].*Step)(arguments...) for c < count on `context`; does not wait.
 template <auto Step, class State, class... Arguments>
-void run_step([[maybe_unused]] const Context& context, State* state, Arguments... arguments) {
+void run_steps([[maybe_unused]] const Context& context, State* states, int count,
+               Arguments... arguments) {
 #ifdef __CUDACC__
     if (context.on_gpu()) {
-        step_kernel<Step><<<1, 1, 0, cuda::stream_of(context)>>>(state, arguments...);
+        step_kernel<Step>
+            <<<1, unsigned(count), 0, cuda::stream_of(context)>>>(states, arguments...);
         TESSERA_CUDA(cudaGetLastError());
         return;
     }
 #endif
-    (state->*Step)(arguments...);
+    for (int c = 0; c < count; ++c) (states[c].*Step)(arguments...);
+}
+
+/// The same for one state.
+template <auto Step, class State, class... Arguments>
+void run_step(const Context& context, State* state, Arguments... arguments) {
+    run_steps<Step>(context, state, 1, arguments...);
 }
 
 }  // namespace tessera

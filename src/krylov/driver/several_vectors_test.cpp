@@ -1,97 +1,13 @@
 #include <stdexcept>
 
 #include "base/context_state.hpp"
-#include "krylov/test_systems.hpp"
+#include "krylov/driver/test_several_vectors.hpp"
 #include "support/messages.hpp"
 
-// Several right-hand sides at once: products, preconditioners, solvers.
+// Solvers with several right-hand sides at once.
 namespace tessera::test {
 
 namespace {
-
-/// Column-major vectors with a leading dimension above their size, in host memory.
-template <class T>
-struct HostVectors {
-    HostVectors(Offset size, int count)
-        : size_(size), count_(count), values(std::size_t(leading() * count), pad) {}
-    Offset leading() const { return size_ + 3; }
-    std::span<T> operator[](int j) {
-        return std::span<T>(values).subspan(std::size_t(j * leading()), std::size_t(size_));
-    }
-    bool pads_are_whole() const {
-        for (int j = 0; j < count_; ++j) {
-            for (Offset i = size_; i < leading(); ++i) {
-                if (values[std::size_t(j * leading() + i)] != pad) return false;
-            }
-        }
-        return true;
-    }
-    Vectors<T> view(T* data) const { return {data, size_, count_, leading()}; }
-
-    static constexpr T pad = T(-12345);
-    Offset size_;
-    int count_;
-    std::vector<T> values;
-};
-
-template <class T>
-HostVectors<T> random_vectors(Offset size, int count) {
-    HostVectors<T> vectors(size, count);
-    auto random = generator();
-    for (int j = 0; j < count; ++j) {
-        std::ranges::copy(random_vector<T>(random, std::size_t(size)), vectors[j].begin());
-    }
-    return vectors;
-}
-
-/// The results of f.apply_vectors are those of apply.
-template <class T>
-void expect_equal_columns(const Operator<T>& f, int count) {
-    const Context& where = context();
-    HostVectors<T> x = random_vectors<T>(f.columns(), count), y(f.rows(), count);
-    const Buffer<T> from = copy_to_buffer(where, x.values);
-    Buffer<T> to = copy_to_buffer(where, y.values), one(where, f.rows());
-    const Vectors<const T> columns{from.data(), f.columns(), count, x.leading()};
-    f.apply_vectors(where, columns, y.view(to.data()));
-    y.values = copy_to_host(where, to);
-    EXPECT_TRUE(y.pads_are_whole());
-    for (int j = 0; j < count; ++j) {
-        f.apply(where, columns[j], one.view());
-        const std::span<T> found = y[j];
-        EXPECT_TRUE(same_bits(copy_to_host(where, one), std::vector<T>(found.begin(), found.end())))
-            << "vector " << j << " of " << count;
-    }
-}
-
-template <class T>
-CsrMatrix<T> test_matrix() {
-    CsrMatrix<T> matrix = laplacian_2d<T>(19);
-    const CsrView<T> view = matrix.view();
-    for (Index i = 0; i < view.rows; ++i) {
-        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
-            if (view.column_indices[k] == i) matrix.values().data()[k] += T(0.01 * (1 + i % 7));
-        }
-    }
-    return matrix;
-}
-
-template <class T>
-void products_and_preconditioners() {
-    const CsrMatrix<T> matrix = copy_to(context(), test_matrix<T>());
-    for (const int count : {0, 1, 2, 3, 8, 11}) {
-        for (const char* format : {"csr", "sell", "ell", "sbell:2", "sbell:3", "bcsr:2"}) {
-            SCOPED_TRACE(format);
-            expect_equal_columns(*make_operator(context(), matrix, parse_format(format)), count);
-        }
-        for (const char* text :
-             {"jacobi", "block_jacobi:7", "block_jacobi:4,precision=adaptive", "chebyshev:3",
-              "least_squares:4,format=sbell:2,values=f16", "neumann:2,scaling=block_jacobi:8",
-              "chebyshev:3,precision=f32", "block_ldlt:4"}) {
-            SCOPED_TRACE(text);
-            expect_equal_columns(*make_preconditioner(context(), text, matrix), count);
-        }
-    }
-}
 
 template <class T>
 struct SolvedVectors {
@@ -185,11 +101,6 @@ void expect_own_ends(const std::string& name, const std::string& preconditioner,
         const std::span<T> found = together.x[j];
         EXPECT_TRUE(same_bits(x, std::vector<T>(found.begin(), found.end()))) << j;
     }
-}
-
-TEST(several_vectors, products_and_preconditioners_as_one_by_one) {
-    products_and_preconditioners<double>();
-    products_and_preconditioners<float>();
 }
 
 TEST(several_vectors, every_solver_ends_each_by_itself) {

@@ -74,17 +74,13 @@ class ConjugateGradients : public Method<T> {
         const int columns = this->columns();
         const Vectors<T> r = vectors_.first(columns, 0), q = vectors_.first(columns, 1),
                          p = vectors_.first(columns, 2);
-        system_.apply_dot(system_.matrix, p, q, [this](int c) { return &state(c)->pq; });
-        for (int c = 0; c < columns; ++c) {
-            run_step<&State::next_alpha>(context, state(c));
-            axpy_pair_dot<T>(context, &state(c)->alpha, p[c], q[c], system_.x[c], r[c],
-                             &state(c)->rr);
-        }
+        const Vectors<T> x = system_.x.part(0, columns);
+        system_.apply_dot(system_.matrix, p, q, each(&State::pq));
+        run_steps<&State::next_alpha>(context, state(0), columns);
+        axpy_pair_dot_each<T>(context, each(&State::alpha), p, q, x, r, each(&State::rr));
         const Vectors<const T> z = precondition(r);
-        for (int c = 0; c < columns; ++c) {
-            run_step<&State::next_beta>(context, state(c), preconditioned(), flexible_);
-            axpby<T>(context, T(1), z[c], &state(c)->beta, p[c]);
-        }
+        run_steps<&State::next_beta>(context, state(0), columns, preconditioned(), flexible_);
+        xpby_each<T>(context, z, each(&State::beta), p);
     }
 
     void copy_column(int from, int to) override {
@@ -96,14 +92,15 @@ class ConjugateGradients : public Method<T> {
   private:
     bool preconditioned() const { return system_.preconditioner != nullptr; }
     State* state(int c) { return state_.data() + c; }
+    /// A number of each state.
+    NumberPerVector<T> each(T State::*number) { return {&(state(0)->*number), sizeof(State)}; }
 
     /// z = M^-1 r and its products.
     Vectors<const T> precondition(Vectors<const T> r) {
         if (!preconditioned() && !flexible_) return r;
         const Vectors<T> to = preconditioned() ? vectors_.first(r.count, 3) : Vectors<T>();
         if (!flexible_) {
-            system_.apply_dot(*system_.preconditioner, r, to,
-                              [this](int c) { return state(c)->products; });
+            system_.apply_dot(*system_.preconditioner, r, to, {state(0)->products, sizeof(State)});
             return to;
         }
         const Vectors<const T> z = system_.preconditioned(r, to);

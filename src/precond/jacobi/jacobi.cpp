@@ -33,10 +33,16 @@ void Jacobi<T>::invert(const Context& context, const CsrView<T>& matrix) {
 
 template <class T>
 void Jacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    check_vector("Jacobi", "r", r, rows());
-    check_vector("Jacobi", "z", z, rows());
-    const Phase phase(context, "apply", 3.0 * rows() * sizeof(T));
-    multiply_elementwise(context, inverse_.view(), r, z);
+    apply_vectors(context, one_vector(r), one_vector(z));
+}
+
+template <class T>
+void Jacobi<T>::apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const {
+    check_vectors("Jacobi", "r", r, rows());
+    check_vectors("Jacobi", "z", z, rows());
+    require(r.count == z.count, "Jacobi: r has ", r.count, " vectors, z has ", z.count);
+    const Phase phase(context, "apply", (1.0 + 2.0 * r.count) * rows() * sizeof(T));
+    multiply_elementwise_each(context, inverse_.view(), r, z);
 }
 
 template <class T>

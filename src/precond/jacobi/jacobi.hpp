@@ -14,6 +14,7 @@ class Jacobi final : public Preconditioner<T> {
     Index rows() const override { return Index(inverse_.size()); }
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     void apply_dot(const Context& context, std::span<const T> r, std::span<T> z,
                    T* rz) const override;
     void update(const Context& context, const CsrView<T>& matrix) override;

@@ -245,7 +245,7 @@ struct PolynomialPreconditioner<T>::State {
         };
         const Vectors<const T> x = scaling ? Vectors<const T>(vectors(scaled)) : r;
         const Vectors<T> to = by_blocks() ? vectors(result) : z;
-        for (int j = 0; scaling && j < count; ++j) scaling->apply(where, r[j], vectors(scaled)[j]);
+        if (scaling) scaling->apply(where, r, vectors(scaled));
         if (!single) {
             inner->apply(where, x, to);
         } else if constexpr (std::is_same_v<T, double>) {
@@ -258,7 +258,7 @@ struct PolynomialPreconditioner<T>::State {
                 convert<float, T>(where, vectors(narrow_out)[j], to[j], squares.data() + j);
             }
         }
-        for (int j = 0; scaling && j < count; ++j) scaling->apply_transposed(where, to[j], z[j]);
+        if (scaling) scaling->apply_transposed(where, to, z);
     }
 
     PolynomialOptions options;

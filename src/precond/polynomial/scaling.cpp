@@ -93,12 +93,14 @@ void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matri
 }
 
 template <class T>
-void SymmetricScaling<T>::multiply(const Context& context, bool transposed, std::span<const T> x,
-                                   std::span<T> y) const {
-    if (starts_.empty()) return multiply_elementwise(context, diagonal(), x, y);
-    for_each_index(
-        context, rows_,
-        scaling::ApplyBlocks<T>{transposed, blocks_of(inverses_.data()), x.data(), y.data()});
+void SymmetricScaling<T>::multiply(const Context& context, bool transposed,
+                                   const Vectors<const T>& x, const Vectors<T>& y) const {
+    if (starts_.empty()) return multiply_elementwise_each(context, diagonal(), x, y);
+    for (int j = 0; j < x.count; ++j) {
+        for_each_index(context, rows_,
+                       scaling::ApplyBlocks<T>{transposed, blocks_of(inverses_.data()), x[j].data(),
+                                               y[j].data()});
+    }
 }
 
 /// Reads the faults set by the rows since `any_fault_` was cleared.

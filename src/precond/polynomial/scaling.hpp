@@ -29,10 +29,11 @@ class SymmetricScaling {
     /// New values on the same pattern; does not allocate. Waits.
     void update(const Context& context, const CsrView<T>& matrix);
     /// y = S x and y = S^T x; no overlap with block scaling.
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const {
+    void apply(const Context& context, const Vectors<const T>& x, const Vectors<T>& y) const {
         multiply(context, false, x, y);
     }
-    void apply_transposed(const Context& context, std::span<const T> x, std::span<T> y) const {
+    void apply_transposed(const Context& context, const Vectors<const T>& x,
+                          const Vectors<T>& y) const {
         multiply(context, true, x, y);
     }
     /// The diagonal of S with point scaling, else empty.
@@ -46,8 +47,8 @@ class SymmetricScaling {
   private:
     void copy_pattern(const Context& context, const CsrView<T>& matrix);
     void make_blocks(const Context& context, const BlockPartition& blocks);
-    void multiply(const Context& context, bool transposed, std::span<const T> x,
-                  std::span<T> y) const;
+    void multiply(const Context& context, bool transposed, const Vectors<const T>& x,
+                  const Vectors<T>& y) const;
     void read_faults(const Context& context);
     /// V: T or const T.
     template <class V>

@@ -62,9 +62,10 @@ std::vector<double> factor_matrix(const Context& context, const SymmetricScaling
         std::vector<T> unit(std::size_t(n), T(0));
         unit[std::size_t(j)] = T(1);
         const Buffer<T> x = copy_to_buffer(context, unit);
-        scaling.apply(context, x.view(), y.view());
+        scaling.apply(context, one_vector(std::as_const(x).view()), one_vector(y.view()));
         const auto column = copy_to_host(context, y);
-        scaling.apply_transposed(context, x.view(), y.view());
+        scaling.apply_transposed(context, one_vector(std::as_const(x).view()),
+                                 one_vector(y.view()));
         const auto row = copy_to_host(context, y);
         for (Index i = 0; i < n; ++i) {
             s[std::size_t(i * n + j)] = double(column[std::size_t(i)]);
@@ -166,7 +167,7 @@ TEST(scaling, solutions_are_scaled_back) {
     const Buffer<double> b = copy_to_buffer(device, problem.load);
     Buffer<double> scaled_b(device, matrix.rows()), y(device, matrix.rows()),
         x(device, matrix.rows());
-    scaling.apply(device, b.view(), scaled_b.view());
+    scaling.apply(device, one_vector(b.view()), one_vector(scaled_b.view()));
     fill(device, 0.0, y.view());
     const CsrOperator<double> a(device, scaling.matrix());
     SolveOptions options;
@@ -174,7 +175,7 @@ TEST(scaling, solutions_are_scaled_back) {
     EXPECT_EQ(
         cg<double>(device, a, nullptr, std::as_const(scaled_b).view(), y.view(), options).status,
         Status::converged);
-    scaling.apply_transposed(device, std::as_const(y).view(), x.view());
+    scaling.apply_transposed(device, one_vector(std::as_const(y).view()), one_vector(x.view()));
     const CsrOperator<double> original(device, matrix.view());
     // Checks the solution: the scaled and the original residual differ by the condition of S.
     options.rtol = 1e-10;
