@@ -12,23 +12,26 @@ namespace tessera {
 template <class T>
 class Norms {
   public:
-    explicit Norms(const Context& context) : context_(context), squares_(context, 2) {}
+    explicit Norms(const Context& context) : context_(context), squares_(context, 3) {}
 
     /// ||v||; infinite or 0 if the squares leave the range of T.
     double operator()(std::span<const T> v) { return root_of_square(v, 0); }
 
     /// ||v||, also where squares underflow: a residual with tiny elements must not pass for 0. v is
     /// then multiplied by a power of two and divided again, which is exact.
-    double without_underflow(std::span<T> v) {
-        using limits = std::numeric_limits<T>;
-        const double length = (*this)(v);
-        // Each of n squares may lack half the smallest denormal number, u times the normal one.
-        if (!(length * length < double(v.size()) * double(limits::min()))) return length;
-        const T factor = T(std::ldexp(1.0, 3 * limits::max_exponent / 4));
-        axpby<T>(context_, factor, v, T(0), v);
-        const double multiplied = root_of_square(v, 1);  // No square leaves the range.
-        axpby<T>(context_, 1 / factor, v, T(0), v);
-        return multiplied / double(factor);
+    double without_underflow(std::span<T> v) { return rescaled(v, (*this)(v)); }
+
+    struct Pair {
+        double norm;    ///< ||v|| as by without_underflow.
+        double square;  ///< w^T w; it may have left the range of T.
+    };
+    /// Both, with one wait.
+    Pair without_underflow(std::span<T> v, std::span<const T> w) {
+        dot<T>(context_, v, v, squares_.data());
+        dot<T>(context_, w, w, squares_.data() + 1);
+        T squares[2];
+        copy_to_host(context_, std::span<const T>(squares_.view()).first(2), std::span<T>(squares));
+        return {rescaled(v, std::sqrt(double(squares[0]))), double(squares[1])};
     }
 
     /// Whether no element is infinite or NaN; `scratch`, as long as v, may be overwritten.
@@ -43,6 +46,17 @@ class Norms {
     const T* square() const { return squares_.data(); }
 
   private:
+    /// `length`, the norm of v, or what it is if the squares underflow.
+    double rescaled(std::span<T> v, double length) {
+        using limits = std::numeric_limits<T>;
+        // Each of n squares may lack half the smallest denormal number, u times the normal one.
+        if (!(length * length < double(v.size()) * double(limits::min()))) return length;
+        const T factor = T(std::ldexp(1.0, 3 * limits::max_exponent / 4));
+        axpby<T>(context_, factor, v, T(0), v);
+        const double multiplied = root_of_square(v, 2);  // No square leaves the range.
+        axpby<T>(context_, 1 / factor, v, T(0), v);
+        return multiplied / double(factor);
+    }
     double copied(int k) {
         T value = 0;
         copy_to_host(context_, std::span<const T>(squares_.view()).subspan(std::size_t(k), 1),

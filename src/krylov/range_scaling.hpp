@@ -44,6 +44,9 @@ class RangeScaling {
         return norm_b;
     }
 
+    /// Whether b and x are multiplied.
+    bool scales() const { return rounds_ > 0; }
+
     /// Scales a norm.
     double scaled(double length) const {
         for (int k = 0; k < rounds_; ++k) length *= double(factor_);

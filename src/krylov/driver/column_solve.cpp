@@ -31,8 +31,8 @@ void ColumnSolve<T>::set_targets() {
     threshold_ = target_ / norm_b_ * method_norm_b_;
 }
 
-/// Computes b - A x and writes the residual of the method (with left preconditioning M^-1 (b - A
-/// x)) to method().residual(c_).
+/// Computes x^T x, b - A x and writes the residual of the method (with left preconditioning M^-1 (b
+/// - A x)) to method().residual(c_).
 template <class T>
 typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::residual_norms(std::span<const T> x) {
     const std::span<T> residual = method().residual(c_);
@@ -40,7 +40,9 @@ typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::residual_norms(std::span<
     axpbypcz<T>(context(), T(1), b(), T(-1), work(), T(0), residual);
     ++report_.operator_applications;
     ResidualNorms norms;
-    norms.true_norm = norms.method_norm = shared_->norm.without_underflow(residual);
+    const auto [length, square_of_x] = shared_->norm.without_underflow(residual, x);
+    norms.true_norm = norms.method_norm = length;
+    square_of_x_ = square_of_x;
     if (shared_->left) {
         copy(context(), std::span<const T>(residual), work());
         preconditioner()->apply(context(), work(), residual);
@@ -146,8 +148,8 @@ void ColumnSolve<T>::start() {
     known_recoveries_ = shared_->known_recoveries;
     report_.restarts = attempt_;
     shared_->restarted = true;
-    copy_from_host(context(), std::span<const Recurrence<T>>(&fresh, 1),
-                   std::span<Recurrence<T>>(method().recurrence(c_), 1));
+    // Need not wait: state_ does not change before read_state has waited.
+    detail::copy_bytes(context(), &state_, method().recurrence(c_), sizeof state_, false);
     copy(context(), std::span<const T>(x()), saved());
     method().start(c_, attempt_);
 }
@@ -202,6 +204,7 @@ std::optional<SolveReport> ColumnSolve<T>::proceed(bool period_start) {
         norms_ = now;
     } else {
         copy(context(), std::span<const T>(saved()), x());
+        square_of_x_.reset();
     }
     return finish();
 }
@@ -275,11 +278,12 @@ SolveReport ColumnSolve<T>::finish() {
     const double true_norm = scaling_.undo(
         x(), norms_.true_norm, caller_x_, at_start_.true_norm, target_, *status_, saved(),
         [this](std::span<const T> scaled) { return residual_norms(scaled).true_norm; });
+    copy(context(), std::span<const T>(x()), caller_x_);
     // An element in a column without entries is in no product.
-    if (*status_ == Status::converged && !shared_->norm.all_finite(x(), work())) {
+    const bool known_finite = !scaling_.scales() && square_of_x_ && std::isfinite(*square_of_x_);
+    if (*status_ == Status::converged && !known_finite && !shared_->norm.all_finite(x(), work())) {
         *status_ = Status::non_finite;
     }
-    copy(context(), std::span<const T>(x()), caller_x_);
     return make_report(*status_, true_norm);
 }
 

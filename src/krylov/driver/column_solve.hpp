@@ -94,6 +94,7 @@ class ColumnSolve {
     double target_ = 0;                  ///< Target of the true residual norm.
     double threshold_ = 0;               ///< Threshold of the method's residual norm.
     ResidualNorms at_start_, norms_;     ///< Of the first and the latest start.
+    std::optional<double> square_of_x_;  ///< x^T x, if known; infinite where it overflows.
     Recurrence<T> state_{};              ///< State of the latest convergence check.
     std::optional<Status> host_status_;  ///< Set if the host ended the solve.
     std::optional<Status> status_;       ///< Set at the end.

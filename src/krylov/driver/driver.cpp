@@ -150,6 +150,7 @@ void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveRe
     }
     shared_.restarted = false;
     iterate(columns, reports);
+    if (b.count == 1) batches_.remember(reports[0].iterations);
 }
 
 template <class T>

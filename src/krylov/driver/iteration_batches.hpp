@@ -26,12 +26,19 @@ class IterationBatches {
     }
     /// To be called before each solve; `interval` is SolveOptions::check_interval.
     void choose_length(int interval, int period) {
-        if (!batches_.empty() && interval == interval_) return;
+        const bool fresh = batches_.empty() || interval != interval_;
+        int length = !fresh ? length_ : interval > 0 ? interval : context_.on_gpu() ? longest : 1;
+        if (interval == 0 && context_.on_gpu() && latest_solve_ > 0) {
+            length = length_after(latest_solve_, length, period);
+        }
+        if (!fresh && length == length_) return;
         interval_ = interval;
-        length_ = interval > 0 ? interval : context_.on_gpu() ? 16 : 1;
+        length_ = length;
         batches_.clear();
         batches_.resize(std::size_t((period + length_ - 1) / length_));
     }
+    /// To be called after a solve of one right-hand side: the next one may need as many iterations.
+    void remember(Offset iterations) { latest_solve_ = iterations; }
     /// The next iteration is the first of a period.
     void restart_period() { position_ = 0; }
     bool at_start_of_period() const { return position_ == 0; }
@@ -82,12 +89,26 @@ class IterationBatches {
         std::function<void()> graph;
     };
 
+    static constexpr int longest = 16;
+    static constexpr int longest_known = 32;  ///< Where the latest solve tells the length.
+
+    /// `length`, unless so many iterations in batches of it waste a fifth of those that run: then
+    /// that of batches of equal length that end with the last iteration.
+    static int length_after(Offset iterations, int length, int period) {
+        const Offset run = (iterations + length - 1) / length * length;
+        if (5 * (run - iterations) <= run) return length;
+        const Offset batches = (iterations + longest_known - 1) / longest_known;
+        const Offset even = (iterations + batches - 1) / batches;
+        return int(std::min<Offset>(longest_known, (even + period - 1) / period * period));
+    }
+
     const Context& context_;
     const bool can_be_captured_;
     std::vector<Batch> batches_;
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
+    Offset latest_solve_ = 0;  ///< Iterations; 0: none.
 };
 
 }  // namespace tessera
