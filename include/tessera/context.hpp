@@ -68,9 +68,10 @@ class TESSERA_API Context {
     /// the Context and all that was made with it, and so must the allocator. While the caller
     /// captures the stream, work that neither allocates nor waits (products, Operator::apply,
     /// batched functions with a Plan) is recorded, once it has run before; what cannot be recorded
-    /// throws InvalidArgument. The Context must outlive such graphs, and they must be launched in
-    /// order with its own work. `device` stays current on the calling thread. Throws
-    /// InvalidArgument for a stream of another device and half an allocator; otherwise as above.
+    /// throws InvalidArgument. All objects used must outlive such a graph, which is to be launched
+    /// in order with other work of the Context and recorded anew after an update or recover of an
+    /// operator. `device` stays current on the calling thread. Throws InvalidArgument for a stream
+    /// of another device and half an allocator; otherwise as above.
     static Context cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator = {},
                         int threads = 0);
 

@@ -46,8 +46,8 @@ struct SolveOptions {
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in this many iterations;
     /// 0: never.
     Offset stagnation_window = 2000;
-    /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU; 16 on a
-    /// GPU, fewer if they take long or the latest solve ended early. No result depends on it.
+    /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU, some 16
+    /// on a GPU, as their time and the latest solves suggest. No result depends on it.
     int check_interval = 0;
     /// Called at every convergence check; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;

@@ -39,8 +39,8 @@ void check_vectors(const char* who, const char* what, const Vectors<T>& vectors,
             " is null");
 }
 
-/// Throws InvalidArgument unless kernels of the Context can read the array; on a GPU one call of
-/// the driver, about a microsecond.
+/// Throws InvalidArgument unless kernels of the Context can read the array; once the process has a
+/// CUDA Context, one call of the driver, about a microsecond.
 inline void check_memory(const Context& context, const char* who, const char* what,
                          const void* array) {
     require(array == nullptr || context.state().reaches(array), who, ": ", what,

@@ -87,7 +87,7 @@ struct CallerStream {
 namespace cuda {
 std::vector<DeviceDescription> devices(std::string* reason);
 /// Whether an address is one of GPU memory that the host cannot read; false, without asking CUDA,
-/// while there was no Context with it.
+/// before the first CUDA Context of the process.
 bool is_device_memory(const void* memory);
 /// `caller` nullptr: with a stream and a memory pool of its own.
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller);

@@ -109,6 +109,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     ~CudaState() override {
         cudaSetDevice(device);
         release_scratch();
+        release_kept();
         cudaFreeHost(mailbox);
         if (owns_stream_) {
             cudaStreamSynchronize(stream_);
@@ -130,6 +131,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     void* allocate(Offset bytes) override {
         require_no_capture("memory cannot be allocated");
+        release_kept();
         TESSERA_CUDA(cudaSetDevice(device));
         void* memory = nullptr;
         cudaError_t error = cudaSuccess;
@@ -150,13 +152,28 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         return memory;
     }
 
+    /// Inside a capture of the stream memory cannot be freed: it is kept until a later call.
     void release(void* memory, Offset bytes) noexcept override {
+        try {
+            if (recording()) return kept_.emplace_back(memory, bytes), void();
+        } catch (...) {  // Memory of the host ran out, or the device fails: it is lost.
+            return;
+        }
+        free_now(memory, bytes);
+    }
+
+    void free_now(void* memory, Offset bytes) noexcept {
         cudaSetDevice(device);
         if (allocator_.release != nullptr) {
             allocator_.release(memory, bytes, stream_, allocator_.data);
         } else {
             cudaFreeAsync(memory, stream_);
         }
+    }
+
+    void release_kept() noexcept {
+        for (const auto& [memory, bytes] : kept_) free_now(memory, bytes);
+        kept_.clear();
     }
 
     void fill_bytes(void* memory, int byte, Offset bytes) override {
@@ -287,6 +304,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     cudaStream_t capture_stream_ = nullptr;  ///< Of a Context with the default stream.
     cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
     DeviceAllocator allocator_;
+    std::vector<std::pair<void*, Offset>> kept_;  ///< Released while the stream was captured.
 };
 
 }  // namespace

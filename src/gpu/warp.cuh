@@ -34,7 +34,7 @@ __device__ __forceinline__ T max_or_nan(T value, T largest) {
     return value > largest || isnan(value) ? value : largest;
 }
 
-/// Sum over the warp, in all lanes; for integers, where the order does not matter.
+/// Sum over the warp, in all lanes, in a fixed tree.
 template <class T>
 __device__ __forceinline__ T warp_sum(T value) {
 #pragma unroll

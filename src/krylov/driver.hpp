@@ -16,7 +16,8 @@ struct MethodTraits {
     int columns = 1;          ///< Right-hand sides that are iterated together.
 };
 
-/// Right-hand sides iterated together by methods that can: kernels read the matrix once for these.
+/// Right-hand sides iterated together by methods that can: kernels read the matrix once for up to
+/// so many.
 inline constexpr int columns_together = 8;
 
 /// The common part of all solvers: copies b and x, scales a right-hand side whose squares would

@@ -95,6 +95,7 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
 template <class T>
 void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
                  Vectors<T> x, const SolveOptions& options) {
+    context.state().require_no_capture("a solve, which waits, cannot be recorded");
     require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
     check_vectors("solve", "b", b, matrix.rows());
     check_vectors("solve", "x", x, matrix.rows());

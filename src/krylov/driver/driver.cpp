@@ -88,7 +88,7 @@ void Driver<T>::prepare(int columns) {
         if (std::exchange(shared_.known_recoveries, now) != now) batches_.discard_graphs();
     }
     shared_.recovered = shared_.restarted = false;
-    batches_.choose_length(shared_.options->check_interval, shared_.method->period());
+    batches_.choose_length(shared_.options->check_interval, shared_.method->period(), columns);
     batches_.restart_period();
 }
 
@@ -150,7 +150,9 @@ void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveRe
     }
     shared_.restarted = false;
     iterate(columns, reports);
-    if (b.count == 1) batches_.remember(reports[0].iterations);
+    if (b.count == 1 && reports[0].status == Status::converged) {
+        batches_.solve_ended(reports[0].iterations);
+    }
 }
 
 template <class T>

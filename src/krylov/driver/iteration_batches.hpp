@@ -5,13 +5,14 @@
 #include <functional>
 #include <vector>
 
+#include "krylov/driver/batch_length.hpp"
 #include "krylov/method.hpp"
 
 namespace tessera {
 
 /// Enqueues the iterations of a method in batches, between which the host checks convergence; a
 /// batch is a graph from its second time on. Graphs stay from solve to solve of one right-hand
-/// side.
+/// side while the length does.
 template <class T>
 class IterationBatches {
   public:
@@ -19,26 +20,33 @@ class IterationBatches {
         : context_(context), can_be_captured_(can_be_captured) {}
 
     /// Forgets all batches: to be called when the method is another one.
-    void start_anew() { batches_.clear(); }
+    void start_anew() {
+        batches_.clear();
+        adapted_ = {};
+        length_of_others_ = BatchLength::usual;
+    }
     /// The next use of each batch runs directly, the one after it records its graph again.
     void discard_graphs() {
         for (Batch& batch : batches_) batch = {};
     }
-    /// To be called before each solve; `interval` is SolveOptions::check_interval.
-    void choose_length(int interval, int period) {
-        const bool fresh = batches_.empty() || interval != interval_;
-        int length = !fresh ? length_ : interval > 0 ? interval : context_.on_gpu() ? longest : 1;
-        if (interval == 0 && context_.on_gpu() && latest_solve_ > 0) {
-            length = length_after(latest_solve_, length, period);
-        }
-        if (!fresh && length == length_) return;
+    /// To be called before each solve; `interval` is SolveOptions::check_interval. On a GPU the
+    /// length adapts to the numbers of iterations where every iteration is as any other.
+    void choose_length(int interval, int period, int columns) {
+        adapts_ = interval == 0 && context_.on_gpu() && period == 1 && columns == 1;
+        const int length = interval > 0         ? interval
+                           : !context_.on_gpu() ? 1
+                           : adapts_            ? adapted_.length()
+                                                : length_of_others_;
+        if (!batches_.empty() && interval == interval_ && length == length_) return;
         interval_ = interval;
         length_ = length;
         batches_.clear();
         batches_.resize(std::size_t((period + length_ - 1) / length_));
     }
-    /// To be called after a solve of one right-hand side: the next one may need as many iterations.
-    void remember(Offset iterations) { latest_solve_ = iterations; }
+    /// To be called after a solve of one right-hand side that converged.
+    void solve_ended(Offset iterations) {
+        if (adapts_) adapted_.solve_ended(iterations);
+    }
     /// The next iteration is the first of a period.
     void restart_period() { position_ = 0; }
     bool at_start_of_period() const { return position_ == 0; }
@@ -75,6 +83,11 @@ class IterationBatches {
         if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
         if (seconds < 2 * check_seconds) return;
         length_ = std::max(1, int(std::ceil(length_ * check_seconds / seconds)));
+        if (adapts_) {
+            adapted_.shorten(length_);
+        } else {
+            length_of_others_ = length_;
+        }
         batches_[0].captured = false;
     }
 
@@ -89,26 +102,15 @@ class IterationBatches {
         std::function<void()> graph;
     };
 
-    static constexpr int longest = 16;
-    static constexpr int longest_known = 32;  ///< Where the latest solve tells the length.
-
-    /// `length`, unless so many iterations in batches of it waste a fifth of those that run: then
-    /// that of batches of equal length that end with the last iteration.
-    static int length_after(Offset iterations, int length, int period) {
-        const Offset run = (iterations + length - 1) / length * length;
-        if (5 * (run - iterations) <= run) return length;
-        const Offset batches = (iterations + longest_known - 1) / longest_known;
-        const Offset even = (iterations + batches - 1) / batches;
-        return int(std::min<Offset>(longest_known, (even + period - 1) / period * period));
-    }
-
     const Context& context_;
     const bool can_be_captured_;
     std::vector<Batch> batches_;
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
-    Offset latest_solve_ = 0;  ///< Iterations; 0: none.
+    bool adapts_ = false;
+    BatchLength adapted_;
+    int length_of_others_ = BatchLength::usual;  ///< Where it does not adapt.
 };
 
 }  // namespace tessera

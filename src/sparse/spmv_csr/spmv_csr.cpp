@@ -84,8 +84,7 @@ void run(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
     const double entries = double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
                            double(matrix.rows) * sizeof(Offset);
     const double numbers = double(matrix.rows) * (beta == T(0) ? 1 : 2) + double(matrix.columns);
-    const int reads = context.on_gpu() ? x.count : 1;
-    const Phase phase(context, "spmv", reads * entries + x.count * numbers * sizeof(T));
+    const Phase phase(context, "spmv", entries + x.count * numbers * sizeof(T));
     TESSERA_RUN(multiply<T>, context, matrix, plan, alpha, x, beta, y);
 }
 

@@ -22,7 +22,7 @@ struct ProductVectors {
     RecurrenceStep<T> step;
     Vectors<const T> x, y, r;
     Vectors<T> next;
-    T* xy = nullptr;
+    T* xy = nullptr;  ///< As in ProductEpilogue; for one vector.
     TESSERA_HOST_DEVICE ProductEpilogue<T> epilogue(int j) const {
         return {step, y.data + j * y.leading, r.data + j * r.leading, next.data + j * next.leading,
                 xy};

@@ -23,8 +23,7 @@ template <class T>
 void run(const Context& context, const SlicedMatrix<T>& matrix, const ProductVectors<T>& vectors,
          double numbers) {
     const Offset bytes = matrix.statistics().matrix_bytes_per_product;
-    const int reads = context.on_gpu() ? vectors.x.count : 1;
-    const Phase phase(context, "spmv", double(reads) * double(bytes) + numbers * sizeof(T));
+    const Phase phase(context, "spmv", double(bytes) + numbers * sizeof(T));
     TESSERA_RUN(multiply_step<T>, context, matrix.view(), bytes, vectors);
 }
 
