@@ -14,11 +14,14 @@ constexpr const char* problems_help =
     R"(Problems, all generated (N: size; DEFAULT after =):
   poisson2d:N  poisson3d:N  tridiagonal:N  arrow:N
   convection3d:N[,strength=10]
-  elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,free]
-  elasticity3d:N[,element=hex8|tet4][,jitter=0][,grading=1][,seed=1][,free]
+  diffusion3d:N[,checkerboard=1][,anisotropy=1]   coefficients of every other cube, and along z
+  elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,poisson=0.3][,contrast=1]
+                [,stretch=1:1][,free]
+  elasticity3d:N[,element=hex8|tet4][,stretch=1:1:1] and the others of elasticity2d
                            jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
-                           over first along each axis; free: no support, singular
-  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   element, jitter, grading, seed as above
+                           over first along each axis; contrast: stiffness of the far half;
+                           stretch: edges of a cell; free: no support, singular
+  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   the same options but free
   plate_hole:N[,element=q4|t3]
   block_diagonal:N,K[,seed=1]                    dense blocks of K rows
   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]

@@ -21,9 +21,11 @@ struct Problem {
 /// Builds a problem in the memory of `cpu`, a CPU context, by its threads; bitwise equal for every
 /// number of threads. Options are shown with their defaults. Symmetric positive definite:
 ///   poisson2d:N poisson3d:N tridiagonal:N arrow:N circuit:N[,spread=2][,leak=0.001][,seed=1]
-///   elasticity2d:N[,element=q4][,jitter=0][,grading=1][,seed=1][,free] (q4 or t3; free: singular)
-///   elasticity3d:N[,element=hex8] with the same options (hex8 or tet4)
-///   cantilever2d:N[,length=8] cantilever3d:N[,length=8] with element, jitter, grading and seed
+///   diffusion3d:N[,checkerboard=1][,anisotropy=1]
+///   elasticity2d:N[,element=q4][,jitter=0][,grading=1][,seed=1][,poisson=0.3][,contrast=1]
+///     [,stretch=1:1][,free] (q4 or t3; free: singular)
+///   elasticity3d:N[,element=hex8][,stretch=1:1:1] with the same options (hex8 or tet4)
+///   cantilever2d:N[,length=8] cantilever3d:N[,length=8] with the same options, but free
 ///   plate_hole:N[,element=q4]
 /// Symmetric indefinite (shell from some shift on):
 ///   kkt:N[,spread=4][,delta=0][,entries=3][,seed=1] qpband:N stokes:N[,beta=0]

@@ -19,8 +19,9 @@ namespace {
 using ElementStiffness = double[8][3][8][3];
 
 /// K(a,i; b,j) is bitwise equal to K(b,j; a,i): equal products are summed in one order.
-void set_stiffness(int dimensions, double side, ElementStiffness& stiffness) {
-    constexpr double young = 1, poisson = 0.3, mu = young / (2 * (1 + poisson));
+void set_stiffness(int dimensions, double side, double poisson, ElementStiffness& stiffness) {
+    constexpr double young = 1;
+    const double mu = young / (2 * (1 + poisson));
     const double lambda =
         young * poisson /
         (dimensions == 2 ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson));
@@ -138,6 +139,28 @@ CellShape read_element(Spec& spec, int dimensions) {
     return tet4 ? CellShape::tetrahedron : CellShape::hexahedron;
 }
 
+/// "X:Y:Z", the edges of a cell in units of those that it has otherwise.
+void read_stretch(Spec& spec, std::array<double, 3>& lengths) {
+    constexpr double largest_stretch = 1e6;
+    const int d = dimensions_of(spec);
+    std::string rest = spec.word("stretch", d == 2 ? "1:1" : "1:1:1");
+    const auto fail = [&] {
+        throw InvalidArgument(
+            concat(spec.name(), ": stretch needs ", d,
+                   " numbers from 1e-6 to 1e6, for example stretch=", d == 2 ? "1:10" : "1:1:10"));
+    };
+    for (int axis = 0; axis < d; ++axis) {
+        const std::size_t end = rest.find(':');
+        double& length = lengths[std::size_t(axis)];
+        if ((end == std::string::npos) != (axis == d - 1) ||
+            !parse_real(rest.substr(0, end), length).empty() || length < 1 / largest_stretch ||
+            length > largest_stretch) {
+            fail();
+        }
+        if (end != std::string::npos) rest.erase(0, end + 1);
+    }
+}
+
 meshes::GridOptions read_grid_options(Spec& spec) {
     // Largest value that keeps elements a hundredth away from flat.
     constexpr double largest_jitter = 0.99;
@@ -148,7 +171,24 @@ meshes::GridOptions read_grid_options(Spec& spec) {
     options.jitter = spec.real("jitter", 0, 0, largest_jitter);
     options.gradings.fill(spec.real("grading", 1, 1 / largest_grading, largest_grading));
     options.seed = seed_of(spec);
+    read_stretch(spec, options.lengths);
     return options;
+}
+
+/// What a body of E = 1 is made of.
+struct BodyMaterial {
+    double poisson_ratio = 0.3;
+    double contrast = 1;  ///< E of the half with the larger x.
+};
+
+BodyMaterial read_material(Spec& spec) {
+    constexpr double largest_poisson_ratio =
+        0.4999;  // lambda of a solid grows like 1 / (1/2 - nu).
+    constexpr double largest_contrast = 1e12;
+    BodyMaterial material;
+    material.poisson_ratio = spec.real("poisson", 0.3, -0.99, largest_poisson_ratio);
+    material.contrast = spec.real("contrast", 1, 1 / largest_contrast, largest_contrast);
+    return material;
 }
 
 /// Throws unless there is memory for the system on a structured mesh of `nodes` nodes and `cells`
@@ -182,10 +222,33 @@ Problem<double> assembled(const Context& cpu, const elasticity::Model& model) {
     return problem;
 }
 
+/// The regions "near" and "far" of elements whose mean x is below half of the largest, or not.
+void set_halves(Mesh& mesh) {
+    const int d = mesh.dimensions;
+    const auto x_of = [&](Index node) { return mesh.points[std::size_t(node) * std::size_t(d)]; };
+    double largest = 0;
+    for (Index node = 0; node < mesh.node_count(); ++node) largest = std::max(largest, x_of(node));
+    mesh.region_names = {"near", "far"};
+    for (const Cells& cells : mesh.elements) {
+        const auto each = std::size_t(corners(cells.shape));
+        for (std::size_t first = 0; first < cells.nodes.size(); first += each) {
+            double sum = 0;
+            for (std::size_t k = 0; k < each; ++k) sum += x_of(cells.nodes[first + k]);
+            mesh.regions.push_back(2 * sum < double(each) * largest ? 0 : 1);
+        }
+    }
+}
+
 /// Clamped on the left and pulled down on the right, or free.
-Problem<double> assembled(const Context& cpu, Mesh mesh, bool free) {
+Problem<double> assembled(const Context& cpu, Mesh mesh, const BodyMaterial& material, bool free) {
     elasticity::Model model;
     model.mesh = std::move(mesh);
+    model.material.poisson_ratio = material.poisson_ratio;
+    if (material.contrast != 1) {
+        set_halves(model.mesh);
+        model.materials["near"] = model.materials["far"] = model.material;
+        model.materials["far"].young_modulus = material.contrast;
+    }
     if (!free) {
         model.fixed_supports.push_back({"left"});
         model.tractions.push_back({"right", elasticity::constant({0, -1, 0})});
@@ -195,31 +258,35 @@ Problem<double> assembled(const Context& cpu, Mesh mesh, bool free) {
 
 }  // namespace
 
-/// Linear elasticity, E = 1, nu = 0.3, on the unit square (plane stress) of N x N cells or the unit
-/// cube of N^3; not scaled. `grading` is the length of the last cell over that of the first along
-/// every axis. Unknowns are node-major. The nodes on x = 0 are clamped and left out; the load is
+/// Linear elasticity, E = 1, nu = `poisson`, on the unit square (plane stress) of N x N cells or
+/// the unit cube of N^3, axes multiplied by `stretch`; not scaled. E = `contrast` in the half with
+/// the larger x. `grading` is the length of the last cell over that of the first along every axis.
+/// Unknowns are node-major. The nodes on x = 0 are clamped and left out; the load is
 /// that of the traction (0, -1, 0) on x = 1. "free" clamps nothing: singular, no load.
 Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);
     const bool free = spec.flag("free");
     const CellShape element = read_element(spec, dimensions);
     const meshes::GridOptions options = read_grid_options(spec);
+    const BodyMaterial material = read_material(spec);
     spec.finish();
     const double first_axis = double(size) + (free ? 1 : 0);
     const bool simplices = element == CellShape::triangle || element == CellShape::tetrahedron;
-    const bool has_mesh = simplices || options.jitter > 0 || options.gradings[0] != 1;
+    const bool has_mesh = simplices || options.jitter > 0 || options.gradings[0] != 1 ||
+                          material.contrast != 1 ||
+                          options.lengths != meshes::GridOptions().lengths;
     check_memory(
         spec, element, dimensions * first_axis * std::pow(double(size) + 1, dimensions - 1),
         std::pow(double(size) + 1, dimensions), std::pow(double(size), dimensions), has_mesh);
     if (has_mesh) {
-        return assembled(cpu, beam(element, size, size, options), free);
+        return assembled(cpu, beam(element, size, size, options), material, free);
     }
     NodeGrid grid{.dimensions = dimensions, .clamped = !free};
     for (int axis = 3 - dimensions; axis < 3; ++axis) grid.nodes[axis] = size + 1;
     grid.nodes[3 - dimensions] = Index(first_axis);
     const double side = 1. / size;
     ElementStiffness stiffness;
-    set_stiffness(dimensions, side, stiffness);
+    set_stiffness(dimensions, side, material.poisson_ratio, stiffness);
     auto problem = assemble_grid(cpu, grid, stiffness);
     if (!free) problem.load = side_load(grid, side);
     problem.known_singular = free;
@@ -227,19 +294,20 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
-/// Linear elasticity of a beam of N cells on each side of its section, which is 1 wide, and
-/// `length` times that along x.
+/// The same for a beam of N cells on each side of its section, which is 1 wide, and `length` times
+/// that along x.
 Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);
     const double length = double(spec.integer("length", 8, 1, 1000));
     const CellShape element = read_element(spec, dimensions);
     meshes::GridOptions options = read_grid_options(spec);
+    const BodyMaterial material = read_material(spec);
     spec.finish();
     const double nodes = (length * size + 1) * std::pow(double(size) + 1, dimensions - 1);
     check_memory(spec, element, dimensions * nodes, nodes,
                  length * std::pow(double(size), dimensions), true);
-    options.lengths[0] = length;
-    return assembled(cpu, beam(element, Index(length) * size, size, options), false);
+    options.lengths[0] *= length;
+    return assembled(cpu, beam(element, Index(length) * size, size, options), material, false);
 }
 
 /// A quarter of a plate of width 8 with a hole of radius 1 under the traction (1, 0) on its right

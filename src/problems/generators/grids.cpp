@@ -138,6 +138,36 @@ Problem<double> poisson(const Context& cpu, Spec& spec, Index size) {
     return assemble_stencil(cpu, spec, grid, -1, 2 * grid.dimensions, -1);
 }
 
+/// -div(k grad u), Dirichlet, on the points of poisson3d, scaled by h^2. k is 1 or `checkerboard`
+/// in alternating cubes, four along each axis; along the last axis it is `anisotropy` times that.
+/// Between two points acts the harmonic mean of k. Symmetric positive definite M-matrix.
+Problem<double> diffusion(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 3};
+    const double other = spec.real("checkerboard", 1, 1e-12, 1e12);
+    const double anisotropy = spec.real("anisotropy", 1, 1e-12, 1e12);
+    spec.finish();
+    const auto coefficient = [&](Offset point) {
+        const Offset n = size;
+        const auto cube = [&](Offset index) { return 4 * index / n; };
+        const Offset sum = cube(point / n / n) + cube(point / n % n) + cube(point % n);
+        return sum % 2 == 0 ? 1 : other;
+    };
+    return assemble_rows(cpu, grid.unknowns(spec, 7), [&](Index i, RowEntries& row) {
+        const double own = coefficient(i);
+        // All six sides; the boundary is a point with the same coefficient.
+        double sum = (4 + 2 * anisotropy) * own;
+        grid.star(i, [&](Offset j, int side) {
+            if (side == 0) return;
+            const double there = coefficient(j);
+            const double factor = std::abs(j - i) == 1 ? anisotropy : 1;
+            const double mean = 2 * (own * there) / (own + there);
+            row.add(j, -factor * mean);
+            sum += factor * (mean - own);
+        });
+        row.add(i, sum);
+    });
+}
+
 /// -Laplace(u) + S (1,1,1) . grad(u), first-order upwind, scaled by h^2: diagonal 6 + 3 S h, lower
 /// neighbours -1 - S h, upper ones -1. Nonsymmetric M-matrix.
 Problem<double> convection(const Context& cpu, Spec& spec, Index size) {

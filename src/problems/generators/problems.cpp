@@ -19,6 +19,7 @@ struct NamedGenerator {
 constexpr NamedGenerator generators[] = {
     {"poisson2d", "100", poisson},
     {"poisson3d", "100", poisson},
+    {"diffusion3d", "50,checkerboard=1e4", diffusion},
     {"convection3d", "100,strength=10", convection},
     {"arrow", "1000", arrow},
     {"tridiagonal", "100", poisson},
