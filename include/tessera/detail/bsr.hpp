@@ -1,0 +1,98 @@
+#pragma once
+
+#include "tessera/csr.hpp"
+
+namespace tessera {
+
+/// Largest number of rows or columns of a block.
+inline constexpr int max_bsr_block = 8;
+
+/// A view of a sparse matrix in block sparse rows: dense blocks of height x width, row-major. Those
+/// of a block row are sorted by block column, each once.
+template <class T>
+struct BsrView {
+    Index block_rows = 0;
+    Index block_columns = 0;
+    int height = 1;                         ///< Rows of a block.
+    int width = 1;                          ///< Columns of a block.
+    const Offset* row_offsets = nullptr;    ///< block_rows + 1; row_offsets[0] == 0.
+    const Index* column_indices = nullptr;  ///< The block column of each block.
+    const T* values = nullptr;
+
+    int block_size() const { return height * width; }
+};
+
+/// A matrix in block sparse rows that owns its arrays, in the memory of a Context.
+template <class T>
+class BsrMatrix {
+  public:
+    BsrMatrix() = default;
+    /// Allocates arrays, which the caller fills.
+    BsrMatrix(const Context& context, Index block_rows, Index block_columns, int height, int width,
+              Offset blocks)
+        : block_rows_(block_rows),
+          block_columns_(block_columns),
+          height_(height),
+          width_(width),
+          row_offsets_(context, Offset(block_rows) + 1),
+          column_indices_(context, blocks),
+          values_(context, blocks * height * width) {}
+
+    Offset blocks() const { return column_indices_.size(); }
+    Offset entries() const { return values_.size(); }
+    Buffer<Offset>& row_offsets() { return row_offsets_; }
+    Buffer<Index>& column_indices() { return column_indices_; }
+    Buffer<T>& values() { return values_; }
+    BsrView<T> view() const {
+        return {block_rows_,         block_columns_,         height_,       width_,
+                row_offsets_.data(), column_indices_.data(), values_.data()};
+    }
+
+  private:
+    Index block_rows_ = 0, block_columns_ = 0;
+    int height_ = 1, width_ = 1;
+    Buffer<Offset> row_offsets_;
+    Buffer<Index> column_indices_;
+    Buffer<T> values_;
+};
+
+// All on the CPU, bitwise equal for every number of threads. Throws InvalidArgument for sizes that
+// do not agree.
+
+/// The matrix in blocks; their sizes must divide its own. Blocks with an entry are stored.
+template <class T>
+TESSERA_API BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height,
+                                int width);
+/// The matrix with all entries of its blocks.
+template <class T>
+TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix);
+/// A^T.
+template <class T>
+TESSERA_API BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix);
+
+/// A B; sums run in the order of the blocks in a row of A. |error| <= gamma_(k w) |A| |B| with k
+/// the products of blocks that an entry sums and w the width of the blocks of A.
+template <class T>
+TESSERA_API BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView<T>& b);
+/// Values of the product anew, on its pattern.
+template <class T>
+TESSERA_API void update_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
+                                BsrMatrix<T>& product);
+
+/// C = P^T (A P) of a symmetric matrix, exactly symmetric: blocks on and above the diagonal are
+/// summed, the others mirrored.
+template <class T>
+struct TripleProduct {
+    BsrMatrix<T> transposed;  ///< P^T
+    BsrMatrix<T> product;     ///< A P
+    BsrMatrix<T> result;      ///< C
+};
+template <class T>
+TESSERA_API TripleProduct<T> triple_product(const Context& context, const BsrView<T>& p,
+                                            const BsrView<T>& a);
+/// Values anew for other values of A on its pattern, and the same P.
+template <class T>
+TESSERA_API void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
+                        TripleProduct<T>& products);
+
+}  // namespace tessera
