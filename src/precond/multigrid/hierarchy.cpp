@@ -1,0 +1,270 @@
+#include "precond/multigrid/hierarchy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/checks.hpp"
+#include "base/concat.hpp"
+#include "base/parallel.hpp"
+#include "base/scratch/scratch.hpp"
+#include "precond/multigrid/block_operations.hpp"
+
+namespace tessera::multigrid {
+
+namespace {
+
+/// A hierarchy with more entries than this many times those of the matrix, or rows of more blocks,
+/// is built anew with half of theta.
+constexpr double most_complexity = 3.5;
+constexpr double most_blocks_per_row = 200;
+
+/// Weights of the optimal polynomials of the fourth kind for 1 .. 4 steps (J. Lottes, Optimal
+/// polynomial smoothers for multigrid V-cycles, 2022).
+constexpr std::array<std::array<double, 4>, 4> weights{
+    {{1.125, 0, 0, 0},
+     {1.02387287570313, 1.26408905371085, 0, 0},
+     {1.00842544782028, 1.08867839208730, 1.33753125909618, 0},
+     {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}}};
+
+/// Identity on coarse unknowns whose near-null vector was dropped: their rows are zero.
+void set_dropped(const std::vector<bool>& dropped, BsrMatrix<double>& matrix) {
+    const BsrView<double> a = matrix.view();
+    const auto n = std::size_t(a.height);
+    for (std::size_t i = 0; i < dropped.size(); ++i) {
+        if (!dropped[i]) continue;
+        const auto node = Offset(i / n);
+        for (Offset k = a.row_offsets[node]; k < a.row_offsets[node + 1]; ++k) {
+            if (a.column_indices[k] != node) continue;
+            matrix.values().data()[std::size_t(k) * n * n + i % n * (n + 1)] = 1;
+        }
+    }
+}
+
+/// The means of the members of each aggregate.
+std::vector<double> means(const Aggregates& aggregates, const std::vector<double>& coordinates,
+                          int dimensions) {
+    const auto d = std::size_t(dimensions);
+    std::vector<double> sums(std::size_t(aggregates.count) * d, 0.0);
+    std::vector<double> members(std::size_t(aggregates.count), 0.0);
+    for (std::size_t i = 0; i < aggregates.of_node.size(); ++i) {
+        const auto a = std::size_t(aggregates.of_node[i]);
+        members[a] += 1;
+        for (std::size_t axis = 0; axis < d; ++axis)
+            sums[a * d + axis] += coordinates[i * d + axis];
+    }
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] /= members[k / d];
+    return sums;
+}
+
+}  // namespace
+
+Hierarchy::Hierarchy(const Context& context, BsrMatrix<double> matrix,
+                     const NearNullSpace& near_null, const std::vector<double>& coordinates,
+                     int dimensions, const Options& options)
+    : options_(options) {
+    require(!context.on_gpu(), "multigrid: there is no GPU backend yet");
+    require(options.smoothing_steps >= 1 && options.smoothing_steps <= 4,
+            "multigrid: the smoother takes 1 to 4 steps");
+    if (coordinates.empty()) options_.strength = Strength::frobenius;
+    levels_.emplace_back().matrix = std::move(matrix);
+    NearNullSpace space = near_null;
+    std::vector<double> points = coordinates;
+    while (levels_.back().rows() > options_.coarse_rows &&
+           int(levels_.size()) < options_.most_levels &&
+           coarsen(context, space, points, dimensions)) {
+    }
+    set_coarsest(space);
+}
+
+/// Makes the next level. Returns false if that has as many nodes.
+bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
+                        std::vector<double>& coordinates, int dimensions) {
+    Level& level = levels_.back();
+    const BsrView<double> a = level.matrix.view();
+    set_smoother(context, level);
+    const double mean_row =
+        double(level.matrix.blocks()) / double(std::max<Index>(1, level.nodes()));
+    const int second_pass = options_.second_pass >= 0                 ? options_.second_pass
+                            : mean_row > 20 || near_null.columns == 1 ? 3
+                                                                      : 9;
+    for (double theta = options_.theta;; theta /= 2) {
+        const NodeGraph graph =
+            strong_couplings(context, a, options_.strength, theta, coordinates, dimensions);
+        level.aggregates = aggregate(context, graph, second_pass);
+        if (level.aggregates.count >= level.nodes()) return false;
+        TentativeProlongator tentative =
+            tentative_prolongator(context, level.aggregates, near_null, a.height);
+        level.prolongator =
+            smoothed_prolongator(context, a, level.inverse_diagonal, tentative.prolongator.view(),
+                                 options_.omega * options_.lambda_factor / level.lambda);
+        level.products = triple_product(context, level.prolongator.view(), a);
+        level.dropped = std::move(tentative.dropped);
+        const BsrMatrix<double>& coarse = level.products.result;
+        const double entries = double(coarse.entries()) / double(levels_[0].matrix.entries());
+        const double per_row = double(coarse.blocks()) / level.aggregates.count;
+        if (theta > 1e-4 &&
+            (operator_complexity() + entries > most_complexity ||
+             (per_row > most_blocks_per_row && per_row < level.aggregates.count / 2))) {
+            warnings_.push_back(concat("level ", levels_.size(), " has ", per_row,
+                                       " blocks per row with theta = ", theta,
+                                       "; half of that is used"));
+            continue;
+        }
+        if (!coordinates.empty()) coordinates = means(level.aggregates, coordinates, dimensions);
+        near_null = std::move(tentative.coarse);
+        break;
+    }
+    set_dropped(level.dropped, level.products.result);
+    BsrMatrix<double> coarse = std::move(level.products.result);
+    levels_.emplace_back().matrix = std::move(coarse);
+    return true;
+}
+
+void Hierarchy::set_smoother(const Context& context, Level& level) {
+    const BsrView<double> a = level.matrix.view();
+    const auto size = std::size_t(a.block_size());
+    level.inverse_diagonal.assign(std::size_t(a.block_rows) * size, 0.0);
+    for (Index i = 0; i < a.block_rows; ++i) {
+        double* const block = &level.inverse_diagonal[std::size_t(i) * size];
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            if (a.column_indices[k] == i) std::copy_n(a.values + k * Offset(size), size, block);
+        }
+        require(invert_block(a.height, block), "multigrid: the diagonal block of node ", i,
+                " on level ", levels_.size() - 1, " is not positive definite");
+    }
+    level.lambda = options_.lambda_factor * largest_ritz_value(context, a, level.inverse_diagonal);
+}
+
+/// The dense factor of the last level. Near-null vectors that its matrix maps to rounding errors
+/// alone are those of a body that can move: they become eigenvectors of a positive value.
+void Hierarchy::set_coarsest(const NearNullSpace& near_null) {
+    const BsrView<double> a = levels_.back().matrix.view();
+    const Index rows = levels_.back().rows();
+    const auto n = std::size_t(rows), b = std::size_t(a.height);
+    std::vector<double> dense(n * n, 0.0);
+    double trace = 0;
+    for (std::size_t i = 0; i < std::size_t(a.block_rows); ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            for (std::size_t e = 0; e < b * b; ++e) {
+                dense[(i * b + e / b) * n + std::size_t(a.column_indices[k]) * b + e % b] =
+                    a.values[std::size_t(k) * b * b + e];
+            }
+        }
+    }
+    for (std::size_t i = 0; i < n; ++i) trace += dense[i * n + i];
+    const auto width = std::size_t(near_null.columns);
+    std::vector<std::vector<double>> floating;
+    for (std::size_t c = 0; c < width && near_null.values.size() == n * width; ++c) {
+        std::vector<double> v(n);
+        for (std::size_t i = 0; i < n; ++i) v[i] = near_null.values[i * width + c];
+        double image = 0, size = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            double sum = 0;
+            for (std::size_t j = 0; j < n; ++j) sum += dense[i * n + j] * v[j];
+            image += sum * sum;
+            size += dense[i * n + i] * v[i] * dense[i * n + i] * v[i];
+        }
+        if (!(image <= 1e-20 * size)) continue;
+        for (const auto& other : floating) {
+            double share = 0;
+            for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
+            for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
+        }
+        double length = 0;
+        for (const double value : v) length += value * value;
+        for (double& value : v) value /= std::sqrt(length);
+        floating.push_back(std::move(v));
+    }
+    for (const auto& v : floating) {
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j <= i; ++j)
+                dense[i * n + j] += trace / double(n) * v[i] * v[j];
+        }
+    }
+    if (!floating.empty()) {
+        warnings_.push_back(concat("the body can move: ", floating.size(),
+                                   " near-null vectors are in the null space"));
+    }
+    const Index failed = coarsest_.factorise(std::move(dense), rows);
+    require(failed < 0, "multigrid: the coarsest matrix is not positive definite (row ", failed,
+            ")");
+}
+
+double Hierarchy::operator_complexity() const {
+    double entries = 0;
+    for (const Level& level : levels_) entries += double(level.matrix.entries());
+    return entries / std::max(1.0, double(levels_.front().matrix.entries()));
+}
+
+void Hierarchy::update(const Context& context, BsrMatrix<double> matrix) {
+    require(matrix.blocks() == levels_.front().matrix.blocks(),
+            "multigrid: update needs the pattern that the hierarchy was made for");
+    levels_.front().matrix = std::move(matrix);
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+        Level& level = levels_[l];
+        set_smoother(context, level);
+        level.products.result = std::move(levels_[l + 1].matrix);
+        tessera::update(context, level.prolongator.view(), level.matrix.view(), level.products);
+        set_dropped(level.dropped, level.products.result);
+        levels_[l + 1].matrix = std::move(level.products.result);
+    }
+    set_coarsest({});
+}
+
+void Hierarchy::apply(const Context& context, std::span<const double> r,
+                      std::span<double> z) const {
+    check_vector("multigrid", "r", r, rows());
+    check_vector("multigrid", "z", z, rows());
+    cycle(context, 0, r, z);
+}
+
+/// x = a V-cycle for A x = b from x = 0.
+void Hierarchy::cycle(const Context& context, std::size_t l, std::span<const double> b,
+                      std::span<double> x) const {
+    if (l + 1 == levels_.size()) return coarsest_.solve(b, x);
+    const Level& level = levels_[l];
+    const Offset n = level.rows(), coarse = levels_[l + 1].rows();
+    const int block = level.matrix.view().height, steps = options_.smoothing_steps;
+    const Scratch<double> residual_memory(context, n), z_memory(context, n), d_memory(context, n),
+        coarse_b(context, coarse), coarse_x(context, coarse);
+    const std::span<double> r = residual_memory.view(), z = z_memory.view(), d = d_memory.view();
+    const auto each = [&](auto&& f) {
+        parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
+            for (auto i = std::size_t(first); i < std::size_t(last); ++i) f(i);
+        });
+    };
+    // x += q(D^-1 A) D^-1 r for the residual r; r becomes invalid.
+    const auto smooth = [&] {
+        multiply_blocks(context, block, level.inverse_diagonal, r, z);
+        each([&](std::size_t i) { d[i] = 4 / (3 * level.lambda) * z[i]; });
+        for (int k = 1; k <= steps; ++k) {
+            const double weight = weights[std::size_t(steps - 1)][std::size_t(k - 1)];
+            each([&](std::size_t i) { x[i] += weight * d[i]; });
+            if (k == steps) return;
+            multiply(context, level.matrix.view(), d, z);
+            each([&](std::size_t i) { r[i] -= z[i]; });
+            multiply_blocks(context, block, level.inverse_diagonal, r, z);
+            const double keep = double(2 * k - 1) / (2 * k + 3);
+            const double add = double(8 * k + 4) / ((2 * k + 3) * level.lambda);
+            each([&](std::size_t i) { d[i] = keep * d[i] + add * z[i]; });
+        }
+    };
+    const auto set_residual = [&] {
+        multiply(context, level.matrix.view(), x, z);
+        each([&](std::size_t i) { r[i] = b[i] - z[i]; });
+    };
+    each([&](std::size_t i) {
+        x[i] = 0;
+        r[i] = b[i];
+    });
+    smooth();
+    set_residual();
+    multiply(context, level.products.transposed.view(), r, coarse_b.view());
+    cycle(context, l + 1, coarse_b.view(), coarse_x.view());
+    multiply(context, level.prolongator.view(), coarse_x.view(), x, true);
+    set_residual();
+    smooth();
+}
+
+}  // namespace tessera::multigrid
