@@ -1,5 +1,6 @@
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "support/messages.hpp"
 #include "support/test.hpp"
@@ -268,6 +269,9 @@ TEST_F(caller_stream, what_cannot_be_recorded_is_named) {
     fill<double>(device, 0.0, x.view());
     Solver<double> solver(device, "cg", "jacobi");
     solver.setup(matrix);
+    // Solved once, it allocates nothing.
+    EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
+    fill<double>(device, 0.0, x.view());
     const auto polynomial = make_preconditioner(device, "chebyshev:4", matrix);
     std::vector<double> on_host(b.view().size());
     // The work space that the preconditioner has reserved is that for one vector.
@@ -285,13 +289,33 @@ TEST_F(caller_stream, what_cannot_be_recorded_is_named) {
                [&] { copy_to_host<double>(device, b.view(), std::span<double>(on_host)); });
         expect("work space cannot be allocated inside a capture",
                [&] { polynomial->apply_vectors(device, many, many_results); });
-        expect("inside a capture", [&] { solver.solve(b.view(), x.view()); });
+        expect("a solve, which waits, cannot be recorded inside a capture",
+               [&] { solver.solve(b.view(), x.view()); });
         expect("another capture cannot begin inside a capture",
                [&] { static_cast<void>(device.capture([] {})); });
         expect("inside a capture", [&] { find_blocks(device, matrix, 8); });
     });
     EXPECT_EQ(copy_to_host(device, x), std::vector<double>(on_host.size(), 0.0));
     EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
+}
+
+TEST_F(caller_stream, memory_released_inside_a_capture_is_freed_after_it) {
+    CountingAllocator counting;
+    counting.stream = own_;
+    {
+        const Context device = Context::cuda(0, own_, counting.functions());
+        std::optional<Buffer<double>> first(std::in_place, device, 100);
+        const Buffer<double> other(device, 100);
+        const CallersGraph graph(own_, [&] { first.reset(); });
+        EXPECT_EQ(counting.live.size(), 2u);
+        const Buffer<double> later(device, 100);
+        EXPECT_EQ(counting.live.size(), 2u);
+        std::optional<Buffer<double>> last(std::in_place, device, 100);
+        const CallersGraph again(own_, [&] { last.reset(); });
+        EXPECT_EQ(counting.live.size(), 3u);
+    }
+    EXPECT_TRUE(counting.live.empty());
+    EXPECT_FALSE(counting.wrong_release);
 }
 
 #else
