@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tessera::multigrid {
 
 Index DenseCholesky::factorise(std::vector<double> matrix, Index n) {
     n_ = std::size_t(n);
     factor_ = std::move(matrix);
-    double largest = 0;
-    for (std::size_t i = 0; i < n_; ++i) largest = std::max(largest, factor_[i * n_ + i]);
+    const double least = double(n_) * std::numeric_limits<double>::epsilon();
     for (std::size_t i = 0; i < n_; ++i) {
         double* const row = &factor_[i * n_];
+        const double given = row[i];
         for (std::size_t j = 0; j <= i; ++j) {
             const double* const other = &factor_[j * n_];
             double sums[4] = {row[j], 0, 0, 0};
@@ -23,7 +24,7 @@ Index DenseCholesky::factorise(std::vector<double> matrix, Index n) {
             const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
             if (j < i) {
                 row[j] = sum / other[j];
-            } else if (sum > 1e-13 * largest) {
+            } else if (sum > least * given && given > 0) {
                 row[i] = std::sqrt(sum);
             } else {
                 return Index(i);

@@ -12,7 +12,7 @@ class DenseCholesky {
   public:
     DenseCholesky() = default;
     /// `matrix`: n x n, row-major; its lower triangle is read. Returns the first row whose pivot is
-    /// below 1e-13 of the largest entry of the diagonal, -1 if there is none.
+    /// below n eps times its diagonal entry, -1 if there is none.
     Index factorise(std::vector<double> matrix, Index n);
     void solve(std::span<const double> b, std::span<double> x) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/checks.hpp"
 #include "base/concat.hpp"
@@ -27,7 +28,8 @@ constexpr std::array<std::array<double, 4>, 4> weights{
      {1.00842544782028, 1.08867839208730, 1.33753125909618, 0},
      {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}}};
 
-/// Identity on coarse unknowns whose near-null vector was dropped: their rows are zero.
+/// Coarse unknowns whose near-null vector was dropped have rows of zeros: they get a diagonal
+/// entry, the largest of their block.
 void set_dropped(const std::vector<bool>& dropped, BsrMatrix<double>& matrix) {
     const BsrView<double> a = matrix.view();
     const auto n = std::size_t(a.height);
@@ -36,9 +38,22 @@ void set_dropped(const std::vector<bool>& dropped, BsrMatrix<double>& matrix) {
         const auto node = Offset(i / n);
         for (Offset k = a.row_offsets[node]; k < a.row_offsets[node + 1]; ++k) {
             if (a.column_indices[k] != node) continue;
-            matrix.values().data()[std::size_t(k) * n * n + i % n * (n + 1)] = 1;
+            double* const block = matrix.values().data() + std::size_t(k) * n * n;
+            double largest = 0;
+            for (std::size_t c = 0; c < n; ++c) largest = std::max(largest, block[c * (n + 1)]);
+            block[i % n * (n + 1)] = largest > 0 ? largest : 1;
         }
     }
+}
+
+bool same_pattern(const BsrView<double>& a, const BsrView<double>& b) {
+    if (a.block_rows != b.block_rows || a.block_columns != b.block_columns ||
+        a.height != b.height || a.width != b.width ||
+        !std::equal(a.row_offsets, a.row_offsets + a.block_rows + 1, b.row_offsets)) {
+        return false;
+    }
+    return std::equal(a.column_indices, a.column_indices + a.row_offsets[a.block_rows],
+                      b.column_indices);
 }
 
 /// The means of the members of each aggregate.
@@ -64,6 +79,21 @@ Hierarchy::Hierarchy(const Context& context, BsrMatrix<double> matrix,
                      int dimensions, const Options& options)
     : options_(options) {
     require(!context.on_gpu(), "multigrid: there is no GPU backend yet");
+    const BsrView<double> a = matrix.view();
+    const Offset all_rows = Offset(a.block_rows) * a.height;
+    require(a.block_rows == a.block_columns && a.height == a.width,
+            "multigrid: the matrix and its blocks must be square");
+    require(near_null.columns >= 1 && near_null.columns <= max_bsr_block &&
+                Offset(near_null.values.size()) == all_rows * near_null.columns,
+            "multigrid: the near-null space must have ", all_rows, " rows of 1 to ", max_bsr_block,
+            " numbers");
+    require(coordinates.empty() || Offset(coordinates.size()) == Offset(a.block_rows) * dimensions,
+            "multigrid: there must be ", dimensions, " coordinates for each of ", a.block_rows,
+            " nodes");
+    const auto finite = [](double value) { return std::isfinite(value); };
+    require(
+        std::ranges::all_of(near_null.values, finite) && std::ranges::all_of(coordinates, finite),
+        "multigrid: a near-null vector or a coordinate is not finite");
     require(options.smoothing_steps >= 1 && options.smoothing_steps <= 4,
             "multigrid: the smoother takes 1 to 4 steps");
     if (coordinates.empty()) options_.strength = Strength::frobenius;
@@ -74,7 +104,13 @@ Hierarchy::Hierarchy(const Context& context, BsrMatrix<double> matrix,
            int(levels_.size()) < options_.most_levels &&
            coarsen(context, space, points, dimensions)) {
     }
-    set_coarsest(space);
+    coarsest_near_null_ = std::move(space);
+    const Index floating = set_coarsest();
+    if (floating > 0) {
+        warnings_.push_back(
+            concat("the body can move: ", floating, " near-null vectors are in the null space"));
+    }
+    complete_ = true;
 }
 
 /// Makes the next level. Returns false if that has as many nodes.
@@ -88,11 +124,13 @@ bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
     const int second_pass = options_.second_pass >= 0                 ? options_.second_pass
                             : mean_row > 20 || near_null.columns == 1 ? 3
                                                                       : 9;
-    for (double theta = options_.theta;; theta /= 2) {
+    double theta = options_.theta, before = std::numeric_limits<double>::infinity();
+    for (;; theta /= 2) {
         const NodeGraph graph =
             strong_couplings(context, a, options_.strength, theta, coordinates, dimensions);
         level.aggregates = aggregate(context, graph, second_pass);
-        if (level.aggregates.count >= level.nodes()) return false;
+        // A level that is hardly smaller is no use.
+        if (5.0 * level.aggregates.count * near_null.columns > 4.0 * level.rows()) return false;
         TentativeProlongator tentative =
             tentative_prolongator(context, level.aggregates, near_null, a.height);
         level.prolongator =
@@ -101,15 +139,22 @@ bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
         level.products = triple_product(context, level.prolongator.view(), a);
         level.dropped = std::move(tentative.dropped);
         const BsrMatrix<double>& coarse = level.products.result;
-        const double entries = double(coarse.entries()) / double(levels_[0].matrix.entries());
+        const double entries = double(coarse.entries());
+        const double complexity =
+            operator_complexity() + entries / double(levels_.front().matrix.entries());
         const double per_row = double(coarse.blocks()) / level.aggregates.count;
-        if (theta > 1e-4 &&
-            (operator_complexity() + entries > most_complexity ||
-             (per_row > most_blocks_per_row && per_row < level.aggregates.count / 2))) {
-            warnings_.push_back(concat("level ", levels_.size(), " has ", per_row,
-                                       " blocks per row with theta = ", theta,
-                                       "; half of that is used"));
+        const bool dense = complexity > most_complexity ||
+                           (per_row > most_blocks_per_row && 2 * per_row < level.aggregates.count);
+        const bool goes_on = dense && theta > 1e-4 && entries < 0.9 * before;
+        if (goes_on) {
+            before = entries;
             continue;
+        }
+        if (dense || theta != options_.theta) {
+            warnings_.push_back(
+                concat("level ", levels_.size(), " was made with theta = ", theta,
+                       dense ? " and still has" : ", for it had", " too many entries (", per_row,
+                       " blocks per row; all levels ", complexity, " times the matrix)"));
         }
         if (!coordinates.empty()) coordinates = means(level.aggregates, coordinates, dimensions);
         near_null = std::move(tentative.coarse);
@@ -136,9 +181,14 @@ void Hierarchy::set_smoother(const Context& context, Level& level) {
     level.lambda = options_.lambda_factor * largest_ritz_value(context, a, level.inverse_diagonal);
 }
 
-/// The dense factor of the last level. Near-null vectors that its matrix maps to rounding errors
-/// alone are those of a body that can move: they become eigenvectors of a positive value.
-void Hierarchy::set_coarsest(const NearNullSpace& near_null) {
+/// The dense factor of the last level; returns the number of modes of a body that can move.
+/// Near-null vectors that its matrix maps to rounding errors alone are those of a body that can
+/// move: they become eigenvectors of a positive value.
+Index Hierarchy::set_coarsest() {
+    const NearNullSpace& near_null = coarsest_near_null_;
+    constexpr Index most_dense_rows = 6000;
+    require(levels_.back().rows() <= most_dense_rows, "multigrid: ", levels_.back().rows(),
+            " unknowns are left on a level that cannot be coarsened (weakly coupled nodes)");
     const BsrView<double> a = levels_.back().matrix.view();
     const Index rows = levels_.back().rows();
     const auto n = std::size_t(rows), b = std::size_t(a.height);
@@ -160,20 +210,32 @@ void Hierarchy::set_coarsest(const NearNullSpace& near_null) {
         for (std::size_t i = 0; i < n; ++i) v[i] = near_null.values[i * width + c];
         double image = 0, size = 0;
         for (std::size_t i = 0; i < n; ++i) {
-            double sum = 0;
-            for (std::size_t j = 0; j < n; ++j) sum += dense[i * n + j] * v[j];
+            double sum = 0, sizes = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                sum += dense[i * n + j] * v[j];
+                sizes += std::abs(dense[i * n + j] * v[j]);
+            }
             image += sum * sum;
-            size += dense[i * n + i] * v[i] * dense[i * n + i] * v[i];
+            size += sizes * sizes;
         }
-        if (!(image <= 1e-20 * size)) continue;
-        for (const auto& other : floating) {
-            double share = 0;
-            for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
-            for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
+        constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
+        if (!(size > 0) || !(image <= rounding * rounding * size)) continue;
+        const auto length_of = [&] {
+            double sum = 0;
+            for (const double value : v) sum += value * value;
+            return std::sqrt(sum);
+        };
+        const double before = length_of();
+        for (int pass = 0; pass < 2; ++pass) {
+            for (const auto& other : floating) {
+                double share = 0;
+                for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
+                for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
+            }
         }
-        double length = 0;
-        for (const double value : v) length += value * value;
-        for (double& value : v) value /= std::sqrt(length);
+        const double length = length_of();
+        if (!(length > 1e-8 * before)) continue;
+        for (double& value : v) value /= length;
         floating.push_back(std::move(v));
     }
     for (const auto& v : floating) {
@@ -182,13 +244,10 @@ void Hierarchy::set_coarsest(const NearNullSpace& near_null) {
                 dense[i * n + j] += trace / double(n) * v[i] * v[j];
         }
     }
-    if (!floating.empty()) {
-        warnings_.push_back(concat("the body can move: ", floating.size(),
-                                   " near-null vectors are in the null space"));
-    }
     const Index failed = coarsest_.factorise(std::move(dense), rows);
     require(failed < 0, "multigrid: the coarsest matrix is not positive definite (row ", failed,
             ")");
+    return Index(floating.size());
 }
 
 double Hierarchy::operator_complexity() const {
@@ -198,8 +257,9 @@ double Hierarchy::operator_complexity() const {
 }
 
 void Hierarchy::update(const Context& context, BsrMatrix<double> matrix) {
-    require(matrix.blocks() == levels_.front().matrix.blocks(),
+    require(same_pattern(matrix.view(), levels_.front().matrix.view()),
             "multigrid: update needs the pattern that the hierarchy was made for");
+    complete_ = false;
     levels_.front().matrix = std::move(matrix);
     for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
         Level& level = levels_[l];
@@ -209,13 +269,15 @@ void Hierarchy::update(const Context& context, BsrMatrix<double> matrix) {
         set_dropped(level.dropped, level.products.result);
         levels_[l + 1].matrix = std::move(level.products.result);
     }
-    set_coarsest({});
+    set_coarsest();
+    complete_ = true;
 }
 
 void Hierarchy::apply(const Context& context, std::span<const double> r,
                       std::span<double> z) const {
     check_vector("multigrid", "r", r, rows());
     check_vector("multigrid", "z", z, rows());
+    require(complete_, "multigrid: there is no hierarchy, as an update failed");
     cycle(context, 0, r, z);
 }
 

@@ -9,8 +9,8 @@ namespace tessera::multigrid {
 struct Options {
     Strength strength = Strength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                 ///< Bound of strong couplings, on every level.
-    /// Least neighbours of roots in the second pass; 0: none, -1: 3 in rows of more than 20 blocks
-    /// and with one near-null vector, else 9.
+    /// Least neighbours of roots in the second pass; 0: none, -1: 3 in rows of more than 20 blocks,
+    /// and where there is one near-null vector, else 9.
     int second_pass = -1;
     int smoothing_steps = 2;   ///< Before and after the coarse correction, 1..4.
     Index coarse_rows = 1500;  ///< A level of no more rows is solved directly.
@@ -46,7 +46,8 @@ class Hierarchy final : public Operator<double> {
     /// A V-cycle from z = 0: a symmetric positive definite approximation of A^-1 r.
     void apply(const Context& context, std::span<const double> r,
                std::span<double> z) const override;
-    /// Values of another matrix on the same pattern; aggregates and prolongators stay.
+    /// Values of another matrix on the same pattern; aggregates and prolongators stay. If it throws
+    /// after the pattern was compared, there is no hierarchy any more.
     void update(const Context& context, BsrMatrix<double> matrix);
 
     const std::vector<Level>& levels() const { return levels_; }
@@ -58,13 +59,15 @@ class Hierarchy final : public Operator<double> {
     bool coarsen(const Context& context, NearNullSpace& near_null, std::vector<double>& coordinates,
                  int dimensions);
     void set_smoother(const Context& context, Level& level);
-    void set_coarsest(const NearNullSpace& near_null);
+    Index set_coarsest();
     void cycle(const Context& context, std::size_t level, std::span<const double> b,
                std::span<double> x) const;
 
     Options options_;
     std::vector<Level> levels_;
+    NearNullSpace coarsest_near_null_;
     DenseCholesky coarsest_;
+    bool complete_ = false;
     std::vector<std::string> warnings_;
 };
 

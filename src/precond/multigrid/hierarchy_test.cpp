@@ -159,14 +159,18 @@ TEST(hierarchy, the_cycle_is_symmetric_and_positive) {
 }
 
 TEST(hierarchy, does_not_depend_on_threads) {
-    const Body body = cube(9);
-    auto random = generator();
-    const auto r = random_vector<double>(random, 3 * 9 * 10 * 10);
-    std::vector<double> expected(r.size()), found(r.size());
-    hierarchy_of(body, {.coarse_rows = 100}, 1).apply(host(1), r, expected);
-    for (const int threads : {2, 3}) {
-        hierarchy_of(body, {.coarse_rows = 100}, threads).apply(host(threads), r, found);
-        EXPECT_EQ(found, expected);
+    // Enough nodes for several threads in every loop.
+    for (const Body& body : {cube(17), Body{"poisson2d:200"}}) {
+        SCOPED_TRACE(body.text);
+        const Hierarchy one = hierarchy_of(body, {}, 1);
+        auto random = generator();
+        const auto r = random_vector<double>(random, std::size_t(one.rows()));
+        std::vector<double> expected(r.size()), found(r.size());
+        one.apply(host(1), r, expected);
+        for (const int threads : {2, 3}) {
+            hierarchy_of(body, {}, threads).apply(host(threads), r, found);
+            EXPECT_EQ(found, expected);
+        }
     }
 }
 
@@ -212,6 +216,36 @@ TEST(hierarchy, a_free_body) {
         for (std::size_t i = 0; i < n; ++i) r[i] = b[i] - q[i];
     }
     EXPECT_LE(norm(r), 1e-8 * norm(b));
+    Hierarchy updated = hierarchy_of(body, {.coarse_rows = 200});
+    updated.update(host(), to_bsr(host(), matrix.view(), 3, 3));
+    hierarchy.apply(host(), b, z);
+    updated.apply(host(), b, q);
+    EXPECT_EQ(q, z);
+}
+
+/// The scale of a matrix does not matter, nor do columns that are dropped or near-null vectors that
+/// are zero.
+TEST(hierarchy, scales_and_degenerate_bodies) {
+    for (const double scale : {1e-12, 1e12}) {
+        const Body body{"elasticity3d:8,stretch=1:30:30", 3, 3, 8, 8, {1, 30, 30}};
+        auto matrix = body.matrix();
+        for (double& value : matrix.values().view()) value *= scale;
+        const Hierarchy hierarchy(host(), to_bsr(host(), matrix.view(), 3, 3),
+                                  body.near_null(matrix.rows()), body.points(), 3,
+                                  {.coarse_rows = 300});
+        EXPECT_GT(iterations(matrix, hierarchy), 0) << scale;
+    }
+    const auto stiff = cube(6).matrix(",contrast=1e12");
+    const Hierarchy clamped(host(), to_bsr(host(), stiff.view(), 3, 3),
+                            cube(6).near_null(stiff.rows()), cube(6).points(), 3, {});
+    EXPECT_TRUE(clamped.warnings().empty());
+    const auto one = make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}});
+    const Hierarchy single(host(), to_bsr(host(), one.view(), 3, 3), rigid_body_modes({1, 2, 3}, 3),
+                           {1, 2, 3}, 3, {});
+    std::vector<double> z(3);
+    single.apply(host(), std::vector<double>{1, 2, 3}, z);
+    EXPECT_EQ(z, (std::vector<double>{1, 2, 3}));
+    EXPECT_TRUE(single.warnings().empty());
 }
 
 TEST(hierarchy, update_takes_new_values) {
@@ -264,6 +298,33 @@ TEST(hierarchy, wrong_matrices_are_named) {
               "multigrid: the coarsest matrix is not positive definite (row 0)");
     EXPECT_EQ(message_of([&] { make(indefinite, {.smoothing_steps = 5}); }),
               "multigrid: the smoother takes 1 to 4 steps");
+    // Nodes that are hardly coupled cannot be coarsened; the dense factor would be too large.
+    expect_contains(
+        message_of([&] {
+            make(problems::generate<double>(host(), "diffusion3d:20,checkerboard=1e-12").matrix,
+                 {.theta = 0.9});
+        }),
+        "unknowns are left on a level that cannot be coarsened");
+    const auto cycle = make_csr<double>(3, 3, {{0, 1}, {1, 2}, {0, 2}}, {{2, 1}, {2, 1}, {1, 2}});
+    EXPECT_EQ(message_of([&] { make(cycle, {.coarse_rows = 1}); }),
+              "aggregate: the graph is not symmetric");
+    const auto chain = problems::generate<double>(host(), "tridiagonal:30").matrix;
+    EXPECT_EQ(message_of([&] {
+                  Hierarchy(host(), to_bsr(host(), chain.view(), 1, 1), translations(29, 1), {}, 1,
+                            {});
+              }),
+              "multigrid: the near-null space must have 30 rows of 1 to 8 numbers");
+    EXPECT_EQ(message_of([&] {
+                  Hierarchy(host(), to_bsr(host(), chain.view(), 1, 1), translations(30, 1),
+                            {1, 2, 3}, 3, {});
+              }),
+              "multigrid: there must be 3 coordinates for each of 30 nodes");
+    // As many blocks, elsewhere.
+    Hierarchy moved(host(), to_bsr(host(), chain.view(), 1, 1), translations(30, 1), {}, 1, {});
+    auto other = to_bsr(host(), chain.view(), 1, 1);
+    other.column_indices().data()[1] = 2;
+    EXPECT_EQ(message_of([&] { moved.update(host(), std::move(other)); }),
+              "multigrid: update needs the pattern that the hierarchy was made for");
     Hierarchy good = hierarchy_of(cube(3));
     EXPECT_EQ(
         message_of([&] { good.update(host(), to_bsr(host(), cube(2).matrix().view(), 3, 3)); }),

@@ -17,10 +17,16 @@ struct Couplings {
     std::vector<double> norms;      ///< ||A_ii||
     std::vector<double> distances;  ///< The sum of |x_i - x_j|^-2 over the neighbours j.
 
-    double norm(Offset k) const {
+    /// Of block k; summed by columns where it is below the diagonal, so that blocks which are each
+    /// other's transposes have one norm.
+    double norm(Offset k, bool below) const {
         const T* const values = matrix.values + k * matrix.block_size();
+        const int n = matrix.height;
         double sum = 0;
-        for (int e = 0; e < matrix.block_size(); ++e) sum += double(values[e]) * double(values[e]);
+        for (int e = 0; e < n * n; ++e) {
+            const double value = double(values[below ? e % n * n + e / n : e]);
+            sum += value * value;
+        }
         return std::sqrt(sum);
     }
     /// |x_i - x_j|^-2; nodes at one place are as near as can be.
@@ -66,7 +72,7 @@ NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Str
         double sum = 0;
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
             const Index j = matrix.column_indices[k];
-            if (j == i) couplings.norms[std::size_t(i)] = couplings.norm(k);
+            if (j == i) couplings.norms[std::size_t(i)] = couplings.norm(k, false);
             if (j != i && by_distance) sum += couplings.nearness(i, j);
         }
         if (by_distance) couplings.distances[std::size_t(i)] = sum;
@@ -86,12 +92,13 @@ NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Str
             if (j == i) continue;
             double weight = 0;
             if (by_norm) {
-                weight = couplings.norm(k) / std::sqrt(couplings.norms[a] * couplings.norms[b]);
+                weight = couplings.norm(k, j < i) /
+                         (std::sqrt(couplings.norms[a]) * std::sqrt(couplings.norms[b]));
                 if (!(weight > theta)) continue;
             }
             if (by_distance) {
                 weight = couplings.nearness(i, j) /
-                         std::sqrt(couplings.distances[a] * couplings.distances[b]);
+                         (std::sqrt(couplings.distances[a]) * std::sqrt(couplings.distances[b]));
                 if (!(weight > theta)) continue;
             }
             use(j, weight);

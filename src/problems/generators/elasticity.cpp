@@ -222,7 +222,7 @@ Problem<double> assembled(const Context& cpu, const elasticity::Model& model) {
     return problem;
 }
 
-/// The regions "near" and "far" of elements whose mean x is below half of the largest, or not.
+/// The regions "near" and "far" of elements whose mean x is at most half of the largest, or not.
 void set_halves(Mesh& mesh) {
     const int d = mesh.dimensions;
     const auto x_of = [&](Index node) { return mesh.points[std::size_t(node) * std::size_t(d)]; };
@@ -234,7 +234,8 @@ void set_halves(Mesh& mesh) {
         for (std::size_t first = 0; first < cells.nodes.size(); first += each) {
             double sum = 0;
             for (std::size_t k = 0; k < each; ++k) sum += x_of(cells.nodes[first + k]);
-            mesh.regions.push_back(2 * sum < double(each) * largest ? 0 : 1);
+            const double middle = double(each) * largest / 2 * (1 + 1e-12);
+            mesh.regions.push_back(sum <= middle ? 0 : 1);
         }
     }
 }

@@ -163,6 +163,18 @@ TEST(bsr, triple_products) {
     check_triple_products<float>();
 }
 
+TEST(bsr, products_do_not_depend_on_threads) {
+    const auto matrix = problems::generate<double>(host(), Spec("elasticity3d:14")).matrix;
+    const auto a = to_bsr(host(1), matrix.view(), 3, 3);
+    const auto expected = triple_product(host(1), a.view(), a.view());
+    for (const int threads : {2, 3}) {
+        const auto found = triple_product(host(threads), a.view(), a.view());
+        EXPECT_TRUE(std::ranges::equal(
+            std::span(found.result.view().values, std::size_t(found.result.entries())),
+            std::span(expected.result.view().values, std::size_t(expected.result.entries()))));
+    }
+}
+
 TEST(bsr, conversion_and_transpose) {
     auto random = generator();
     const auto a = random_bsr<double>(random, 6, 8, 3, 2, 3);
@@ -192,8 +204,12 @@ TEST(bsr, sizes_that_do_not_agree_are_refused) {
     const auto lower =
         to_bsr(host(), make_csr<double>(2, 2, {{0}, {0, 1}}, {{1}, {2, 3}}).view(), 1, 1);
     const auto unit = to_bsr(host(), make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}).view(), 1, 1);
-    EXPECT_EQ(message_of([&] { triple_product(host(), unit.view(), lower.view()); }),
-              "triple_product: the matrix has no symmetric pattern");
+    const auto upper =
+        to_bsr(host(), make_csr<double>(2, 2, {{0, 1}, {1}}, {{1, 2}, {3}}).view(), 1, 1);
+    for (const auto* wrong : {&lower, &upper}) {
+        EXPECT_EQ(message_of([&] { triple_product(host(), unit.view(), wrong->view()); }),
+                  "triple_product: the matrix has no symmetric pattern");
+    }
 }
 
 }  // namespace tessera::test

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <type_traits>
 
 #include "base/dispatch.hpp"
@@ -134,13 +135,18 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
             }
         }
     };
+    std::atomic<Offset> below{0}, above{0};
     parallel_ranges(
         context.threads(), c.block_rows,
         [&](Offset first, Offset last) {
             for (Offset i = first; i < last; ++i) {
                 for (Offset k = c.row_offsets[i]; k < c.row_offsets[i + 1]; ++k) {
                     const Index j = c.column_indices[k];
-                    if (j > i) break;
+                    if (j > i) {
+                        above += c.row_offsets[i + 1] - k;
+                        break;
+                    }
+                    below += j < i;
                     const Index* const row = c.column_indices + c.row_offsets[j];
                     const Index* const end = c.column_indices + c.row_offsets[j + 1];
                     const Index* const found = std::lower_bound(row, end, Index(i));
@@ -151,6 +157,7 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
             }
         },
         256);
+    require(below == above, "triple_product: the matrix has no symmetric pattern");
 }
 
 }  // namespace
@@ -167,6 +174,10 @@ template <class T>
 void update_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                     BsrMatrix<T>& product) {
     check_product(a, b);
+    const BsrView<T> c = product.view();
+    require(c.block_rows == a.block_rows && c.block_columns == b.block_columns &&
+                c.height == a.height && c.width == b.width,
+            "update_product: the product is that of matrices of other sizes");
     sum_products(context, a, b, product, false);
 }
 
