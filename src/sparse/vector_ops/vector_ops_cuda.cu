@@ -9,7 +9,6 @@ namespace tessera::cuda {
 namespace {
 
 constexpr int block_threads = sum_threads;
-constexpr int most_vectors = 65535;  ///< Thread blocks of a grid in y.
 constexpr int elements_per_thread = int(reduction_chunk) / block_threads;
 
 template <class T>
@@ -291,13 +290,8 @@ void dot_each(const Context& context, const Vectors<const T>& x, const Vectors<c
 template <class T>
 void xpby_each(const Context& context, const Vectors<const T>& x, const NumberPerVector<T>& beta,
                const Vectors<T>& y) {
-    for (int first = 0; first < x.count; first += most_vectors) {
-        const int count = std::min(most_vectors, x.count - first);
-        const Vectors<const T> from = x.part(first, count);
-        launch_elements(context, x.size, count, axpbypcz_kernel<NumberPerVector<T>, T>,
-                        Scalar<T>(T(1)), from, Scalar<T>(T(0)), from, part(beta, first),
-                        y.part(first, count));
-    }
+    launch_elements(context, x.size, x.count, axpbypcz_kernel<NumberPerVector<T>, T>,
+                    Scalar<T>(T(1)), x, Scalar<T>(T(0)), x, beta, y);
 }
 
 template <class T>
@@ -324,11 +318,7 @@ void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
 template <class T>
 void multiply_elementwise_each(const Context& context, const T* d, const Vectors<const T>& x,
                                const Vectors<T>& y) {
-    for (int first = 0; first < x.count; first += most_vectors) {
-        const int count = std::min(most_vectors, x.count - first);
-        launch_elements(context, x.size, count, multiply_each_kernel<T>, d, x.part(first, count),
-                        y.part(first, count));
-    }
+    launch_elements(context, x.size, x.count, multiply_each_kernel<T>, d, x, y);
 }
 
 template <class T>
