@@ -14,7 +14,7 @@ namespace {
 /// Of a node in the search for roots; priorities are between the two.
 using State = std::uint64_t;
 /// Symmetric graphs take some ten; others may have no end.
-constexpr int most_rounds = 1000;
+constexpr int max_rounds = 1000;
 constexpr State root = 0, covered = std::numeric_limits<State>::max();
 
 /// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
@@ -114,7 +114,7 @@ class Aggregation {
             [&](Index i) { states_[std::size_t(i)] = has_aggregate(i) ? covered : root + 1; });
         std::atomic<bool> open{true};
         for (int round = 0; open.exchange(false); ++round, ++result_.rounds) {
-            require(round < most_rounds, "aggregate: the graph is not symmetric");
+            require(round < max_rounds, "aggregate: the graph is not symmetric");
             each_node([&](Index i) {
                 State& state = states_[std::size_t(i)];
                 if (state == root || state == covered) return;

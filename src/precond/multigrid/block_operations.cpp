@@ -5,26 +5,36 @@
 #include <cmath>
 
 #include "base/parallel.hpp"
-#include "base/philox.hpp"
-#include "tessera/vector_ops.hpp"
+#include "base/scratch/scratch.hpp"
+#include "tessera/detail/spectrum.hpp"
 
 namespace tessera::multigrid {
 
-bool invert_block(int n, double* a) {
-    bool positive = true;
-    for (int k = 0; k < n; ++k) {
-        const double pivot = a[k * n + k];
-        positive = positive && pivot > 0;
-        for (int j = 0; j < n; ++j) a[k * n + j] = j == k ? 1 / pivot : a[k * n + j] / pivot;
-        for (int i = 0; i < n; ++i) {
-            if (i == k) continue;
-            const double factor = a[i * n + k];
-            for (int j = 0; j < n; ++j) {
-                a[i * n + j] = (j == k ? 0 : a[i * n + j]) - factor * a[k * n + j];
+bool invert_factor(int n, double* a) {
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j <= i; ++j) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
+            if (j < i) {
+                a[i * n + j] = sum / a[j * n + j];
+            } else if (sum > 0) {
+                a[i * n + i] = std::sqrt(sum);
+            } else {
+                return false;
             }
         }
     }
-    return positive;
+    // Column by column of L^-1, from its diagonal down; rows of L below are still needed.
+    for (int j = 0; j < n; ++j) {
+        a[j * n + j] = 1 / a[j * n + j];
+        for (int i = j + 1; i < n; ++i) {
+            double sum = 0;
+            for (int k = j; k < i; ++k) sum -= a[i * n + k] * a[k * n + j];
+            a[i * n + j] = sum / a[i * n + i];
+            a[j * n + i] = 0;
+        }
+    }
+    return true;
 }
 
 void multiply(const Context& context, const BsrView<double>& a, std::span<const double> x,
@@ -70,65 +80,37 @@ void multiply_blocks(const Context& context, int n, const std::vector<double>& b
 
 namespace {
 
-constexpr int lanczos_steps = 10;
+/// L^-1 A L^-T, symmetric, with the eigenvalues of D^-1 A for D = L L^T; L^-1 by blocks.
+class ScaledMatrix final : public Operator<double> {
+  public:
+    ScaledMatrix(const BsrView<double>& matrix, const std::vector<double>& inverse_factors,
+                 const std::vector<double>& transposed)
+        : matrix_(matrix), inverse_factors_(inverse_factors), transposed_(transposed) {}
+    Index rows() const override { return matrix_.block_rows * matrix_.height; }
+    Index columns() const override { return rows(); }
+    void apply(const Context& context, std::span<const double> x,
+               std::span<double> y) const override {
+        const Scratch<double> product(context, rows());
+        multiply_blocks(context, matrix_.height, transposed_, x, y);
+        multiply(context, matrix_, y, product.view());
+        multiply_blocks(context, matrix_.height, inverse_factors_, product.view(), y);
+    }
 
-/// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection.
-double largest_eigenvalue(const std::vector<double>& diagonal, const std::vector<double>& beside) {
-    double low = diagonal[0], high = diagonal[0];
-    for (std::size_t i = 0; i < diagonal.size(); ++i) {
-        const double sum = (i > 0 ? std::abs(beside[i - 1]) : 0) +
-                           (i + 1 < diagonal.size() ? std::abs(beside[i]) : 0);
-        high = std::max(high, diagonal[i] + sum);
-    }
-    for (int step = 0; step < 60; ++step) {
-        const double middle = (low + high) / 2;
-        int above = 0;  // Eigenvalues above the middle: positive pivots of T - middle I.
-        double pivot = 1;
-        for (std::size_t i = 0; i < diagonal.size(); ++i) {
-            pivot = diagonal[i] - middle - (i > 0 ? beside[i - 1] * beside[i - 1] / pivot : 0);
-            if (pivot == 0) pivot = 1e-300;
-            above += pivot > 0;
-        }
-        (above > 0 ? low : high) = middle;
-    }
-    return high;
-}
+  private:
+    const BsrView<double>& matrix_;
+    const std::vector<double>&inverse_factors_, &transposed_;
+};
 
 }  // namespace
 
 double largest_ritz_value(const Context& context, const BsrView<double>& matrix,
-                          const std::vector<double>& inverse_diagonal) {
-    const int block = matrix.height;
-    const auto n = std::size_t(matrix.block_rows) * std::size_t(block);
-    std::vector<double> r(n), z(n), p(n, 0.0), q(n), diagonal, beside;
-    for (std::size_t i = 0; i < n; ++i) {
-        r[i] = 2 * philox::unit_interval<double>(philox::words(7, 0, i).words[0],
-                                                 philox::words(7, 0, i).words[1]) -
-               1;
+                          const std::vector<double>& inverse_factors) {
+    const auto n = std::size_t(matrix.height);
+    std::vector<double> transposed(inverse_factors.size());
+    for (std::size_t k = 0; k < transposed.size(); ++k) {
+        transposed[k] = inverse_factors[k / (n * n) * (n * n) + k % n * n + k / n % n];
     }
-    const auto dot_of = [&](const std::vector<double>& a, const std::vector<double>& b) {
-        double sum = 0;
-        tessera::dot<double>(context, std::span<const double>(a), std::span<const double>(b), &sum);
-        return sum;
-    };
-    double rz = 1, alpha = 1, beta = 0;
-    for (int step = 0; step < std::min<int>(lanczos_steps, int(n)); ++step) {
-        multiply_blocks(context, block, inverse_diagonal, r, z);
-        const double now = dot_of(r, z);
-        if (!(now > 0)) break;
-        beta = step == 0 ? 0 : now / rz;
-        for (std::size_t i = 0; i < n; ++i) p[i] = z[i] + beta * p[i];
-        multiply(context, matrix, p, q);
-        const double pq = dot_of(p, q);
-        if (!(pq > 0)) break;
-        if (step > 0) beside.push_back(std::sqrt(beta) / alpha);
-        const double before = alpha;
-        alpha = now / pq;
-        diagonal.push_back(1 / alpha + (step > 0 ? beta / before : 0));
-        for (std::size_t i = 0; i < n; ++i) r[i] -= alpha * q[i];
-        rz = now;
-    }
-    return diagonal.empty() ? 1 : largest_eigenvalue(diagonal, beside);
+    return lanczos(context, ScaledMatrix(matrix, inverse_factors, transposed)).largest;
 }
 
 }  // namespace tessera::multigrid

@@ -7,7 +7,6 @@
 
 #include "base/checks.hpp"
 #include "base/concat.hpp"
-#include "base/parallel.hpp"
 #include "base/scratch/scratch.hpp"
 #include "precond/multigrid/block_operations.hpp"
 
@@ -17,8 +16,8 @@ namespace {
 
 /// A hierarchy with more entries than this many times those of the matrix, or rows of more blocks,
 /// is built anew with half of theta.
-constexpr double most_complexity = 3.5;
-constexpr double most_blocks_per_row = 200;
+constexpr double max_complexity = 3.5;
+constexpr double max_blocks_per_row = 200;
 
 /// Weights of the optimal polynomials of the fourth kind for 1 .. 4 steps (J. Lottes, Optimal
 /// polynomial smoothers for multigrid V-cycles, 2022).
@@ -101,7 +100,7 @@ Hierarchy::Hierarchy(const Context& context, BsrMatrix<double> matrix,
     NearNullSpace space = near_null;
     std::vector<double> points = coordinates;
     while (levels_.back().rows() > options_.coarse_rows &&
-           int(levels_.size()) < options_.most_levels &&
+           int(levels_.size()) < options_.max_levels &&
            coarsen(context, space, points, dimensions)) {
     }
     coarsest_near_null_ = std::move(space);
@@ -113,7 +112,7 @@ Hierarchy::Hierarchy(const Context& context, BsrMatrix<double> matrix,
     complete_ = true;
 }
 
-/// Makes the next level. Returns false if that has as many nodes.
+/// Makes the next level. Returns false if that has hardly fewer unknowns.
 bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
                         std::vector<double>& coordinates, int dimensions) {
     Level& level = levels_.back();
@@ -129,7 +128,6 @@ bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
         const NodeGraph graph =
             strong_couplings(context, a, options_.strength, theta, coordinates, dimensions);
         level.aggregates = aggregate(context, graph, second_pass);
-        // A level that is hardly smaller is no use.
         if (5.0 * level.aggregates.count * near_null.columns > 4.0 * level.rows()) return false;
         TentativeProlongator tentative =
             tentative_prolongator(context, level.aggregates, near_null, a.height);
@@ -143,10 +141,9 @@ bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
         const double complexity =
             operator_complexity() + entries / double(levels_.front().matrix.entries());
         const double per_row = double(coarse.blocks()) / level.aggregates.count;
-        const bool dense = complexity > most_complexity ||
-                           (per_row > most_blocks_per_row && 2 * per_row < level.aggregates.count);
-        const bool goes_on = dense && theta > 1e-4 && entries < 0.9 * before;
-        if (goes_on) {
+        const bool dense = complexity > max_complexity ||
+                           (per_row > max_blocks_per_row && 2 * per_row < level.aggregates.count);
+        if (dense && theta > 1e-4 && entries < 0.9 * before) {
             before = entries;
             continue;
         }
@@ -168,32 +165,74 @@ bool Hierarchy::coarsen(const Context& context, NearNullSpace& near_null,
 
 void Hierarchy::set_smoother(const Context& context, Level& level) {
     const BsrView<double> a = level.matrix.view();
-    const auto size = std::size_t(a.block_size());
-    level.inverse_diagonal.assign(std::size_t(a.block_rows) * size, 0.0);
+    const auto n = std::size_t(a.height), size = n * n;
+    std::vector<double> inverse_factors(std::size_t(a.block_rows) * size, 0.0);
+    level.inverse_diagonal.assign(inverse_factors.size(), 0.0);
     for (Index i = 0; i < a.block_rows; ++i) {
-        double* const block = &level.inverse_diagonal[std::size_t(i) * size];
+        double* const factor = &inverse_factors[std::size_t(i) * size];
+        double* const inverse = &level.inverse_diagonal[std::size_t(i) * size];
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            if (a.column_indices[k] == i) std::copy_n(a.values + k * Offset(size), size, block);
+            if (a.column_indices[k] == i) std::copy_n(a.values + k * Offset(size), size, factor);
         }
-        require(invert_block(a.height, block), "multigrid: the diagonal block of node ", i,
+        require(invert_factor(a.height, factor), "multigrid: the diagonal block of node ", i,
                 " on level ", levels_.size() - 1, " is not positive definite");
+        for (std::size_t e = 0; e < size; ++e) {
+            for (std::size_t k = 0; k < n; ++k) {
+                inverse[e] += factor[k * n + e / n] * factor[k * n + e % n];
+            }
+        }
     }
-    level.lambda = options_.lambda_factor * largest_ritz_value(context, a, level.inverse_diagonal);
+    level.lambda = options_.lambda_factor * largest_ritz_value(context, a, inverse_factors);
 }
 
-/// The dense factor of the last level; returns the number of modes of a body that can move.
-/// Near-null vectors that its matrix maps to rounding errors alone are those of a body that can
-/// move: they become eigenvectors of a positive value.
+/// Orthonormal near-null vectors that the coarsest matrix maps to rounding errors alone: the modes
+/// of a body that can move.
+std::vector<std::vector<double>> Hierarchy::free_modes(const std::vector<double>& dense) const {
+    const auto n = std::size_t(levels_.back().rows());
+    const auto width = std::size_t(coarsest_near_null_.columns);
+    const auto length_of = [](const std::vector<double>& v) {
+        double sum = 0;
+        for (const double value : v) sum += value * value;
+        return std::sqrt(sum);
+    };
+    std::vector<std::vector<double>> modes;
+    for (std::size_t c = 0; c < width; ++c) {
+        std::vector<double> v(n), image(n), sizes(n);
+        for (std::size_t i = 0; i < n; ++i) v[i] = coarsest_near_null_.values[i * width + c];
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) {
+                image[i] += dense[i * n + j] * v[j];
+                sizes[i] += std::abs(dense[i * n + j] * v[j]);
+            }
+        }
+        constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
+        const double size = length_of(sizes), before = length_of(v);
+        if (!(size > 0) || !(length_of(image) <= rounding * size)) continue;
+        for (int pass = 0; pass < 2; ++pass) {
+            for (const auto& other : modes) {
+                double share = 0;
+                for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
+                for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
+            }
+        }
+        const double length = length_of(v);
+        if (!(length > 1e-8 * before)) continue;
+        for (double& value : v) value /= length;
+        modes.push_back(std::move(v));
+    }
+    return modes;
+}
+
+/// The dense factor of the last level, where free modes become eigenvectors of a positive value.
+/// Returns their number.
 Index Hierarchy::set_coarsest() {
-    const NearNullSpace& near_null = coarsest_near_null_;
-    constexpr Index most_dense_rows = 6000;
-    require(levels_.back().rows() <= most_dense_rows, "multigrid: ", levels_.back().rows(),
+    constexpr Index max_dense_rows = 6000;
+    const Index rows = levels_.back().rows();
+    require(rows <= max_dense_rows, "multigrid: ", rows,
             " unknowns are left on a level that cannot be coarsened (weakly coupled nodes)");
     const BsrView<double> a = levels_.back().matrix.view();
-    const Index rows = levels_.back().rows();
     const auto n = std::size_t(rows), b = std::size_t(a.height);
     std::vector<double> dense(n * n, 0.0);
-    double trace = 0;
     for (std::size_t i = 0; i < std::size_t(a.block_rows); ++i) {
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
             for (std::size_t e = 0; e < b * b; ++e) {
@@ -202,52 +241,16 @@ Index Hierarchy::set_coarsest() {
             }
         }
     }
+    double trace = 0;
     for (std::size_t i = 0; i < n; ++i) trace += dense[i * n + i];
-    const auto width = std::size_t(near_null.columns);
-    std::vector<std::vector<double>> floating;
-    for (std::size_t c = 0; c < width && near_null.values.size() == n * width; ++c) {
-        std::vector<double> v(n);
-        for (std::size_t i = 0; i < n; ++i) v[i] = near_null.values[i * width + c];
-        double image = 0, size = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            double sum = 0, sizes = 0;
-            for (std::size_t j = 0; j < n; ++j) {
-                sum += dense[i * n + j] * v[j];
-                sizes += std::abs(dense[i * n + j] * v[j]);
-            }
-            image += sum * sum;
-            size += sizes * sizes;
-        }
-        constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
-        if (!(size > 0) || !(image <= rounding * rounding * size)) continue;
-        const auto length_of = [&] {
-            double sum = 0;
-            for (const double value : v) sum += value * value;
-            return std::sqrt(sum);
-        };
-        const double before = length_of();
-        for (int pass = 0; pass < 2; ++pass) {
-            for (const auto& other : floating) {
-                double share = 0;
-                for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
-                for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
-            }
-        }
-        const double length = length_of();
-        if (!(length > 1e-8 * before)) continue;
-        for (double& value : v) value /= length;
-        floating.push_back(std::move(v));
-    }
-    for (const auto& v : floating) {
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j <= i; ++j)
-                dense[i * n + j] += trace / double(n) * v[i] * v[j];
-        }
+    const auto modes = free_modes(dense);
+    for (const auto& v : modes) {
+        for (std::size_t e = 0; e < n * n; ++e) dense[e] += trace / double(n) * v[e / n] * v[e % n];
     }
     const Index failed = coarsest_.factorise(std::move(dense), rows);
     require(failed < 0, "multigrid: the coarsest matrix is not positive definite (row ", failed,
             ")");
-    return Index(floating.size());
+    return Index(modes.size());
 }
 
 double Hierarchy::operator_complexity() const {
@@ -291,35 +294,26 @@ void Hierarchy::cycle(const Context& context, std::size_t l, std::span<const dou
     const Scratch<double> residual_memory(context, n), z_memory(context, n), d_memory(context, n),
         coarse_b(context, coarse), coarse_x(context, coarse);
     const std::span<double> r = residual_memory.view(), z = z_memory.view(), d = d_memory.view();
-    const auto each = [&](auto&& f) {
-        parallel_ranges(context.threads(), n, [&](Offset first, Offset last) {
-            for (auto i = std::size_t(first); i < std::size_t(last); ++i) f(i);
-        });
-    };
     // x += q(D^-1 A) D^-1 r for the residual r; r becomes invalid.
     const auto smooth = [&] {
         multiply_blocks(context, block, level.inverse_diagonal, r, z);
-        each([&](std::size_t i) { d[i] = 4 / (3 * level.lambda) * z[i]; });
+        axpby<double>(context, 4 / (3 * level.lambda), z, 0.0, d);
         for (int k = 1; k <= steps; ++k) {
-            const double weight = weights[std::size_t(steps - 1)][std::size_t(k - 1)];
-            each([&](std::size_t i) { x[i] += weight * d[i]; });
+            axpby<double>(context, weights[std::size_t(steps - 1)][std::size_t(k - 1)], d, 1.0, x);
             if (k == steps) return;
             multiply(context, level.matrix.view(), d, z);
-            each([&](std::size_t i) { r[i] -= z[i]; });
+            axpby<double>(context, -1.0, z, 1.0, r);
             multiply_blocks(context, block, level.inverse_diagonal, r, z);
-            const double keep = double(2 * k - 1) / (2 * k + 3);
-            const double add = double(8 * k + 4) / ((2 * k + 3) * level.lambda);
-            each([&](std::size_t i) { d[i] = keep * d[i] + add * z[i]; });
+            axpby<double>(context, (8 * k + 4) / ((2 * k + 3) * level.lambda), z,
+                          double(2 * k - 1) / (2 * k + 3), d);
         }
     };
     const auto set_residual = [&] {
         multiply(context, level.matrix.view(), x, z);
-        each([&](std::size_t i) { r[i] = b[i] - z[i]; });
+        axpbypcz<double>(context, 1.0, b, -1.0, z, 0.0, r);
     };
-    each([&](std::size_t i) {
-        x[i] = 0;
-        r[i] = b[i];
-    });
+    fill(context, 0.0, x);
+    copy(context, b, r);
     smooth();
     set_residual();
     multiply(context, level.products.transposed.view(), r, coarse_b.view());

@@ -14,7 +14,7 @@ struct Options {
     int second_pass = -1;
     int smoothing_steps = 2;   ///< Before and after the coarse correction, 1..4.
     Index coarse_rows = 1500;  ///< A level of no more rows is solved directly.
-    int most_levels = 10;
+    int max_levels = 10;
     double omega = 4. / 3;       ///< Of the smoothed prolongator, over the largest eigenvalue.
     double lambda_factor = 1.1;  ///< Safeguard of the bounds of the spectrum.
 };
@@ -59,6 +59,7 @@ class Hierarchy final : public Operator<double> {
     bool coarsen(const Context& context, NearNullSpace& near_null, std::vector<double>& coordinates,
                  int dimensions);
     void set_smoother(const Context& context, Level& level);
+    std::vector<std::vector<double>> free_modes(const std::vector<double>& dense) const;
     Index set_coarsest();
     void cycle(const Context& context, std::size_t level, std::span<const double> b,
                std::span<double> x) const;

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/checks.hpp"
 #include "base/parallel.hpp"
@@ -42,16 +44,6 @@ struct Couplings {
     }
 };
 
-template <class F>
-void each_node(const Context& context, Index nodes, F&& f) {
-    parallel_ranges(
-        context.threads(), nodes,
-        [&](Offset first, Offset last) {
-            for (Offset i = first; i < last; ++i) f(Index(i));
-        },
-        1024);
-}
-
 }  // namespace
 
 template <class T>
@@ -68,15 +60,20 @@ NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Str
     Couplings<T> couplings{matrix, coordinates, dimensions, {}, {}};
     couplings.norms.resize(std::size_t(nodes));
     couplings.distances.resize(std::size_t(by_distance ? nodes : 0));
-    each_node(context, nodes, [&](Index i) {
-        double sum = 0;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index j = matrix.column_indices[k];
-            if (j == i) couplings.norms[std::size_t(i)] = couplings.norm(k, false);
-            if (j != i && by_distance) sum += couplings.nearness(i, j);
-        }
-        if (by_distance) couplings.distances[std::size_t(i)] = sum;
-    });
+    parallel_ranges(
+        context.threads(), nodes,
+        [&](Offset first, Offset last) {
+            for (Index i = Index(first); i < Index(last); ++i) {
+                double sum = 0;
+                for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+                    const Index j = matrix.column_indices[k];
+                    if (j == i) couplings.norms[std::size_t(i)] = couplings.norm(k, false);
+                    if (j != i && by_distance) sum += couplings.nearness(i, j);
+                }
+                if (by_distance) couplings.distances[std::size_t(i)] = sum;
+            }
+        },
+        1024);
 
     // use(j, weight) for the strong neighbours of i, itself among them.
     const auto visit = [&](Index i, auto&& use) {
@@ -105,23 +102,27 @@ NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Str
         }
         use_itself();
     };
+    const Offset parts = std::clamp<Offset>(nodes / 1024, 1, context.threads());
+    std::vector<NodeGraph> pieces(static_cast<std::size_t>(parts));
     NodeGraph graph;
     graph.row_offsets.assign(std::size_t(nodes) + 1, 0);
-    each_node(context, nodes, [&](Index i) {
-        visit(i, [&](Index, double) { ++graph.row_offsets[std::size_t(i) + 1]; });
+    parallel_parts(context.threads(), nodes, parts, [&](Offset part, Offset first, Offset last) {
+        NodeGraph& piece = pieces[std::size_t(part)];
+        for (Offset i = first; i < last; ++i) {
+            const std::size_t before = piece.neighbours.size();
+            visit(Index(i), [&](Index j, double weight) {
+                piece.neighbours.push_back(j);
+                piece.weights.push_back(float(weight));
+            });
+            graph.row_offsets[std::size_t(i) + 1] = Offset(piece.neighbours.size() - before);
+        }
     });
-    for (std::size_t i = 1; i < graph.row_offsets.size(); ++i) {
-        graph.row_offsets[i] += graph.row_offsets[i - 1];
+    std::partial_sum(graph.row_offsets.begin(), graph.row_offsets.end(), graph.row_offsets.begin());
+    for (const NodeGraph& piece : pieces) {
+        graph.neighbours.insert(graph.neighbours.end(), piece.neighbours.begin(),
+                                piece.neighbours.end());
+        graph.weights.insert(graph.weights.end(), piece.weights.begin(), piece.weights.end());
     }
-    graph.neighbours.resize(std::size_t(graph.row_offsets.back()));
-    graph.weights.resize(graph.neighbours.size());
-    each_node(context, nodes, [&](Index i) {
-        auto at = std::size_t(graph.row_offsets[std::size_t(i)]);
-        visit(i, [&](Index j, double weight) {
-            graph.neighbours[at] = j;
-            graph.weights[at++] = float(weight);
-        });
-    });
     return graph;
 }
 
