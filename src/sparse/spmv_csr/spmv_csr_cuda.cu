@@ -15,33 +15,33 @@ namespace {
 constexpr int vectors_together = 8;
 
 /// y_v = alpha sum_v + beta y_v of a row, for all vectors.
-template <class T, int Most>
-__device__ __forceinline__ void store_row(Offset row, T alpha, const T (&sums)[Most], T beta,
+template <class T, int MaxVectors>
+__device__ __forceinline__ void store_row(Offset row, T alpha, const T (&sums)[MaxVectors], T beta,
                                           const Vectors<T>& y) {
 #pragma unroll
-    for (int v = 0; v < Most; ++v) {
-        if (Most > 1 && v >= y.count) return;
+    for (int v = 0; v < MaxVectors; ++v) {
+        if (MaxVectors > 1 && v >= y.count) return;
         T& to = y.data[v * y.leading + row];
         to = beta == T(0) ? alpha * sums[v] : fma(alpha, sums[v], beta * to);
     }
 }
 
-/// Adds value times x of a column to the sums of 1 or 2 .. Most vectors.
-template <class T, int Most>
+/// Adds value times x of a column to the sums of 1 or 2 .. MaxVectors vectors.
+template <class T, int MaxVectors>
 __device__ __forceinline__ void add_products(T value, const Vectors<const T>& x, Index column,
-                                             T (&sums)[Most]) {
-    T from[Most];
+                                             T (&sums)[MaxVectors]) {
+    T from[MaxVectors];
 #pragma unroll
-    for (int v = 0; v < Most; ++v) {
-        from[v] = load_if(Most == 1 || v < x.count, x.data + v * x.leading + column, T(0));
+    for (int v = 0; v < MaxVectors; ++v) {
+        from[v] = load_if(MaxVectors == 1 || v < x.count, x.data + v * x.leading + column, T(0));
     }
 #pragma unroll
-    for (int v = 0; v < Most; ++v) sums[v] = fma(value, from[v], sums[v]);
+    for (int v = 0; v < MaxVectors; ++v) sums[v] = fma(value, from[v], sums[v]);
 }
 
-/// CSR product with 1 or 2 .. Most vectors: `Lanes` adjacent threads per row, their sums added in a
-/// fixed tree of shuffles. Rows above `longest` are left to long_rows_kernel.
-template <class T, int Lanes, int Most>
+/// CSR product with 1 or 2 .. MaxVectors vectors: `Lanes` adjacent threads per row, their sums
+/// added in a fixed tree of shuffles. Rows above `longest` are left to long_rows_kernel.
+template <class T, int Lanes, int MaxVectors>
 __global__ void __launch_bounds__(csr_threads)
     rows_kernel(CsrView<T> matrix, Index longest, T alpha, Vectors<const T> x, T beta,
                 Vectors<T> y) {
@@ -51,9 +51,9 @@ __global__ void __launch_bounds__(csr_threads)
     const Offset begin = inside ? matrix.row_offsets[row] : 0;
     const Offset end = inside ? matrix.row_offsets[row + 1] : 0;
     const bool skip = end - begin > longest;
-    T sums[Most] = {};
+    T sums[MaxVectors] = {};
     if (!skip) {
-#pragma unroll(Most == 1 ? 4 : 1)
+#pragma unroll(MaxVectors == 1 ? 4 : 1)
         for (Offset k = begin + lane; k < end; k += Lanes) {
             add_products(__ldcs(&matrix.values[k]), x, __ldcs(&matrix.column_indices[k]), sums);
         }
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(csr_threads)
 #pragma unroll
     for (int distance = Lanes / 2; distance > 0; distance /= 2) {
 #pragma unroll
-        for (int v = 0; v < Most; ++v) {
+        for (int v = 0; v < MaxVectors; ++v) {
             sums[v] += __shfl_xor_sync(~0u, sums[v], distance, Lanes);
         }
     }
@@ -69,52 +69,53 @@ __global__ void __launch_bounds__(csr_threads)
 }
 
 /// The same with one thread block per long row.
-template <class T, int Most>
+template <class T, int MaxVectors>
 __global__ void __launch_bounds__(long_row_threads)
     long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, Vectors<const T> x, T beta,
                      Vectors<T> y) {
-    __shared__ T shared[Most][long_row_threads / 32];
+    __shared__ T shared[MaxVectors][long_row_threads / 32];
     const Index row = rows[blockIdx.x];
-    T sums[Most] = {};
-#pragma unroll(Most == 1 ? 4 : 1)
+    T sums[MaxVectors] = {};
+#pragma unroll(MaxVectors == 1 ? 4 : 1)
     for (Offset k = matrix.row_offsets[row] + threadIdx.x; k < matrix.row_offsets[row + 1];
          k += long_row_threads) {
         add_products(matrix.values[k], x, matrix.column_indices[k], sums);
     }
 #pragma unroll
-    for (int v = 0; v < Most; ++v) {
+    for (int v = 0; v < MaxVectors; ++v) {
         sums[v] = warp_sum(sums[v]);
         if (threadIdx.x % 32 == 0) shared[v][threadIdx.x / 32] = sums[v];
     }
     __syncthreads();
     if (threadIdx.x >= 32) return;
 #pragma unroll
-    for (int v = 0; v < Most; ++v) sums[v] = warp_sum(shared[v][threadIdx.x]);
+    for (int v = 0; v < MaxVectors; ++v) sums[v] = warp_sum(shared[v][threadIdx.x]);
     if (threadIdx.x == 0) store_row(Offset(row), alpha, sums, beta, y);
 }
 
-template <class T, int Lanes, int Most>
+template <class T, int Lanes, int MaxVectors>
 void launch_rows(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
                  const Vectors<const T>& x, T beta, const Vectors<T>& y) {
-    rows_kernel<T, Lanes, Most>
+    rows_kernel<T, Lanes, MaxVectors>
         <<<blocks_for(Offset(matrix.rows) * Lanes, csr_threads), csr_threads, 0,
            stream_of(context)>>>(matrix, plan.long_row_threshold, alpha, x, beta, y);
 }
 
-/// The product with 1 or 2 .. Most vectors.
-template <int Most, class T>
+/// The product with 1 or 2 .. MaxVectors vectors.
+template <int MaxVectors, class T>
 void multiply_some(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan, T alpha,
                    const Vectors<const T>& x, T beta, const Vectors<T>& y) {
-    using Launch = decltype(&launch_rows<T, 1, Most>);
-    static constexpr Launch launches[] = {&launch_rows<T, 1, Most>,  &launch_rows<T, 2, Most>,
-                                          &launch_rows<T, 4, Most>,  &launch_rows<T, 8, Most>,
-                                          &launch_rows<T, 16, Most>, &launch_rows<T, 32, Most>};
+    using Launch = decltype(&launch_rows<T, 1, MaxVectors>);
+    static constexpr Launch launches[] = {
+        &launch_rows<T, 1, MaxVectors>,  &launch_rows<T, 2, MaxVectors>,
+        &launch_rows<T, 4, MaxVectors>,  &launch_rows<T, 8, MaxVectors>,
+        &launch_rows<T, 16, MaxVectors>, &launch_rows<T, 32, MaxVectors>};
     int log2_lanes = 0;
     while ((1 << log2_lanes) < plan.lanes_per_row && log2_lanes < 5) ++log2_lanes;
     launches[log2_lanes](context, matrix, plan, alpha, x, beta, y);
     TESSERA_CUDA(cudaGetLastError());
     if (!plan.long_rows.empty()) {
-        long_rows_kernel<T, Most>
+        long_rows_kernel<T, MaxVectors>
             <<<unsigned(plan.long_rows.size()), long_row_threads, 0, stream_of(context)>>>(
                 matrix, plan.long_rows_device.data(), alpha, x, beta, y);
         TESSERA_CUDA(cudaGetLastError());

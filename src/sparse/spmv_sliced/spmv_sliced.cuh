@@ -193,7 +193,7 @@ template <class Shape, class Column, class Stored, class T>
 __global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
     sliced_product_kernel(SlicedProduct<Stored, T> task) {
     constexpr int B = Shape::block, lanes = Shape::lanes, rows = Shape::rows;
-    constexpr int most = Shape::vectors, batch = Shape::in_flight, groups = Shape::groups;
+    constexpr int max_vectors = Shape::vectors, batch = Shape::in_flight, groups = Shape::groups;
     constexpr bool has_offsets = sizeof(Column) == sizeof(std::uint16_t);
     using Columns = Pack<Column, rows>;
     using Values = Pack<Stored, rows>;
@@ -227,11 +227,11 @@ __global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
     };
     Columns column[batch];
     load_columns(part, column);
-    T sums[most][rows][B] = {};
+    T sums[max_vectors][rows][B] = {};
 #pragma unroll 1
     for (Index k = part; k < longest; k += batch * lanes) {
         Values value[batch][B * B];
-        T from[batch][rows][most][B];
+        T from[batch][rows][max_vectors][B];
 #pragma unroll
         for (int u = 0; u < batch; ++u) {
 #pragma unroll
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
 #pragma unroll
-                for (int v = 0; v < most; ++v) {
+                for (int v = 0; v < max_vectors; ++v) {
                     load_x<B, Shape::pairs>(x.data + v * x.leading + first, column[u].value[i],
                                             Index(a.columns - first),
                                             k + u * lanes < lengths[i] && (v == 0 || v < x.count),
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
                 for (int i = 0; i < rows; ++i) {
                     const T entry = widen_to<T>(value[u][e].value[i]);
 #pragma unroll
-                    for (int v = 0; v < most; ++v) {
+                    for (int v = 0; v < max_vectors; ++v) {
                         sums[v][i][e / B] = fma(entry, from[u][i][v][e % B], sums[v][i][e / B]);
                     }
                 }
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(spmv_threads, Shape::thread_blocks)
     }
     double dot = 0;
 #pragma unroll
-    for (int v = 0; v < most; ++v) {
+    for (int v = 0; v < max_vectors; ++v) {
         if (v > 0 && v >= x.count) break;
         if constexpr (lanes > 1) add_lanes<lanes>(part, sums[v]);
         if (part != 0) continue;
@@ -338,13 +338,14 @@ void multiply_one(const Context& context, const SlicedProduct<Stored, T>& task, 
     });
 }
 
-/// The product with 2 .. Most vectors: each block is read once.
-template <int B, int Most, class Column, class Stored, class T>
+/// The product with 2 .. MaxVectors vectors: each block is read once.
+template <int B, int MaxVectors, class Column, class Stored, class T>
 void multiply_several(const Context& context, const SlicedProduct<Stored, T>& task) {
     // As for one vector.
     const bool one_lane = task.matrix.slice_height != default_height<Stored>;
     with_lanes(one_lane ? 1 : task.matrix.lanes, [&](auto lanes) {
-        using Shape = ProductShape<B, decltype(lanes)::value, 0, Most, false, false, Stored, T>;
+        using Shape =
+            ProductShape<B, decltype(lanes)::value, 0, MaxVectors, false, false, Stored, T>;
         launch_product<Shape, Column>(context, task);
     });
 }
@@ -354,16 +355,16 @@ void multiply_columns(const Context& context, const SlicedPattern& matrix, const
                       const ProductVectors<T>& vectors, bool cached) {
     with_block(matrix.block, [&](auto b) {
         constexpr int block = decltype(b)::value;
-        constexpr int most = spmv_vectors(block, sizeof(Stored), sizeof(T));
-        for (int first = 0; first < vectors.x.count; first += most) {
-            const int count = std::min(most, vectors.x.count - first);
+        constexpr int max_vectors = spmv_vectors(block, sizeof(Stored), sizeof(T));
+        for (int first = 0; first < vectors.x.count; first += max_vectors) {
+            const int count = std::min(max_vectors, vectors.x.count - first);
             const SlicedProduct<Stored, T> task{matrix, values, vectors.part(first, count)};
             if (count == 1) {
                 multiply_one<block, Column>(context, task, cached);
-            } else if (most == 8 && count <= 4) {
-                multiply_several<block, std::min(most, 4), Column>(context, task);
+            } else if (max_vectors == 8 && count <= 4) {
+                multiply_several<block, std::min(max_vectors, 4), Column>(context, task);
             } else {
-                multiply_several<block, most, Column>(context, task);
+                multiply_several<block, max_vectors, Column>(context, task);
             }
         }
     });
