@@ -156,7 +156,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     void release(void* memory, Offset bytes) noexcept override {
         try {
             if (recording()) return kept_.emplace_back(memory, bytes), void();
-        } catch (...) {  // Memory of the host ran out, or the device fails: it is lost.
+        } catch (...) {  // Memory of the host ran out, or the device fails: never freed.
             return;
         }
         free_now(memory, bytes);

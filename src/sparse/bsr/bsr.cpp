@@ -4,6 +4,7 @@
 
 #include "base/checks.hpp"
 #include "base/gather_rows.hpp"
+#include "sparse/transpose_pattern.hpp"
 
 namespace tessera {
 
@@ -77,23 +78,14 @@ BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
     const int height = matrix.height, width = matrix.width, size = matrix.block_size();
     BsrMatrix<T> result(context, matrix.block_columns, matrix.block_rows, width, height,
                         matrix.row_offsets[matrix.block_rows]);
-    const std::span<Offset> offsets = result.row_offsets().view();
-    std::ranges::fill(offsets, 0);
-    for (Offset k = 0; k < result.blocks(); ++k) {
-        ++offsets[std::size_t(matrix.column_indices[k]) + 1];
-    }
-    for (std::size_t j = 1; j < offsets.size(); ++j) offsets[j] += offsets[j - 1];
-    std::vector<Offset> next(offsets.begin(), offsets.end() - 1);
-    for (Index i = 0; i < matrix.block_rows; ++i) {
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Offset to = next[std::size_t(matrix.column_indices[k])]++;
-            result.column_indices().data()[to] = i;
+    T* const values = result.values().data();
+    transpose_pattern(
+        matrix.block_rows, matrix.row_offsets, matrix.column_indices, result.row_offsets().view(),
+        result.column_indices().data(), [&](Offset k, Offset to) {
             for (int e = 0; e < size; ++e) {
-                result.values().data()[to * size + e % width * height + e / width] =
-                    matrix.values[k * size + e];
+                values[to * size + e % width * height + e / width] = matrix.values[k * size + e];
             }
-        }
-    }
+        });
     return result;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "sparse/vector_ops/elements.hpp"
@@ -29,6 +31,9 @@ void check_several(const char* who, int count, std::span<const T> x, std::span<Y
             ": a vector is null");
     require(count == 0 || numbers != nullptr, who, ": the array of numbers is null");
 }
+
+/// Of one call of a backend: a grid has no more thread blocks in y.
+constexpr int max_vectors = 65535;
 
 /// Throws unless all have as many vectors of `size` elements, not null.
 template <class First, class... Others>
@@ -113,7 +118,11 @@ void multiply_elementwise_each(const Context& context, Input<T> d, const Vectors
     check_equal("multiply_elementwise", d);
     check_all("multiply_elementwise", Offset(d.size()), x, y);
     const Phase phase(context, "vectors", bytes_of<T>(d.size(), 1 + 2 * x.count));
-    TESSERA_RUN(multiply_elementwise_each<T>, context, d.data(), x, y);
+    for (int first = 0; first < x.count; first += max_vectors) {
+        const int count = std::min(max_vectors, x.count - first);
+        TESSERA_RUN(multiply_elementwise_each<T>, context, d.data(), x.part(first, count),
+                    y.part(first, count));
+    }
 }
 
 template <class T>
@@ -129,6 +138,7 @@ template <class T>
 void xpby_each(const Context& context, const Vectors<const T>& x, const NumberPerVector<T>& beta,
                const Vectors<T>& y) {
     check_all("xpby_each", y.size, x, y);
+    require(y.count <= max_vectors, "xpby_each: there are more than ", max_vectors, " vectors");
     require(beta.first != nullptr, "xpby_each: the array of numbers is null");
     const Phase phase(context, "vectors", bytes_of<T>(std::size_t(y.size), 3 * y.count));
     TESSERA_RUN(xpby_each<T>, context, x, beta, y);
