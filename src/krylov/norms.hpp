@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -12,26 +14,33 @@ namespace tessera {
 template <class T>
 class Norms {
   public:
-    explicit Norms(const Context& context) : context_(context), squares_(context, 3) {}
+    explicit Norms(const Context& context) : context_(context), squares_(context, 4) {}
 
     /// ||v||; infinite or 0 if the squares leave the range of T.
-    double operator()(std::span<const T> v) { return root_of_square(v, 0); }
+    double operator()(std::span<const T> v) { return std::sqrt(squares(v)[0]); }
+
+    /// v^T v of up to three vectors, with one wait; they may have left the range of T.
+    template <class... Spans>
+    std::array<double, sizeof...(Spans)> squares(const Spans&... vectors) {
+        static_assert(sizeof...(Spans) <= 3);
+        Offset count = 0;
+        (dot<T>(context_, vectors, vectors, squares_.data() + count++), ...);
+        return copied<sizeof...(Spans)>(0);
+    }
 
     /// ||v||, also where squares underflow: a residual with tiny elements must not pass for 0. v is
     /// then multiplied by a power of two and divided again, which is exact.
-    double without_underflow(std::span<T> v) { return rescaled(v, (*this)(v)); }
-
-    struct Pair {
-        double norm;    ///< ||v|| as by without_underflow.
-        double square;  ///< w^T w; it may have left the range of T.
-    };
-    /// Both, with one wait.
-    Pair without_underflow(std::span<T> v, std::span<const T> w) {
-        dot<T>(context_, v, v, squares_.data());
-        dot<T>(context_, w, w, squares_.data() + 1);
-        T squares[2];
-        copy_to_host(context_, std::span<const T>(squares_.view()).first(2), std::span<T>(squares));
-        return {rescaled(v, std::sqrt(double(squares[0]))), double(squares[1])};
+    double without_underflow(std::span<T> v) { return without_underflow(v, squares(v)[0]); }
+    /// The same where `square`, v^T v, is known.
+    double without_underflow(std::span<T> v, double square) {
+        using limits = std::numeric_limits<T>;
+        // Each of n squares may lack half the smallest denormal number, u times the normal one.
+        if (!(square < double(v.size()) * double(limits::min()))) return std::sqrt(square);
+        const T factor = T(std::ldexp(1.0, 3 * limits::max_exponent / 4));
+        axpby<T>(context_, factor, v, T(0), v);
+        dot<T>(context_, v, v, squares_.data() + 3);  // No square leaves the range.
+        axpby<T>(context_, 1 / factor, v, T(0), v);
+        return std::sqrt(copied<1>(3)[0]) / double(factor);
     }
 
     /// Whether no element is infinite or NaN; `scratch`, as long as v, may be overwritten.
@@ -39,33 +48,22 @@ class Norms {
         if (std::isfinite((*this)(v))) return true;
         fill(context_, T(0), scratch);
         dot<T>(context_, v, scratch, squares_.data());  // NaN if any element is not finite.
-        return copied(0) == 0;
+        return copied<1>(0)[0] == 0;
     }
 
-    /// v^T v of the latest norm, in the memory of the Context; it may have left the range of T.
+    /// v^T v of the latest norm (of squares: the first), in the memory of the Context; it may have
+    /// left the range of T.
     const T* square() const { return squares_.data(); }
 
   private:
-    /// `length`, the norm of v, or what it is if the squares underflow.
-    double rescaled(std::span<T> v, double length) {
-        using limits = std::numeric_limits<T>;
-        // Each of n squares may lack half the smallest denormal number, u times the normal one.
-        if (!(length * length < double(v.size()) * double(limits::min()))) return length;
-        const T factor = T(std::ldexp(1.0, 3 * limits::max_exponent / 4));
-        axpby<T>(context_, factor, v, T(0), v);
-        const double multiplied = root_of_square(v, 2);  // No square leaves the range.
-        axpby<T>(context_, 1 / factor, v, T(0), v);
-        return multiplied / double(factor);
-    }
-    double copied(int k) {
-        T value = 0;
-        copy_to_host(context_, std::span<const T>(squares_.view()).subspan(std::size_t(k), 1),
-                     std::span<T>(&value, 1));
-        return double(value);
-    }
-    double root_of_square(std::span<const T> v, int k) {
-        dot<T>(context_, v, v, squares_.data() + k);
-        return std::sqrt(copied(k));
+    template <std::size_t n>
+    std::array<double, n> copied(std::size_t first) {
+        T values[n];
+        copy_to_host(context_, std::span<const T>(squares_.view()).subspan(first, n),
+                     std::span<T>(values));
+        std::array<double, n> squares;
+        std::ranges::copy(values, squares.begin());
+        return squares;
     }
 
     const Context& context_;

@@ -19,15 +19,15 @@ class RangeScaling {
   public:
     explicit RangeScaling(const Context& context) : context_(context) {}
 
-    /// Multiplies b and x if necessary. Returns ||b|| after that, computed by `norm`.
-    double scale(const std::function<double(std::span<const T>)>& norm, std::span<T> b,
-                 std::span<T> x) {
+    /// Multiplies b and x if necessary. `norm_b` is ||b||, computed by `norm`; returns that of the
+    /// multiplied b.
+    double scale(double norm_b, const std::function<double(std::span<const T>)>& norm,
+                 std::span<T> b, std::span<T> x) {
         using limits = std::numeric_limits<T>;
         constexpr double epsilon = limits::epsilon();
         const double low = std::sqrt(double(limits::min())) / (epsilon * epsilon);
         const double high = std::sqrt(double(limits::max()) * epsilon);
         rounds_ = 0;
-        double norm_b = norm(b);
         if (std::isnan(norm_b) || (low <= norm_b && norm_b <= high)) return norm_b;
         factor_ =
             T(std::ldexp(1.0, norm_b < low ? limits::max_exponent / 3 : -limits::max_exponent / 3));

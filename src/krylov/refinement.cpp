@@ -133,8 +133,8 @@ double Refinement::residual_norm(std::span<const double> x) {
 double Refinement::start(std::span<const double> b, std::span<const double> x) {
     copy(context_, b, b_.view());
     copy(context_, x, x_.view());
-    norm_b_ = scaling_.scale([this](std::span<const double> v) { return norm_(v); }, b_.view(),
-                             x_.view());
+    const auto norm = [this](std::span<const double> v) { return norm_(v); };
+    norm_b_ = scaling_.scale(norm_(b_.view()), norm, b_.view(), x_.view());
     target_ = std::max(options_->rtol * norm_b_, scaling_.scaled(options_->atol));
     if (norm_b_ == 0) fill(context_, 0.0, x_.view());
     const double length = residual_norm(x_.view());

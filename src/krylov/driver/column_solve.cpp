@@ -31,24 +31,36 @@ void ColumnSolve<T>::set_targets() {
     threshold_ = target_ / norm_b_ * method_norm_b_;
 }
 
-/// Computes x^T x, b - A x and writes the residual of the method (with left preconditioning M^-1 (b
-/// - A x)) to method().residual(c_).
+/// method().residual(c_) = b - A x
 template <class T>
-typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::residual_norms(std::span<const T> x) {
-    const std::span<T> residual = method().residual(c_);
+void ColumnSolve<T>::compute_residual(std::span<const T> x) {
     shared_->matrix.apply(context(), x, work());
-    axpbypcz<T>(context(), T(1), b(), T(-1), work(), T(0), residual);
+    axpbypcz<T>(context(), T(1), b(), T(-1), work(), T(0), method().residual(c_));
     ++report_.operator_applications;
+}
+
+/// Of b - A x in method().residual(c_), with that square; with left preconditioning M^-1 (b - A x)
+/// replaces it.
+template <class T>
+typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::norms_of_residual(double square) {
+    const std::span<T> residual = method().residual(c_);
     ResidualNorms norms;
-    const auto [length, square_of_x] = shared_->norm.without_underflow(residual, x);
-    norms.true_norm = norms.method_norm = length;
-    square_of_x_ = square_of_x;
+    norms.true_norm = norms.method_norm = shared_->norm.without_underflow(residual, square);
     if (shared_->left) {
         copy(context(), std::span<const T>(residual), work());
         preconditioner()->apply(context(), work(), residual);
         norms.method_norm = shared_->norm.without_underflow(residual);
     }
     return norms;
+}
+
+/// Computes x^T x and the residual of the method, in method().residual(c_).
+template <class T>
+typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::residual_norms(std::span<const T> x) {
+    compute_residual(x);
+    const auto [square, square_of_x] = shared_->norm.squares(method().residual(c_), x);
+    square_of_x_ = square_of_x;
+    return norms_of_residual(square);
 }
 
 template <class T>
@@ -250,8 +262,11 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
     status_.reset();
     copy(context(), b, this->b());
     copy(context(), std::span<const T>(x), this->x());
-    norm_b_ = scaling_.scale([this](std::span<const T> v) { return shared_->norm(v); }, this->b(),
-                             this->x());
+    const auto norm = [this](std::span<const T> v) { return shared_->norm(v); };
+    compute_residual(this->x());  // Before ||b|| is known: both are read with one wait.
+    const auto [square, square_of_x, square_of_b] =
+        shared_->norm.squares(method().residual(c_), this->x(), this->b());
+    norm_b_ = scaling_.scale(std::sqrt(square_of_b), norm, this->b(), this->x());
     method_norm_b_ = norm_b_;
     if (norm_b_ == 0) return solve_zero();
     if (!std::isfinite(norm_b_)) {
@@ -265,7 +280,13 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
         return make_report(Status::singular_block, unknown);
     }
     set_targets();
-    at_start_ = norms_ = residual_norms(this->x());
+    if (scaling_.scales()) {
+        norms_ = residual_norms(this->x());
+    } else {
+        square_of_x_ = square_of_x;
+        norms_ = norms_of_residual(square);
+    }
+    at_start_ = norms_;
     status_ = status_at_start(norms_);
     if (status_) return finish();
     start();

@@ -71,6 +71,8 @@ class ColumnSolve {
 
     bool singular_preconditioner();
     void set_targets();
+    void compute_residual(std::span<const T> x);
+    ResidualNorms norms_of_residual(double square);
     ResidualNorms residual_norms(std::span<const T> x);
     std::optional<Status> status_at_start(const ResidualNorms& norms);
     std::optional<Status> status_after_run(const ResidualNorms& now, bool other_preconditioner);
