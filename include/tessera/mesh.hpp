@@ -23,6 +23,13 @@ constexpr int dimensions(CellShape shape) {
 }
 TESSERA_API const char* to_string(CellShape shape);
 
+/// Positions of the nodes of a matrix, the unknowns of each in consecutive rows: `dimensions`
+/// numbers per node, in host memory.
+struct NodeCoordinates {
+    int dimensions = 3;
+    std::vector<double> values;
+};
+
 /// Cells of one shape: corners(shape) nodes each.
 struct Cells {
     CellShape shape = CellShape::triangle;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tessera/csr.hpp"
+#include "tessera/mesh.hpp"
 #include "tessera/spec.hpp"
 
 namespace tessera::problems {
@@ -15,7 +16,8 @@ struct Problem {
     std::vector<T> load = {};     ///< Right-hand side that belongs to the problem; may be empty.
     bool known_singular = false;  ///< For kernels and benchmarks only ("free" elasticity).
     Index natural_block = 1;      ///< Unknowns per node, rows per block; 1 if they vary.
-    std::string name = {};        ///< The normalised text.
+    NodeCoordinates coordinates = {};  ///< Elasticity: of the nodes with unknowns; else empty.
+    std::string name = {};             ///< The normalised text.
 };
 
 /// Builds a problem in the memory of `cpu`, a CPU context, by its threads; bitwise equal for every

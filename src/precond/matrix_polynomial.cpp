@@ -1,4 +1,4 @@
-#include "precond/polynomial/matrix_polynomial.hpp"
+#include "precond/matrix_polynomial.hpp"
 
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"

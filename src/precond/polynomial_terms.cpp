@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/dispatch.hpp"
-#include "precond/polynomial/matrix_polynomial.hpp"
+#include "precond/matrix_polynomial.hpp"
 
 namespace tessera {
 

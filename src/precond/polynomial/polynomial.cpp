@@ -8,7 +8,7 @@
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "precond/polynomial/config.hpp"
-#include "precond/polynomial/matrix_polynomial.hpp"
+#include "precond/matrix_polynomial.hpp"
 #include "precond/polynomial/scaling.hpp"
 #include "tessera/detail/spectrum.hpp"
 #include "tessera/vector_ops.hpp"

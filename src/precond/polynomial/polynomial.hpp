@@ -2,26 +2,11 @@
 
 #include <memory>
 
+#include "precond/matrix_polynomial.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {
-
-/// Polynomials s(t) that approximate 1 / t on (0, b] or [a, b], by their residuals
-/// R(t) = 1 - t s(t), R(0) = 1, of degree m = degree + 1.
-enum class PolynomialKind : std::uint8_t {
-    neumann,  ///< R = (1 - omega t)^m, omega = 1 / b, or 2 / (a + b) if a lower end is given.
-    /// Minimises the integral of R^2 t^(alpha - 1) (b - t)^beta over [0, b]: the Jacobi
-    /// polynomial orthogonal for t^alpha (b - t)^beta (Saad, Iterative Methods, 12.3.3).
-    least_squares,
-    chebyshev,   ///< Minimises max |R| on [a, b]: T_m((b + a - 2 t) / (b - a)) / T_m((b + a) / (b -
-                 ///< a)).
-    chebyshev4,  ///< Fourth kind: W_m(1 - 2 t / b) / (2 m + 1); least_squares with 1/2, -1/2.
-    /// Minimises the maximum of t R^2 / (1 - R^2) on [0, b], in the basis of the fourth kind
-    /// (Lottes, Optimal polynomial smoothers for multigrid V-cycles, 2022).
-    chebyshev4_optimal,
-};
-const char* to_string(PolynomialKind kind);
 
 /// Source of the upper end b of the spectrum.
 enum class UpperBound : std::uint8_t {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numbers>
 
-#include "precond/polynomial/matrix_polynomial.hpp"
+#include "precond/matrix_polynomial.hpp"
 #include "support/blocks.hpp"
 
 namespace tessera::test {

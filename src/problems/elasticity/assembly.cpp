@@ -179,6 +179,19 @@ System assemble(const Context& cpu, const Model& model) {
     return system;
 }
 
+NodeCoordinates System::coordinates(const Mesh& mesh) const {
+    const auto d = std::size_t(mesh.dimensions);
+    require(mesh.points.size() == unknowns.size(), "the mesh is not that of the system");
+    NodeCoordinates found{mesh.dimensions, {}};
+    if (natural_block != mesh.dimensions) return {};
+    for (std::size_t first = 0; first < unknowns.size(); first += d) {
+        if (unknowns[first] < 0) continue;
+        const double* const point = &mesh.points[first];
+        found.values.insert(found.values.end(), point, point + d);
+    }
+    return found;
+}
+
 std::vector<double> System::displacements(std::span<const double> solution) const {
     require(solution.size() == load.size(), "the solution has ", solution.size(),
             " entries and the system ", load.size());

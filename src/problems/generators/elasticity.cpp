@@ -175,6 +175,18 @@ meshes::GridOptions read_grid_options(Spec& spec) {
     return options;
 }
 
+NodeCoordinates grid_coordinates(const NodeGrid& grid, double side) {
+    NodeCoordinates coordinates{grid.dimensions, {}};
+    for (Index node = 0; node < grid.node_count(); ++node) {
+        const NodeGrid::GridIndex index = grid.index_of(node);
+        for (int axis = 3 - grid.dimensions; axis < 3; ++axis) {
+            const bool shifted = grid.clamped && axis == 3 - grid.dimensions;
+            coordinates.values.push_back(side * (index[axis] + (shifted ? 1 : 0)));
+        }
+    }
+    return coordinates;
+}
+
 /// What a body of E = 1 is made of.
 struct BodyMaterial {
     double poisson_ratio = 0.3;
@@ -219,6 +231,7 @@ Problem<double> assembled(const Context& cpu, const elasticity::Model& model) {
     if (!model.tractions.empty()) problem.load = std::move(system.load);
     problem.known_singular = system.known_singular;
     problem.natural_block = system.natural_block;
+    problem.coordinates = system.coordinates(model.mesh);
     return problem;
 }
 
@@ -292,6 +305,7 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     if (!free) problem.load = side_load(grid, side);
     problem.known_singular = free;
     problem.natural_block = dimensions;
+    problem.coordinates = grid_coordinates(grid, side);
     return problem;
 }
 

@@ -64,6 +64,7 @@ Problem<T> rounded(const Context& cpu, const Spec& spec, Problem<double>&& from)
         to.load.assign(from.load.begin(), from.load.end());
         to.known_singular = from.known_singular;
         to.natural_block = from.natural_block;
+        to.coordinates = std::move(from.coordinates);
         return to;
     }
 }
