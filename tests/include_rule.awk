@@ -17,6 +17,7 @@ BEGIN {
     split("sliced vector_steps ordering spectrum block_ldlt_factor bsr", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
+    public["tessera/amg.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4

@@ -114,8 +114,9 @@ struct PreconditionerReport {
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
-    bool overflow = false;  ///< A finite value is infinite in the precision requested.
-    std::string unusable;   ///< Why a solve must not start; empty: it may.
+    bool overflow = false;              ///< A finite value is infinite in the precision requested.
+    std::string unusable;               ///< Why a solve must not start; empty: it may.
+    std::vector<std::string> warnings;  ///< What makes solves slow, and the remedy.
     /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
     ReportValues values;
 };

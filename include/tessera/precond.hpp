@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tessera/formats.hpp"
+#include "tessera/mesh.hpp"
 #include "tessera/operator.hpp"
 #include "tessera/spec.hpp"
 
@@ -22,6 +23,9 @@ class TESSERA_API PreconditionerConfig {
     virtual Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const = 0;
     /// Products with the matrix use this format, unless the text named one.
     virtual void use_format(const FormatOptions& format) = 0;
+    /// Positions of the nodes of the matrix, for preconditioners that need near-null vectors (amg),
+    /// unless the text named others.
+    virtual void use_coordinates(const NodeCoordinates& coordinates) = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.

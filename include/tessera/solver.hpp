@@ -22,6 +22,8 @@ class TESSERA_API Solver {
     Solver(Solver&&) noexcept;
     Solver& operator=(Solver&&) noexcept;
 
+    /// Positions of the nodes of the matrix, for the next setup of amg.
+    void use_coordinates(const NodeCoordinates& coordinates);
     /// Takes a square matrix in the memory of the Context: converts it and sets up the
     /// preconditioner. With format csr the arrays must outlive the solver, or its next setup or
     /// update. Waits. Arguments are checked first and change nothing; if it fails later, the solver

@@ -1,6 +1,7 @@
 #pragma once
 
 /// All of Tessera's public API.
+#include "tessera/amg.hpp"
 #include "tessera/batched.hpp"
 #include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"

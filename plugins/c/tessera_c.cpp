@@ -38,6 +38,7 @@ std::string to_json(const SolveReport& report, const PreconditionerReport& setup
                  {"residuals", std::move(residuals)},
                  {"preconditioner", preconditioner},
                  {"blocks", {{"count", setup.blocks}, {"largest", setup.largest_block}}}};
+    if (!setup.warnings.empty()) json["warnings"] = setup.warnings;
     const Json groups = cli::to_json(setup.values);
     for (const auto& [group, values] : groups.items()) json[group].update(values);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -238,6 +238,11 @@ std::vector<SolveReport> Solver<T>::solve(Vectors<const T> b, Vectors<T> x,
 }
 
 template <class T>
+void Solver<T>::use_coordinates(const NodeCoordinates& coordinates) {
+    state().preconditioner->use_coordinates(coordinates);
+}
+
+template <class T>
 bool Solver<T>::has_matrix() const {
     return state().iterative != nullptr;
 }

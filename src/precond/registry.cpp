@@ -4,6 +4,7 @@
 #include "precond/block_jacobi/config.hpp"
 #include "precond/block_ldlt/config.hpp"
 #include "precond/jacobi/config.hpp"
+#include "precond/multigrid/config.hpp"
 #include "precond/polynomial/config.hpp"
 
 namespace tessera {
@@ -11,8 +12,8 @@ namespace tessera {
 namespace {
 
 /// A registered preconditioner. A Config is made of a Spec, all of which it reads (Spec::finish),
-/// and has `help`, the functions make<T> and bytes of a PreconditionerConfig, and use_format if it
-/// multiplies with the matrix.
+/// and has `help`, the functions make<T> and bytes of a PreconditionerConfig, use_format if it
+/// multiplies with the matrix, and use_coordinates if it needs the positions of nodes.
 struct Entry {
     std::string name;
     const char* help;
@@ -36,6 +37,11 @@ class Registered final : public PreconditionerConfig {
     }
     void use_format(const FormatOptions& format) override {
         if constexpr (requires { config_.use_format(format); }) config_.use_format(format);
+    }
+    void use_coordinates(const NodeCoordinates& coordinates) override {
+        if constexpr (requires { config_.use_coordinates(coordinates); }) {
+            config_.use_coordinates(coordinates);
+        }
     }
 
   private:
@@ -74,6 +80,7 @@ const std::vector<Entry>& entries() {
         entry<JacobiConfig>("jacobi"),
         entry<BlockJacobiConfig>("block_jacobi"),
         entry<BlockLdltConfig>("block_ldlt"),
+        entry<AmgConfig>("amg"),
         entry<PolynomialConfig>("neumann"),
         entry<PolynomialConfig>("least_squares"),
         entry<PolynomialConfig>("chebyshev"),

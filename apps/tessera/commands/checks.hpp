@@ -63,6 +63,7 @@ class SolveProblem {
                                  &arguments.mesh, !replaces_load(arguments));
         check_system(system_, arguments.allow_singular, arguments.quiet);
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
+        parsed_.preconditioner->use_coordinates(system_.coordinates);
         matrix_ = system_.matrix.view();
     }
     /// Copies the matrix to the GPU, if that solves, and frees it on the host.

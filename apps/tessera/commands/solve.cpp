@@ -125,7 +125,10 @@ class SolveCommand : SolveProblem<T> {
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
         if (parsed_.refinement) check_corrections();
         if (!parsed_.config && !parsed_.refinement) {
-            parsed_.resolve_solver(automatic_solver(looks_positive_definite(host_, matrix_)));
+            const bool definite = looks_positive_definite(host_, matrix_);
+            // A cycle of multigrid in single precision is not quite the same in each iteration.
+            const bool flexible = definite && Spec(arguments_.preconditioner).name() == "amg";
+            parsed_.resolve_solver(flexible ? "fcg" : automatic_solver(definite));
         }
         report_.solver = parsed_.solver.normalised();
         const auto& refined = parsed_.refinement;
@@ -206,6 +209,11 @@ class SolveCommand : SolveProblem<T> {
         }
         // All arguments and files are valid from here on.
         note_fallback(why_not_cuda_, arguments_.quiet);
+        if (!arguments_.quiet) {
+            for (const std::string& warning : report_.setup.warnings) {
+                std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
+            }
+        }
         if (!report_.setup.unusable.empty()) {
             report_.solve = unsolved_report(report_.setup);
             return;

@@ -112,7 +112,9 @@ class Tuning : SolveProblem<T> {
         const std::string report = "; the results so far follow";
         guard_->announce("interrupted while setting up " + trial.preconditioner + report +
                          " after this setup (Ctrl-C again ends at once, without results)");
-        auto preconditioner = trial.preconditioner_config->make(context_, matrix_);
+        const auto config = parse_preconditioner(trial.preconditioner);
+        config->use_coordinates(system_.coordinates);
+        auto preconditioner = config->make(context_, matrix_);
         context_.synchronize();
         guard_->announce("interrupted while solving with " + trial.preconditioner + report);
         return preconditioner;

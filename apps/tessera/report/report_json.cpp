@@ -61,6 +61,7 @@ std::string to_json(const RunReport& report) {
         {"copy_bytes_per_second",
          report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    if (!report.setup.warnings.empty()) json["warnings"] = report.setup.warnings;
     const Json groups = to_json(report.setup.values);
     for (const auto& [group, values] : groups.items()) json[group].update(values);
     if (report.structure.nodes > 0) {

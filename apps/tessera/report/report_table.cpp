@@ -114,6 +114,17 @@ std::string stage_text(const Json& ldlt) {
     return result;
 }
 
+/// The levels of a hierarchy: "21296 x 3, 912 x 6 (dense); 1.39 times the entries".
+std::string hierarchy_text(const Json& values) {
+    std::string result;
+    for (const Json& level : values["levels"]) {
+        result +=
+            (result.empty() ? "" : ", ") + level["nodes"].dump() + " x " + level["block"].dump();
+    }
+    return result + " unknowns, " + format("%.2f", values["operator_complexity"].get<double>()) +
+           " times the entries; near-null space " + values["near_null"].get<std::string>();
+}
+
 /// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
 std::string plain_text(const Json& values) {
     std::string result;
@@ -170,6 +181,8 @@ std::string to_table(const RunReport& report) {
         if (group == "blocks" && report.setup.blocks > 0) {
             line("stored blocks", block_precision_text(entries));
             line("conditions", condition_text(entries));
+        } else if (group == "amg") {
+            line("levels", hierarchy_text(entries));
         } else if (group == "polynomial") {
             line("polynomial", polynomial_text(entries));
         } else if (group == "block_ldlt") {

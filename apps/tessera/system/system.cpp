@@ -83,6 +83,7 @@ System<T> load_structure(const Context& host, const std::string& text,
     check_range<T>(text + ": the load", structure.system.load);
     system.load.assign(structure.system.load.begin(), structure.system.load.end());
     system.known_singular = structure.system.known_singular;
+    system.coordinates = structure.system.coordinates(structure.model.mesh);
     system.matrix = release_as<T>(host, structure.system.matrix);
     system.name = text;
     return system;
@@ -126,6 +127,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     system.matrix = std::move(problem.matrix);
     system.load = std::move(problem.load);
     system.known_singular = problem.known_singular;
+    system.coordinates = std::move(problem.coordinates);
     system.name = std::move(problem.name);
     return system;
 }

@@ -19,7 +19,7 @@ struct BsrView {
     const Index* column_indices = nullptr;  ///< The block column of each block.
     const T* values = nullptr;
 
-    int block_size() const { return height * width; }
+    constexpr int block_size() const { return height * width; }
 };
 
 /// A matrix in block sparse rows that owns its arrays, in the memory of a Context.

@@ -18,7 +18,8 @@ BsrMatrix<double> blocks_of(const std::string& problem, int block) {
 }
 
 NodeGraph graph_of(const std::string& problem, int block, double theta = 0.02) {
-    return strong_couplings(host(), blocks_of(problem, block).view(), Strength::frobenius, theta);
+    return strong_couplings(host(), blocks_of(problem, block).view(), AmgStrength::frobenius,
+                            theta);
 }
 
 /// Edges of the shortest path from a node to each other one; -1: none.
@@ -136,14 +137,15 @@ TEST(aggregation, strength_by_distance) {
     const auto matrix = blocks_of("tridiagonal:8", 1);
     std::vector<double> x;
     for (int i = 0; i < 8; ++i) x.push_back(i / 2 * 3 + i % 2);
-    const NodeGraph graph = strong_couplings(host(), matrix.view(), Strength::distance, 0.5, x, 1);
+    const NodeGraph graph =
+        strong_couplings(host(), matrix.view(), AmgStrength::distance, 0.5, {1, x});
     for (std::size_t i = 0; i < 8; ++i) {
         ASSERT_EQ(graph.row_offsets[i + 1] - graph.row_offsets[i], 2);
         EXPECT_EQ(graph.neighbours[2 * i] / 2, Index(i) / 2);
         EXPECT_EQ(graph.neighbours[2 * i + 1] / 2, Index(i) / 2);
     }
     EXPECT_EQ(message_of([&] {
-                  strong_couplings(host(), matrix.view(), Strength::both, 0.1, {1, 2}, 1);
+                  strong_couplings(host(), matrix.view(), AmgStrength::both, 0.1, {1, {1, 2}});
               }),
               "strong_couplings: 8 nodes in 1 dimensions need 8 coordinates, not 2");
 }
@@ -155,7 +157,7 @@ TEST(aggregation, tentative_prolongator) {
     const Aggregates aggregates = aggregate(host(), graph, 3);
     std::vector<double> x = random_vector<double>(random, std::size_t(graph.nodes()) * 3);
     for (double& value : x) value += 1000;
-    const NearNullSpace modes = rigid_body_modes(x, 3);
+    const NearNullSpace modes = rigid_body_modes({3, x});
     const TentativeProlongator made = tentative_prolongator(host(), aggregates, modes, 3);
     const BsrView<double> p = made.prolongator.view();
     EXPECT_EQ(made.dropped_count, 0);
@@ -186,7 +188,7 @@ TEST(aggregation, columns_of_degenerate_aggregates_are_dropped) {
     const Aggregates aggregates{{0, 1, 1, 2, 2, 2, 3, 3, 3}, 4, 0};
     const std::vector<double> x{0, 0, 0, 5, 0, 0, 6, 1, 1, 0, 2, 2, 0, 3,
                                 3, 0, 5, 5, 9, 9, 9, 9, 8, 9, 7, 9, 9};
-    const auto made = tentative_prolongator(host(), aggregates, rigid_body_modes(x, 3), 3);
+    const auto made = tentative_prolongator(host(), aggregates, rigid_body_modes({3, x}), 3);
     std::vector<int> dropped(4, 0);
     for (std::size_t k = 0; k < made.dropped.size(); ++k) dropped[k / 6] += made.dropped[k];
     EXPECT_EQ(dropped, (std::vector<int>{3, 1, 1, 0}));

@@ -1,24 +1,14 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
-#include "tessera/types.hpp"
+#include "tessera/context.hpp"
 
 namespace tessera::multigrid {
 
-/// Lower triangular factor of a dense symmetric positive definite matrix.
-class DenseCholesky {
-  public:
-    DenseCholesky() = default;
-    /// `matrix`: n x n, row-major; its lower triangle is read. Returns the first row whose pivot is
-    /// below n eps times its diagonal entry, -1 if there is none.
-    Index factorise(std::vector<double> matrix, Index n);
-    void solve(std::span<const double> b, std::span<double> x) const;
-
-  private:
-    std::vector<double> factor_;
-    std::size_t n_ = 0;
-};
+/// The inverse of a symmetric positive definite n x n matrix in host memory, row-major, in its
+/// place; the lower triangle is read, by Cholesky's factorisation. Returns the first row whose
+/// pivot is below n eps times its diagonal entry, the matrix then spoilt; -1 if there is none.
+Index invert_positive_definite(const Context& context, std::vector<double>& matrix, Index n);
 
 }  // namespace tessera::multigrid

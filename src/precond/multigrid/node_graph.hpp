@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/amg.hpp"
 #include "tessera/detail/bsr.hpp"
 
 namespace tessera::multigrid {
@@ -17,19 +18,11 @@ struct NodeGraph {
     Index nodes() const { return Index(row_offsets.size()) - 1; }
 };
 
-/// What makes a coupling strong.
-enum class Strength : std::uint8_t {
-    frobenius,  ///< ||A_ij|| > theta sqrt(||A_ii|| ||A_jj||), Frobenius norms.
-    distance,   ///< w_ij > theta sqrt(w_i w_j), w_ij = |x_i - x_j|^-2, w_i the sum over j != i.
-    both,       ///< Strong by both; weights are those of the distance.
-};
-
-/// The strong couplings of a matrix in host memory with square blocks. `coordinates`: `dimensions`
-/// numbers per node, which `distance` and `both` need. A node that is coupled to no other one has
+/// The strong couplings of a matrix in host memory with square blocks. Coordinates are
+/// needed by `distance` and `both`. A node that is coupled to no other one has
 /// itself as its only neighbour.
 template <class T>
-NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Strength strength,
-                           double theta, const std::vector<double>& coordinates = {},
-                           int dimensions = 3);
+NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, AmgStrength strength,
+                           double theta, const NodeCoordinates& coordinates = {});
 
 }  // namespace tessera::multigrid

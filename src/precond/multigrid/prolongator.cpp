@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/checks.hpp"
-#include "base/parallel.hpp"
+#include "precond/multigrid/block_scaling.hpp"
 
 namespace tessera::multigrid {
 
@@ -67,48 +67,6 @@ void orthonormalise(std::size_t rows, int columns, double* q, double* r, std::ve
 
 }  // namespace
 
-NearNullSpace rigid_body_modes(const std::vector<double>& coordinates, int dimensions) {
-    require(dimensions == 2 || dimensions == 3, "rigid_body_modes: dimensions must be 2 or 3");
-    const auto d = std::size_t(dimensions);
-    require(coordinates.size() % d == 0, "rigid_body_modes: ", coordinates.size(),
-            " coordinates are not ", dimensions, " per node");
-    const std::size_t nodes = coordinates.size() / d;
-    // About the centre, so that rotations are no larger than need be.
-    std::vector<double> centre(d, 0.0);
-    for (std::size_t k = 0; k < coordinates.size(); ++k) centre[k % d] += coordinates[k];
-    for (double& x : centre) x /= double(std::max<std::size_t>(nodes, 1));
-    NearNullSpace modes;
-    modes.columns = dimensions == 2 ? 3 : 6;
-    const auto width = std::size_t(modes.columns);
-    modes.values.assign(nodes * d * width, 0.0);
-    for (std::size_t i = 0; i < nodes; ++i) {
-        double* const rows = modes.values.data() + i * d * width;
-        const auto set = [&](std::size_t row, std::size_t column, double value) {
-            rows[row * width + column] = value;
-        };
-        const auto x = [&](std::size_t axis) { return coordinates[i * d + axis] - centre[axis]; };
-        for (std::size_t axis = 0; axis < d; ++axis) set(axis, axis, 1);
-        std::size_t column = d;  // Rotation in the plane of two axes.
-        for (std::size_t a = 0; a < d; ++a) {
-            for (std::size_t b = a + 1; b < d; ++b, ++column) {
-                set(a, column, -x(b));
-                set(b, column, x(a));
-            }
-        }
-    }
-    return modes;
-}
-
-NearNullSpace translations(Index nodes, int block) {
-    NearNullSpace space{block, {}};
-    const auto width = std::size_t(block);
-    space.values.assign(std::size_t(nodes) * width * width, 0.0);
-    for (std::size_t i = 0; i < std::size_t(nodes) * width; ++i) {
-        space.values[i * width + i % width] = 1;
-    }
-    return space;
-}
-
 TentativeProlongator tentative_prolongator(const Context& context, const Aggregates& aggregates,
                                            const NearNullSpace& near_null, int block) {
     const auto nodes = Index(aggregates.of_node.size());
@@ -147,38 +105,17 @@ TentativeProlongator tentative_prolongator(const Context& context, const Aggrega
     return result;
 }
 
-BsrMatrix<double> smoothed_prolongator(const Context& context, const BsrView<double>& matrix,
-                                       const std::vector<double>& inverse_diagonal,
-                                       const BsrView<double>& tentative, double omega_over_lambda) {
-    BsrMatrix<double> result = multiply(context, matrix, tentative);
-    const BsrView<double> pattern = result.view();
-    double* const values = result.values().data();
-    const int height = matrix.height, width = tentative.width, size = height * width;
-    parallel_ranges(
-        context.threads(), matrix.block_rows,
-        [&](Offset first, Offset last) {
-            std::vector<double> product(std::size_t(size), 0.0);
-            for (Offset i = first; i < last; ++i) {
-                const double* const inverse = inverse_diagonal.data() + i * height * height;
-                for (Offset k = pattern.row_offsets[i]; k < pattern.row_offsets[i + 1]; ++k) {
-                    std::ranges::fill(product, 0.0);
-                    double* const to = values + k * size;
-                    for (int e = 0; e < height * height; ++e) {
-                        for (int c = 0; c < width; ++c) {
-                            product[std::size_t(e / height * width + c)] +=
-                                inverse[e] * to[e % height * width + c];
-                        }
-                    }
-                    const bool own = pattern.column_indices[k] == tentative.column_indices[i];
-                    for (int e = 0; e < size; ++e) {
-                        to[e] = (own ? tentative.values[i * size + e] : 0) -
-                                omega_over_lambda * product[std::size_t(e)];
-                    }
-                }
-            }
-        },
-        256);
-    return result;
+void smooth_prolongator(const Context& context, const BsrView<double>& matrix,
+                        const BsrView<double>& tentative, double omega_over_lambda,
+                        BsrMatrix<double>& prolongator) {
+    if (prolongator.blocks() > 0) {
+        update_product(context, matrix, tentative, prolongator);
+    } else {
+        prolongator = multiply(context, matrix, tentative);
+    }
+    for_each_index(context, matrix.block_rows,
+                   SubtractFromTentative{tentative, prolongator.view(), omega_over_lambda,
+                                         prolongator.values().data()});
 }
 
 }  // namespace tessera::multigrid

@@ -14,8 +14,7 @@ namespace {
 template <class T>
 struct Couplings {
     const BsrView<T>& matrix;
-    const std::vector<double>& coordinates;
-    int dimensions;
+    const NodeCoordinates& coordinates;
     std::vector<double> norms;      ///< ||A_ii||
     std::vector<double> distances;  ///< The sum of |x_i - x_j|^-2 over the neighbours j.
 
@@ -34,10 +33,10 @@ struct Couplings {
     /// |x_i - x_j|^-2; nodes at one place are as near as can be.
     double nearness(Index i, Index j) const {
         double square = 0;
-        for (int axis = 0; axis < dimensions; ++axis) {
-            const double step =
-                coordinates[std::size_t(i) * std::size_t(dimensions) + std::size_t(axis)] -
-                coordinates[std::size_t(j) * std::size_t(dimensions) + std::size_t(axis)];
+        const auto d = std::size_t(coordinates.dimensions);
+        for (std::size_t axis = 0; axis < d; ++axis) {
+            const double step = coordinates.values[std::size_t(i) * d + axis] -
+                                coordinates.values[std::size_t(j) * d + axis];
             square += step * step;
         }
         return 1 / std::max(square, 1e-300);
@@ -47,17 +46,18 @@ struct Couplings {
 }  // namespace
 
 template <class T>
-NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, Strength strength,
-                           double theta, const std::vector<double>& coordinates, int dimensions) {
+NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, AmgStrength strength,
+                           double theta, const NodeCoordinates& coordinates) {
     const Index nodes = matrix.block_rows;
-    const bool by_norm = strength != Strength::distance;
-    const bool by_distance = strength != Strength::frobenius;
+    const bool by_norm = strength != AmgStrength::distance;
+    const bool by_distance = strength != AmgStrength::frobenius;
     require(matrix.block_columns == nodes && matrix.height == matrix.width,
             "strong_couplings: the matrix and its blocks must be square");
-    require(!by_distance || Offset(coordinates.size()) == Offset(nodes) * dimensions,
-            "strong_couplings: ", nodes, " nodes in ", dimensions, " dimensions need ",
-            Offset(nodes) * dimensions, " coordinates, not ", coordinates.size());
-    Couplings<T> couplings{matrix, coordinates, dimensions, {}, {}};
+    const Offset numbers = Offset(nodes) * coordinates.dimensions;
+    require(!by_distance || Offset(coordinates.values.size()) == numbers,
+            "strong_couplings: ", nodes, " nodes in ", coordinates.dimensions, " dimensions need ",
+            numbers, " coordinates, not ", coordinates.values.size());
+    Couplings<T> couplings{matrix, coordinates, {}, {}};
     couplings.norms.resize(std::size_t(nodes));
     couplings.distances.resize(std::size_t(by_distance ? nodes : 0));
     parallel_ranges(

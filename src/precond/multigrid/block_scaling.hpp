@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cmath>
+
+#include "base/for_each.hpp"
+#include "tessera/detail/bsr.hpp"
+
+// Loop bodies of for_each_index for matrices whose diagonal blocks become identities.
+
+namespace tessera::multigrid {
+
+/// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. False if it
+/// is not positive definite.
+TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a) {
+    for (int i = 0; i < n; ++i) {
+        for (int j = 0; j <= i; ++j) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
+            if (j < i) {
+                a[i * n + j] = sum / a[j * n + j];
+            } else if (sum > 0) {
+                a[i * n + i] = std::sqrt(sum);
+            } else {
+                return false;
+            }
+        }
+    }
+    // Column by column of L^-1, from its diagonal down; rows of L below are still needed.
+    for (int j = 0; j < n; ++j) {
+        a[j * n + j] = 1 / a[j * n + j];
+        for (int i = j + 1; i < n; ++i) {
+            double sum = 0;
+            for (int k = j; k < i; ++k) sum -= a[i * n + k] * a[k * n + j];
+            a[i * n + j] = sum / a[i * n + i];
+            a[j * n + i] = 0;
+        }
+    }
+    return true;
+}
+
+/// S = L^-1 for each diagonal block L L^T, lower triangular, row-major.
+struct InvertDiagonalFactors {
+    static constexpr int work = 64;
+    BsrView<double> matrix;
+    double* scaling;
+    Index* first_fault;  ///< Lowest node whose block is not positive definite; unchanged: none.
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const int size = matrix.block_size();
+        double* const factor = scaling + i * size;
+        for (int e = 0; e < size; ++e) factor[e] = 0;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            if (matrix.column_indices[k] != i) continue;
+            for (int e = 0; e < size; ++e) factor[e] = matrix.values[k * size + e];
+        }
+        if (!invert_factor(matrix.height, factor)) raise_to(first_fault, Index(-1 - i));
+    }
+};
+
+/// A_ij becomes S_i A_ij S_j^T, for every lanes-th block of a row; blocks that were each other's
+/// transposes stay so to the last bit.
+struct ScaleBlocks {
+    static constexpr int work = 256;
+    int lanes;
+    BsrView<double> matrix;
+    const double* scaling;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        const int n = matrix.height;
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
+            const Index j = matrix.column_indices[k];
+            const bool below = j < i;
+            double* const block = values + k * n * n;
+            // Of the block on or above the diagonal: the rows are those of the smaller node.
+            const double* const rows = scaling + (below ? j : i) * n * n;
+            const double* const columns = scaling + (below ? i : j) * n * n;
+            double product[max_bsr_block * max_bsr_block];
+            for (int r = 0; r < n; ++r) {
+                for (int c = 0; c < n; ++c) {
+                    double sum = 0;
+                    for (int t = 0; t <= r; ++t)
+                        sum += rows[r * n + t] * block[below ? c * n + t : t * n + c];
+                    product[r * n + c] = sum;
+                }
+            }
+            for (int r = 0; r < n; ++r) {
+                for (int c = 0; c < n; ++c) {
+                    double sum = 0;
+                    for (int t = 0; t <= c; ++t) sum += product[r * n + t] * columns[c * n + t];
+                    block[below ? c * n + r : r * n + c] = i == j ? double(r == c) : sum;
+                }
+            }
+        }
+    }
+};
+
+/// P_ia becomes P_ia S_a^T.
+struct ScaleColumns {
+    static constexpr int work = 256;
+    BsrView<double> matrix;
+    const double* scaling;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const int n = matrix.width;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const double* const columns = scaling + Offset(matrix.column_indices[k]) * n * n;
+            for (int r = 0; r < matrix.height; ++r) {
+                double* const row = values + (k * matrix.height + r) * n;
+                for (int c = n - 1; c >= 0; --c) {
+                    double sum = 0;
+                    for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * n + t];
+                    row[c] = sum;
+                }
+            }
+        }
+    }
+};
+
+/// P = T - factor P, T with one block in each row.
+struct SubtractFromTentative {
+    static constexpr int work = 64;
+    BsrView<double> tentative, product;
+    double factor;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const int size = product.block_size();
+        for (Offset k = product.row_offsets[i]; k < product.row_offsets[i + 1]; ++k) {
+            const bool own = product.column_indices[k] == tentative.column_indices[i];
+            for (Offset e = k * size; e < (k + 1) * size; ++e) {
+                const double before = own ? tentative.values[i * size + (e - k * size)] : 0;
+                values[e] = before - factor * values[e];
+            }
+        }
+    }
+};
+
+/// B_i becomes S_i^-T B_i, `columns` numbers per row.
+struct ScaleNearNull {
+    static constexpr int work = 64;
+    int height, columns;
+    const double* scaling;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const int n = height;
+        const double* const s = scaling + i * n * n;
+        double* const b = values + i * n * columns;
+        for (int c = 0; c < columns; ++c) {
+            for (int r = n - 1; r >= 0; --r) {
+                double sum = b[r * columns + c];
+                for (int t = r + 1; t < n; ++t) sum -= s[t * n + r] * b[t * columns + c];
+                b[r * columns + c] = sum / s[r * n + r];
+            }
+        }
+    }
+};
+
+/// y = S x, or S^T x.
+template <class T>
+struct ApplyScaling {
+    static constexpr int work = 16;
+    int height;
+    bool transposed;
+    const double* scaling;
+    const T* x;
+    T* y;
+
+    TESSERA_HOST_DEVICE void operator()(Offset row) const {
+        const Offset i = row / height;
+        const int n = height, r = int(row % height);
+        const double* const s = scaling + i * n * n;
+        double sum = 0;
+        if (transposed) {
+            for (int t = r; t < n; ++t) sum += s[t * n + r] * double(x[i * n + t]);
+        } else {
+            for (int t = 0; t <= r; ++t) sum += s[r * n + t] * double(x[i * n + t]);
+        }
+        y[row] = T(sum);
+    }
+};
+
+}  // namespace tessera::multigrid

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "tessera/amg.hpp"
+
+namespace tessera {
+
+/// Unknowns of a node: as AmgOptions::block says.
+template <class T>
+int amg_block(const Context& context, const CsrView<T>& matrix, const AmgOptions& options);
+
+/// Smoothed aggregation as registered.
+struct AmgConfig {
+    static constexpr const char* help =
+        R"([,near_null=auto|rigid_body|translations|constant|FILE][,coordinates=FILE]
+              [,block=auto|B][,strength=both|distance|frobenius][,theta=T]
+              [,second_pass=auto|N][,smoother=chebyshev4_optimal:M][,coarse=ROWS]
+              [,levels=N][,precision=f32|working][,values=working|f16]
+                           multigrid by smoothed aggregation, for fcg (or cg) and symmetric positive
+                           definite matrices from elasticity and diffusion; iterations hardly grow
+                           with the size. near_null: what the matrix maps to almost nothing; auto:
+                           rigid body modes where coordinates are known (generated and assembled
+                           elasticity, coordinates=FILE), else translations (constant: of blocks of
+                           one unknown); FILEs are Matrix Market arrays with a row for each node
+                           (coordinates) or each row of the matrix (near_null); M 2..16 (2):
+                           products of the smoother; theta (0.02): bound of strong couplings
+)";
+    AmgOptions options;
+    bool needs_coordinates = false;  ///< near_null=rigid_body
+    bool takes_coordinates = true;   ///< Those of the problem: none are named.
+    bool names_translations = false;
+
+    /// Reads the files named. Throws InvalidArgument for other options.
+    explicit AmgConfig(const Spec& text);
+    template <class T>
+    std::unique_ptr<Preconditioner<T>> make(const Context& context, const CsrView<T>& matrix) const;
+    /// In the memory of the Context: the first matrix, its transfers and coarser levels in float.
+    Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
+    void use_coordinates(const NodeCoordinates& coordinates);
+};
+
+}  // namespace tessera

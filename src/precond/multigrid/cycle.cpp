@@ -1,0 +1,126 @@
+#include "precond/multigrid/cycle.hpp"
+
+#include <numeric>
+
+#include "base/checks.hpp"
+#include "base/scratch/scratch.hpp"
+
+namespace tessera::multigrid {
+
+namespace {
+
+/// The largest square block that products take and that divides the blocks of a matrix.
+Index product_block(const BsrView<double>& matrix) {
+    const int common = std::gcd(matrix.height, matrix.width);
+    for (const int block : {6, 4, 3, 2}) {
+        if (common % block == 0) return block;
+    }
+    return 1;
+}
+
+template <class C>
+std::unique_ptr<SlicedMatrix<C>> sliced(const Context& context, const BsrView<double>& matrix,
+                                        ValueFormat values) {
+    const CsrMatrix<double> csr = copy_to(context, to_csr(Context::cpu(context.threads()), matrix));
+    FormatOptions options;
+    options.block = product_block(matrix);
+    if (options.block == 1) options.format = MatrixFormat::sell;
+    options.values = values;
+    return std::make_unique<SlicedMatrix<C>>(
+        SlicedMatrix<C>::from_csr(context, csr.view(), options));
+}
+
+}  // namespace
+
+template <class C>
+const Operator<C>& Cycle<C>::add_matrix(const Context& context, const BsrView<double>& matrix,
+                                        ValueFormat values) {
+    Level& level = levels_.emplace_back();
+    level.rows = matrix.block_rows * matrix.height;
+    level.matrix = sliced<C>(context, matrix, values);
+    return *level.matrix;
+}
+
+template <class C>
+void Cycle<C>::add_prolongator(const Context& context, const BsrView<double>& prolongator,
+                               const BsrView<double>& restriction) {
+    levels_.back().prolongator = sliced<C>(context, prolongator, ValueFormat::working);
+    levels_.back().restriction = sliced<C>(context, restriction, ValueFormat::working);
+}
+
+template <class C>
+void Cycle<C>::set_bound(std::size_t level, double largest) {
+    const auto terms = polynomial_terms(PolynomialKind::chebyshev4_optimal, steps_ - 1, 0, largest);
+    auto& smoother = levels_[level].smoother;
+    if (smoother) {
+        smoother->set_terms(terms);
+    } else {
+        smoother = std::make_unique<MatrixPolynomial<C>>(*levels_[level].matrix, terms);
+    }
+}
+
+template <class C>
+void Cycle<C>::set_inverse(const Context& context, const std::vector<double>& inverse, Index n) {
+    if (levels_.empty() || levels_.back().prolongator) levels_.emplace_back().rows = n;
+    std::vector<Offset> offsets(std::size_t(n) + 1);
+    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = Offset(i) * n;
+    std::vector<Index> columns(inverse.size());
+    for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = Index(k % std::size_t(n));
+    const std::vector<C> values(inverse.begin(), inverse.end());
+    inverse_ = CsrMatrix<C>(context, n, n, Offset(values.size()));
+    copy_from_host<Offset>(context, offsets, inverse_.row_offsets().view());
+    copy_from_host<Index>(context, columns, inverse_.column_indices().view());
+    copy_from_host<C>(context, values, inverse_.values().view());
+    coarsest_ = std::make_unique<CsrOperator<C>>(context, inverse_.view());
+}
+
+template <class C>
+void Cycle<C>::apply_vectors(const Context& context, Vectors<const C> b, Vectors<C> z) const {
+    check_vectors("amg", "b", b, rows());
+    check_vectors("amg", "z", z, rows());
+    require(b.count == z.count, "amg: b has ", b.count, " vectors, z has ", z.count);
+    cycle(context, 0, b, z);
+}
+
+template <class C>
+void Cycle<C>::cycle(const Context& context, std::size_t l, Vectors<const C> b,
+                     Vectors<C> z) const {
+    if (l + 1 == levels_.size()) return coarsest_->apply_vectors(context, b, z);
+    const Level& level = levels_[l];
+    const int count = b.count;
+    const Index rows = level.rows, coarse_rows = levels_[l + 1].rows;
+    const Scratch<C> residuals(context, Offset(rows) * count),
+        corrections(context, Offset(rows) * count), right(context, Offset(coarse_rows) * count),
+        solutions(context, Offset(coarse_rows) * count);
+    const Vectors<C> r{residuals.data(), rows, count, rows},
+        work{corrections.data(), rows, count, rows},
+        coarse_b{right.data(), coarse_rows, count, coarse_rows},
+        coarse_z{solutions.data(), coarse_rows, count, coarse_rows};
+    const RecurrenceStep<C> residual{C(-1), C(0), C(0), C(1)};  // r = b - A z
+    level.smoother->apply_vectors(context, b, z);
+    level.matrix->apply_step_vectors(context, residual, z, b, b, r, work);
+    level.restriction->apply_vectors(context, r, coarse_b);
+    cycle(context, l + 1, coarse_b, coarse_z);
+    for (int j = 0; j < count; ++j) {
+        multiply<C>(context, *level.prolongator, C(1), coarse_z[j], C(1), z[j]);
+    }
+    level.matrix->apply_step_vectors(context, residual, z, b, b, r, work);
+    level.smoother->apply_vectors(context, r, work);
+    for (int j = 0; j < count; ++j) axpby<C>(context, C(1), work[j], C(1), z[j]);
+}
+
+template <class C>
+Offset Cycle<C>::bytes() const {
+    Offset sum = inverse_.values().size() * Offset(sizeof(C) + sizeof(Index));
+    for (const Level& level : levels_) {
+        for (const auto* matrix : {&level.matrix, &level.prolongator, &level.restriction}) {
+            if (*matrix) sum += (*matrix)->statistics().bytes;
+        }
+    }
+    return sum;
+}
+
+template class Cycle<float>;
+template class Cycle<double>;
+
+}  // namespace tessera::multigrid

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "precond/matrix_polynomial.hpp"
+#include "tessera/detail/bsr.hpp"
+#include "tessera/formats.hpp"
+
+namespace tessera::multigrid {
+
+/// A V-cycle z = M b from z = 0, symmetric positive definite, for matrices whose diagonal blocks
+/// are identities, so that polynomials of them smooth. Values and vectors are of type C, in the
+/// memory of a Context; matrices and prolongators are sliced.
+template <class C>
+class Cycle final : public Operator<C> {
+  public:
+    /// `steps`: products in the smoother, before and after the coarse correction (its residual
+    /// among them), 2 or more.
+    explicit Cycle(int steps) : steps_(steps) {}
+
+    /// The matrix of the next level, in host memory.
+    const Operator<C>& add_matrix(const Context& context, const BsrView<double>& matrix,
+                                  ValueFormat values);
+    /// What leads from the last level to the next one.
+    void add_prolongator(const Context& context, const BsrView<double>& prolongator,
+                         const BsrView<double>& restriction);
+    /// The largest eigenvalue of the matrix of a level.
+    void set_bound(std::size_t level, double largest);
+    /// The inverse of the matrix of the last level, n x n numbers in host memory.
+    void set_inverse(const Context& context, const std::vector<double>& inverse, Index n);
+    /// Forgets all levels.
+    void clear() { levels_.clear(); }
+
+    Index rows() const override { return levels_.front().rows; }
+    Index columns() const override { return rows(); }
+    void apply(const Context& context, std::span<const C> b, std::span<C> z) const override {
+        apply_vectors(context, one_vector(b), one_vector(z));
+    }
+    void apply_vectors(const Context& context, Vectors<const C> b, Vectors<C> z) const override;
+    /// Bytes of all arrays.
+    Offset bytes() const;
+
+  private:
+    struct Level {
+        Index rows = 0;
+        std::unique_ptr<SlicedMatrix<C>> matrix, prolongator, restriction;
+        std::unique_ptr<MatrixPolynomial<C>> smoother;
+    };
+    void cycle(const Context& context, std::size_t level, Vectors<const C> b, Vectors<C> z) const;
+
+    int steps_;
+    std::vector<Level> levels_;
+    CsrMatrix<C> inverse_;
+    std::unique_ptr<CsrOperator<C>> coarsest_;
+};
+
+}  // namespace tessera::multigrid

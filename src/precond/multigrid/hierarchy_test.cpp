@@ -1,0 +1,42 @@
+#include "precond/multigrid/hierarchy.hpp"
+
+#include "support/test.hpp"
+
+namespace tessera::test {
+
+using namespace multigrid;
+
+/// On every level diagonal blocks are identities, and matrices are symmetric: coarse ones exactly.
+TEST(hierarchy, scaled_matrices) {
+    NodeCoordinates points{3, {}};
+    for (int node = 0; node < 10 * 11 * 11; ++node) {
+        const int place[] = {node / 121 + 1, node / 11 % 11, node % 11};
+        points.values.insert(points.values.end(), std::begin(place), std::end(place));
+    }
+    AmgOptions options;
+    options.near_null = rigid_body_modes(points);
+    options.coordinates = points;
+    options.coarse_rows = 100;
+    const auto matrix = problems::generate<double>(host(), "elasticity3d:10").matrix;
+    const Hierarchy<double> hierarchy(host(), to_bsr(host(), matrix.view(), 3, 3), options);
+    ASSERT_GE(hierarchy.levels().size(), 3u);
+    for (const Level& level : hierarchy.levels()) {
+        const CsrMatrix<double> scaled = to_csr(host(), level.matrix.view());
+        validate(scaled.view());
+        const CsrView<double> view = scaled.view();
+        const int block = level.matrix.view().height;
+        for (Index i = 0; i < view.rows; ++i) {
+            for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+                const Index j = view.column_indices[k];
+                if (j / block != i / block) continue;
+                EXPECT_EQ(view.values[k], i == j ? 1 : 0);
+            }
+        }
+        const auto transposed = transpose(host(), view);
+        EXPECT_TRUE(std::ranges::equal(view.values_span(), transposed.view().values_span()));
+        EXPECT_TRUE(std::ranges::equal(view.column_indices_span(),
+                                       transposed.view().column_indices_span()));
+    }
+}
+
+}  // namespace tessera::test
