@@ -13,13 +13,15 @@ template <class T>
 struct BsrView {
     Index block_rows = 0;
     Index block_columns = 0;
-    int height = 1;                         ///< Rows of a block.
-    int width = 1;                          ///< Columns of a block.
+    int height = 1;  ///< Rows of a block.
+    int width = 1;   ///< Columns of a block.
+    Offset blocks = 0;
     const Offset* row_offsets = nullptr;    ///< block_rows + 1; row_offsets[0] == 0.
     const Index* column_indices = nullptr;  ///< The block column of each block.
     const T* values = nullptr;
 
     constexpr int block_size() const { return height * width; }
+    constexpr Offset entries() const { return blocks * block_size(); }
 };
 
 /// A matrix in block sparse rows that owns its arrays, in the memory of a Context.
@@ -43,8 +45,9 @@ class BsrMatrix {
     Buffer<Offset>& row_offsets() { return row_offsets_; }
     Buffer<Index>& column_indices() { return column_indices_; }
     Buffer<T>& values() { return values_; }
+    const Buffer<T>& values() const { return values_; }
     BsrView<T> view() const {
-        return {block_rows_,         block_columns_,         height_,       width_,
+        return {block_rows_,         block_columns_,         height_,       width_, blocks(),
                 row_offsets_.data(), column_indices_.data(), values_.data()};
     }
 
@@ -56,8 +59,8 @@ class BsrMatrix {
     Buffer<T> values_;
 };
 
-// All on the CPU, bitwise equal for every number of threads. Throws InvalidArgument for sizes that
-// do not agree.
+// In the memory of `context`, bitwise equal for every number of threads; they wait where a pattern
+// is made. Throws InvalidArgument for sizes that do not agree.
 
 /// The matrix in blocks; their sizes must divide its own. Blocks with an entry are stored.
 template <class T>
@@ -66,7 +69,7 @@ TESSERA_API BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix
 /// The matrix with all entries of its blocks.
 template <class T>
 TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix);
-/// A^T.
+/// A^T. On a GPU for rows of few blocks: a block takes as many steps as its row of A^T has.
 template <class T>
 TESSERA_API BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix);
 
@@ -90,7 +93,7 @@ struct TripleProduct {
 template <class T>
 TESSERA_API TripleProduct<T> triple_product(const Context& context, const BsrView<T>& p,
                                             const BsrView<T>& a);
-/// Values anew for other values of A on its pattern, and the same P.
+/// Values anew for other values of A and P on their patterns.
 template <class T>
 TESSERA_API void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
                         TripleProduct<T>& products);

@@ -246,7 +246,6 @@ NearNullSpace Hierarchy<C>::make_products(Level& level, const NearNullSpace& nea
     smooth_prolongator(host_, a, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
     if (known) {
-        level.products.transposed = transpose(host_, level.prolongator.view());
         tessera::update(host_, level.prolongator.view(), a, level.products);
     } else {
         level.products = triple_product(host_, level.prolongator.view(), a);

@@ -1,10 +1,9 @@
 #include "tessera/detail/bsr.hpp"
 
-#include <algorithm>
-
 #include "base/checks.hpp"
-#include "base/gather_rows.hpp"
+#include "sparse/bsr/rows.hpp"
 #include "sparse/transpose_pattern.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
@@ -16,68 +15,69 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     require(matrix.rows % height == 0 && matrix.columns % width == 0, "to_bsr: blocks of ", height,
             " x ", width, " do not divide a matrix of ", matrix.rows, " x ", matrix.columns);
     const Index block_rows = matrix.rows / height;
-    const GatheredRows pattern =
-        gather_rows(context.threads(), block_rows, [&](Offset i, std::vector<Index>& list) {
-            for (Offset k = matrix.row_offsets[i * height];
-                 k < matrix.row_offsets[(i + 1) * height]; ++k) {
-                list.push_back(matrix.column_indices[k] / width);
-            }
-        });
-    BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width,
-                        Offset(pattern.items.size()));
-    std::ranges::copy(pattern.offsets, result.row_offsets().data());
-    std::ranges::copy(pattern.items, result.column_indices().data());
-    T* const values = result.values().data();
-    std::fill_n(values, result.values().size(), T(0));
-    parallel_ranges(
-        context.threads(), block_rows,
-        [&](Offset first, Offset last) {
-            for (Offset row = first * height; row < last * height; ++row) {
-                Offset at = pattern.offsets[std::size_t(row / height)];
-                for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-                    const Index column = matrix.column_indices[k];
-                    while (pattern.items[std::size_t(at)] < column / width) ++at;
-                    values[at * height * width + row % height * width + column % width] =
-                        matrix.values[k];
-                }
-            }
-        },
-        256);
+    Buffer<Index> counts(context, block_rows);
+    for_each_index(context, block_rows, bsr::CountBlocks<T>{matrix, height, width, counts.data()});
+    Buffer<Offset> offsets(context, Offset(block_rows) + 1);
+    exclusive_scan(context, block_rows, bsr::CountOf{counts.data()}, offsets.data());
+    Offset blocks = 0;
+    copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
+                 std::span<Offset>(&blocks, 1));
+    BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width, blocks);
+    result.row_offsets() = std::move(offsets);
+    for_each_index(context, block_rows,
+                   bsr::FillBlocks<T>{matrix, height, width, result.row_offsets().data(),
+                                      result.column_indices().data(), result.values().data()});
     return result;
 }
 
 template <class T>
 CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix) {
-    const int height = matrix.height, width = matrix.width, size = matrix.block_size();
-    CsrMatrix<T> result(context, matrix.block_rows * height, matrix.block_columns * width,
-                        matrix.row_offsets[matrix.block_rows] * size);
-    result.row_offsets().data()[0] = 0;
-    parallel_ranges(
-        context.threads(), result.rows(),
-        [&](Offset first, Offset last) {
-            for (Offset row = first; row < last; ++row) {
-                const Offset i = row / height, r = row % height;
-                const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
-                Offset to = begin * size + r * (end - begin) * width;
-                for (Offset k = begin; k < end; ++k) {
-                    for (int c = 0; c < width; ++c, ++to) {
-                        result.column_indices().data()[to] =
-                            matrix.column_indices[k] * width + Index(c);
-                        result.values().data()[to] = matrix.values[k * size + r * width + c];
-                    }
-                }
-                result.row_offsets().data()[row + 1] = to;
-            }
-        },
-        1024);
+    CsrMatrix<T> result(context, matrix.block_rows * matrix.height,
+                        matrix.block_columns * matrix.width, matrix.entries());
+    if (result.rows() == 0)
+        copy_from_host<Offset>(context, std::vector<Offset>{0}, result.row_offsets().view());
+    for_each_index(context, result.rows(),
+                   bsr::WriteRow<T>{matrix, result.row_offsets().data(),
+                                    result.column_indices().data(), result.values().data()});
     return result;
 }
+
+namespace {
+
+/// On the GPU: blocks are placed in any order, and each then finds its own place among those of its
+/// column, which takes as many steps as the column has blocks.
+template <class T>
+void transpose_placed(const Context& context, const BsrView<T>& matrix, BsrMatrix<T>& result) {
+    const Offset blocks = result.blocks();
+    Buffer<Index> counts(context, matrix.block_columns);
+    for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
+    for_each_index(context, blocks, bsr::CountColumns{matrix.column_indices, counts.data()});
+    exclusive_scan(context, matrix.block_columns, bsr::CountOf{counts.data()},
+                   result.row_offsets().data());
+    for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
+    Buffer<Offset> positions(context, blocks);
+    Buffer<Index> rows(context, blocks);
+    for_each_index(
+        context, matrix.block_rows,
+        bsr::PlaceBlocks{matrix.row_offsets, matrix.column_indices, result.row_offsets().data(),
+                         counts.data(), positions.data(), rows.data()});
+    for_each_index(
+        context, blocks,
+        bsr::SortPlaced<T>{matrix, result.row_offsets().data(), positions.data(), rows.data(),
+                           result.column_indices().data(), result.values().data()});
+}
+
+}  // namespace
 
 template <class T>
 BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
     const int height = matrix.height, width = matrix.width, size = matrix.block_size();
     BsrMatrix<T> result(context, matrix.block_columns, matrix.block_rows, width, height,
-                        matrix.row_offsets[matrix.block_rows]);
+                        matrix.blocks);
+    if (context.on_gpu()) {
+        transpose_placed(context, matrix, result);
+        return result;
+    }
     T* const values = result.values().data();
     transpose_pattern(
         matrix.block_rows, matrix.row_offsets, matrix.column_indices, result.row_offsets().view(),

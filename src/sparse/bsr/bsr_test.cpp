@@ -24,12 +24,19 @@ BsrMatrix<T> random_bsr(std::mt19937_64& random, Index block_rows, Index block_c
         }
     }
     const auto csr = make_csr<T>(block_rows * height, block_columns * width, pattern, values);
-    return to_bsr(host(), csr.view(), height, width);
+    return to_bsr(context(), copy_to(context(), csr).view(), height, width);
+}
+
+/// The matrix as CSR in host memory.
+template <class T>
+CsrMatrix<T> csr_on_host(const BsrView<T>& matrix) {
+    const CsrMatrix<T> csr = to_csr(context(), matrix);
+    return copy_to_host(context(), csr.view());
 }
 
 template <class T>
 std::vector<double> dense(const BsrView<T>& matrix) {
-    const CsrMatrix<T> csr = to_csr(host(), matrix);
+    const CsrMatrix<T> csr = csr_on_host(matrix);
     const CsrView<T> a = csr.view();
     std::vector<double> full(std::size_t(a.rows) * std::size_t(a.columns), 0);
     for (Index i = 0; i < a.rows; ++i) {
@@ -78,20 +85,16 @@ void check_products() {
                              std::to_string(width));
                 const auto a = random_bsr<T>(random, 9, 7, height, inner, 3);
                 const auto b = random_bsr<T>(random, 7, 5, inner, width, 2);
-                auto product = multiply(host(), a.view(), b.view());
+                auto product = multiply(context(), a.view(), b.view());
                 const auto [expected, sizes] =
                     dense_product(dense(a.view()), dense(b.view()), std::size_t(9 * height),
                                   std::size_t(7 * inner), std::size_t(5 * width));
                 expect_close(product.view(), expected, sizes, 7 * inner + 2);
-                validate(to_csr(host(), product.view()).view());
-                const auto values = copy_to_host(host(), product.values());
-                std::ranges::fill(product.values().view(), T(-1));
-                update_product(host(), a.view(), b.view(), product);
-                EXPECT_EQ(copy_to_host(host(), product.values()), values);
-                const auto many_threads = multiply(host(3), a.view(), b.view());
-                EXPECT_EQ(std::vector<T>(many_threads.view().values,
-                                         many_threads.view().values + values.size()),
-                          values);
+                validate(csr_on_host(product.view()).view());
+                const auto values = copy_to_host(context(), product.values());
+                fill<T>(context(), T(-1), product.values().view());
+                update_product(context(), a.view(), b.view(), product);
+                EXPECT_EQ(copy_to_host(context(), product.values()), values);
             }
         }
     }
@@ -113,7 +116,8 @@ BsrMatrix<T> random_symmetric(std::mt19937_64& random, Index block_rows, int siz
             values[i].push_back(T(value));
         }
     }
-    return to_bsr(host(), make_csr<T>(Index(n), Index(n), pattern, values).view(), size, size);
+    const auto csr = make_csr<T>(Index(n), Index(n), pattern, values);
+    return to_bsr(context(), copy_to(context(), csr).view(), size, size);
 }
 
 template <class T>
@@ -124,11 +128,11 @@ void check_triple_products() {
             SCOPED_TRACE(std::to_string(size) + std::to_string(width));
             const auto a = random_symmetric<T>(random, 11, size);
             const auto p = random_bsr<T>(random, 11, 4, size, width, 2);
-            auto products = triple_product(host(), p.view(), a.view());
+            auto products = triple_product(context(), p.view(), a.view());
             const auto rows = std::size_t(11 * size), columns = std::size_t(4 * width);
             const auto [ap, ap_sizes] =
                 dense_product(dense(a.view()), dense(p.view()), rows, rows, columns);
-            const auto transposed = dense(transpose(host(), p.view()).view());
+            const auto transposed = dense(transpose(context(), p.view()).view());
             const auto expected = dense_product(transposed, ap, columns, rows, columns).first;
             // |P|^T (|A| |P|)
             std::vector<double> positive = transposed;
@@ -141,14 +145,34 @@ void check_triple_products() {
                     ASSERT_EQ(full[i * columns + j], full[j * columns + i]);
                 }
             }
-            const auto values = copy_to_host(host(), products.result.values());
-            BsrMatrix<T> other = to_bsr(host(), to_csr(host(), a.view()).view(), size, size);
-            for (T& value : other.values().view()) value *= 4;
-            update(host(), p.view(), other.view(), products);
-            const auto updated = copy_to_host(host(), products.result.values());
-            for (std::size_t e = 0; e < values.size(); ++e) ASSERT_EQ(updated[e], 4 * values[e]);
+            // Other values of both: twice P, four times A.
+            const auto values = copy_to_host(context(), products.result.values());
+            auto other_a = to_bsr(context(), to_csr(context(), a.view()).view(), size, size);
+            auto other_p = to_bsr(context(), to_csr(context(), p.view()).view(), size, width);
+            axpby<T>(context(), T(4), a.values().view(), T(0), other_a.values().view());
+            axpby<T>(context(), T(2), p.values().view(), T(0), other_p.values().view());
+            update(context(), other_p.view(), other_a.view(), products);
+            const auto updated = copy_to_host(context(), products.result.values());
+            for (std::size_t e = 0; e < values.size(); ++e) ASSERT_EQ(updated[e], 16 * values[e]);
         }
     }
+}
+
+/// The arrays of a matrix on the device are those on the host, values to rounding.
+template <class T>
+void expect_same(const BsrMatrix<T>& found, const BsrMatrix<T>& expected, double tolerance) {
+    const CsrMatrix<T> one = csr_on_host(found.view());
+    const CsrMatrix<T> other = to_csr(host(), expected.view());
+    ASSERT_EQ(one.nonzeros(), other.nonzeros());
+    const CsrView<T> a = one.view(), b = other.view();
+    EXPECT_TRUE(std::ranges::equal(a.row_offsets_span(), b.row_offsets_span()));
+    EXPECT_TRUE(std::ranges::equal(a.column_indices_span(), b.column_indices_span()));
+    double largest = 0, difference = 0;
+    for (Offset k = 0; k < a.nonzeros; ++k) {
+        largest = std::max(largest, std::abs(double(b.values[k])));
+        difference = std::max(difference, std::abs(double(a.values[k]) - double(b.values[k])));
+    }
+    EXPECT_LE(difference, tolerance * largest);
 }
 
 }  // namespace
@@ -169,45 +193,84 @@ TEST(bsr, products_do_not_depend_on_threads) {
     const auto expected = triple_product(host(1), a.view(), a.view());
     for (const int threads : {2, 3}) {
         const auto found = triple_product(host(threads), a.view(), a.view());
-        EXPECT_TRUE(std::ranges::equal(
-            std::span(found.result.view().values, std::size_t(found.result.entries())),
-            std::span(expected.result.view().values, std::size_t(expected.result.entries()))));
+        expect_same(found.result, expected.result, 0);
+    }
+}
+
+/// Rows of the product of more columns than the tables of the GPU kernels hold, and of none.
+TEST(bsr, long_and_empty_rows) {
+    const Index n = 1500;
+    std::vector<std::vector<Index>> pattern(n);
+    std::vector<std::vector<double>> values(n);
+    for (Index i = 0; i < n; ++i) {
+        if (i % 7 == 5) continue;
+        for (Index j = i % 100 == 0 ? 0 : i; j < (i % 100 == 0 ? n : i + 1); ++j) {
+            pattern[std::size_t(i)].push_back(j);
+            values[std::size_t(i)].push_back(1 + (i + j) % 5);
+        }
+    }
+    const auto csr = make_csr<double>(n, n, pattern, values);
+    const auto a = to_bsr(context(), copy_to(context(), csr).view(), 1, 1);
+    const auto on_host = to_bsr(host(), csr.view(), 1, 1);
+    expect_same(multiply(context(), a.view(), a.view()),
+                multiply(host(), on_host.view(), on_host.view()), 1e-15);
+    expect_same(transpose(context(), a.view()), transpose(host(), on_host.view()), 0);
+}
+
+/// Both backends, on matrices of the size of a level.
+TEST(bsr, as_on_the_host) {
+    for (const auto& [problem, block] :
+         {std::pair{"elasticity3d:9", 3}, {"poisson2d:70", 1}, {"elasticity2d:20", 2}}) {
+        const auto csr = problems::generate<double>(host(), Spec(problem)).matrix;
+        const auto on_host = to_bsr(host(), csr.view(), block, block);
+        const auto a = to_bsr(context(), copy_to(context(), csr).view(), block, block);
+        expect_same(a, on_host, 0);
+        const auto found = triple_product(context(), a.view(), a.view());
+        const auto expected = triple_product(host(), on_host.view(), on_host.view());
+        expect_same(found.product, expected.product, 1e-14);
+        expect_same(found.transposed, expected.transposed, 0);
+        expect_same(found.result, expected.result, 1e-14);
+        const auto again = triple_product(context(), a.view(), a.view());
+        EXPECT_EQ(copy_to_host(context(), again.result.values()),
+                  copy_to_host(context(), found.result.values()));
     }
 }
 
 TEST(bsr, conversion_and_transpose) {
     auto random = generator();
     const auto a = random_bsr<double>(random, 6, 8, 3, 2, 3);
-    const auto csr = to_csr(host(), a.view());
-    validate(csr.view());
-    const auto back = to_bsr(host(), csr.view(), 3, 2);
+    const auto csr = to_csr(context(), a.view());
+    validate(csr_on_host(a.view()).view());
+    const auto back = to_bsr(context(), csr.view(), 3, 2);
     EXPECT_EQ(dense(back.view()), dense(a.view()));
-    const auto twice = transpose(host(), transpose(host(), a.view()).view());
+    const auto twice = transpose(context(), transpose(context(), a.view()).view());
     EXPECT_EQ(dense(twice.view()), dense(a.view()));
-    const auto flipped = to_csr(host(), transpose(host(), a.view()).view());
+    const auto flipped = csr_on_host(transpose(context(), a.view()).view());
     validate(flipped.view());
-    EXPECT_TRUE(std::ranges::equal(flipped.view().values_span(),
-                                   transpose(host(), csr.view()).view().values_span()));
+    EXPECT_TRUE(
+        std::ranges::equal(flipped.view().values_span(),
+                           transpose(host(), csr_on_host(a.view()).view()).view().values_span()));
 }
 
 TEST(bsr, sizes_that_do_not_agree_are_refused) {
     auto random = generator();
     const auto a = random_bsr<double>(random, 4, 4, 3, 3, 2);
     const auto b = random_bsr<double>(random, 4, 4, 2, 3, 2);
-    EXPECT_EQ(message_of([&] { multiply(host(), a.view(), b.view()); }),
+    EXPECT_EQ(message_of([&] { multiply(context(), a.view(), b.view()); }),
               "multiply: the block columns of A are not the block rows of B");
-    const auto csr = to_csr(host(), a.view());
-    EXPECT_EQ(message_of([&] { to_bsr(host(), csr.view(), 5, 3); }),
+    const auto csr = to_csr(context(), a.view());
+    EXPECT_EQ(message_of([&] { to_bsr(context(), csr.view(), 5, 3); }),
               "to_bsr: blocks of 5 x 3 do not divide a matrix of 12 x 12");
-    EXPECT_EQ(message_of([&] { to_bsr(host(), csr.view(), 9, 3); }),
+    EXPECT_EQ(message_of([&] { to_bsr(context(), csr.view(), 9, 3); }),
               "to_bsr: blocks have 1 to 8 rows and columns");
-    const auto lower =
-        to_bsr(host(), make_csr<double>(2, 2, {{0}, {0, 1}}, {{1}, {2, 3}}).view(), 1, 1);
-    const auto unit = to_bsr(host(), make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}).view(), 1, 1);
-    const auto upper =
-        to_bsr(host(), make_csr<double>(2, 2, {{0, 1}, {1}}, {{1, 2}, {3}}).view(), 1, 1);
+    const auto made = [](const CsrMatrix<double>& given) {
+        return to_bsr(context(), copy_to(context(), given).view(), 1, 1);
+    };
+    const auto lower = made(make_csr<double>(2, 2, {{0}, {0, 1}}, {{1}, {2, 3}}));
+    const auto unit = made(make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}));
+    const auto upper = made(make_csr<double>(2, 2, {{0, 1}, {1}}, {{1, 2}, {3}}));
     for (const auto* wrong : {&lower, &upper}) {
-        EXPECT_EQ(message_of([&] { triple_product(host(), unit.view(), wrong->view()); }),
+        EXPECT_EQ(message_of([&] { triple_product(context(), unit.view(), wrong->view()); }),
                   "triple_product: the matrix has no symmetric pattern");
     }
 }

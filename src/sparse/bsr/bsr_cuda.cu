@@ -1,0 +1,17 @@
+#include "gpu/for_each.cuh"
+#include "gpu/scan.cuh"
+#include "sparse/bsr/rows.hpp"
+
+namespace tessera::cuda {
+
+TESSERA_FOR_EACH_REAL(bsr::CountBlocks)
+TESSERA_FOR_EACH_REAL(bsr::FillBlocks)
+TESSERA_FOR_EACH_REAL(bsr::WriteRow)
+TESSERA_FOR_EACH_REAL(bsr::MirrorBlocks)
+TESSERA_FOR_EACH_REAL(bsr::SortPlaced)
+template void for_each_index(const Context&, Offset, const bsr::SetZero&);
+template void for_each_index(const Context&, Offset, const bsr::CountColumns&);
+template void for_each_index(const Context&, Offset, const bsr::PlaceBlocks&);
+template void exclusive_scan(const Context&, Offset, bsr::CountOf, Offset*);
+
+}  // namespace tessera::cuda

@@ -1,0 +1,229 @@
+#pragma once
+
+#include "base/for_each.hpp"
+#include "tessera/detail/bsr.hpp"
+
+// Loop bodies of for_each_index and exclusive_scan on matrices of blocks.
+
+namespace tessera::bsr {
+
+/// use(column, heads) for each block column of a block row, ascending; `heads` are the positions of
+/// its first entry in each row (or of a later one), which `use` must move behind the block.
+template <class T, class Use>
+TESSERA_HOST_DEVICE void merge_rows(const CsrView<T>& matrix, Offset i, int height, int width,
+                                    Use&& use) {
+    Offset heads[max_bsr_block];
+    const Offset* const ends = matrix.row_offsets + i * height + 1;
+    for (int r = 0; r < height; ++r) heads[r] = ends[r - 1];
+    for (;;) {
+        Index column = -1;
+        for (int r = 0; r < height; ++r) {
+            if (heads[r] == ends[r]) continue;
+            const Index found = matrix.column_indices[heads[r]] / width;
+            if (column < 0 || found < column) column = found;
+        }
+        if (column < 0) return;
+        use(column, heads);
+    }
+}
+
+/// Moves the head of row r behind a block column; entry(k, c) for each entry k there in column c of
+/// the block.
+template <class T, class Entry>
+TESSERA_HOST_DEVICE void take_row(const CsrView<T>& matrix, Offset row, int width, Index column,
+                                  Offset& head, Entry&& entry) {
+    const Offset end = matrix.row_offsets[row + 1];
+    const Index first = column * width;
+    for (; head < end && matrix.column_indices[head] - first < width; ++head) {
+        entry(head, int(matrix.column_indices[head] - first));
+    }
+}
+
+/// The number of blocks in a block row.
+template <class T>
+struct CountBlocks {
+    static constexpr int work = 64;
+    CsrView<T> matrix;
+    int height, width;
+    Index* counts;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Index count = 0;
+        merge_rows(matrix, i, height, width, [&](Index column, Offset* heads) {
+            for (int r = 0; r < height; ++r) {
+                take_row(matrix, i * height + r, width, column, heads[r], [](Offset, int) {});
+            }
+            ++count;
+        });
+        counts[i] = count;
+    }
+};
+
+/// The blocks of a block row.
+template <class T>
+struct FillBlocks {
+    static constexpr int work = 128;
+    CsrView<T> matrix;
+    int height, width;
+    const Offset* offsets;
+    Index* columns;
+    T* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Offset to = offsets[i];
+        const int size = height * width;
+        merge_rows(matrix, i, height, width, [&](Index column, Offset* heads) {
+            T* const block = values + to * size;
+            for (int e = 0; e < size; ++e) block[e] = T(0);
+            for (int r = 0; r < height; ++r) {
+                take_row(matrix, i * height + r, width, column, heads[r],
+                         [&](Offset k, int c) { block[r * width + c] = matrix.values[k]; });
+            }
+            columns[to++] = column;
+        });
+    }
+};
+
+/// A row of the matrix with all entries of its blocks.
+template <class T>
+struct WriteRow {
+    static constexpr int work = 128;
+    BsrView<T> matrix;
+    Offset* row_offsets;
+    Index* columns;
+    T* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset row) const {
+        const int height = matrix.height, width = matrix.width;
+        const Offset i = row / height, r = row % height;
+        const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
+        Offset to = begin * matrix.block_size() + r * (end - begin) * width;
+        for (Offset k = begin; k < end; ++k) {
+            for (int c = 0; c < width; ++c, ++to) {
+                columns[to] = matrix.column_indices[k] * width + Index(c);
+                values[to] = matrix.values[k * matrix.block_size() + r * width + c];
+            }
+        }
+        row_offsets[row + 1] = to;
+        if (row == 0) row_offsets[0] = 0;
+    }
+};
+
+struct CountOf {
+    const Index* counts;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i]; }
+};
+
+/// The position of block (row, column); -1: there is none.
+template <class T>
+TESSERA_HOST_DEVICE Offset find_block(const BsrView<T>& matrix, Index row, Index column) {
+    Offset low = matrix.row_offsets[row], high = matrix.row_offsets[row + 1];
+    while (low < high) {
+        const Offset middle = (low + high) / 2;
+        if (matrix.column_indices[middle] < column) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < matrix.row_offsets[row + 1] && matrix.column_indices[low] == column ? low : -1;
+}
+
+/// Copies the blocks above the diagonal, and the upper triangles of those on it, to below: every
+/// lanes-th block of a row.
+template <class T>
+struct MirrorBlocks {
+    static constexpr int work = 64;
+    int lanes;
+    BsrView<T> matrix;
+    T* values;
+    int* fault;  ///< Set if the pattern is not symmetric.
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Index i = Index(place / lanes);
+        const int n = matrix.height;
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
+            const Index j = matrix.column_indices[k];
+            const Offset found = find_block(matrix, j, i);
+            if (found < 0) raise_flag(fault);
+            if (found < 0 || j > i) continue;
+            const T* const from = values + found * n * n;
+            T* const to = values + k * n * n;
+            for (int r = 0; r < n; ++r) {
+                for (int c = 0; c < (i == j ? r : n); ++c) to[r * n + c] = from[c * n + r];
+            }
+        }
+    }
+};
+
+/// *counter += 1, where several i may do so at once; returns the value before.
+TESSERA_HOST_DEVICE inline Index next_of(Index* counter) {
+#ifdef __CUDA_ARCH__
+    return atomicAdd(counter, 1);
+#else
+    return std::atomic_ref<Index>(*counter).fetch_add(1, std::memory_order_relaxed);
+#endif
+}
+
+struct SetZero {
+    static constexpr int work = 1;
+    Index* numbers;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = 0; }
+};
+
+/// Counts the blocks of each block column.
+struct CountColumns {
+    static constexpr int work = 8;
+    const Index* columns;
+    Index* counts;
+    TESSERA_HOST_DEVICE void operator()(Offset k) const { next_of(counts + columns[k]); }
+};
+
+/// Places the blocks of a block row in the rows of the transpose, in any order there: their
+/// positions, and the block row.
+struct PlaceBlocks {
+    static constexpr int work = 16;
+    const Offset* row_offsets;
+    const Index* columns;
+    const Offset* offsets;
+    Index* used;  ///< Blocks placed in each row of the transpose, at first 0.
+    Offset* positions;
+    Index* rows;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
+            const Offset to = offsets[columns[k]] + next_of(used + columns[k]);
+            positions[to] = k;
+            rows[to] = Index(i);
+        }
+    }
+};
+
+/// Copies a placed block to where its row number puts it, transposed.
+template <class T>
+struct SortPlaced {
+    static constexpr int work = 128;
+    BsrView<T> matrix;
+    const Offset* offsets;  ///< Of the transpose.
+    const Offset* positions;
+    const Index* rows;
+    Index* to_rows;
+    T* to_values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset k = positions[place];
+        const Index column = matrix.column_indices[k];
+        Offset to = offsets[column];
+        for (Offset other = offsets[column]; other < offsets[column + 1]; ++other) {
+            to += rows[other] < rows[place];
+        }
+        to_rows[to] = rows[place];
+        const int height = matrix.height, width = matrix.width, size = height * width;
+        for (int e = 0; e < size; ++e) {
+            to_values[to * size + e % width * height + e / width] = matrix.values[k * size + e];
+        }
+    }
+};
+
+}  // namespace tessera::bsr
