@@ -70,7 +70,7 @@ struct AmgLevel {
 template <class T>
 class TESSERA_API Amg final : public Preconditioner<T> {
   public:
-    /// The setup runs on the CPU; waits. Throws InvalidArgument for options and arrays that do not
+    /// Waits. Throws InvalidArgument for options and arrays that do not
     /// fit, and for a matrix with a diagonal block that is not positive definite.
     Amg(const Context& context, const CsrView<T>& matrix, const AmgOptions& options = {});
     ~Amg() override;

@@ -45,6 +45,8 @@ class BsrMatrix {
     Buffer<Offset>& row_offsets() { return row_offsets_; }
     Buffer<Index>& column_indices() { return column_indices_; }
     Buffer<T>& values() { return values_; }
+    const Buffer<Offset>& row_offsets() const { return row_offsets_; }
+    const Buffer<Index>& column_indices() const { return column_indices_; }
     const Buffer<T>& values() const { return values_; }
     BsrView<T> view() const {
         return {block_rows_,         block_columns_,         height_,       width_, blocks(),

@@ -1,178 +1,110 @@
 #include "precond/multigrid/aggregation.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <limits>
-
 #include "base/dispatch.hpp"
-#include "base/parallel.hpp"
+#include "precond/multigrid/aggregation_rows.hpp"
+#include "precond/multigrid/strength_rows.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {
 
 namespace {
 
-/// Of a node in the search for roots; priorities are between the two.
-using State = std::uint64_t;
 /// Symmetric graphs take some ten; others may have no end.
 constexpr int max_rounds = 1000;
-constexpr State root = 0, covered = std::numeric_limits<State>::max();
-
-/// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
-std::uint32_t hash(Index node, int round) {
-    std::uint32_t v = std::uint32_t(node) + 1 + 0x9E3779B9u * std::uint32_t(round + 1);
-    v ^= v >> 16;
-    v *= 0x7FEB352Du;
-    v ^= v >> 15;
-    v *= 0x846CA68Bu;
-    return v ^ (v >> 16);
-}
 
 class Aggregation {
   public:
     Aggregation(const Context& context, const NodeGraph& graph)
         : context_(context),
-          graph_(graph),
-          states_(std::size_t(graph.nodes())),
-          smallest_(states_) {
-        result_.of_node.assign(states_.size(), -1);
-    }
+          graph_(graph.view()),
+          aggregate_of_(copy_to_buffer(
+              context, std::vector<Index>(static_cast<std::size_t>(graph.nodes()), -1))),
+          next_(context, graph.nodes()),
+          marks_(context, graph.nodes()),
+          states_(context, graph.nodes()),
+          smallest_(context, graph.nodes()),
+          numbers_(context, Offset(graph.nodes()) + 1),
+          flag_(context, 1) {}
 
     /// Roots among the nodes without an aggregate, which take their neighbours without one.
     void add_roots(int least_neighbours) {
         find_roots();
-        Index next = result_.count;
-        std::vector<Index> number(states_.size(), -1);
-        for (std::size_t i = 0; i < states_.size(); ++i) {
-            if (states_[i] == root && free_neighbours(Index(i)) >= least_neighbours) {
-                number[i] = next++;
-            }
-        }
-        std::vector<Index> taken = result_.of_node;
-        each_node([&](Index i) {
-            if (has_aggregate(i)) return;
-            visit(i, [&](Index j, float) {
-                // At most one neighbour is a root.
-                if (number[std::size_t(j)] >= 0) taken[std::size_t(i)] = number[std::size_t(j)];
-            });
-        });
-        result_.of_node = std::move(taken);
-        result_.count = next;
+        each_node(MarkRoots{graph_, aggregate_of_.data(), states_.data(), least_neighbours,
+                            marks_.data()});
+        const Index added = number_marks();
+        each_node(TakeNeighbours{graph_, marks_.data(), numbers_.data(), count_,
+                                 aggregate_of_.data(), next_.data()});
+        std::swap(aggregate_of_, next_);
+        count_ += added;
     }
 
     /// Nodes without an aggregate join those of their neighbours, in sweeps; those that no sweep
     /// reaches get one each.
     void join_neighbours() {
-        std::atomic<bool> joined{true};
-        while (joined.exchange(false)) {
-            std::vector<Index> next = result_.of_node;
-            each_node([&](Index i) {
-                if (has_aggregate(i)) return;
-                const Index best = strongest_aggregate(i);
-                if (best < 0) return;
-                next[std::size_t(i)] = best;
-                joined = true;
-            });
-            result_.of_node = std::move(next);
-        }
-        for (Index& aggregate : result_.of_node) {
-            if (aggregate < 0) aggregate = result_.count++;
-        }
+        do {
+            lower_flag();
+            each_node(JoinStrongest{graph_, aggregate_of_.data(), next_.data(), flag_.data()});
+            std::swap(aggregate_of_, next_);
+        } while (flag_is_raised());
+        each_node(MarkAlone{aggregate_of_.data(), marks_.data()});
+        const Index added = number_marks();
+        each_node(NumberAlone{marks_.data(), numbers_.data(), count_, aggregate_of_.data()});
+        count_ += added;
     }
 
-    Aggregates take() { return std::move(result_); }
+    /// The aggregates with their members: the pattern of a transpose.
+    Aggregates take() {
+        BsrMatrix<float> nodes(context_, graph_.nodes, count_, 1, 1, graph_.nodes);
+        for_each_index(context_, Offset(graph_.nodes) + 1, Count{nodes.row_offsets().data()});
+        copy(context_, std::span<const Index>(aggregate_of_.view()), nodes.column_indices().view());
+        fill<float>(context_, 0, nodes.values().view());
+        BsrMatrix<float> members = transpose(context_, std::as_const(nodes).view());
+        return {std::move(aggregate_of_), count_, std::move(members.row_offsets()),
+                std::move(members.column_indices())};
+    }
 
   private:
-    bool has_aggregate(Index i) const { return result_.of_node[std::size_t(i)] >= 0; }
-
-    /// f(j, weight) for the neighbours of a node, itself among them.
     template <class F>
-    void visit(Index i, F&& f) const {
-        const auto first = std::size_t(graph_.row_offsets[std::size_t(i)]);
-        const auto last = std::size_t(graph_.row_offsets[std::size_t(i) + 1]);
-        for (std::size_t k = first; k < last; ++k) f(graph_.neighbours[k], graph_.weights[k]);
+    void each_node(const F& f) const {
+        for_each_index(context_, graph_.nodes, f);
     }
-    template <class F>
-    void each_node(F&& f) const {
-        parallel_ranges(
-            context_.threads(), graph_.nodes(),
-            [&](Offset first, Offset last) {
-                for (Offset i = first; i < last; ++i) f(Index(i));
-            },
-            1024);
-    }
-
-    int free_neighbours(Index i) const {
-        int count = 0;
-        visit(i, [&](Index j, float) { count += !has_aggregate(j); });
-        return count;
+    void lower_flag() { copy_from_host<int>(context_, std::vector<int>{0}, flag_.view()); }
+    bool flag_is_raised() const { return copy_to_host(context_, flag_)[0] != 0; }
+    /// Numbers of the marked nodes in numbers_; returns how many there are.
+    Index number_marks() {
+        exclusive_scan(context_, graph_.nodes, CountAt{marks_.data()}, numbers_.data());
+        Offset count = 0;
+        copy_to_host(context_, std::span<const Offset>(numbers_.view()).last(1),
+                     std::span<Offset>(&count, 1));
+        return Index(count);
     }
 
     /// A maximal set of nodes without an aggregate, no two of them within two edges: a node whose
     /// priority is the smallest within two edges becomes a root and covers what is there.
     void find_roots() {
-        each_node(
-            [&](Index i) { states_[std::size_t(i)] = has_aggregate(i) ? covered : root + 1; });
-        std::atomic<bool> open{true};
-        for (int round = 0; open.exchange(false); ++round, ++result_.rounds) {
+        // Rounds after the last one change nothing; a wait costs as much as some of them.
+        const int rounds_per_wait = context_.on_gpu() ? 4 : 1;
+        bool open = true;
+        for (int round = 0; open;) {
             require(round < max_rounds, "aggregate: the graph is not symmetric");
-            each_node([&](Index i) {
-                State& state = states_[std::size_t(i)];
-                if (state == root || state == covered) return;
-                state = (State(hash(i, round)) << 31) + State(i) + 1;
-            });
-            each_node([&](Index i) {
-                State least = covered;
-                visit(i, [&](Index j, float) { least = std::min(least, states_[std::size_t(j)]); });
-                smallest_[std::size_t(i)] = least == root ? covered : least;
-            });
-            each_node([&](Index i) {
-                State& state = states_[std::size_t(i)];
-                if (state == root || state == covered) return;
-                State low = covered, high = 0;
-                visit(i, [&](Index j, float) {
-                    if (has_aggregate(j)) return;
-                    low = std::min(low, smallest_[std::size_t(j)]);
-                    high = std::max(high, smallest_[std::size_t(j)]);
-                });
-                if (high == covered) {
-                    state = covered;
-                } else if (low == state && high == state) {
-                    state = root;
-                } else {
-                    open = true;
-                }
-            });
-        }
-    }
-
-    /// The aggregate that the weights of a node's neighbours sum to most for; -1: none.
-    Index strongest_aggregate(Index i) const {
-        std::vector<std::pair<Index, float>> sums;
-        visit(i, [&](Index j, float weight) {
-            const Index aggregate = result_.of_node[std::size_t(j)];
-            if (aggregate < 0) return;
-            const auto found = std::ranges::find(sums, aggregate, &std::pair<Index, float>::first);
-            if (found == sums.end()) {
-                sums.emplace_back(aggregate, weight);
-            } else {
-                found->second += weight;
+            for (int k = 0; k < rounds_per_wait; ++k, ++round) {
+                if (k + 1 == rounds_per_wait) lower_flag();
+                each_node(SetPriority{aggregate_of_.data(), states_.data(), round, round == 0});
+                each_node(SmallestNearby{graph_, states_.data(), smallest_.data()});
+                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), states_.data(),
+                                 flag_.data()});
             }
-        });
-        Index best = -1;
-        float largest = 0;
-        for (const auto& [aggregate, sum] : sums) {
-            if (best < 0 || sum > largest || (sum == largest && aggregate < best)) {
-                best = aggregate;
-                largest = sum;
-            }
+            open = flag_is_raised();
         }
-        return best;
     }
 
     const Context& context_;
-    const NodeGraph& graph_;
-    std::vector<State> states_, smallest_;
-    Aggregates result_;
+    const NodeGraphView graph_;
+    Index count_ = 0;
+    Buffer<Index> aggregate_of_, next_, marks_;
+    Buffer<State> states_, smallest_;
+    Buffer<Offset> numbers_;
+    Buffer<int> flag_;
 };
 
 }  // namespace

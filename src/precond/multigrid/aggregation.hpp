@@ -6,18 +6,20 @@ namespace tessera::multigrid {
 
 /// Disjoint sets of nodes that become the nodes of a coarser matrix.
 struct Aggregates {
-    std::vector<Index> of_node;  ///< The aggregate of each node.
+    Buffer<Index> of_node;  ///< The aggregate of each node.
     Index count = 0;
-    int rounds = 0;  ///< Of the search for roots.
+    Buffer<Offset> offsets;  ///< Aggregate a has the members offsets[a] .. offsets[a + 1] - 1:
+    Buffer<Index> members;   ///< nodes, ascending.
 };
 
 /// Aggregates of a symmetric graph: roots, no two of them within two edges of each other and as
 /// many as fit, take their neighbours; among the nodes left, roots with at least `second_pass`
 /// neighbours left (themselves among them; 0: none) take theirs; the others join the neighbouring
 /// aggregate to which their weights sum to most, the first of equal ones. Priorities are hashes of
-/// node and round, so that the result depends on the graph alone. Source: Bell, Dalton and Olson,
-/// Exposing fine-grained parallelism in algebraic multigrid methods, SISC 34 (2012); Kelley and
-/// Rajamanickam, Parallel, portable algorithms for distance-2 maximal independent set (2022).
+/// node and round, so that the result depends on the graph alone, on both backends. Source: Bell,
+/// Dalton and Olson, Exposing fine-grained parallelism in algebraic multigrid methods, SISC 34
+/// (2012); Kelley and Rajamanickam, Parallel, portable algorithms for distance-2 maximal
+/// independent set (2022). Waits.
 Aggregates aggregate(const Context& context, const NodeGraph& graph, int second_pass);
 
 }  // namespace tessera::multigrid

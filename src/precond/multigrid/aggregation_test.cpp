@@ -13,17 +13,39 @@ using namespace multigrid;
 namespace {
 
 BsrMatrix<double> blocks_of(const std::string& problem, int block) {
-    return to_bsr(host(), problems::generate<double>(host(), Spec(problem)).matrix.view(), block,
-                  block);
+    const auto matrix = problems::generate<double>(host(), Spec(problem)).matrix;
+    return to_bsr(context(), copy_to(context(), matrix).view(), block, block);
+}
+
+/// The arrays of a graph in host memory.
+struct HostGraph {
+    std::vector<Offset> row_offsets;
+    std::vector<Index> neighbours;
+    std::vector<float> weights;
+    Index nodes() const { return Index(row_offsets.size()) - 1; }
+};
+
+HostGraph on_host(const NodeGraph& graph) {
+    return {copy_to_host(context(), graph.row_offsets), copy_to_host(context(), graph.neighbours),
+            copy_to_host(context(), graph.weights)};
+}
+
+NodeGraph on_device(const HostGraph& graph) {
+    return {copy_to_buffer(context(), graph.row_offsets),
+            copy_to_buffer(context(), graph.neighbours), copy_to_buffer(context(), graph.weights)};
 }
 
 NodeGraph graph_of(const std::string& problem, int block, double theta = 0.02) {
-    return strong_couplings(host(), blocks_of(problem, block).view(), AmgStrength::frobenius,
+    return strong_couplings(context(), blocks_of(problem, block).view(), AmgStrength::frobenius,
                             theta);
 }
 
+std::vector<Index> aggregate_of(const Aggregates& aggregates) {
+    return copy_to_host(context(), aggregates.of_node);
+}
+
 /// Edges of the shortest path from a node to each other one; -1: none.
-std::vector<int> distances_from(const NodeGraph& graph, Index start) {
+std::vector<int> distances_from(const HostGraph& graph, Index start) {
     std::vector<int> distances(std::size_t(graph.nodes()), -1);
     std::vector<Index> queue{start};
     distances[std::size_t(start)] = 0;
@@ -41,14 +63,21 @@ std::vector<int> distances_from(const NodeGraph& graph, Index start) {
 
 /// Every node is in one aggregate, and some node of each aggregate, its root, is within three edges
 /// of the others: one to a neighbour, two more by joining.
-void check_aggregates(const NodeGraph& graph, const Aggregates& aggregates) {
-    ASSERT_EQ(aggregates.of_node.size(), std::size_t(graph.nodes()));
+void check_aggregates(const HostGraph& graph, const Aggregates& aggregates) {
+    const std::vector<Index> of_node = aggregate_of(aggregates);
+    ASSERT_EQ(of_node.size(), std::size_t(graph.nodes()));
     std::vector<std::vector<Index>> members(std::size_t(aggregates.count));
     for (Index i = 0; i < graph.nodes(); ++i) {
-        const Index a = aggregates.of_node[std::size_t(i)];
+        const Index a = of_node[std::size_t(i)];
         ASSERT_GE(a, 0);
         ASSERT_LT(a, aggregates.count);
         members[std::size_t(a)].push_back(i);
+    }
+    const auto offsets = copy_to_host(context(), aggregates.offsets);
+    const auto listed = copy_to_host(context(), aggregates.members);
+    for (std::size_t a = 0; a < members.size(); ++a) {
+        EXPECT_EQ(std::vector<Index>(listed.begin() + offsets[a], listed.begin() + offsets[a + 1]),
+                  members[a]);
     }
     for (const auto& nodes : members) {
         ASSERT_FALSE(nodes.empty());
@@ -78,7 +107,7 @@ TEST(aggregation, aggregates_are_near_their_roots) {
         SCOPED_TRACE(problem);
         const NodeGraph graph = graph_of(problem, block);
         for (const int second_pass : {0, 3, 9}) {
-            check_aggregates(graph, aggregate(host(), graph, second_pass));
+            check_aggregates(on_host(graph), aggregate(context(), graph, second_pass));
         }
     }
 }
@@ -86,41 +115,46 @@ TEST(aggregation, aggregates_are_near_their_roots) {
 TEST(aggregation, sizes) {
     // 27 neighbours: roots alone have some 41 nodes, with a second pass some 21.
     const NodeGraph graph = graph_of("elasticity3d:20", 3);
-    const double alone = double(graph.nodes()) / aggregate(host(), graph, 0).count;
-    const double both = double(graph.nodes()) / aggregate(host(), graph, 3).count;
+    const double alone = double(graph.nodes()) / aggregate(context(), graph, 0).count;
+    const double both = double(graph.nodes()) / aggregate(context(), graph, 3).count;
     EXPECT_GT(alone, 30);
     EXPECT_LT(alone, 55);
     EXPECT_GT(both, 15);
     EXPECT_LT(both, 28);
 }
 
+/// Nor on the backend.
 TEST(aggregation, does_not_depend_on_threads) {
-    const NodeGraph graph = graph_of("elasticity3d:16", 3);
-    const Aggregates one = aggregate(host(1), graph, 3);
-    for (const int threads : {2, 3}) {
-        const Aggregates other = aggregate(host(threads), graph, 3);
-        EXPECT_EQ(other.of_node, one.of_node);
-        EXPECT_EQ(other.count, one.count);
-        EXPECT_EQ(other.rounds, one.rounds);
-    }
+    const auto csr = problems::generate<double>(host(), Spec("elasticity3d:16")).matrix;
+    const auto expected = [&](int threads) {
+        const Context where = host(threads);
+        const auto matrix = to_bsr(where, csr.view(), 3, 3);
+        const NodeGraph graph =
+            strong_couplings(where, matrix.view(), AmgStrength::frobenius, 0.02);
+        return copy_to_host(where, aggregate(where, graph, 3).of_node);
+    };
+    const Aggregates found = aggregate(context(), graph_of("elasticity3d:16", 3), 3);
+    for (const int threads : {1, 2, 3}) EXPECT_EQ(aggregate_of(found), expected(threads));
 }
 
 TEST(aggregation, isolated_nodes_and_small_graphs) {
-    const NodeGraph nothing{{0}, {}, {}};
-    EXPECT_EQ(aggregate(host(), nothing, 3).count, 0);
-    const NodeGraph alone{{0, 1, 2, 3}, {0, 1, 2}, {1, 1, 1}};
-    EXPECT_EQ(aggregate(host(), alone, 3).of_node, (std::vector<Index>{0, 1, 2}));
-    const NodeGraph pair{{0, 2, 4, 5}, {0, 1, 0, 1, 2}, {1, 1, 1, 1, 1}};
-    const Aggregates found = aggregate(host(), pair, 3);
+    const auto aggregates_of = [](const HostGraph& graph) {
+        return aggregate(context(), on_device(graph), 3);
+    };
+    EXPECT_EQ(aggregates_of({{0}, {}, {}}).count, 0);
+    EXPECT_EQ(aggregate_of(aggregates_of({{0, 1, 2, 3}, {0, 1, 2}, {1, 1, 1}})),
+              (std::vector<Index>{0, 1, 2}));
+    const Aggregates found = aggregates_of({{0, 2, 4, 5}, {0, 1, 0, 1, 2}, {1, 1, 1, 1, 1}});
     EXPECT_EQ(found.count, 2);
-    EXPECT_EQ(found.of_node[0], found.of_node[1]);
-    EXPECT_NE(found.of_node[0], found.of_node[2]);
+    const std::vector<Index> of_node = aggregate_of(found);
+    EXPECT_EQ(of_node[0], of_node[1]);
+    EXPECT_NE(of_node[0], of_node[2]);
 }
 
 TEST(aggregation, strength_by_norm) {
     // Couplings along the last axis are a hundredth of the others.
-    const NodeGraph all = graph_of("diffusion3d:6,anisotropy=0.01", 1, 0.001);
-    const NodeGraph strong = graph_of("diffusion3d:6,anisotropy=0.01", 1, 0.1);
+    const HostGraph all = on_host(graph_of("diffusion3d:6,anisotropy=0.01", 1, 0.001));
+    const HostGraph strong = on_host(graph_of("diffusion3d:6,anisotropy=0.01", 1, 0.1));
     EXPECT_EQ(all.neighbours.size(), 6u * 6 * 6 + 6u * 6 * 5 * 6);
     EXPECT_EQ(strong.neighbours.size(), 6u * 6 * 6 + 4u * 6 * 5 * 6);
     for (Index i = 0; i < strong.nodes(); ++i) {
@@ -137,15 +171,16 @@ TEST(aggregation, strength_by_distance) {
     const auto matrix = blocks_of("tridiagonal:8", 1);
     std::vector<double> x;
     for (int i = 0; i < 8; ++i) x.push_back(i / 2 * 3 + i % 2);
-    const NodeGraph graph =
-        strong_couplings(host(), matrix.view(), AmgStrength::distance, 0.5, {1, x});
+    const HostGraph graph = on_host(strong_couplings(
+        context(), matrix.view(), AmgStrength::distance, 0.5, {1, copy_to_buffer(context(), x)}));
     for (std::size_t i = 0; i < 8; ++i) {
         ASSERT_EQ(graph.row_offsets[i + 1] - graph.row_offsets[i], 2);
         EXPECT_EQ(graph.neighbours[2 * i] / 2, Index(i) / 2);
         EXPECT_EQ(graph.neighbours[2 * i + 1] / 2, Index(i) / 2);
     }
     EXPECT_EQ(message_of([&] {
-                  strong_couplings(host(), matrix.view(), AmgStrength::both, 0.1, {1, {1, 2}});
+                  strong_couplings(context(), matrix.view(), AmgStrength::both, 0.1,
+                                   {1, Buffer<double>(context(), 2)});
               }),
               "strong_couplings: 8 nodes in 1 dimensions need 8 coordinates, not 2");
 }
@@ -154,48 +189,55 @@ TEST(aggregation, strength_by_distance) {
 TEST(aggregation, tentative_prolongator) {
     auto random = generator();
     const NodeGraph graph = graph_of("elasticity3d:6", 3);
-    const Aggregates aggregates = aggregate(host(), graph, 3);
+    const Aggregates aggregates = aggregate(context(), graph, 3);
     std::vector<double> x = random_vector<double>(random, std::size_t(graph.nodes()) * 3);
     for (double& value : x) value += 1000;
     const NearNullSpace modes = rigid_body_modes({3, x});
-    const TentativeProlongator made = tentative_prolongator(host(), aggregates, modes, 3);
-    const BsrView<double> p = made.prolongator.view();
-    EXPECT_EQ(made.dropped_count, 0);
+    const TentativeProlongator made = tentative_prolongator(
+        context(), aggregates, {6, copy_to_buffer(context(), modes.values)}, 3);
+    const auto dropped = copy_to_host(context(), made.dropped);
+    EXPECT_TRUE(std::ranges::all_of(dropped, [](Index one) { return one == 0; }));
+    const auto values = copy_to_host(context(), made.prolongator.values());
+    const auto coarse = copy_to_host(context(), made.coarse.values);
+    const std::vector<Index> of_node = aggregate_of(aggregates);
     const double bound = 1e-13;  // Modes about the centre are of the order of one.
-    for (Index i = 0; i < graph.nodes(); ++i) {
-        const double* const r =
-            made.coarse.values.data() + std::size_t(aggregates.of_node[std::size_t(i)]) * 36;
-        for (int row = 0; row < 3; ++row) {
-            for (int c = 0; c < 6; ++c) {
+    for (std::size_t i = 0; i < of_node.size(); ++i) {
+        const double* const r = coarse.data() + std::size_t(of_node[i]) * 36;
+        for (std::size_t row = 0; row < 3; ++row) {
+            for (std::size_t c = 0; c < 6; ++c) {
                 double sum = 0;
-                for (int k = 0; k < 6; ++k) sum += p.values[i * 18 + row * 6 + k] * r[k * 6 + c];
-                EXPECT_NEAR(sum, modes.values[std::size_t(i * 18 + row * 6 + c)], bound);
+                for (std::size_t k = 0; k < 6; ++k) {
+                    sum += values[i * 18 + row * 6 + k] * r[k * 6 + c];
+                }
+                EXPECT_NEAR(sum, modes.values[i * 18 + row * 6 + c], bound);
             }
         }
     }
-    const auto gram = multiply(host(), transpose(host(), p).view(), p);
-    const BsrView<double> g = gram.view();
-    for (Index a = 0; a < aggregates.count; ++a) {
-        ASSERT_EQ(g.row_offsets[a + 1] - g.row_offsets[a], 1);
-        for (int e = 0; e < 36; ++e) {
-            EXPECT_NEAR(g.values[g.row_offsets[a] * 36 + e], e / 6 == e % 6 ? 1 : 0, bound);
-        }
+    const BsrView<double> p = made.prolongator.view();
+    const auto gram = multiply(context(), transpose(context(), p).view(), p);
+    const auto products = copy_to_host(context(), gram.values());
+    ASSERT_EQ(gram.blocks(), aggregates.count);  // They are on the diagonal.
+    for (std::size_t e = 0; e < products.size(); ++e) {
+        EXPECT_NEAR(products[e], e / 6 % 6 == e % 6 ? 1 : 0, bound);
     }
 }
 
 TEST(aggregation, columns_of_degenerate_aggregates_are_dropped) {
     // One node, two nodes, three on a line, three that span a plane: 3, 1, 1 and no rotations less.
-    const Aggregates aggregates{{0, 1, 1, 2, 2, 2, 3, 3, 3}, 4, 0};
+    const std::vector<Index> of_node{0, 1, 1, 2, 2, 2, 3, 3, 3};
+    const Aggregates aggregates{
+        copy_to_buffer(context(), of_node), 4,
+        copy_to_buffer(context(), std::vector<Offset>{0, 1, 3, 6, 9}),
+        copy_to_buffer(context(), std::vector<Index>{0, 1, 2, 3, 4, 5, 6, 7, 8})};
     const std::vector<double> x{0, 0, 0, 5, 0, 0, 6, 1, 1, 0, 2, 2, 0, 3,
                                 3, 0, 5, 5, 9, 9, 9, 9, 8, 9, 7, 9, 9};
-    const auto made = tentative_prolongator(host(), aggregates, rigid_body_modes({3, x}), 3);
+    const auto made = tentative_prolongator(
+        context(), aggregates, {6, copy_to_buffer(context(), rigid_body_modes({3, x}).values)}, 3);
     std::vector<int> dropped(4, 0);
-    for (std::size_t k = 0; k < made.dropped.size(); ++k) dropped[k / 6] += made.dropped[k];
+    const auto flags = copy_to_host(context(), made.dropped);
+    for (std::size_t k = 0; k < flags.size(); ++k) dropped[k / 6] += flags[k];
     EXPECT_EQ(dropped, (std::vector<int>{3, 1, 1, 0}));
-    for (const double value : made.prolongator.view().values == nullptr
-                                  ? std::vector<double>()
-                                  : std::vector<double>(made.prolongator.view().values,
-                                                        made.prolongator.view().values + 9 * 18)) {
+    for (const double value : copy_to_host(context(), made.prolongator.values())) {
         EXPECT_TRUE(std::isfinite(value));
     }
 }

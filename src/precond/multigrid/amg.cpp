@@ -9,6 +9,7 @@
 #include "precond/multigrid/block_scaling.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/multigrid/hierarchy.hpp"
+#include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {
 
@@ -25,19 +26,20 @@ template int amg_block(const Context&, const CsrView<double>&, const AmgOptions&
 
 namespace {
 
-/// The matrix in blocks of nodes, in double and in host memory.
+/// The matrix in blocks of nodes, in double.
 template <class T>
-BsrMatrix<double> blocks_on_host(const Context& context, const CsrView<T>& matrix, int block) {
-    const Context host = Context::cpu(context.threads());
-    const CsrMatrix<T> copied = copy_to_host(context, matrix);
+BsrMatrix<double> blocks_of(const Context& context, const CsrView<T>& matrix, int block) {
+    const Phase phase(context, "blocks", 0);
+    BsrMatrix<T> blocks = to_bsr(context, matrix, block, block);
     if constexpr (std::is_same_v<T, double>) {
-        return to_bsr(host, copied.view(), block, block);
+        return blocks;
     } else {
-        CsrMatrix<double> wide(host, copied.rows(), copied.columns(), copied.nonzeros());
-        std::ranges::copy(copied.view().row_offsets_span(), wide.row_offsets().data());
-        std::ranges::copy(copied.view().column_indices_span(), wide.column_indices().data());
-        std::ranges::copy(copied.view().values_span(), wide.values().data());
-        return to_bsr(host, std::as_const(wide).view(), block, block);
+        const Index nodes = blocks.view().block_rows;
+        BsrMatrix<double> wide(context, nodes, nodes, block, block, blocks.blocks());
+        convert<T, double>(context, std::as_const(blocks).values().view(), wide.values().view());
+        wide.row_offsets() = std::move(blocks.row_offsets());
+        wide.column_indices() = std::move(blocks.column_indices());
+        return wide;
     }
 }
 
@@ -60,8 +62,7 @@ struct Amg<T>::State {
                 " unknowns do not divide a matrix of ", rows, " rows");
         near_null_name = "given";
         if (options.near_null.values.empty()) choose_near_null();
-        const Phase phase(context, "setup", 0);
-        auto blocks = blocks_on_host(context, matrix, options.block);
+        auto blocks = blocks_of(context, matrix, options.block);
         if (options.single_precision) {
             make<float>(context, std::move(blocks));
         } else {
@@ -94,8 +95,7 @@ struct Amg<T>::State {
     void update(const Context& context, const CsrView<T>& matrix) {
         require(matrix.nonzeros == nonzeros,
                 "amg: update needs a matrix of the pattern that it was set up with");
-        const Phase phase(context, "setup", 0);
-        auto blocks = blocks_on_host(context, matrix, options.block);
+        auto blocks = blocks_of(context, matrix, options.block);
         visit([&](auto& chosen) { chosen.update(context, std::move(blocks)); });
     }
 

@@ -120,25 +120,6 @@ struct ScaleColumns {
     }
 };
 
-/// P = T - factor P, T with one block in each row.
-struct SubtractFromTentative {
-    static constexpr int work = 64;
-    BsrView<double> tentative, product;
-    double factor;
-    double* values;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const int size = product.block_size();
-        for (Offset k = product.row_offsets[i]; k < product.row_offsets[i + 1]; ++k) {
-            const bool own = product.column_indices[k] == tentative.column_indices[i];
-            for (Offset e = k * size; e < (k + 1) * size; ++e) {
-                const double before = own ? tentative.values[i * size + (e - k * size)] : 0;
-                values[e] = before - factor * values[e];
-            }
-        }
-    }
-};
-
 /// B_i becomes S_i^-T B_i, `columns` numbers per row.
 struct ScaleNearNull {
     static constexpr int work = 64;

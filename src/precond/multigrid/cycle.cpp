@@ -21,7 +21,7 @@ Index product_block(const BsrView<double>& matrix) {
 template <class C>
 std::unique_ptr<SlicedMatrix<C>> sliced(const Context& context, const BsrView<double>& matrix,
                                         ValueFormat values) {
-    const CsrMatrix<double> csr = copy_to(context, to_csr(Context::cpu(context.threads()), matrix));
+    const CsrMatrix<double> csr = to_csr(context, matrix);
     FormatOptions options;
     options.block = product_block(matrix);
     if (options.block == 1) options.format = MatrixFormat::sell;

@@ -19,7 +19,7 @@ class Cycle final : public Operator<C> {
     /// among them), 2 or more.
     explicit Cycle(int steps) : steps_(steps) {}
 
-    /// The matrix of the next level, in host memory.
+    /// The matrix of the next level.
     const Operator<C>& add_matrix(const Context& context, const BsrView<double>& matrix,
                                   ValueFormat values);
     /// What leads from the last level to the next one.

@@ -6,6 +6,7 @@
 
 #include "base/checks.hpp"
 #include "base/concat.hpp"
+#include "base/phases.hpp"
 #include "precond/multigrid/block_scaling.hpp"
 #include "precond/multigrid/dense_cholesky.hpp"
 #include "tessera/detail/spectrum.hpp"
@@ -18,49 +19,14 @@ namespace {
 /// is built anew with half of theta.
 constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
-/// Coarse unknowns whose near-null vector was dropped have rows of zeros: they get a diagonal
-/// entry, the largest of their block.
-void set_dropped(const std::vector<bool>& dropped, BsrMatrix<double>& matrix) {
-    const BsrView<double> a = matrix.view();
-    const auto n = std::size_t(a.height);
-    for (std::size_t i = 0; i < dropped.size(); ++i) {
-        if (!dropped[i]) continue;
-        const auto node = Offset(i / n);
-        for (Offset k = a.row_offsets[node]; k < a.row_offsets[node + 1]; ++k) {
-            if (a.column_indices[k] != node) continue;
-            double* const block = matrix.values().data() + std::size_t(k) * n * n;
-            double largest = 0;
-            for (std::size_t c = 0; c < n; ++c) largest = std::max(largest, block[c * (n + 1)]);
-            block[i % n * (n + 1)] = largest > 0 ? largest : 1;
-        }
-    }
-}
-
-bool same_pattern(const BsrView<double>& a, const BsrView<double>& b) {
-    if (a.block_rows != b.block_rows || a.block_columns != b.block_columns ||
-        a.height != b.height || a.width != b.width ||
-        !std::equal(a.row_offsets, a.row_offsets + a.block_rows + 1, b.row_offsets)) {
+bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrMatrix<double>& b) {
+    const BsrView<double> x = a.view(), y = b.view();
+    if (x.block_rows != y.block_rows || x.block_columns != y.block_columns ||
+        x.height != y.height || x.width != y.width || x.blocks != y.blocks) {
         return false;
     }
-    return std::equal(a.column_indices, a.column_indices + a.row_offsets[a.block_rows],
-                      b.column_indices);
-}
-
-/// The means of the members of each aggregate.
-NodeCoordinates means(const Aggregates& aggregates, const NodeCoordinates& coordinates) {
-    if (coordinates.values.empty()) return coordinates;
-    const auto d = std::size_t(coordinates.dimensions);
-    std::vector<double> sums(std::size_t(aggregates.count) * d, 0.0);
-    std::vector<double> members(std::size_t(aggregates.count), 0.0);
-    for (std::size_t i = 0; i < aggregates.of_node.size(); ++i) {
-        const auto a = std::size_t(aggregates.of_node[i]);
-        members[a] += 1;
-        for (std::size_t axis = 0; axis < d; ++axis) {
-            sums[a * d + axis] += coordinates.values[i * d + axis];
-        }
-    }
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] /= members[k / d];
-    return {coordinates.dimensions, std::move(sums)};
+    return copy_to_host(context, a.row_offsets()) == copy_to_host(context, b.row_offsets()) &&
+           copy_to_host(context, a.column_indices()) == copy_to_host(context, b.column_indices());
 }
 
 /// Orthonormal near-null vectors that the coarsest matrix maps to rounding errors alone: the modes
@@ -123,17 +89,20 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
             "amg: the smoother takes 2 to 16 products");
 }
 
+DeviceVectors near_null_of(const Context& context, const AmgOptions& options) {
+    return {options.near_null.columns, copy_to_buffer(context, options.near_null.values)};
+}
+
 }  // namespace
 
 template <class C>
 Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options)
-    : options_(options),
-      host_(context.on_gpu() ? Context::cpu(context.threads()) : context),
-      cycle_(options.smoothing_steps) {
+    : options_(options), cycle_(options.smoothing_steps) {
     check_options(matrix.view(), options);
     levels_.emplace_back().matrix = std::move(matrix);
-    NearNullSpace space = options.near_null;
-    NodeCoordinates coordinates = options.coordinates;
+    DeviceVectors space = near_null_of(context, options);
+    DeviceCoordinates coordinates{options.coordinates.dimensions,
+                                  copy_to_buffer(context, options.coordinates.values)};
     scale_level(context, 0, space);
     while (levels_.back().rows() > options_.coarse_rows &&
            int(levels_.size()) < options_.max_levels && coarsen(context, space, coordinates)) {
@@ -143,45 +112,50 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
     complete_ = true;
 }
 
-/// Scales the last matrix, the near-null space and the prolongator that leads there.
+/// Scales the matrix of a level, the near-null space and the prolongator that leads there.
 template <class C>
-void Hierarchy<C>::scale_level(const Context& context, std::size_t l, NearNullSpace& near_null) {
+void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVectors& near_null) {
+    const Phase phase(context, "scaling", 0);
     Level& level = levels_[l];
     const BsrView<double> a = level.matrix.view();
-    level.scaling.resize(std::size_t(level.rows()) * std::size_t(a.height));
-    Index fault = std::numeric_limits<Index>::min();
-    for_each_index(host_, a.block_rows, InvertDiagonalFactors{a, level.scaling.data(), &fault});
-    require(fault == std::numeric_limits<Index>::min(), "amg: the diagonal block of node ",
-            -1 - fault, " on level ", l, " is not positive definite");
-    for_each_index(host_, a.block_rows,
-                   ScaleBlocks{1, a, level.scaling.data(), level.matrix.values().data()});
-    for_each_index(
-        host_, a.block_rows,
-        ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});
-    if (l == 0) {
-        scaling_ = copy_to_buffer(context, level.scaling);
-        return;
+    const int lanes = context.on_gpu() ? 8 : 1;
+    if (level.scaling.empty()) {
+        level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
     }
+    constexpr Index none = std::numeric_limits<Index>::min();
+    Buffer<Index> faults = copy_to_buffer(context, std::vector<Index>{none});
+    for_each_index(context, a.block_rows,
+                   InvertDiagonalFactors{a, level.scaling.data(), faults.data()});
+    const Index fault = copy_to_host(context, faults)[0];
+    require(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
+            " is not positive definite");
+    for_each_index(context, Offset(a.block_rows) * lanes,
+                   ScaleBlocks{lanes, a, level.scaling.data(), level.matrix.values().data()});
+    for_each_index(
+        context, a.block_rows,
+        ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});
+    if (l == 0) return;
     Level& finer = levels_[l - 1];
     const BsrView<double> p = finer.prolongator.view();
-    for_each_index(host_, p.block_rows,
+    for_each_index(context, p.block_rows,
                    ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data()});
-    cycle_.add_prolongator(context, p, transpose(host_, p).view());
+    finer.products.transposed = {};
+    cycle_.add_prolongator(context, p, transpose(context, p).view());
 }
 
 /// Makes the matrix of the next level. Returns false if that has hardly fewer unknowns.
 template <class C>
-bool Hierarchy<C>::coarsen(const Context& context, NearNullSpace& near_null,
-                           NodeCoordinates& coordinates) {
+bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
+                           DeviceCoordinates& coordinates) {
     Level& level = levels_.back();
     double theta = options_.theta, before = std::numeric_limits<double>::infinity();
     for (;; theta /= 2) {
-        if (!choose_aggregates(level, theta, coordinates, near_null.columns)) {
+        if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             return false;
         }
         if (level.lambda == 0) set_smoother(context, levels_.size() - 1);
         level.prolongator = {};
-        NearNullSpace coarse_space = make_products(level, near_null);
+        DeviceVectors coarse_space = make_products(context, level, near_null);
         const BsrMatrix<double>& coarse = level.products.result;
         const double entries = double(coarse.entries());
         const double complexity =
@@ -199,7 +173,7 @@ bool Hierarchy<C>::coarsen(const Context& context, NearNullSpace& near_null,
                        dense ? " and still has" : ", for it had", " too many entries (", per_row,
                        " blocks per row; all levels ", complexity, " times the matrix)"));
         }
-        coordinates = means(level.aggregates, coordinates);
+        coordinates = means(context, level.aggregates, coordinates);
         near_null = std::move(coarse_space);
         break;
     }
@@ -210,24 +184,26 @@ bool Hierarchy<C>::coarsen(const Context& context, NearNullSpace& near_null,
 
 /// Returns false if the next level had hardly fewer unknowns.
 template <class C>
-bool Hierarchy<C>::choose_aggregates(Level& level, double theta, const NodeCoordinates& coordinates,
-                                     int columns) {
+bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
+                                     const DeviceCoordinates& coordinates, int columns) {
+    const Phase phase(context, "aggregates", 0);
     const double mean_row =
         double(level.matrix.blocks()) / double(std::max<Index>(1, level.nodes()));
     const int second_pass = options_.second_pass >= 0       ? options_.second_pass
                             : mean_row > 20 || columns == 1 ? 3
                                                             : 9;
     const NodeGraph graph =
-        strong_couplings(host_, level.matrix.view(),
+        strong_couplings(context, level.matrix.view(),
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
                          theta, coordinates);
-    level.aggregates = aggregate(host_, graph, second_pass);
+    level.aggregates = aggregate(context, graph, second_pass);
     return 5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
 }
 
 /// The matrix in the cycle, and the bound of its spectrum.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
+    const Phase phase(context, "bounds", 0);
     Level& level = levels_[l];
     const Operator<C>& matrix = cycle_.add_matrix(context, level.matrix.view(),
                                                   l == 0 ? options_.values : ValueFormat::working);
@@ -238,37 +214,45 @@ void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
 /// Prolongator and products of the aggregates, on their patterns where these are there already.
 /// Returns the near-null space of the next level.
 template <class C>
-NearNullSpace Hierarchy<C>::make_products(Level& level, const NearNullSpace& near_null) {
+DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
+                                          const DeviceVectors& near_null) {
+    const Phase phase(context, "products", 0);
     const BsrView<double> a = level.matrix.view();
     const bool known = level.prolongator.blocks() > 0;
     TentativeProlongator tentative =
-        tentative_prolongator(host_, level.aggregates, near_null, a.height);
-    smooth_prolongator(host_, a, tentative.prolongator.view(),
+        tentative_prolongator(context, level.aggregates, near_null, a.height);
+    smooth_prolongator(context, a, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
     if (known) {
-        tessera::update(host_, level.prolongator.view(), a, level.products);
+        tessera::update(context, level.prolongator.view(), a, level.products);
     } else {
-        level.products = triple_product(host_, level.prolongator.view(), a);
+        level.products = triple_product(context, level.prolongator.view(), a);
     }
-    set_dropped(tentative.dropped, level.products.result);
+    set_dropped(context, tentative.dropped, level.products.result);
     return std::move(tentative.coarse);
 }
 
 /// The inverse of the last matrix, where free modes become eigenvectors of a positive value.
 template <class C>
-void Hierarchy<C>::set_coarsest(const Context& context, const NearNullSpace& near_null) {
+void Hierarchy<C>::set_coarsest(const Context& context, const DeviceVectors& space) {
+    const Phase phase(context, "coarsest", 0);
     constexpr Index max_dense_rows = 6000;
     const Index rows = levels_.back().rows();
     require(rows <= max_dense_rows, "amg: ", rows,
             " unknowns are left on a level that cannot be coarsened (weakly coupled nodes)");
-    const BsrView<double> a = levels_.back().matrix.view();
-    const auto n = std::size_t(rows), b = std::size_t(a.height);
+    const Context host = Context::cpu(context.threads());
+    const NearNullSpace near_null{space.columns, copy_to_host(context, space.values)};
+    const BsrMatrix<double>& last = levels_.back().matrix;
+    const auto offsets = copy_to_host(context, last.row_offsets());
+    const auto columns = copy_to_host(context, last.column_indices());
+    const auto values = copy_to_host(context, last.values());
+    const auto n = std::size_t(rows), b = std::size_t(last.view().height);
     std::vector<double> dense(n * n, 0.0);
-    for (std::size_t i = 0; i < std::size_t(a.block_rows); ++i) {
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        for (auto k = std::size_t(offsets[i]); k < std::size_t(offsets[i + 1]); ++k) {
             for (std::size_t e = 0; e < b * b; ++e) {
-                dense[(i * b + e / b) * n + std::size_t(a.column_indices[k]) * b + e % b] =
-                    a.values[std::size_t(k) * b * b + e];
+                dense[(i * b + e / b) * n + std::size_t(columns[k]) * b + e % b] =
+                    values[k * b * b + e];
             }
         }
     }
@@ -276,7 +260,7 @@ void Hierarchy<C>::set_coarsest(const Context& context, const NearNullSpace& nea
     for (const auto& v : modes) {
         for (std::size_t e = 0; e < n * n; ++e) dense[e] += v[e / n] * v[e % n];
     }
-    const Index failed = invert_positive_definite(host_, dense, rows);
+    const Index failed = invert_positive_definite(host, dense, rows);
     require(failed < 0, "amg: the coarsest matrix is not positive definite (row ", failed, ")");
     if (!modes.empty()) {
         warnings_.push_back(concat("the body can move: ", modes.size(),
@@ -294,20 +278,20 @@ double Hierarchy<C>::operator_complexity() const {
 
 template <class C>
 void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
-    require(same_pattern(matrix.view(), levels_.front().matrix.view()),
+    require(same_pattern(context, matrix, levels_.front().matrix),
             "amg: update needs the pattern that the hierarchy was made for");
     complete_ = false;
     warnings_.clear();
     cycle_.clear();
     levels_.front().matrix = std::move(matrix);
-    NearNullSpace space = options_.near_null;
+    DeviceVectors space = near_null_of(context, options_);
     for (std::size_t l = 0; l < levels_.size(); ++l) {
         scale_level(context, l, space);
         if (l + 1 == levels_.size()) break;
         Level& level = levels_[l];
         set_smoother(context, l);
         level.products.result = std::move(levels_[l + 1].matrix);
-        space = make_products(level, space);
+        space = make_products(context, level, space);
         levels_[l + 1].matrix = std::move(level.products.result);
     }
     set_coarsest(context, space);

@@ -10,9 +10,9 @@ namespace tessera::multigrid {
 /// A level of a hierarchy: its matrix, scaled so that diagonal blocks are identities, and what
 /// leads to the next one.
 struct Level {
-    BsrMatrix<double> matrix;     ///< S A S^T
-    std::vector<double> scaling;  ///< S = L^-1 of each diagonal block L L^T, row-major.
-    double lambda = 0;            ///< Bound of the spectrum.
+    BsrMatrix<double> matrix;  ///< S A S^T
+    Buffer<double> scaling;    ///< S = L^-1 of each diagonal block L L^T, row-major.
+    double lambda = 0;         ///< Bound of the spectrum.
     Aggregates aggregates;
     BsrMatrix<double> prolongator;
     TripleProduct<double> products;  ///< P^T, A P and, moved to the next level, P^T A P.
@@ -20,23 +20,20 @@ struct Level {
     Index rows() const { return nodes() * matrix.view().height; }
 };
 
-/// Smoothed aggregation for a symmetric positive definite matrix: the setup in double, in host
-/// memory, and a cycle in C in the memory of a Context. Source: Vanek, Mandel and Brezina,
-/// Algebraic multigrid by smoothed aggregation for second and fourth order elliptic problems,
-/// Computing 56 (1996).
+/// Smoothed aggregation for a symmetric positive definite matrix: the setup in double, and a cycle
+/// in C. Source: Vanek, Mandel and Brezina, Algebraic multigrid by smoothed aggregation for second
+/// and fourth order elliptic problems, Computing 56 (1996).
 template <class C>
 class Hierarchy {
   public:
-    /// The matrix is in host memory; the options, whose near-null space is not empty, must outlive
-    /// it.
+    /// The options, whose near-null space is not empty, must outlive it.
     Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options);
 
     Index rows() const { return levels_.front().rows(); }
     /// An approximation of the inverse of the first scaled matrix.
     const Cycle<C>& cycle() const { return cycle_; }
-    /// The scaling S of the first matrix in the memory of the Context: S^T M S approximates its
-    /// inverse for M = cycle().
-    const Buffer<double>& scaling() const { return scaling_; }
+    /// The scaling S of the first matrix: S^T M S approximates its inverse for M = cycle().
+    const Buffer<double>& scaling() const { return levels_.front().scaling; }
     int block() const { return levels_.front().matrix.view().height; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
@@ -50,19 +47,18 @@ class Hierarchy {
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   private:
-    void scale_level(const Context& context, std::size_t level, NearNullSpace& near_null);
-    bool choose_aggregates(Level& level, double theta, const NodeCoordinates& coordinates,
-                           int columns);
-    NearNullSpace make_products(Level& level, const NearNullSpace& near_null);
+    void scale_level(const Context& context, std::size_t level, DeviceVectors& near_null);
+    bool choose_aggregates(const Context& context, Level& level, double theta,
+                           const DeviceCoordinates& coordinates, int columns);
+    DeviceVectors make_products(const Context& context, Level& level,
+                                const DeviceVectors& near_null);
     void set_smoother(const Context& context, std::size_t level);
-    bool coarsen(const Context& context, NearNullSpace& near_null, NodeCoordinates& coordinates);
-    void set_coarsest(const Context& context, const NearNullSpace& near_null);
+    bool coarsen(const Context& context, DeviceVectors& near_null, DeviceCoordinates& coordinates);
+    void set_coarsest(const Context& context, const DeviceVectors& near_null);
 
     const AmgOptions& options_;
-    Context host_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
-    Buffer<double> scaling_;
     bool complete_ = false;
     std::vector<std::string> warnings_;
 };

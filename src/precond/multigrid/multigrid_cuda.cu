@@ -1,13 +1,62 @@
 #include "gpu/for_each.cuh"
+#include "gpu/scan.cuh"
+#include "gpu/warp.cuh"
+#include "precond/multigrid/aggregation_rows.hpp"
 #include "precond/multigrid/block_scaling.hpp"
+#include "precond/multigrid/prolongator_rows.hpp"
+#include "precond/multigrid/strength_rows.hpp"
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(multigrid::ApplyScaling)
-template void for_each_index(const Context&, Offset, const multigrid::InvertDiagonalFactors&);
-template void for_each_index(const Context&, Offset, const multigrid::ScaleBlocks&);
-template void for_each_index(const Context&, Offset, const multigrid::ScaleColumns&);
-template void for_each_index(const Context&, Offset, const multigrid::ScaleNearNull&);
-template void for_each_index(const Context&, Offset, const multigrid::SubtractFromTentative&);
+using namespace multigrid;
+
+#define TESSERA_FOR_EACH(F) template void for_each_index(const Context&, Offset, const F&);
+TESSERA_FOR_EACH_REAL(ApplyScaling)
+TESSERA_FOR_EACH(InvertDiagonalFactors)
+TESSERA_FOR_EACH(ScaleBlocks)
+TESSERA_FOR_EACH(ScaleColumns)
+TESSERA_FOR_EACH(ScaleNearNull)
+TESSERA_FOR_EACH(BlockNorms)
+TESSERA_FOR_EACH(SumCouplings)
+TESSERA_FOR_EACH(CountStrong)
+TESSERA_FOR_EACH(FillStrong)
+TESSERA_FOR_EACH(SetPriority)
+TESSERA_FOR_EACH(SmallestNearby)
+TESSERA_FOR_EACH(Decide)
+TESSERA_FOR_EACH(MarkRoots)
+TESSERA_FOR_EACH(TakeNeighbours)
+TESSERA_FOR_EACH(JoinStrongest)
+TESSERA_FOR_EACH(MarkAlone)
+TESSERA_FOR_EACH(NumberAlone)
+TESSERA_FOR_EACH(Count)
+TESSERA_FOR_EACH(SubtractFromTentative)
+TESSERA_FOR_EACH(SetDropped)
+TESSERA_FOR_EACH(Means)
+template void exclusive_scan(const Context&, Offset, CountAt, Offset*);
+
+namespace {
+
+constexpr int orthonormalise_threads = 128;
+
+struct Lanes {
+    int first;
+    static constexpr int step = 32;
+    __device__ double sum(double value) const { return warp_sum(value); }
+};
+
+__global__ void __launch_bounds__(orthonormalise_threads)
+    orthonormalise_kernel(Offset aggregates, const __grid_constant__ Orthonormalise f) {
+    const Offset thread = Offset(blockIdx.x) * orthonormalise_threads + threadIdx.x;
+    if (thread / 32 < aggregates) f.run(thread / 32, Lanes{int(thread % 32)});
+}
+
+}  // namespace
+
+void orthonormalise(const Context& context, Offset aggregates, const Orthonormalise& f) {
+    if (aggregates == 0) return;
+    const unsigned blocks = blocks_for(aggregates, orthonormalise_threads / 32);
+    orthonormalise_kernel<<<blocks, orthonormalise_threads, 0, stream_of(context)>>>(aggregates, f);
+    TESSERA_CUDA(cudaGetLastError());
+}
 
 }  // namespace tessera::cuda

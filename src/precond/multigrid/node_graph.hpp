@@ -1,28 +1,40 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "tessera/amg.hpp"
 #include "tessera/detail/bsr.hpp"
 
 namespace tessera::multigrid {
 
+/// A view of a NodeGraph.
+struct NodeGraphView {
+    Index nodes = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* neighbours = nullptr;
+    const float* weights = nullptr;
+};
+
 /// The strong couplings of the nodes (block rows) of a matrix: neighbours ascending, the node
 /// itself among them, each with a weight.
 struct NodeGraph {
-    std::vector<Offset> row_offsets;
-    std::vector<Index> neighbours;
-    std::vector<float> weights;  ///< Relative to the couplings of both nodes with themselves.
+    Buffer<Offset> row_offsets;
+    Buffer<Index> neighbours;
+    Buffer<float> weights;  ///< Relative to the couplings of both nodes with themselves.
     Index nodes() const { return Index(row_offsets.size()) - 1; }
+    NodeGraphView view() const {
+        return {nodes(), row_offsets.data(), neighbours.data(), weights.data()};
+    }
 };
 
-/// The strong couplings of a matrix in host memory with square blocks. Coordinates are
-/// needed by `distance` and `both`. A node that is coupled to no other one has
-/// itself as its only neighbour.
-template <class T>
-NodeGraph strong_couplings(const Context& context, const BsrView<T>& matrix, AmgStrength strength,
-                           double theta, const NodeCoordinates& coordinates = {});
+/// Coordinates in the memory of a Context, `dimensions` numbers per node; may be empty.
+struct DeviceCoordinates {
+    int dimensions = 3;
+    Buffer<double> values;
+};
+
+/// The strong couplings of a matrix with square blocks. Coordinates are needed by `distance` and
+/// `both`. A node that is coupled to no other one has itself as its only neighbour. Waits.
+NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
+                           AmgStrength strength, double theta,
+                           const DeviceCoordinates& coordinates = {});
 
 }  // namespace tessera::multigrid

@@ -36,8 +36,9 @@ CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix) {
                         matrix.block_columns * matrix.width, matrix.entries());
     if (result.rows() == 0)
         copy_from_host<Offset>(context, std::vector<Offset>{0}, result.row_offsets().view());
-    for_each_index(context, result.rows(),
-                   bsr::WriteRow<T>{matrix, result.row_offsets().data(),
+    const int lanes = context.on_gpu() ? 16 : 1;
+    for_each_index(context, Offset(result.rows()) * lanes,
+                   bsr::WriteRow<T>{lanes, matrix, result.row_offsets().data(),
                                     result.column_indices().data(), result.values().data()});
     return result;
 }

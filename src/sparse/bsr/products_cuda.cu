@@ -12,7 +12,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int pattern_threads = 32, row_threads = 64;
+constexpr int pattern_threads = 32, max_row_threads = 512;
 /// Slots of the table of a row in shared memory.
 constexpr int small_table = 512;
 /// Columns of a row of the product that are kept in shared memory.
@@ -107,18 +107,19 @@ struct PatternCount {
 /// Block row i of C = A B: the products of each block of A, in their order, with the blocks of a
 /// row of B, which go to different columns. Sizes are constants where they are not 0.
 template <int Height, int Inner, int Width, class T>
-__global__ void __launch_bounds__(row_threads)
+__global__ void __launch_bounds__(max_row_threads)
     sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
                         const __grid_constant__ BsrView<T> c, T* values, bool upper) {
     const int height = Height > 0 ? Height : a.height, inner = Inner > 0 ? Inner : a.width,
               width = Width > 0 ? Width : b.width, size = height * width;
     __shared__ Index kept[kept_columns];
     const Index i = Index(blockIdx.x);
+    const int thread = int(threadIdx.x), threads = int(blockDim.x);
     const Offset begin = c.row_offsets[i];
     const int length = int(c.row_offsets[i + 1] - begin);
     T* const row_values = values + begin * size;
-    for (int e = int(threadIdx.x); e < length * size; e += row_threads) row_values[e] = T(0);
-    for (int k = int(threadIdx.x); k < min(length, kept_columns); k += row_threads) {
+    for (int e = thread; e < length * size; e += threads) row_values[e] = T(0);
+    for (int k = thread; k < min(length, kept_columns); k += threads) {
         kept[k] = c.column_indices[begin + k];
     }
     __syncthreads();
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(row_threads)
         const Index row = a.column_indices[k];
         const Offset first = b.row_offsets[row];
         const int count = int(b.row_offsets[row + 1] - first) * size;
-        for (int item = int(threadIdx.x); item < count; item += row_threads) {
+        for (int item = thread; item < count; item += threads) {
             const int t = item / size, e = item % size, r = e / width, column = e % width;
             const Index block_column = b.column_indices[first + t];
             if (upper && block_column < i) continue;
@@ -204,9 +205,10 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    const BsrView<T> c = std::as_const(product).view();
-    kernel<<<unsigned(a.block_rows), row_threads, 0, stream_of(context)>>>(
-        a, b, c, product.values().data(), upper);
+    // Few rows, those of coarse matrices, are long: the multiprocessors need more threads for each.
+    const int threads = a.block_rows > 10000 ? 64 : a.block_rows > 1000 ? 256 : max_row_threads;
+    kernel<<<unsigned(a.block_rows), threads, 0, stream_of(context)>>>(
+        a, b, std::as_const(product).view(), product.values().data(), upper);
     TESSERA_CUDA(cudaGetLastError());
 }
 

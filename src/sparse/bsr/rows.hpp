@@ -84,28 +84,29 @@ struct FillBlocks {
     }
 };
 
-/// A row of the matrix with all entries of its blocks.
+/// A row of the matrix with all entries of its blocks: every lanes-th entry.
 template <class T>
 struct WriteRow {
     static constexpr int work = 128;
+    int lanes;
     BsrView<T> matrix;
     Offset* row_offsets;
     Index* columns;
     T* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset row) const {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const int height = matrix.height, width = matrix.width;
-        const Offset i = row / height, r = row % height;
-        const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
-        Offset to = begin * matrix.block_size() + r * (end - begin) * width;
-        for (Offset k = begin; k < end; ++k) {
-            for (int c = 0; c < width; ++c, ++to) {
-                columns[to] = matrix.column_indices[k] * width + Index(c);
-                values[to] = matrix.values[k * matrix.block_size() + r * width + c];
-            }
+        const Offset row = place / lanes, i = row / height, r = row % height;
+        const Offset begin = matrix.row_offsets[i];
+        const int length = int(matrix.row_offsets[i + 1] - begin) * width;
+        const Offset first = begin * matrix.block_size() + r * length;
+        for (int e = int(place % lanes); e < length; e += lanes) {
+            const Offset k = begin + e / width;
+            columns[first + e] = matrix.column_indices[k] * width + e % width;
+            values[first + e] = matrix.values[k * matrix.block_size() + r * width + e % width];
         }
-        row_offsets[row + 1] = to;
-        if (row == 0) row_offsets[0] = 0;
+        if (place % lanes == 0) row_offsets[row + 1] = first + length;
+        if (place == 0) row_offsets[0] = 0;
     }
 };
 

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/for_each.hpp"
+#include "precond/multigrid/node_graph.hpp"
+
+// Loop bodies that find aggregates.
+
+namespace tessera::multigrid {
+
+/// Of a node in the search for roots; priorities are between the two.
+using State = std::uint64_t;
+inline constexpr State root = 0, covered = ~State(0);
+
+/// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
+TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
+    std::uint32_t v = std::uint32_t(node) + 1 + 0x9E3779B9u * std::uint32_t(round + 1);
+    v ^= v >> 16;
+    v *= 0x7FEB352Du;
+    v ^= v >> 15;
+    v *= 0x846CA68Bu;
+    return v ^ (v >> 16);
+}
+
+/// f(j, k) for the neighbours j of a node, itself among them, at positions k.
+template <class F>
+TESSERA_HOST_DEVICE void visit_neighbours(const NodeGraphView& graph, Offset i, F&& f) {
+    for (Offset k = graph.row_offsets[i]; k < graph.row_offsets[i + 1]; ++k) {
+        f(graph.neighbours[k], k);
+    }
+}
+
+/// Before the search: nodes with an aggregate take no part. Later: the priorities of a round.
+struct SetPriority {
+    static constexpr int work = 4;
+    const Index* aggregate_of;
+    State* states;
+    int round;
+    bool first;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (first && aggregate_of[i] >= 0) states[i] = covered;
+        if (first ? aggregate_of[i] >= 0 : states[i] == root || states[i] == covered) return;
+        states[i] = (State(hash(Index(i), round)) << 31) + State(i) + 1;
+    }
+};
+
+/// The smallest state within an edge; `covered` next to a root.
+struct SmallestNearby {
+    static constexpr int work = 32;
+    NodeGraphView graph;
+    const State* states;
+    State* smallest;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        State least = covered;
+        visit_neighbours(graph, i, [&](Index j, Offset) {
+            if (states[j] < least) least = states[j];
+        });
+        smallest[i] = least == root ? covered : least;
+    }
+};
+
+/// A node whose priority is the smallest within two edges becomes a root; one within two edges of
+/// a root is covered.
+struct Decide {
+    static constexpr int work = 32;
+    NodeGraphView graph;
+    const Index* aggregate_of;
+    const State* smallest;
+    State* states;
+    int* open;  ///< Set while nodes are left.
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const State state = states[i];
+        if (state == root || state == covered) return;
+        State low = covered, high = 0;
+        visit_neighbours(graph, i, [&](Index j, Offset) {
+            if (aggregate_of[j] >= 0) return;
+            if (smallest[j] < low) low = smallest[j];
+            if (smallest[j] > high) high = smallest[j];
+        });
+        if (high == covered) {
+            states[i] = covered;
+        } else if (low == state && high == state) {
+            states[i] = root;
+        } else {
+            raise_flag(open);
+        }
+    }
+};
+
+/// 1 for the roots with enough neighbours without an aggregate, else 0.
+struct MarkRoots {
+    static constexpr int work = 32;
+    NodeGraphView graph;
+    const Index* aggregate_of;
+    const State* states;
+    int least_neighbours;
+    Index* marks;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        int count = 0;
+        if (states[i] == root) {
+            visit_neighbours(graph, i, [&](Index j, Offset) { count += aggregate_of[j] < 0; });
+        }
+        marks[i] = states[i] == root && count >= least_neighbours;
+    }
+};
+
+/// Nodes without an aggregate next to a marked root, at most one, get its number.
+struct TakeNeighbours {
+    static constexpr int work = 32;
+    NodeGraphView graph;
+    const Index* marks;
+    const Offset* numbers;  ///< Marked roots before each node.
+    Index first;
+    const Index* aggregate_of;
+    Index* next;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Index found = aggregate_of[i];
+        if (found < 0) {
+            visit_neighbours(graph, i, [&](Index j, Offset) {
+                if (marks[j] != 0) found = first + Index(numbers[j]);
+            });
+        }
+        next[i] = found;
+    }
+};
+
+/// A node without an aggregate joins that of its neighbours to which its weights sum to most.
+struct JoinStrongest {
+    static constexpr int work = 64;
+    NodeGraphView graph;
+    const Index* aggregate_of;
+    Index* next;
+    int* joined;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        next[i] = aggregate_of[i];
+        if (aggregate_of[i] >= 0) return;
+        Index best = -1;
+        float largest = 0;
+        visit_neighbours(graph, i, [&](Index j, Offset) {
+            const Index aggregate = aggregate_of[j];
+            if (aggregate < 0) return;
+            float sum = 0;
+            visit_neighbours(graph, i, [&](Index other, Offset k) {
+                if (aggregate_of[other] == aggregate) sum += graph.weights[k];
+            });
+            if (best < 0 || sum > largest || (sum == largest && aggregate < best)) {
+                best = aggregate;
+                largest = sum;
+            }
+        });
+        if (best < 0) return;
+        next[i] = best;
+        raise_flag(joined);
+    }
+};
+
+/// 1 for nodes without an aggregate.
+struct MarkAlone {
+    static constexpr int work = 2;
+    const Index* aggregate_of;
+    Index* marks;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { marks[i] = aggregate_of[i] < 0; }
+};
+
+/// They get one each.
+struct NumberAlone {
+    static constexpr int work = 4;
+    const Index* marks;
+    const Offset* numbers;
+    Index first;
+    Index* aggregate_of;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (marks[i] != 0) aggregate_of[i] = first + Index(numbers[i]);
+    }
+};
+
+/// A matrix pattern with one block in each row: its row offsets.
+struct Count {
+    static constexpr int work = 1;
+    Offset* numbers;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = i; }
+};
+
+}  // namespace tessera::multigrid

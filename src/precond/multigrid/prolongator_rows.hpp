@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cmath>
+
+#include "base/for_each.hpp"
+#include "tessera/detail/bsr.hpp"
+
+// Loop bodies on aggregates, and on the rows of prolongators.
+
+namespace tessera::multigrid {
+
+/// The work on an aggregate is done by one thread, or shared by the lanes of a warp.
+struct OneThread {
+    static constexpr int first = 0, step = 1;
+    TESSERA_HOST_DEVICE double sum(double value) const { return value; }
+};
+
+/// Orthonormalises the columns of the blocks of an aggregate's members: T = Q R, Q in the place of
+/// T, with columns of zeros for those that are dropped.
+struct Orthonormalise {
+    static constexpr int work = 4096;
+    /// A column that orthogonalisation makes smaller than this share of itself is dropped.
+    static constexpr double dropped_below = 1e-8;
+    const Offset* offsets;
+    const Index* members;
+    int height, width;
+    double* values;   ///< height x width for each node.
+    double* factors;  ///< R, width x width for each aggregate.
+    Index* dropped;
+
+    /// f(row) for the rows of the members, each `width` numbers.
+    template <class Group, class F>
+    TESSERA_HOST_DEVICE void each_row(Offset a, const Group& group, F&& f) const {
+        const Offset first = offsets[a];
+        const int rows = int(offsets[a + 1] - first) * height;
+        for (int row = group.first; row < rows; row += group.step) {
+            const Offset node = members[first + row / height];
+            f(values + (node * height + row % height) * width);
+        }
+    }
+    template <class Group>
+    TESSERA_HOST_DEVICE double dot(Offset a, const Group& group, int b, int c) const {
+        double sum = 0;
+        each_row(a, group, [&](const double* row) { sum += row[b] * row[c]; });
+        return group.sum(sum);
+    }
+    template <class Group>
+    TESSERA_HOST_DEVICE void run(Offset a, const Group& group) const {
+        double* const r = factors + a * width * width;
+        for (int c = 0; c < width; ++c) {
+            const double before = std::sqrt(dot(a, group, c, c));
+            if (group.first == 0) {
+                for (int b = 0; b < width; ++b) r[b * width + c] = 0;
+            }
+            for (int pass = 0; pass < 2; ++pass) {
+                for (int b = 0; b < c; ++b) {
+                    const double share = dot(a, group, b, c);
+                    if (group.first == 0) r[b * width + c] += share;
+                    each_row(a, group, [&](double* row) { row[c] -= share * row[b]; });
+                }
+            }
+            const double length = std::sqrt(dot(a, group, c, c));
+            const bool drop = !(length > dropped_below * before);
+            if (group.first == 0) {
+                dropped[a * width + c] = drop;
+                r[c * width + c] = drop ? 0 : length;
+            }
+            each_row(a, group, [&](double* row) { row[c] = drop ? 0 : row[c] / length; });
+        }
+    }
+    TESSERA_HOST_DEVICE void operator()(Offset a) const { run(a, OneThread()); }
+};
+
+/// P = T - factor P, T with one block in each row.
+struct SubtractFromTentative {
+    static constexpr int work = 64;
+    int lanes;  ///< Threads that share a row.
+    BsrView<double> tentative, product;
+    double factor;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, first = product.row_offsets[i];
+        const int size = product.block_size(),
+                  count = int(product.row_offsets[i + 1] - first) * size;
+        for (int e = int(place % lanes); e < count; e += lanes) {
+            const bool own =
+                product.column_indices[first + e / size] == tentative.column_indices[i];
+            const double before = own ? tentative.values[i * size + e % size] : 0;
+            double& value = values[first * size + e];
+            value = before - factor * value;
+        }
+    }
+};
+
+/// The diagonal entries of dropped unknowns.
+struct SetDropped {
+    static constexpr int work = 64;
+    BsrView<double> matrix;
+    const Index* dropped;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const int n = matrix.height;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            if (matrix.column_indices[k] != i) continue;
+            double* const block = values + k * n * n;
+            double largest = 0;
+            for (int c = 0; c < n; ++c) {
+                if (block[c * (n + 1)] > largest) largest = block[c * (n + 1)];
+            }
+            for (int c = 0; c < n; ++c) {
+                if (dropped[i * n + c] != 0) block[c * (n + 1)] = largest > 0 ? largest : 1;
+            }
+        }
+    }
+};
+
+struct Means {
+    static constexpr int work = 128;
+    const Offset* offsets;
+    const Index* members;
+    int dimensions;
+    const double* positions;
+    double* means;
+
+    TESSERA_HOST_DEVICE void operator()(Offset a) const {
+        for (int axis = 0; axis < dimensions; ++axis) {
+            double sum = 0;
+            for (Offset m = offsets[a]; m < offsets[a + 1]; ++m) {
+                sum += positions[Offset(members[m]) * dimensions + axis];
+            }
+            means[a * dimensions + axis] = sum / double(offsets[a + 1] - offsets[a]);
+        }
+    }
+};
+
+}  // namespace tessera::multigrid
+
+namespace tessera::cuda {
+/// All aggregates, a warp for each.
+void orthonormalise(const Context& context, Offset aggregates, const multigrid::Orthonormalise& f);
+}  // namespace tessera::cuda
