@@ -60,8 +60,7 @@ struct Amg<T>::State {
         options.block = amg_block(context, matrix, options);
         require(rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
-        near_null_name = "given";
-        if (options.near_null.values.empty()) choose_near_null();
+        choose_near_null();
         auto blocks = blocks_of(context, matrix, options.block);
         if (options.single_precision) {
             make<float>(context, std::move(blocks));
@@ -71,15 +70,18 @@ struct Amg<T>::State {
     }
 
     void choose_near_null() {
-        const NodeCoordinates& points = options.coordinates;
-        if (!points.values.empty() && points.dimensions == options.block && options.block >= 2) {
+        const int block = options.block;
+        near_null_columns = options.near_null.columns;
+        near_null_name = "given";
+        if (!options.near_null.values.empty()) return;
+        if (multigrid::has_rigid_body_modes(options, block)) {
+            near_null_columns = block == 2 ? 3 : 6;
             near_null_name = "rigid_body";
-            options.near_null = rigid_body_modes(points);
             return;
         }
-        near_null_name = options.block == 1 ? "constant" : "translations";
-        options.near_null = translations(rows / options.block, options.block);
-        if (options.block == 2 || options.block == 3) {
+        near_null_columns = block;
+        near_null_name = block == 1 ? "constant" : "translations";
+        if (block == 2 || block == 3) {
             warnings.push_back(
                 "the near-null space is translations, as no coordinates are known: systems of "
                 "elasticity take 2 to 9 times the iterations; give coordinates=FILE (or "
@@ -154,6 +156,7 @@ struct Amg<T>::State {
     Index rows;
     Offset nonzeros;
     const char* near_null_name = "";
+    int near_null_columns = 1;
     std::vector<std::string> warnings;
     std::conditional_t<std::is_same_v<T, float>, std::variant<HierarchyPointer<float>>,
                        std::variant<HierarchyPointer<float>, HierarchyPointer<double>>>
@@ -240,7 +243,7 @@ PreconditionerReport Amg<T>::make_report() const {
     }
     report.values.push_back(
         {"amg", ReportValues{{"near_null", std::string(state_->near_null_name)},
-                             {"near_null_vectors", Offset(options().near_null.columns)},
+                             {"near_null_vectors", Offset(state_->near_null_columns)},
                              {"operator_complexity", operator_complexity()},
                              {"levels", rows}}});
     return report;

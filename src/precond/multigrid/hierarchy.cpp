@@ -72,10 +72,10 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
             "amg: the matrix and its blocks must be square");
     const Offset rows = Offset(matrix.block_rows) * matrix.height;
     const NearNullSpace& near_null = options.near_null;
-    require(near_null.columns >= 1 && near_null.columns <= max_bsr_block &&
-                Offset(near_null.values.size()) == rows * near_null.columns,
-            "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block,
-            " numbers");
+    require(
+        near_null.values.empty() || (near_null.columns >= 1 && near_null.columns <= max_bsr_block &&
+                                     Offset(near_null.values.size()) == rows * near_null.columns),
+        "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block, " numbers");
     const auto& [dimensions, coordinates] = options.coordinates;
     require(
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
@@ -89,8 +89,20 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
             "amg: the smoother takes 2 to 16 products");
 }
 
-DeviceVectors near_null_of(const Context& context, const AmgOptions& options) {
-    return {options.near_null.columns, copy_to_buffer(context, options.near_null.values)};
+/// The near-null space; where none is given, rigid body modes or translations, as
+/// AmgOptions::near_null says.
+DeviceVectors near_null_of(const Context& context, const AmgOptions& options, Index rows, int block,
+                           const DeviceCoordinates& coordinates) {
+    const NearNullSpace& given = options.near_null;
+    if (!given.values.empty()) return {given.columns, copy_to_buffer(context, given.values)};
+    if (has_rigid_body_modes(options, block)) {
+        return rigid_body_vectors(context, options.coordinates, coordinates);
+    }
+    return translation_vectors(context, rows, block);
+}
+
+DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& options) {
+    return {options.coordinates.dimensions, copy_to_buffer(context, options.coordinates.values)};
 }
 
 }  // namespace
@@ -100,9 +112,8 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
     : options_(options), cycle_(options.smoothing_steps) {
     check_options(matrix.view(), options);
     levels_.emplace_back().matrix = std::move(matrix);
-    DeviceVectors space = near_null_of(context, options);
-    DeviceCoordinates coordinates{options.coordinates.dimensions,
-                                  copy_to_buffer(context, options.coordinates.values)};
+    DeviceCoordinates coordinates = coordinates_of(context, options);
+    DeviceVectors space = near_null_of(context, options, rows(), block(), coordinates);
     scale_level(context, 0, space);
     while (levels_.back().rows() > options_.coarse_rows &&
            int(levels_.size()) < options_.max_levels && coarsen(context, space, coordinates)) {
@@ -284,7 +295,8 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
     warnings_.clear();
     cycle_.clear();
     levels_.front().matrix = std::move(matrix);
-    DeviceVectors space = near_null_of(context, options_);
+    DeviceVectors space =
+        near_null_of(context, options_, rows(), block(), coordinates_of(context, options_));
     for (std::size_t l = 0; l < levels_.size(); ++l) {
         scale_level(context, l, space);
         if (l + 1 == levels_.size()) break;

@@ -7,6 +7,13 @@
 
 namespace tessera::multigrid {
 
+/// Whether the near-null space is made of coordinates.
+inline bool has_rigid_body_modes(const AmgOptions& options, int block) {
+    const NodeCoordinates& points = options.coordinates;
+    return options.near_null.values.empty() && !points.values.empty() && block >= 2 &&
+           points.dimensions == block;
+}
+
 /// A level of a hierarchy: its matrix, scaled so that diagonal blocks are identities, and what
 /// leads to the next one.
 struct Level {
@@ -26,7 +33,7 @@ struct Level {
 template <class C>
 class Hierarchy {
   public:
-    /// The options, whose near-null space is not empty, must outlive it.
+    /// The options must outlive it.
     Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options);
 
     Index rows() const { return levels_.front().rows(); }

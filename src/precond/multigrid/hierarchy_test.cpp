@@ -14,7 +14,6 @@ TEST(hierarchy, scaled_matrices) {
         points.values.insert(points.values.end(), std::begin(place), std::end(place));
     }
     AmgOptions options;
-    options.near_null = rigid_body_modes(points);
     options.coordinates = points;
     options.coarse_rows = 100;
     const auto matrix = problems::generate<double>(host(), "elasticity3d:10").matrix;

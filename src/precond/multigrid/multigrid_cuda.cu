@@ -3,6 +3,7 @@
 #include "gpu/warp.cuh"
 #include "precond/multigrid/aggregation_rows.hpp"
 #include "precond/multigrid/block_scaling.hpp"
+#include "precond/multigrid/near_null_rows.hpp"
 #include "precond/multigrid/prolongator_rows.hpp"
 #include "precond/multigrid/strength_rows.hpp"
 
@@ -32,6 +33,8 @@ TESSERA_FOR_EACH(Count)
 TESSERA_FOR_EACH(SubtractFromTentative)
 TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
+TESSERA_FOR_EACH(RigidBodyRows)
+TESSERA_FOR_EACH(TranslationRow)
 template void exclusive_scan(const Context&, Offset, CountAt, Offset*);
 
 namespace {

@@ -10,6 +10,12 @@ struct DeviceVectors {
     Buffer<double> values;
 };
 
+/// The rigid body modes of nodes, whose coordinates are in host memory and in that of the Context.
+DeviceVectors rigid_body_vectors(const Context& context, const NodeCoordinates& coordinates,
+                                 const DeviceCoordinates& positions);
+/// One vector for each unknown of a node.
+DeviceVectors translation_vectors(const Context& context, Index rows, int block);
+
 /// A prolongator without smoothing: node i has one block, in the column of its aggregate. Its
 /// columns are orthonormal, and prolongator * coarse.values = the near-null space.
 struct TentativeProlongator {
