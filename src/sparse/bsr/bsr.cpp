@@ -24,9 +24,15 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
                  std::span<Offset>(&blocks, 1));
     BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width, blocks);
     result.row_offsets() = std::move(offsets);
+    const Offset* const starts = result.row_offsets().data();
+    Index* const columns = result.column_indices().data();
     for_each_index(context, block_rows,
-                   bsr::FillBlocks<T>{matrix, height, width, result.row_offsets().data(),
-                                      result.column_indices().data(), result.values().data()});
+                   bsr::FillColumns<T>{matrix, height, width, starts, columns});
+    fill<T>(context, T(0), result.values().view());
+    const int lanes = context.on_gpu() ? 16 : 1;
+    for_each_index(
+        context, Offset(matrix.rows) * lanes,
+        bsr::FillValues<T>{lanes, matrix, height, width, starts, columns, result.values().data()});
     return result;
 }
 

@@ -5,7 +5,8 @@
 namespace tessera::cuda {
 
 TESSERA_FOR_EACH_REAL(bsr::CountBlocks)
-TESSERA_FOR_EACH_REAL(bsr::FillBlocks)
+TESSERA_FOR_EACH_REAL(bsr::FillColumns)
+TESSERA_FOR_EACH_REAL(bsr::FillValues)
 TESSERA_FOR_EACH_REAL(bsr::WriteRow)
 TESSERA_FOR_EACH_REAL(bsr::MirrorBlocks)
 TESSERA_FOR_EACH_REAL(bsr::SortPlaced)

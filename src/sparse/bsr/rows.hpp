@@ -7,8 +7,7 @@
 
 namespace tessera::bsr {
 
-/// use(column, heads) for each block column of a block row, ascending; `heads` are the positions of
-/// its first entry in each row (or of a later one), which `use` must move behind the block.
+/// use(column) for each block column of a block row, ascending.
 template <class T, class Use>
 TESSERA_HOST_DEVICE void merge_rows(const CsrView<T>& matrix, Offset i, int height, int width,
                                     Use&& use) {
@@ -23,19 +22,12 @@ TESSERA_HOST_DEVICE void merge_rows(const CsrView<T>& matrix, Offset i, int heig
             if (column < 0 || found < column) column = found;
         }
         if (column < 0) return;
-        use(column, heads);
-    }
-}
-
-/// Moves the head of row r behind a block column; entry(k, c) for each entry k there in column c of
-/// the block.
-template <class T, class Entry>
-TESSERA_HOST_DEVICE void take_row(const CsrView<T>& matrix, Offset row, int width, Index column,
-                                  Offset& head, Entry&& entry) {
-    const Offset end = matrix.row_offsets[row + 1];
-    const Index first = column * width;
-    for (; head < end && matrix.column_indices[head] - first < width; ++head) {
-        entry(head, int(matrix.column_indices[head] - first));
+        use(column);
+        for (int r = 0; r < height; ++r) {
+            while (heads[r] < ends[r] && matrix.column_indices[heads[r]] - column * width < width) {
+                ++heads[r];
+            }
+        }
     }
 }
 
@@ -49,38 +41,47 @@ struct CountBlocks {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Index count = 0;
-        merge_rows(matrix, i, height, width, [&](Index column, Offset* heads) {
-            for (int r = 0; r < height; ++r) {
-                take_row(matrix, i * height + r, width, column, heads[r], [](Offset, int) {});
-            }
-            ++count;
-        });
+        merge_rows(matrix, i, height, width, [&](Index) { ++count; });
         counts[i] = count;
     }
 };
 
-/// The blocks of a block row.
+/// The block columns of a block row.
 template <class T>
-struct FillBlocks {
-    static constexpr int work = 128;
+struct FillColumns {
+    static constexpr int work = 64;
     CsrView<T> matrix;
     int height, width;
     const Offset* offsets;
     Index* columns;
-    T* values;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Offset to = offsets[i];
-        const int size = height * width;
-        merge_rows(matrix, i, height, width, [&](Index column, Offset* heads) {
-            T* const block = values + to * size;
-            for (int e = 0; e < size; ++e) block[e] = T(0);
-            for (int r = 0; r < height; ++r) {
-                take_row(matrix, i * height + r, width, column, heads[r],
-                         [&](Offset k, int c) { block[r * width + c] = matrix.values[k]; });
-            }
-            columns[to++] = column;
-        });
+        merge_rows(matrix, i, height, width, [&](Index column) { columns[to++] = column; });
+    }
+};
+
+/// The values of a row in its blocks, every lanes-th; the others stay as they are.
+template <class T>
+struct FillValues {
+    static constexpr int work = 64;
+    int lanes;
+    CsrView<T> matrix;
+    int height, width;
+    const Offset* offsets;
+    const Index* columns;
+    T* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset row = place / lanes;
+        const int r = int(row % height);
+        Offset block = offsets[row / height];
+        for (Offset k = matrix.row_offsets[row] + place % lanes; k < matrix.row_offsets[row + 1];
+             k += lanes) {
+            const Index column = matrix.column_indices[k];
+            while (columns[block] < column / width) ++block;
+            values[(block * height + r) * width + column % width] = matrix.values[k];
+        }
     }
 };
 
