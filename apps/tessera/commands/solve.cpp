@@ -257,8 +257,9 @@ class SolveCommand : SolveProblem<T> {
         report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
             if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
-            if (phase.name == "setup" || phase.name == "bounds")
+            if (phase.name.starts_with("setup") || phase.name == "bounds") {
                 report_.seconds.setup += phase.seconds;
+            }
         }
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();

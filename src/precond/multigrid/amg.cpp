@@ -29,7 +29,7 @@ namespace {
 /// The matrix in blocks of nodes, in double.
 template <class T>
 BsrMatrix<double> blocks_of(const Context& context, const CsrView<T>& matrix, int block) {
-    const Phase phase(context, "blocks", 0);
+    const Phase phase(context, "setup: blocks", 0);
     BsrMatrix<T> blocks = to_bsr(context, matrix, block, block);
     if constexpr (std::is_same_v<T, double>) {
         return blocks;

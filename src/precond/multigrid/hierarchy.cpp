@@ -126,7 +126,7 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
 /// Scales the matrix of a level, the near-null space and the prolongator that leads there.
 template <class C>
 void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVectors& near_null) {
-    const Phase phase(context, "scaling", 0);
+    const Phase phase(context, "setup: scaling", 0);
     Level& level = levels_[l];
     const BsrView<double> a = level.matrix.view();
     const int lanes = context.on_gpu() ? 8 : 1;
@@ -197,7 +197,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
 template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
-    const Phase phase(context, "aggregates", 0);
+    const Phase phase(context, "setup: aggregates", 0);
     const double mean_row =
         double(level.matrix.blocks()) / double(std::max<Index>(1, level.nodes()));
     const int second_pass = options_.second_pass >= 0       ? options_.second_pass
@@ -214,7 +214,7 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
 /// The matrix in the cycle, and the bound of its spectrum.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
-    const Phase phase(context, "bounds", 0);
+    const Phase phase(context, "setup: bounds", 0);
     Level& level = levels_[l];
     const Operator<C>& matrix = cycle_.add_matrix(context, level.matrix.view(),
                                                   l == 0 ? options_.values : ValueFormat::working);
@@ -227,7 +227,7 @@ void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
 template <class C>
 DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
                                           const DeviceVectors& near_null) {
-    const Phase phase(context, "products", 0);
+    const Phase phase(context, "setup: products", 0);
     const BsrView<double> a = level.matrix.view();
     const bool known = level.prolongator.blocks() > 0;
     TentativeProlongator tentative =
@@ -246,7 +246,7 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
 /// The inverse of the last matrix, where free modes become eigenvectors of a positive value.
 template <class C>
 void Hierarchy<C>::set_coarsest(const Context& context, const DeviceVectors& space) {
-    const Phase phase(context, "coarsest", 0);
+    const Phase phase(context, "setup: coarsest", 0);
     constexpr Index max_dense_rows = 6000;
     const Index rows = levels_.back().rows();
     require(rows <= max_dense_rows, "amg: ", rows,
