@@ -57,6 +57,9 @@ struct Amg<T>::State {
         require(matrix.rows == matrix.columns, "amg: the matrix must be square");
         require(options.block >= 0 && options.block <= max_bsr_block, "amg: a node has 1 to ",
                 max_bsr_block, " unknowns");
+        const NodeCoordinates& points = options.coordinates;
+        require(points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
+                "amg: coordinates have 1 to 3 dimensions");
         options.block = amg_block(context, matrix, options);
         require(rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");

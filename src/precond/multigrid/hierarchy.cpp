@@ -87,6 +87,10 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
         "amg: a near-null vector or a coordinate is not finite");
     require(options.smoothing_steps >= 2 && options.smoothing_steps <= 16,
             "amg: the smoother takes 2 to 16 products");
+    require(options.theta >= 0 && options.omega > 0 && std::isfinite(options.omega) &&
+                options.lambda_factor >= 0.5 && std::isfinite(options.lambda_factor) &&
+                options.coarse_rows >= 1 && options.max_levels >= 1,
+            "amg: theta, omega, lambda_factor, coarse_rows or max_levels is out of range");
 }
 
 /// The near-null space; where none is given, rigid body modes or translations, as
@@ -302,9 +306,15 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         if (l + 1 == levels_.size()) break;
         Level& level = levels_[l];
         set_smoother(context, l);
-        level.products.result = std::move(levels_[l + 1].matrix);
-        space = make_products(context, level, space);
-        levels_[l + 1].matrix = std::move(level.products.result);
+        // The pattern stays where it belongs also if memory runs out.
+        std::swap(level.products.result, levels_[l + 1].matrix);
+        try {
+            space = make_products(context, level, space);
+        } catch (...) {
+            std::swap(level.products.result, levels_[l + 1].matrix);
+            throw;
+        }
+        std::swap(level.products.result, levels_[l + 1].matrix);
     }
     set_coarsest(context, space);
     complete_ = true;
