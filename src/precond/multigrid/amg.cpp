@@ -6,9 +6,9 @@
 #include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
-#include "precond/multigrid/block_scaling.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/multigrid/hierarchy.hpp"
+#include "precond/multigrid/setup/block_scaling.hpp"
 #include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {

@@ -109,17 +109,6 @@ void Cycle<C>::cycle(const Context& context, std::size_t l, Vectors<const C> b,
     for (int j = 0; j < count; ++j) axpby<C>(context, C(1), work[j], C(1), z[j]);
 }
 
-template <class C>
-Offset Cycle<C>::bytes() const {
-    Offset sum = inverse_.values().size() * Offset(sizeof(C) + sizeof(Index));
-    for (const Level& level : levels_) {
-        for (const auto* matrix : {&level.matrix, &level.prolongator, &level.restriction}) {
-            if (*matrix) sum += (*matrix)->statistics().bytes;
-        }
-    }
-    return sum;
-}
-
 template class Cycle<float>;
 template class Cycle<double>;
 

@@ -38,8 +38,6 @@ class Cycle final : public Operator<C> {
         apply_vectors(context, one_vector(b), one_vector(z));
     }
     void apply_vectors(const Context& context, Vectors<const C> b, Vectors<C> z) const override;
-    /// Bytes of all arrays.
-    Offset bytes() const;
 
   private:
     struct Level {

@@ -7,8 +7,8 @@
 #include "base/checks.hpp"
 #include "base/concat.hpp"
 #include "base/phases.hpp"
-#include "precond/multigrid/block_scaling.hpp"
-#include "precond/multigrid/dense_cholesky.hpp"
+#include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/setup/dense_cholesky.hpp"
 #include "tessera/detail/spectrum.hpp"
 
 namespace tessera::multigrid {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "precond/multigrid/cycle.hpp"
-#include "precond/multigrid/prolongator.hpp"
+#include "precond/multigrid/setup/prolongator.hpp"
 
 namespace tessera::multigrid {
 

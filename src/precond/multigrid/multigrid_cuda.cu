@@ -1,11 +1,11 @@
 #include "gpu/for_each.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
-#include "precond/multigrid/aggregation_rows.hpp"
-#include "precond/multigrid/block_scaling.hpp"
-#include "precond/multigrid/near_null_rows.hpp"
-#include "precond/multigrid/prolongator_rows.hpp"
-#include "precond/multigrid/strength_rows.hpp"
+#include "precond/multigrid/setup/aggregation_rows.hpp"
+#include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/setup/near_null_rows.hpp"
+#include "precond/multigrid/setup/prolongator_rows.hpp"
+#include "precond/multigrid/setup/strength_rows.hpp"
 
 namespace tessera::cuda {
 

@@ -1,6 +1,6 @@
 #include "base/checks.hpp"
-#include "precond/multigrid/node_graph.hpp"
-#include "precond/multigrid/strength_rows.hpp"
+#include "precond/multigrid/setup/node_graph.hpp"
+#include "precond/multigrid/setup/strength_rows.hpp"
 
 namespace tessera::multigrid {
 

@@ -1,9 +1,9 @@
-#include "precond/multigrid/aggregation.hpp"
+#include "precond/multigrid/setup/aggregation.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "precond/multigrid/prolongator.hpp"
+#include "precond/multigrid/setup/prolongator.hpp"
 #include "support/messages.hpp"
 
 namespace tessera::test {

@@ -1,9 +1,9 @@
-#include "precond/multigrid/prolongator.hpp"
+#include "precond/multigrid/setup/prolongator.hpp"
 
 #include "base/checks.hpp"
 #include "base/dispatch.hpp"
-#include "precond/multigrid/aggregation_rows.hpp"
-#include "precond/multigrid/prolongator_rows.hpp"
+#include "precond/multigrid/setup/aggregation_rows.hpp"
+#include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {

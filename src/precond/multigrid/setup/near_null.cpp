@@ -1,7 +1,7 @@
 #include "base/checks.hpp"
 #include "base/dispatch.hpp"
-#include "precond/multigrid/near_null_rows.hpp"
-#include "precond/multigrid/prolongator.hpp"
+#include "precond/multigrid/setup/near_null_rows.hpp"
+#include "precond/multigrid/setup/prolongator.hpp"
 
 namespace tessera {
 

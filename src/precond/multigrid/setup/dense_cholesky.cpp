@@ -1,4 +1,4 @@
-#include "precond/multigrid/dense_cholesky.hpp"
+#include "precond/multigrid/setup/dense_cholesky.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "precond/multigrid/aggregation.hpp"
+#include "precond/multigrid/setup/aggregation.hpp"
 
 #include "base/dispatch.hpp"
-#include "precond/multigrid/aggregation_rows.hpp"
-#include "precond/multigrid/strength_rows.hpp"
+#include "precond/multigrid/setup/aggregation_rows.hpp"
+#include "precond/multigrid/setup/strength_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {

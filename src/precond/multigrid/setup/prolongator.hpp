@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/multigrid/aggregation.hpp"
+#include "precond/multigrid/setup/aggregation.hpp"
 
 namespace tessera::multigrid {
 
