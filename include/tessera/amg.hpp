@@ -65,9 +65,9 @@ struct AmgLevel {
 
 /// Multigrid by smoothed aggregation for symmetric positive definite matrices: z is a V-cycle for
 /// A z = r from 0, symmetric and positive definite (in float as long as stiffnesses differ by less
-/// than some 1e7). Source: Vanek, Mandel and Brezina, Algebraic
-/// multigrid by smoothed aggregation for second and fourth order elliptic problems, Computing 56
-/// (1996); optimal smoothers of J. Lottes (2022).
+/// than some 1e7). Source: Vanek, Mandel and Brezina, Algebraic multigrid by smoothed aggregation
+/// for second and fourth order elliptic problems, Computing 56 (1996); optimal smoothers of
+/// J. Lottes (2022).
 template <class T>
 class TESSERA_API Amg final : public Preconditioner<T> {
   public:
