@@ -29,14 +29,22 @@ enum class AmgStrength : std::uint8_t {
 };
 TESSERA_API const char* to_string(AmgStrength strength);
 
+/// Near-null vectors, unless they are given.
+enum class AmgNearNull {
+    automatic,     ///< rigid_body where coordinates allow, else translations.
+    rigid_body,    ///< Needs coordinates of as many dimensions as a node has unknowns, 2 or 3.
+    translations,  ///< One vector for each unknown of a node, the constant vector for one.
+};
+TESSERA_API const char* to_string(AmgNearNull near_null);
+
 struct AmgOptions {
-    /// Unknowns of a node, consecutive rows, 1..8. 0: the dimensions of the coordinates, if there
-    /// are any, else the size of the natural blocks (find_blocks), if that is one size, else 1.
+    /// Unknowns of a node, consecutive rows, 1..8. 0: the rows for each node of the coordinates, if
+    /// there are any, else the size of the natural blocks (find_blocks), if that is one size,
+    /// else 1.
     int block = 0;
     NodeCoordinates coordinates = {};  ///< May be empty.
-    /// At most 8 vectors. Empty: rigid body modes with coordinates of as many dimensions as a node
-    /// has unknowns (2 or 3), else translations.
-    NearNullSpace near_null = {};
+    NearNullSpace near_null = {};      ///< At most 8 vectors; empty: as the kind says.
+    AmgNearNull near_null_kind = AmgNearNull::automatic;
     AmgStrength strength = AmgStrength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                       ///< Bound of strong couplings, on every level.
     /// Least neighbours of roots in the second pass of the aggregation; 0: none, -1: 3 in rows of
@@ -45,8 +53,8 @@ struct AmgOptions {
     /// Products of the smoother, an optimal Chebyshev polynomial of the fourth kind, before and
     /// after the coarse correction, 2..16.
     int smoothing_steps = 2;
-    Index coarse_rows = 1500;  ///< A level of no more rows is solved directly.
-    int max_levels = 10;
+    Index coarse_rows = 1500;      ///< A level of no more rows is solved directly.
+    int max_levels = 10;           ///< The last one is only smoothed if it has many rows.
     double omega = 4. / 3;         ///< Of the smoothed prolongator, over the largest eigenvalue.
     double lambda_factor = 1.1;    ///< Safeguard of the largest Ritz value.
     bool single_precision = true;  ///< The cycle in float. Setup is always in double.
@@ -71,8 +79,8 @@ struct AmgLevel {
 template <class T>
 class TESSERA_API Amg final : public Preconditioner<T> {
   public:
-    /// Waits. Throws InvalidArgument for options and arrays that do not
-    /// fit, and for a matrix with a diagonal block that is not positive definite.
+    /// Waits. Throws InvalidArgument for options and arrays that do not fit, and for a matrix with
+    /// a diagonal block that is not positive definite.
     Amg(const Context& context, const CsrView<T>& matrix, const AmgOptions& options = {});
     ~Amg() override;
     Index rows() const override;
@@ -82,6 +90,9 @@ class TESSERA_API Amg final : public Preconditioner<T> {
     /// Keeps the aggregates. Allocates.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
+    /// Goes on in the precision of T, with bounds of the spectrum raised by a quarter.
+    bool recover(const Context& context, Offset known) const override;
+    Offset recoveries() const override;
     const AmgOptions& options() const;
     std::vector<AmgLevel> levels() const;
     /// Stored entries of all levels over those of the first.

@@ -73,8 +73,7 @@ struct System {
     std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
     std::vector<LoadShare> load_shares;  ///< Of the tractions of the model, then of its forces.
 
-    /// Coordinates of the nodes with unknowns, in the order of the rows; none where nodes are fixed
-    /// in some components only.
+    /// Coordinates of the nodes with unknowns, in the order of the rows.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;
     /// All displacements, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;

@@ -28,6 +28,9 @@ TESSERA_API const char* to_string(CellShape shape);
 struct NodeCoordinates {
     int dimensions = 3;
     std::vector<double> values;
+    /// Where some nodes have fewer unknowns than dimensions: for each row of the matrix its
+    /// unknown, node * dimensions + axis, ascending. Empty: nodes have equally many.
+    std::vector<Index> unknowns = {};
 };
 
 /// Cells of one shape: corners(shape) nodes each.

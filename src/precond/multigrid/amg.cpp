@@ -1,6 +1,9 @@
 #include "tessera/amg.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
 #include <variant>
 
 #include "base/checks.hpp"
@@ -9,28 +12,20 @@
 #include "precond/multigrid/config.hpp"
 #include "precond/multigrid/hierarchy.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/setup/padding.hpp"
 #include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {
-
-template <class T>
-int amg_block(const Context& context, const CsrView<T>& matrix, const AmgOptions& options) {
-    if (options.block > 0) return options.block;
-    if (!options.coordinates.values.empty()) return options.coordinates.dimensions;
-    const BlockPartition blocks = find_blocks(context, matrix, max_bsr_block, Blocking::natural);
-    if (blocks.count == 0 || Offset(blocks.count) * blocks.largest != blocks.rows) return 1;
-    return int(blocks.largest);
-}
-template int amg_block(const Context&, const CsrView<float>&, const AmgOptions&);
-template int amg_block(const Context&, const CsrView<double>&, const AmgOptions&);
 
 namespace {
 
 /// The matrix in blocks of nodes, in double.
 template <class T>
-BsrMatrix<double> blocks_of(const Context& context, const CsrView<T>& matrix, int block) {
+BsrMatrix<double> blocks_of(const Context& context, const CsrView<T>& matrix,
+                            const multigrid::Padding& padding, int block) {
     const Phase phase(context, "setup: blocks", 0);
-    BsrMatrix<T> blocks = to_bsr(context, matrix, block, block);
+    const CsrMatrix<T> padded = padding.empty() ? CsrMatrix<T>() : padding.pad(context, matrix);
+    BsrMatrix<T> blocks = to_bsr(context, padding.empty() ? matrix : padded.view(), block, block);
     if constexpr (std::is_same_v<T, double>) {
         return blocks;
     } else {
@@ -60,11 +55,18 @@ struct Amg<T>::State {
         const NodeCoordinates& points = options.coordinates;
         require(points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
                 "amg: coordinates have 1 to 3 dimensions");
-        options.block = amg_block(context, matrix, options);
-        require(rows % options.block == 0, "amg: nodes of ", options.block,
+        if (options.block == 0) options.block = choose_block(context, matrix);
+        if (!points.unknowns.empty()) {
+            require(options.block == points.dimensions, "amg: nodes of ", options.block,
+                    " unknowns do not fit coordinates of ", points.dimensions,
+                    " dimensions that name the unknowns");
+            padding = multigrid::Padding(context, points, rows);
+        }
+        padded_rows = padding.empty() ? rows : padding.rows();
+        require(padded_rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
         choose_near_null();
-        auto blocks = blocks_of(context, matrix, options.block);
+        auto blocks = blocks_of(context, matrix, padding, options.block);
         if (options.single_precision) {
             make<float>(context, std::move(blocks));
         } else {
@@ -72,19 +74,55 @@ struct Amg<T>::State {
         }
     }
 
+    /// The unknowns of a node, as AmgOptions::block says.
+    int choose_block(const Context& context, const CsrView<T>& matrix) {
+        const NodeCoordinates& points = options.coordinates;
+        if (!points.values.empty()) {
+            if (!points.unknowns.empty()) return points.dimensions;
+            const Offset nodes = Offset(points.values.size()) / points.dimensions;
+            const Offset block = nodes > 0 ? rows / nodes : 0;
+            return block >= 1 && block <= max_bsr_block ? int(block) : points.dimensions;
+        }
+        const BlockPartition blocks =
+            find_blocks(context, matrix, max_bsr_block, Blocking::natural);
+        if (blocks.count == 0) return 1;
+        if (Offset(blocks.count) * blocks.largest == blocks.rows) return int(blocks.largest);
+        if (blocks.largest >= 2 && 3 * Offset(blocks.count) <= 2 * Offset(blocks.rows)) {
+            warnings.push_back(
+                "rows are taken as nodes of one unknown, though they seem to come in blocks of up "
+                "to " +
+                std::to_string(blocks.largest) +
+                ": give the fixed unknowns of nodes identity rows, or name block=");
+        }
+        return 1;
+    }
+
     void choose_near_null() {
         const int block = options.block;
-        near_null_columns = options.near_null.columns;
-        near_null_name = "given";
-        if (!options.near_null.values.empty()) return;
-        if (multigrid::has_rigid_body_modes(options, block)) {
+        NearNullSpace& given = options.near_null;
+        if (!given.values.empty()) {
+            near_null_columns = given.columns;
+            near_null_name = "given";
+            require(given.columns >= 1 && given.columns <= max_bsr_block &&
+                        Offset(given.values.size()) == Offset(rows) * given.columns,
+                    "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block,
+                    " numbers");
+            if (!padding.empty()) given = padding.pad(given, options.coordinates);
+            return;
+        }
+        const bool rotations = multigrid::has_rigid_body_modes(options, block);
+        require(options.near_null_kind != AmgNearNull::rigid_body || rotations,
+                "amg: near_null=rigid_body needs coordinates of as many dimensions as a node has "
+                "unknowns, 2 or 3; a node has ",
+                block);
+        if (rotations) {
             near_null_columns = block == 2 ? 3 : 6;
             near_null_name = "rigid_body";
             return;
         }
         near_null_columns = block;
         near_null_name = block == 1 ? "constant" : "translations";
-        if (block == 2 || block == 3) {
+        if (options.near_null_kind == AmgNearNull::automatic && (block == 2 || block == 3)) {
             warnings.push_back(
                 "the near-null space is translations, as no coordinates are known: systems of "
                 "elasticity take 2 to 9 times the iterations; give coordinates=FILE (or "
@@ -94,13 +132,16 @@ struct Amg<T>::State {
 
     template <class C>
     void make(const Context& context, BsrMatrix<double> blocks) {
-        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), options);
+        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), options,
+                                                              std::numeric_limits<T>::epsilon());
     }
 
     void update(const Context& context, const CsrView<T>& matrix) {
         require(matrix.nonzeros == nonzeros,
                 "amg: update needs a matrix of the pattern that it was set up with");
-        auto blocks = blocks_of(context, matrix, options.block);
+        auto blocks = blocks_of(context, matrix, padding, options.block);
+        recovered.reset();
+        raised = 0;
         visit([&](auto& chosen) { chosen.update(context, std::move(blocks)); });
     }
 
@@ -110,60 +151,96 @@ struct Amg<T>::State {
                           hierarchy);
     }
 
+    bool recover(const Context& context, Offset known) {
+        const std::lock_guard lock(mutex);
+        if (recoveries > known) return true;
+        if (raised == multigrid::most_recoveries) return false;
+        const double factor = std::pow(multigrid::recovery_factor, raised + 1);
+        visit([&](const auto& chosen) {
+            // Graphs that were captured with a cycle go on to use its matrices.
+            if (!recovered) recovered = chosen.template make_cycle<T>(context);
+            chosen.set_bounds(*recovered, factor);
+        });
+        ++raised;
+        ++recoveries;
+        return true;
+    }
+
     void apply(const Context& context, Vectors<const T> r, Vectors<T> z) const {
-        visit([&]<class C>(const multigrid::Hierarchy<C>& chosen) {
+        visit([&](const auto& chosen) {
             require(chosen.complete(), "amg: there is no hierarchy, as an update failed");
-            apply_cycle(context, chosen, r, z);
+            std::shared_ptr<const multigrid::Cycle<T>> other;
+            {
+                const std::lock_guard lock(mutex);
+                other = recovered;
+            }
+            if (other) {
+                apply_cycle(context, chosen, *other, r, z);
+            } else {
+                apply_cycle(context, chosen, chosen.cycle(), r, z);
+            }
         });
     }
 
     /// z = S^T M S r; where the cycle is in float and T is double, S r is divided by a power of two
     /// near its norm before.
-    template <class C>
-    void apply_cycle(const Context& context, const multigrid::Hierarchy<C>& chosen,
-                     Vectors<const T> r, Vectors<T> z) const {
+    template <class C, class D>
+    void apply_cycle(const Context& context, const multigrid::Hierarchy<D>& chosen,
+                     const multigrid::Cycle<C>& cycle, Vectors<const T> r, Vectors<T> z) const {
         constexpr bool converts = !std::is_same_v<C, T>;
-        const Offset numbers = Offset(rows) * r.count;
-        const Scratch<T> scaled(context, numbers), squares(context, converts ? r.count : 0);
+        const Index n = padded_rows;
+        const Offset numbers = Offset(n) * r.count;
+        const Scratch<T> scaled(context, numbers), squares(context, converts ? r.count : 0),
+            padded(context, padding.empty() ? 0 : n);
         const Scratch<C> in(context, converts ? numbers : 0), out(context, numbers);
-        const auto vectors = [&]<class V>(V* data) {
-            return Vectors<V>{data, rows, r.count, rows};
-        };
+        const auto vectors = [&]<class V>(V* data) { return Vectors<V>{data, n, r.count, n}; };
         const auto scale = [&](bool transposed, const T* x, T* y) {
-            for_each_index(context, rows,
+            for_each_index(context, n,
                            multigrid::ApplyScaling<T>{chosen.block(), transposed,
                                                       chosen.scaling().data(), x, y});
         };
+        const auto scale_back = [&](const T* x, T* y) {
+            scale(true, x, padding.empty() ? y : padded.data());
+            if (!padding.empty()) padding.unpad<T>(context, padded.data(), y);
+        };
         const Vectors<T> x = vectors(scaled.data());
-        for (int j = 0; j < r.count; ++j) scale(false, r[j].data(), x[j].data());
+        for (int j = 0; j < r.count; ++j) {
+            if (!padding.empty()) padding.pad<T>(context, r[j].data(), padded.data());
+            scale(false, padding.empty() ? r[j].data() : padded.data(), x[j].data());
+        }
         if constexpr (converts) {
             for (int j = 0; j < r.count; ++j) {
                 T* const square = squares.data() + j;
                 dot<T>(context, x[j], x[j], square);
                 convert<T, C>(context, x[j], vectors(in.data())[j], square);
             }
-            chosen.cycle().apply_vectors(context, vectors(in.data()), vectors(out.data()));
+            cycle.apply_vectors(context, vectors(in.data()), vectors(out.data()));
             for (int j = 0; j < r.count; ++j) {
                 convert<C, T>(context, vectors(out.data())[j], x[j], squares.data() + j);
-                scale(true, x[j].data(), z[j].data());
+                scale_back(x[j].data(), z[j].data());
             }
         } else {
-            chosen.cycle().apply_vectors(context, x, vectors(out.data()));
+            cycle.apply_vectors(context, x, vectors(out.data()));
             for (int j = 0; j < r.count; ++j) {
-                scale(true, vectors(out.data())[j].data(), z[j].data());
+                scale_back(vectors(out.data())[j].data(), z[j].data());
             }
         }
     }
 
     AmgOptions options;
-    Index rows;
+    Index rows, padded_rows = 0;
     Offset nonzeros;
+    multigrid::Padding padding;
     const char* near_null_name = "";
     int near_null_columns = 1;
     std::vector<std::string> warnings;
     std::conditional_t<std::is_same_v<T, float>, std::variant<HierarchyPointer<float>>,
                        std::variant<HierarchyPointer<float>, HierarchyPointer<double>>>
         hierarchy;
+    mutable std::mutex mutex;                        ///< Guards what `recover` changes.
+    std::shared_ptr<multigrid::Cycle<T>> recovered;  ///< Applied in place of the first cycle.
+    int raised = 0;         ///< Times that bounds were raised since the setup.
+    Offset recoveries = 0;  ///< All of them.
 };
 
 template <class T>
@@ -200,6 +277,17 @@ void Amg<T>::update(const Context& context, const CsrView<T>& matrix) {
 }
 
 template <class T>
+bool Amg<T>::recover(const Context& context, Offset known) const {
+    return state_->recover(context, known);
+}
+
+template <class T>
+Offset Amg<T>::recoveries() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->recoveries;
+}
+
+template <class T>
 const AmgOptions& Amg<T>::options() const {
     return state_->options;
 }
@@ -229,6 +317,13 @@ std::vector<std::string> Amg<T>::warnings() const {
     state_->visit([&](const auto& chosen) {
         all.insert(all.end(), chosen.warnings().begin(), chosen.warnings().end());
     });
+    const std::lock_guard lock(state_->mutex);
+    if (state_->raised > 0) {
+        all.push_back("the cycle was not positive definite and was made anew " +
+                      std::to_string(state_->raised) +
+                      " times, with larger bounds of the spectrum and in working precision "
+                      "(precision=working begins with that)");
+    }
     return all;
 }
 
@@ -248,6 +343,7 @@ PreconditionerReport Amg<T>::make_report() const {
         {"amg", ReportValues{{"near_null", std::string(state_->near_null_name)},
                              {"near_null_vectors", Offset(state_->near_null_columns)},
                              {"operator_complexity", operator_complexity()},
+                             {"recoveries", recoveries()},
                              {"levels", rows}}});
     return report;
 }

@@ -1,79 +1,6 @@
-#include "tessera/amg.hpp"
-
-#include <cmath>
-
-#include "krylov/test_systems.hpp"
-#include "support/messages.hpp"
+#include "precond/multigrid/test_amg.hpp"
 
 namespace tessera::test {
-
-namespace {
-
-/// A generated problem with the coordinates of its nodes: `along` cells on the first axis, `size`
-/// on the others, each with the edges `stretch`. Without `dimensions` they are not given.
-struct Body {
-    std::string text;
-    int block = 1, dimensions = 0;
-    Index along = 0, size = 0;
-    std::array<double, 3> stretch{1, 1, 1};
-    bool clamped = true;
-
-    NodeCoordinates points() const {
-        NodeCoordinates x{dimensions, {}};
-        if (dimensions == 0) return {};
-        for (Index i = clamped ? 1 : 0; i <= along; ++i) {
-            for (Index j = 0; j <= size; ++j) {
-                for (Index k = 0; k <= (dimensions == 3 ? size : 0); ++k) {
-                    x.values.push_back(stretch[0] * i);
-                    x.values.push_back(stretch[1] * j);
-                    if (dimensions == 3) x.values.push_back(stretch[2] * k);
-                }
-            }
-        }
-        return x;
-    }
-    CsrMatrix<double> matrix(const std::string& option = "") const {
-        return problems::generate<double>(host(), Spec(text + option)).matrix;
-    }
-    AmgOptions options(bool single = true) const {
-        AmgOptions made;
-        made.block = block;
-        made.coordinates = points();
-        made.single_precision = single;
-        return made;
-    }
-};
-
-Body cube(Index size, const std::string& option = "") {
-    return {"elasticity3d:" + std::to_string(size) + option, 3, 3, size, size};
-}
-
-/// Iterations of flexible CG to a true relative residual of 1e-8; -1: it does not converge.
-Offset iterations(const CsrMatrix<double>& matrix, const Operator<double>& m) {
-    const CsrOperator<double> a(context(), matrix.view());
-    auto random = generator();
-    const auto given = random_vector<double>(random, std::size_t(matrix.rows()));
-    const Buffer<double> b = copy_to_buffer(context(), given);
-    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(given.size(), 0.0));
-    const SolveReport report = solve<double>(context(), "fcg", a, &m, b.view(), x.view());
-    EXPECT_LE(report.true_relative_residual, 1.001e-8);
-    return report.status == Status::converged ? report.iterations : -1;
-}
-
-std::vector<double> applied(const Operator<double>& m, const std::vector<double>& r) {
-    const Buffer<double> from = copy_to_buffer(context(), r);
-    Buffer<double> to(context(), Offset(r.size()));
-    m.apply(context(), from.view(), to.view());
-    return copy_to_host(context(), to);
-}
-
-double product(const std::vector<double>& u, const std::vector<double>& v) {
-    double sum = 0;
-    for (std::size_t i = 0; i < u.size(); ++i) sum += u[i] * v[i];
-    return sum;
-}
-
-}  // namespace
 
 /// Bounds are those of a prototype of the method for larger systems.
 TEST(amg, iterations) {
@@ -195,59 +122,6 @@ TEST(amg, single_precision_matrices) {
     EXPECT_LE(report.iterations, 13);
 }
 
-/// Without supports the six modes are found, and a right-hand side without them is solved.
-TEST(amg, a_free_body) {
-    Body body{"elasticity3d:7,free", 3, 3, 7, 7};
-    body.clamped = false;
-    const auto matrix = copy_to(context(), body.matrix());
-    const CsrOperator<double> a(context(), matrix.view());
-    for (const bool single : {false, true}) {
-        AmgOptions options = body.options(single);
-        options.coarse_rows = 200;
-        Amg<double> m(context(), matrix.view(), options);
-        ASSERT_EQ(m.warnings().size(), 1u);
-        expect_contains(m.warnings()[0], "6 near-null vectors are in the null space");
-        auto random = generator();
-        const auto b = applied(a, random_vector<double>(random, std::size_t(m.rows())));
-        // Richardson's iteration, whose error in the energy norm a good cycle reduces by half.
-        std::vector<double> solution(b.size(), 0.0), r = b;
-        for (int k = 0; k < 40; ++k) {
-            const auto z = applied(m, r);
-            for (std::size_t i = 0; i < b.size(); ++i) solution[i] += z[i];
-            const auto q = applied(a, solution);
-            for (std::size_t i = 0; i < b.size(); ++i) r[i] = b[i] - q[i];
-        }
-        EXPECT_LE(product(r, r), 1e-16 * product(b, b));
-        const auto before = applied(m, b);
-        m.update(context(), matrix.view());
-        EXPECT_TRUE(same_bits(applied(m, b), before));
-        EXPECT_EQ(m.warnings().size(), 1u);
-    }
-}
-
-/// The scale of a matrix does not matter, nor do columns that are dropped or near-null vectors that
-/// are zero.
-TEST(amg, scales_and_degenerate_bodies) {
-    for (const double scale : {1e-12, 1e12}) {
-        const Body body{"elasticity3d:8,stretch=1:30:30", 3, 3, 8, 8, {1, 30, 30}};
-        auto scaled = body.matrix();
-        for (double& value : scaled.values().view()) value *= scale;
-        const auto matrix = copy_to(context(), scaled);
-        AmgOptions options = body.options();
-        options.coarse_rows = 300;
-        EXPECT_GT(iterations(matrix, Amg<double>(context(), matrix.view(), options)), 0) << scale;
-    }
-    const auto stiff = copy_to(context(), cube(6).matrix(",contrast=1e12"));
-    EXPECT_TRUE(Amg<double>(context(), stiff.view(), cube(6).options()).warnings().empty());
-    const auto one = copy_to(context(), make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}));
-    const Amg<double> single(context(), one.view(), {.coordinates = {3, {1, 2, 3}}});
-    EXPECT_EQ(applied(single, {1, 2, 3}), (std::vector<double>{1, 2, 3}));
-    EXPECT_TRUE(single.warnings().empty());
-    const auto nothing = copy_to(context(), make_csr<double>(0, 0, {}, {}));
-    const Amg<double> empty(context(), nothing.view());
-    EXPECT_TRUE(applied(empty, {}).empty());
-}
-
 TEST(amg, update_takes_new_values) {
     const Body body = cube(10);
     AmgOptions options = body.options();
@@ -266,24 +140,40 @@ TEST(amg, update_takes_new_values) {
     EXPECT_LE(found, 17);
 }
 
-/// A chain in which nodes stand alone: rows with a diagonal entry only.
-TEST(amg, isolated_nodes) {
-    std::vector<std::vector<Index>> pattern;
-    std::vector<std::vector<double>> values;
-    const Index n = 200;
-    for (Index i = 0; i < n; ++i) {
-        pattern.emplace_back();
-        values.emplace_back();
-        for (Index j = std::max(i - 1, 0); j <= std::min(i + 1, n - 1); ++j) {
-            if (j != i && (i % 10 == 3 || j % 10 == 3)) continue;
-            pattern.back().push_back(j);
-            values.back().push_back(j == i ? 2.001 : -1);
-        }
+TEST(amg, near_null_vectors_without_effect_are_named) {
+    const auto matrix =
+        copy_to(context(), problems::generate<double>(host(), "poisson2d:60").matrix);
+    NearNullSpace space{3, {}};
+    for (Index i = 0; i < matrix.rows(); ++i) {
+        space.values.insert(space.values.end(), {1, 0, 2});
     }
-    const auto matrix = copy_to(context(), make_csr<double>(n, n, pattern, values));
-    const Amg<double> m(context(), matrix.view(), {.block = 1, .coarse_rows = 20});
-    EXPECT_GE(m.levels().size(), 2u);
-    EXPECT_GT(iterations(matrix, m), 0);
+    const Amg<double> m(context(), matrix.view(), {.block = 1, .near_null = space});
+    ASSERT_GE(m.warnings().size(), 2u);
+    expect_contains(m.warnings()[0], "near-null vector 2 is zero or depends");
+    expect_contains(m.warnings()[1], "near-null vector 3 is zero or depends");
+}
+
+/// Options of the text that do not fit coordinates of the problem.
+TEST(amg, texts_choose_the_nodes) {
+    const auto problem = problems::generate<double>(host(), "elasticity3d:4");
+    const auto matrix = copy_to(context(), problem.matrix);
+    const auto made = [&](const std::string& text) {
+        const auto config = parse_preconditioner("amg" + text);
+        config->use_coordinates(problem.coordinates);
+        return config->make(context(), matrix.view())->describe();
+    };
+    EXPECT_EQ(made(""), "amg,block=3");
+    EXPECT_EQ(made(",near_null=rigid_body"), "amg,block=3,near_null=rigid_body");
+    EXPECT_EQ(made(",near_null=translations"), "amg,block=3,near_null=translations");
+    EXPECT_EQ(made(",near_null=constant"), "amg,block=1,near_null=translations");
+    EXPECT_EQ(made(",block=1"), "amg,block=1");
+    EXPECT_EQ(made(",block=6"), "amg,block=6");
+    expect_contains(message_of([&] { made(",near_null=rigid_body,block=1"); }), "a node has 1");
+    expect_contains(message_of([&] { made(",near_null=rigid_bdy"); }), "did you mean 'rigid_body'");
+    expect_contains(
+        message_of(
+            [&] { parse_preconditioner("amg,strength=distance")->make(context(), matrix.view()); }),
+        "strength=distance needs the coordinates");
 }
 
 TEST(amg, wrong_matrices_are_named) {
@@ -301,17 +191,16 @@ TEST(amg, wrong_matrices_are_named) {
                    "amg: the smoother takes 2 to 16 products");
     expect_message(on_device(make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}})),
                    {.block = 1}, "amg: the coarsest matrix is not positive definite (row 1)");
-    // Nodes that are hardly coupled cannot be coarsened; the dense inverse would be too large.
-    expect_contains(
-        message_of([&] {
-            const auto matrix = on_device(
-                problems::generate<double>(host(), "diffusion3d:20,checkerboard=1e-12").matrix);
-            Amg<double>(context(), matrix.view(), {.block = 1, .theta = 0.9});
-        }),
-        "unknowns are left on a level that cannot be coarsened");
+    auto infinite = problems::generate<double>(host(), "poisson2d:50").matrix;
+    infinite.values().data()[1] = std::numeric_limits<double>::infinity();
+    expect_contains(message_of([&] {
+                        const auto matrix = on_device(infinite);
+                        Amg<double>(context(), matrix.view(), {.block = 1});
+                    }),
+                    "values that are not finite");
     expect_message(
         on_device(make_csr<double>(3, 3, {{0, 1}, {1, 2}, {0, 2}}, {{2, 1}, {2, 1}, {1, 2}})),
-        {.block = 1, .coarse_rows = 1}, "aggregate: the graph is not symmetric");
+        {.block = 1, .coarse_rows = 1}, "amg: the matrix is not symmetric");
     const auto chain = on_device(problems::generate<double>(host(), "tridiagonal:30").matrix);
     expect_message(chain, {.block = 1, .near_null = translations(29, 1)},
                    "amg: the near-null space must have 30 rows of 1 to 8 numbers");

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <fstream>
 
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
@@ -14,13 +15,20 @@ const char* to_string(AmgStrength strength) {
                                                : "frobenius";
 }
 
+const char* to_string(AmgNearNull near_null) {
+    return near_null == AmgNearNull::automatic    ? "auto"
+           : near_null == AmgNearNull::rigid_body ? "rigid_body"
+                                                  : "translations";
+}
+
 namespace {
 
 /// The rows of an array in a file.
 NearNullSpace read_array(const std::string& path, const char* what, int max_columns) {
     const auto matrix = io::read_matrix<double>(Context::cpu(1), path, nullptr, true);
-    require(matrix.columns() <= max_columns, path, ": ", what, " have at most ", max_columns,
-            " columns, not ", matrix.columns());
+    require(matrix.columns() >= 1 && matrix.columns() <= max_columns && matrix.rows() >= 1, path,
+            ": ", what, " have at least one row and 1 to ", max_columns, " columns, not ",
+            matrix.rows(), " rows and ", matrix.columns(), " columns");
     NearNullSpace array{matrix.columns(), {}};
     const auto width = std::size_t(matrix.columns());
     array.values.assign(std::size_t(matrix.rows()) * width, 0.0);
@@ -47,27 +55,43 @@ std::string text_of(double number) {
 
 }  // namespace
 
+namespace {
+
+void read_near_null(const std::string& text, AmgOptions& options) {
+    if (text == "constant") {
+        require(options.block <= 1, "near_null=constant is for block=1; with block=", options.block,
+                " use near_null=translations");
+        options.block = 1;
+        options.near_null_kind = AmgNearNull::translations;
+        return;
+    }
+    for (const AmgNearNull kind :
+         {AmgNearNull::automatic, AmgNearNull::rigid_body, AmgNearNull::translations}) {
+        options.near_null_kind = kind;
+        if (text == to_string(kind)) return;
+    }
+    options.near_null_kind = AmgNearNull::automatic;
+    if (!std::ifstream(text)) {
+        throw InvalidArgument(
+            unknown_word_message("near_null", text,
+                                 {"auto", "rigid_body", "translations", "constant"}) +
+            "; nor is there a file of this name");
+    }
+    options.near_null = read_array(text, "near-null spaces", max_bsr_block);
+}
+
+}  // namespace
+
 AmgConfig::AmgConfig(const Spec& text) {
     Spec spec = text;
     options.block = int(auto_or_integer(spec, "block", 0, 1, max_bsr_block));
     const std::string coordinates = spec.word("coordinates", "");
-    if (!coordinates.empty()) {
+    names_coordinates = !coordinates.empty();
+    if (names_coordinates) {
         NearNullSpace array = read_array(coordinates, "coordinates", 3);
         options.coordinates = {array.columns, std::move(array.values)};
-        takes_coordinates = false;
     }
-    const std::string near_null = spec.word("near_null", "auto");
-    needs_coordinates = near_null == "rigid_body";
-    if (near_null == "constant") {
-        require(options.block <= 1, "near_null=constant is for block=1; with block=", options.block,
-                " use near_null=translations");
-        options.block = 1;
-    }
-    if (near_null == "constant" || near_null == "translations") {
-        names_translations = true;
-    } else if (near_null != "auto" && !needs_coordinates) {
-        options.near_null = read_array(near_null, "near-null spaces", max_bsr_block);
-    }
+    read_near_null(spec.word("near_null", "auto"), options);
     options.strength = choose(spec, "strength",
                               {AmgStrength::both, AmgStrength::distance, AmgStrength::frobenius});
     options.theta = spec.real("theta", options.theta, 0, 1);
@@ -89,15 +113,18 @@ AmgConfig::AmgConfig(const Spec& text) {
 template <class T>
 std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
                                                    const CsrView<T>& matrix) const {
-    require(!needs_coordinates || !options.coordinates.values.empty(),
+    const bool known = !options.coordinates.values.empty();
+    require(known || options.near_null_kind != AmgNearNull::rigid_body,
             "near_null=rigid_body needs the coordinates of the nodes, which this matrix came "
             "without: name a file (coordinates=FILE), or leave near_null out");
+    require(known || options.strength != AmgStrength::distance,
+            "strength=distance needs the coordinates of the nodes, which this matrix came without: "
+            "name a file (coordinates=FILE), or leave strength out");
     AmgOptions chosen = options;
-    if (names_translations) {
-        chosen.block = amg_block(context, matrix, options);
-        require(matrix.rows % chosen.block == 0, "amg: nodes of ", chosen.block,
-                " unknowns do not divide a matrix of ", matrix.rows, " rows");
-        chosen.near_null = translations(matrix.rows / chosen.block, chosen.block);
+    // Coordinates of a problem do not matter where the text wants other nodes.
+    if (!names_coordinates && options.block != 0 &&
+        options.block != options.coordinates.dimensions) {
+        chosen.coordinates = {};
     }
     return std::make_unique<Amg<T>>(context, matrix, chosen);
 }
@@ -109,7 +136,7 @@ Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) con
 }
 
 void AmgConfig::use_coordinates(const NodeCoordinates& coordinates) {
-    if (takes_coordinates) options.coordinates = coordinates;
+    if (!names_coordinates) options.coordinates = coordinates;
 }
 
 template <class T>
@@ -117,6 +144,9 @@ std::string Amg<T>::describe() const {
     const AmgOptions& given = options();
     const AmgOptions usual;
     std::string text = "amg,block=" + std::to_string(given.block);
+    if (given.near_null_kind != usual.near_null_kind) {
+        text += std::string(",near_null=") + to_string(given.near_null_kind);
+    }
     if (given.smoothing_steps != usual.smoothing_steps) {
         text += ",smoother=chebyshev4_optimal:" + std::to_string(given.smoothing_steps);
     }

@@ -4,10 +4,6 @@
 
 namespace tessera {
 
-/// Unknowns of a node: as AmgOptions::block says.
-template <class T>
-int amg_block(const Context& context, const CsrView<T>& matrix, const AmgOptions& options);
-
 /// Smoothed aggregation as registered.
 struct AmgConfig {
     static constexpr const char* help =
@@ -25,9 +21,7 @@ struct AmgConfig {
                            products of the smoother; theta (0.02): bound of strong couplings
 )";
     AmgOptions options;
-    bool needs_coordinates = false;  ///< near_null=rigid_body
-    bool takes_coordinates = true;   ///< Those of the problem: none are named.
-    bool names_translations = false;
+    bool names_coordinates = false;
 
     /// Reads the files named. Throws InvalidArgument for other options.
     explicit AmgConfig(const Spec& text);

@@ -85,8 +85,11 @@ void Cycle<C>::apply_vectors(const Context& context, Vectors<const C> b, Vectors
 template <class C>
 void Cycle<C>::cycle(const Context& context, std::size_t l, Vectors<const C> b,
                      Vectors<C> z) const {
-    if (l + 1 == levels_.size()) return coarsest_->apply_vectors(context, b, z);
     const Level& level = levels_[l];
+    if (l + 1 == levels_.size()) {
+        if (coarsest_) return coarsest_->apply_vectors(context, b, z);
+        return level.smoother->apply_vectors(context, b, z);
+    }
     const int count = b.count;
     const Index rows = level.rows, coarse_rows = levels_[l + 1].rows;
     const Scratch<C> residuals(context, Offset(rows) * count),

@@ -29,8 +29,13 @@ class Cycle final : public Operator<C> {
     void set_bound(std::size_t level, double largest);
     /// The inverse of the matrix of the last level, n x n numbers in host memory.
     void set_inverse(const Context& context, const std::vector<double>& inverse, Index n);
+    /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
+    std::size_t size() const { return levels_.size(); }
     /// Forgets all levels.
-    void clear() { levels_.clear(); }
+    void clear() {
+        levels_.clear();
+        coarsest_.reset();
+    }
 
     Index rows() const override { return levels_.front().rows; }
     Index columns() const override { return rows(); }

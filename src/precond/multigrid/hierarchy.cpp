@@ -8,7 +8,8 @@
 #include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
-#include "precond/multigrid/setup/dense_cholesky.hpp"
+#include "precond/multigrid/setup/coarsest.hpp"
+#include "precond/multigrid/setup/near_null_rows.hpp"
 #include "tessera/detail/spectrum.hpp"
 
 namespace tessera::multigrid {
@@ -19,90 +20,40 @@ namespace {
 /// is built anew with half of theta.
 constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
+/// The last level is solved directly up to this many rows, or AmgOptions::coarse_rows; smoothed if
+/// it has more.
+constexpr Index max_dense_rows = 2000;
+
 bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrMatrix<double>& b) {
     const BsrView<double> x = a.view(), y = b.view();
     if (x.block_rows != y.block_rows || x.block_columns != y.block_columns ||
         x.height != y.height || x.width != y.width || x.blocks != y.blocks) {
         return false;
     }
-    return copy_to_host(context, a.row_offsets()) == copy_to_host(context, b.row_offsets()) &&
-           copy_to_host(context, a.column_indices()) == copy_to_host(context, b.column_indices());
-}
-
-/// Orthonormal near-null vectors that the coarsest matrix maps to rounding errors alone: the modes
-/// of a body that can move.
-std::vector<std::vector<double>> free_modes(const std::vector<double>& dense,
-                                            const NearNullSpace& near_null) {
-    const auto width = std::size_t(near_null.columns), n = near_null.values.size() / width;
-    const auto length_of = [](const std::vector<double>& v) {
-        double sum = 0;
-        for (const double value : v) sum += value * value;
-        return std::sqrt(sum);
-    };
-    std::vector<std::vector<double>> modes;
-    for (std::size_t c = 0; c < width; ++c) {
-        std::vector<double> v(n), image(n), sizes(n);
-        for (std::size_t i = 0; i < n; ++i) v[i] = near_null.values[i * width + c];
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < n; ++j) {
-                image[i] += dense[i * n + j] * v[j];
-                sizes[i] += std::abs(dense[i * n + j] * v[j]);
-            }
-        }
-        constexpr double rounding = 64 * std::numeric_limits<double>::epsilon();
-        const double size = length_of(sizes), before = length_of(v);
-        if (!(size > 0) || !(length_of(image) <= rounding * size)) continue;
-        for (int pass = 0; pass < 2; ++pass) {
-            for (const auto& other : modes) {
-                double share = 0;
-                for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
-                for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
-            }
-        }
-        const double length = length_of(v);
-        if (!(length > 1e-8 * before)) continue;
-        for (double& value : v) value /= length;
-        modes.push_back(std::move(v));
-    }
-    return modes;
+    Buffer<int> differ = copy_to_buffer(context, std::vector<int>{0});
+    for_each_index(context, x.block_rows, CompareBlocks{x, y, differ.data()});
+    return copy_to_host(context, differ)[0] == 0;
 }
 
 void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
             "amg: the matrix and its blocks must be square");
-    const Offset rows = Offset(matrix.block_rows) * matrix.height;
-    const NearNullSpace& near_null = options.near_null;
-    require(
-        near_null.values.empty() || (near_null.columns >= 1 && near_null.columns <= max_bsr_block &&
-                                     Offset(near_null.values.size()) == rows * near_null.columns),
-        "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block, " numbers");
-    const auto& [dimensions, coordinates] = options.coordinates;
+    const std::vector<double>& near_null = options.near_null.values;
+    const int dimensions = options.coordinates.dimensions;
+    const std::vector<double>& coordinates = options.coordinates.values;
     require(
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
         "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
         " nodes");
     const auto finite = [](double value) { return std::isfinite(value); };
-    require(
-        std::ranges::all_of(near_null.values, finite) && std::ranges::all_of(coordinates, finite),
-        "amg: a near-null vector or a coordinate is not finite");
+    require(std::ranges::all_of(near_null, finite) && std::ranges::all_of(coordinates, finite),
+            "amg: a near-null vector or a coordinate is not finite");
     require(options.smoothing_steps >= 2 && options.smoothing_steps <= 16,
             "amg: the smoother takes 2 to 16 products");
     require(options.theta >= 0 && options.omega > 0 && std::isfinite(options.omega) &&
                 options.lambda_factor >= 0.5 && std::isfinite(options.lambda_factor) &&
                 options.coarse_rows >= 1 && options.max_levels >= 1,
             "amg: theta, omega, lambda_factor, coarse_rows or max_levels is out of range");
-}
-
-/// The near-null space; where none is given, rigid body modes or translations, as
-/// AmgOptions::near_null says.
-DeviceVectors near_null_of(const Context& context, const AmgOptions& options, Index rows, int block,
-                           const DeviceCoordinates& coordinates) {
-    const NearNullSpace& given = options.near_null;
-    if (!given.values.empty()) return {given.columns, copy_to_buffer(context, given.values)};
-    if (has_rigid_body_modes(options, block)) {
-        return rigid_body_vectors(context, options.coordinates, coordinates);
-    }
-    return translation_vectors(context, rows, block);
 }
 
 DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& options) {
@@ -112,19 +63,39 @@ DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& optio
 }  // namespace
 
 template <class C>
-Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options)
-    : options_(options), cycle_(options.smoothing_steps) {
+Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options,
+                        double rounding)
+    : options_(options), rounding_(rounding), cycle_(options.smoothing_steps) {
     check_options(matrix.view(), options);
     levels_.emplace_back().matrix = std::move(matrix);
     DeviceCoordinates coordinates = coordinates_of(context, options);
-    DeviceVectors space = near_null_of(context, options, rows(), block(), coordinates);
+    DeviceVectors space = near_null(context, coordinates);
     scale_level(context, 0, space);
     while (levels_.back().rows() > options_.coarse_rows &&
            int(levels_.size()) < options_.max_levels && coarsen(context, space, coordinates)) {
         scale_level(context, levels_.size() - 1, space);
     }
-    set_coarsest(context, space);
-    complete_ = true;
+    lasting_warnings_ = warnings_.size();
+    finish(context, std::move(space));
+}
+
+/// The near-null space as AmgOptions says; zero for unknowns that are coupled to no other one.
+template <class C>
+DeviceVectors Hierarchy<C>::near_null(const Context& context,
+                                      const DeviceCoordinates& coordinates) const {
+    const NearNullSpace& given = options_.near_null;
+    DeviceVectors space;
+    if (!given.values.empty()) {
+        space = {given.columns, copy_to_buffer(context, given.values)};
+    } else if (has_rigid_body_modes(options_, block())) {
+        space = rigid_body_vectors(context, options_.coordinates, coordinates);
+    } else {
+        space = translation_vectors(context, rows(), block());
+    }
+    for_each_index(
+        context, rows(),
+        ClearUncoupled{levels_.front().matrix.view(), space.columns, space.values.data()});
+    return space;
 }
 
 /// Scales the matrix of a level, the near-null space and the prolongator that leads there.
@@ -138,10 +109,16 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
         level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
     }
     constexpr Index none = std::numeric_limits<Index>::min();
+    // A body that can move and is one node here has a block of rounding errors, relative to the
+    // diagonal of the finer matrix, which is 1.
+    const double least = l == 0 ? 0 : 64 * rounding_;
     Buffer<Index> faults = copy_to_buffer(context, std::vector<Index>{none});
-    for_each_index(context, a.block_rows,
-                   InvertDiagonalFactors{a, level.scaling.data(), faults.data()});
+    Buffer<int> singular = copy_to_buffer(context, std::vector<int>{0});
+    for_each_index(
+        context, a.block_rows,
+        InvertDiagonalFactors{a, level.scaling.data(), least, faults.data(), singular.data()});
     const Index fault = copy_to_host(context, faults)[0];
+    if (copy_to_host(context, singular)[0] != 0) singular_ = true;
     require(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
             " is not positive definite");
     for_each_index(context, Offset(a.block_rows) * lanes,
@@ -168,7 +145,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             return false;
         }
-        if (level.lambda == 0) set_smoother(context, levels_.size() - 1);
+        set_smoother(context, levels_.size() - 1);
         level.prolongator = {};
         DeviceVectors coarse_space = make_products(context, level, near_null);
         const BsrMatrix<double>& coarse = level.products.result;
@@ -212,18 +189,41 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
                          theta, coordinates);
     level.aggregates = aggregate(context, graph, second_pass);
-    return 5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
+    if (level.aggregates.count == 0) stopped_by_ = nullptr;  // Smoothing is enough.
+    if (5.0 * level.aggregates.count * columns > 4.0 * level.rows()) {
+        stopped_by_ = "the weak couplings of its nodes";
+    }
+    return level.aggregates.count > 0 &&
+           5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
 }
 
-/// The matrix in the cycle, and the bound of its spectrum.
+/// The matrix in the cycle, and the bound of its spectrum, unless they are there.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0);
+    if (l < cycle_.size()) return;
     Level& level = levels_[l];
     const Operator<C>& matrix = cycle_.add_matrix(context, level.matrix.view(),
                                                   l == 0 ? options_.values : ValueFormat::working);
     level.lambda = options_.lambda_factor * lanczos(context, matrix).largest;
+    require(std::isfinite(level.lambda) && level.lambda > 0,
+            "amg: the matrix has values that are not finite, or is not positive definite");
     cycle_.set_bound(l, level.lambda);
+}
+
+/// Warns of given near-null vectors that are dropped in all aggregates.
+template <class C>
+void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int columns) {
+    for (int c = 0; c < columns; ++c) {
+        bool everywhere = !dropped.empty();
+        for (std::size_t k = std::size_t(c); k < dropped.size(); k += std::size_t(columns)) {
+            everywhere = everywhere && dropped[k] != 0;
+        }
+        if (!everywhere) continue;
+        const std::string text = concat("near-null vector ", c + 1,
+                                        " is zero or depends on those before it: it has no effect");
+        if (std::ranges::find(warnings_, text) == warnings_.end()) warnings_.push_back(text);
+    }
 }
 
 /// Prolongator and products of the aggregates, on their patterns where these are there already.
@@ -238,6 +238,9 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
         tentative_prolongator(context, level.aggregates, near_null, a.height);
     smooth_prolongator(context, a, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
+    if (&level == &levels_.front() && !options_.near_null.values.empty()) {
+        warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
+    }
     if (known) {
         tessera::update(context, level.prolongator.view(), a, level.products);
     } else {
@@ -247,41 +250,67 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     return std::move(tentative.coarse);
 }
 
-/// The inverse of the last matrix, where free modes become eigenvectors of a positive value.
+/// Directly, that is; else it is smoothed.
 template <class C>
-void Hierarchy<C>::set_coarsest(const Context& context, const DeviceVectors& space) {
-    const Phase phase(context, "setup: coarsest", 0);
-    constexpr Index max_dense_rows = 6000;
-    const Index rows = levels_.back().rows();
-    require(rows <= max_dense_rows, "amg: ", rows,
-            " unknowns are left on a level that cannot be coarsened (weakly coupled nodes)");
-    const Context host = Context::cpu(context.threads());
-    const NearNullSpace near_null{space.columns, copy_to_host(context, space.values)};
-    const BsrMatrix<double>& last = levels_.back().matrix;
-    const auto offsets = copy_to_host(context, last.row_offsets());
-    const auto columns = copy_to_host(context, last.column_indices());
-    const auto values = copy_to_host(context, last.values());
-    const auto n = std::size_t(rows), b = std::size_t(last.view().height);
-    std::vector<double> dense(n * n, 0.0);
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-        for (auto k = std::size_t(offsets[i]); k < std::size_t(offsets[i + 1]); ++k) {
-            for (std::size_t e = 0; e < b * b; ++e) {
-                dense[(i * b + e / b) * n + std::size_t(columns[k]) * b + e % b] =
-                    values[k * b * b + e];
-            }
+bool Hierarchy<C>::solves_last_level() const {
+    return levels_.back().rows() <= std::max(options_.coarse_rows, max_dense_rows);
+}
+
+/// The last level, and warnings.
+template <class C>
+void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
+    warnings_.resize(lasting_warnings_);
+    const Level& last = levels_.back();
+    coarsest_near_null_ = std::move(near_null);
+    if (solves_last_level()) {
+        const Phase phase(context, "setup: coarsest", 0);
+        const CoarsestInverse coarsest =
+            invert_coarsest(context, last.matrix, coarsest_near_null_, rounding_);
+        if (coarsest.modes > 0) singular_ = true;
+        cycle_.set_inverse(context, coarsest.inverse, last.rows());
+    } else {
+        set_smoother(context, levels_.size() - 1);
+        if (stopped_by_ != nullptr) {
+            warnings_.push_back(concat("the last level has ", last.rows(), " unknowns, as ",
+                                       stopped_by_,
+                                       " ended the coarsening: it is only smoothed, "
+                                       "and iterations may be many"));
         }
     }
-    const auto modes = free_modes(dense, near_null);
-    for (const auto& v : modes) {
-        for (std::size_t e = 0; e < n * n; ++e) dense[e] += v[e / n] * v[e % n];
+    if (singular_) {
+        warnings_.push_back(
+            "the matrix is singular up to rounding, as of a body that can move or a constant that "
+            "is not fixed: right-hand sides without such parts are solved");
     }
-    const Index failed = invert_positive_definite(host, dense, rows);
-    require(failed < 0, "amg: the coarsest matrix is not positive definite (row ", failed, ")");
-    if (!modes.empty()) {
-        warnings_.push_back(concat("the body can move: ", modes.size(),
-                                   " near-null vectors are in the null space"));
+    complete_ = true;
+}
+
+template <class C>
+template <class D>
+std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context& context) const {
+    auto made = std::make_unique<Cycle<D>>(options_.smoothing_steps);
+    for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
+        const Level& level = levels_[l];
+        made->add_matrix(context, level.matrix.view(), ValueFormat::working);
+        made->set_bound(l, level.lambda);
+        if (l + 1 == levels_.size()) break;
+        const BsrView<double> p = level.prolongator.view();
+        made->add_prolongator(context, p, transpose(context, p).view());
     }
-    cycle_.set_inverse(context, dense, rows);
+    const Level& last = levels_.back();
+    if (solves_last_level()) {
+        const auto coarsest = invert_coarsest(context, last.matrix, coarsest_near_null_, rounding_);
+        made->set_inverse(context, coarsest.inverse, last.rows());
+    }
+    return made;
+}
+
+template <class C>
+template <class D>
+void Hierarchy<C>::set_bounds(Cycle<D>& cycle, double factor) const {
+    for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
+        cycle.set_bound(l, factor * levels_[l].lambda);
+    }
 }
 
 template <class C>
@@ -295,12 +324,10 @@ template <class C>
 void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
     require(same_pattern(context, matrix, levels_.front().matrix),
             "amg: update needs the pattern that the hierarchy was made for");
-    complete_ = false;
-    warnings_.clear();
+    complete_ = singular_ = false;
     cycle_.clear();
     levels_.front().matrix = std::move(matrix);
-    DeviceVectors space =
-        near_null_of(context, options_, rows(), block(), coordinates_of(context, options_));
+    DeviceVectors space = near_null(context, coordinates_of(context, options_));
     for (std::size_t l = 0; l < levels_.size(); ++l) {
         scale_level(context, l, space);
         if (l + 1 == levels_.size()) break;
@@ -316,11 +343,16 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         }
         std::swap(level.products.result, levels_[l + 1].matrix);
     }
-    set_coarsest(context, space);
-    complete_ = true;
+    finish(context, std::move(space));
 }
 
 template class Hierarchy<float>;
 template class Hierarchy<double>;
+#define TESSERA_INSTANTIATE(C, D)                                                      \
+    template std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context&) const; \
+    template void Hierarchy<C>::set_bounds(Cycle<D>&, double) const;
+TESSERA_INSTANTIATE(float, float)
+TESSERA_INSTANTIATE(float, double)
+TESSERA_INSTANTIATE(double, double)
 
 }  // namespace tessera::multigrid

@@ -10,9 +10,14 @@ namespace tessera::multigrid {
 /// Whether the near-null space is made of coordinates.
 inline bool has_rigid_body_modes(const AmgOptions& options, int block) {
     const NodeCoordinates& points = options.coordinates;
-    return options.near_null.values.empty() && !points.values.empty() && block >= 2 &&
-           points.dimensions == block;
+    return options.near_null.values.empty() &&
+           options.near_null_kind != AmgNearNull::translations && !points.values.empty() &&
+           block >= 2 && points.dimensions == block;
 }
+
+/// How often and how far a bound that turned out too low is raised.
+inline constexpr int most_recoveries = 4;
+inline constexpr double recovery_factor = 1.25;
 
 /// A level of a hierarchy: its matrix, scaled so that diagonal blocks are identities, and what
 /// leads to the next one.
@@ -33,8 +38,9 @@ struct Level {
 template <class C>
 class Hierarchy {
   public:
-    /// The options must outlive it.
-    Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options);
+    /// The options must outlive it. `rounding`: the unit roundoff of the matrix.
+    Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options,
+              double rounding);
 
     Index rows() const { return levels_.front().rows(); }
     /// An approximation of the inverse of the first scaled matrix.
@@ -44,6 +50,12 @@ class Hierarchy {
     int block() const { return levels_.front().matrix.view().height; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
+    /// The cycle anew, in another precision.
+    template <class D>
+    std::unique_ptr<Cycle<D>> make_cycle(const Context& context) const;
+    /// Sets its bounds to those of the levels times a factor.
+    template <class D>
+    void set_bounds(Cycle<D>& cycle, double factor) const;
     /// Values of another matrix on the same pattern; the aggregates stay. If it throws after the
     /// pattern was compared, there is no hierarchy any more.
     void update(const Context& context, BsrMatrix<double> matrix);
@@ -54,20 +66,28 @@ class Hierarchy {
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   private:
+    DeviceVectors near_null(const Context& context, const DeviceCoordinates& coordinates) const;
     void scale_level(const Context& context, std::size_t level, DeviceVectors& near_null);
     bool choose_aggregates(const Context& context, Level& level, double theta,
                            const DeviceCoordinates& coordinates, int columns);
     DeviceVectors make_products(const Context& context, Level& level,
                                 const DeviceVectors& near_null);
+    void warn_of_dropped(const std::vector<Index>& dropped, int columns);
     void set_smoother(const Context& context, std::size_t level);
     bool coarsen(const Context& context, DeviceVectors& near_null, DeviceCoordinates& coordinates);
-    void set_coarsest(const Context& context, const DeviceVectors& near_null);
+    bool solves_last_level() const;
+    void finish(const Context& context, DeviceVectors near_null);
 
     const AmgOptions& options_;
+    double rounding_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
+    DeviceVectors coarsest_near_null_;
     bool complete_ = false;
+    bool singular_ = false;               ///< Some mode is in the null space.
+    const char* stopped_by_ = "levels=";  ///< Why there is no coarser level.
     std::vector<std::string> warnings_;
+    std::size_t lasting_warnings_ = 0;  ///< The first of them, which do not depend on values.
 };
 
 }  // namespace tessera::multigrid

@@ -17,7 +17,7 @@ TEST(hierarchy, scaled_matrices) {
     options.coordinates = points;
     options.coarse_rows = 100;
     const auto matrix = problems::generate<double>(host(), "elasticity3d:10").matrix;
-    const Hierarchy<double> hierarchy(host(), to_bsr(host(), matrix.view(), 3, 3), options);
+    const Hierarchy<double> hierarchy(host(), to_bsr(host(), matrix.view(), 3, 3), options, 1e-16);
     ASSERT_GE(hierarchy.levels().size(), 3u);
     for (const Level& level : hierarchy.levels()) {
         const CsrMatrix<double> scaled = to_csr(host(), level.matrix.view());

@@ -4,6 +4,7 @@
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
+#include "precond/multigrid/setup/padding_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "precond/multigrid/setup/strength_rows.hpp"
 
@@ -13,6 +14,8 @@ using namespace multigrid;
 
 #define TESSERA_FOR_EACH(F) template void for_each_index(const Context&, Offset, const F&);
 TESSERA_FOR_EACH_REAL(ApplyScaling)
+TESSERA_FOR_EACH_REAL(FillPadded)
+TESSERA_FOR_EACH_REAL(Gather)
 TESSERA_FOR_EACH(InvertDiagonalFactors)
 TESSERA_FOR_EACH(ScaleBlocks)
 TESSERA_FOR_EACH(ScaleColumns)
@@ -27,15 +30,21 @@ TESSERA_FOR_EACH(Decide)
 TESSERA_FOR_EACH(MarkRoots)
 TESSERA_FOR_EACH(TakeNeighbours)
 TESSERA_FOR_EACH(JoinStrongest)
-TESSERA_FOR_EACH(MarkAlone)
-TESSERA_FOR_EACH(NumberAlone)
-TESSERA_FOR_EACH(Count)
+TESSERA_FOR_EACH(MarkLeft)
+TESSERA_FOR_EACH(MarkMembers)
+TESSERA_FOR_EACH(CopyMembers)
+TESSERA_FOR_EACH(NumberMarked)
+TESSERA_FOR_EACH(CopyNearNull)
+TESSERA_FOR_EACH(ClearUncoupled)
+TESSERA_FOR_EACH(CompareBlocks)
 TESSERA_FOR_EACH(SubtractFromTentative)
 TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
 TESSERA_FOR_EACH(RigidBodyRows)
 TESSERA_FOR_EACH(TranslationRow)
 template void exclusive_scan(const Context&, Offset, CountAt, Offset*);
+template void exclusive_scan(const Context&, Offset, PaddedLength<float>, Offset*);
+template void exclusive_scan(const Context&, Offset, PaddedLength<double>, Offset*);
 
 namespace {
 

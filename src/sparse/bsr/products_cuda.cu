@@ -12,7 +12,7 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int pattern_threads = 32, max_row_threads = 512;
+constexpr int max_pattern_threads = 256, max_row_threads = 128;
 /// Slots of the table of a row in shared memory.
 constexpr int small_table = 512;
 /// Columns of a row of the product that are kept in shared memory.
@@ -45,9 +45,12 @@ __device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index 
                                 const ColumnTable& table, int* count, int* full) {
     if (threadIdx.x == 0) *count = *full = 0;
     table.clear();
-    for (Offset k = a.row_offsets[i] + threadIdx.x; k < a.row_offsets[i + 1]; k += blockDim.x) {
+    constexpr unsigned lanes = 8;  // Of a row of B.
+    for (Offset k = a.row_offsets[i] + threadIdx.x / lanes; k < a.row_offsets[i + 1];
+         k += blockDim.x / lanes) {
         const Index row = a.column_indices[k];
-        for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
+        for (Offset t = b.row_offsets[row] + threadIdx.x % lanes; t < b.row_offsets[row + 1];
+             t += lanes) {
             if (atomicOr(full, 0) != 0) break;
             if (!table.insert(b.column_indices[t], count)) atomicOr(full, 1);
         }
@@ -60,7 +63,7 @@ __device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index 
 /// Without `large` in shared memory, one row for each thread block; rows that do not fit there get
 /// the count -1 and raise `overflow`. With it, those rows, in tables of `large_slots` slots.
 template <class T>
-__global__ void __launch_bounds__(pattern_threads)
+__global__ void __launch_bounds__(max_pattern_threads)
     product_pattern_kernel(const __grid_constant__ BsrView<T> a,
                            const __grid_constant__ BsrView<T> b, Index* counts,
                            const Offset* offsets, Index* columns, Index* large,
@@ -104,51 +107,112 @@ struct PatternCount {
     }
 };
 
-/// Block row i of C = A B: the products of each block of A, in their order, with the blocks of a
-/// row of B, which go to different columns. Sizes are constants where they are not 0.
+/// The first of `length` ascending columns that is not below `column`.
+__device__ inline int place_of(const Index* columns, int length, Index column) {
+    int low = 0, high = length - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (columns[middle] < column) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/// Some blocks of a row of A, with the rows of B that they multiply.
+struct Batch {
+    static constexpr int most = 32;
+    Offset first[most];    ///< Of the row of B.
+    int starts[most + 1];  ///< Blocks in the rows of B before.
+
+    /// By the first warp.
+    template <class T>
+    __device__ void read(const BsrView<T>& a, const BsrView<T>& b, Offset begin, int count) {
+        const int lane = int(threadIdx.x);
+        Offset length = 0;
+        if (lane < count) {
+            const Index row = a.column_indices[begin + lane];
+            first[lane] = b.row_offsets[row];
+            length = b.row_offsets[row + 1] - first[lane];
+        }
+        starts[lane + 1] = int(warp_inclusive_scan(length));
+        if (lane == 0) starts[0] = 0;
+    }
+    /// The block of A with the pair p of blocks.
+    __device__ int block_of(int p, int count) const {
+        int k = 0;
+        for (int step = most / 2; step > 0; step /= 2) {
+            if (k + step < count && starts[k + step] <= p) k += step;
+        }
+        return k;
+    }
+};
+
+/// Block row i of C = A B. A thread sums a block of C; for a batch of blocks of A, each first
+/// learns with which of them and with which blocks of B. Sizes are constants where they are not 0.
 template <int Height, int Inner, int Width, class T>
 __global__ void __launch_bounds__(max_row_threads)
     sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
                         const __grid_constant__ BsrView<T> c, T* values, bool upper) {
     const int height = Height > 0 ? Height : a.height, inner = Inner > 0 ? Inner : a.width,
               width = Width > 0 ? Width : b.width, size = height * width;
+    constexpr int most = Height > 0 ? Height * Width : max_bsr_block * max_bsr_block;
     __shared__ Index kept[kept_columns];
+    __shared__ Batch batch;
+    __shared__ unsigned hits[max_row_threads];  // Bit k: a product with block k of the batch.
+    extern __shared__ int places[];             // By block of the batch and thread: that of B.
     const Index i = Index(blockIdx.x);
     const int thread = int(threadIdx.x), threads = int(blockDim.x);
-    const Offset begin = c.row_offsets[i];
-    const int length = int(c.row_offsets[i + 1] - begin);
-    T* const row_values = values + begin * size;
-    for (int e = thread; e < length * size; e += threads) row_values[e] = T(0);
+    const Offset row_begin = c.row_offsets[i], a_end = a.row_offsets[i + 1];
+    const int length = int(c.row_offsets[i + 1] - row_begin);
     for (int k = thread; k < min(length, kept_columns); k += threads) {
-        kept[k] = c.column_indices[begin + k];
+        kept[k] = c.column_indices[row_begin + k];
     }
-    __syncthreads();
-    const Index* const columns = length <= kept_columns ? kept : c.column_indices + begin;
-    for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-        const T* const left = a.values + k * height * inner;
-        const Index row = a.column_indices[k];
-        const Offset first = b.row_offsets[row];
-        const int count = int(b.row_offsets[row + 1] - first) * size;
-        for (int item = thread; item < count; item += threads) {
-            const int t = item / size, e = item % size, r = e / width, column = e % width;
-            const Index block_column = b.column_indices[first + t];
-            if (upper && block_column < i) continue;
-            int low = 0, high = length - 1;
-            while (low < high) {
-                const int middle = (low + high) / 2;
-                if (columns[middle] < block_column) {
-                    low = middle + 1;
-                } else {
-                    high = middle;
+    const Index* const columns = length <= kept_columns ? kept : c.column_indices + row_begin;
+    for (int group = 0; group < length; group += threads) {
+        T sums[most];
+        for (int e = 0; e < size; ++e) sums[e] = T(0);
+        for (Offset begin = a.row_offsets[i]; begin < a_end; begin += Batch::most) {
+            const int count = int(min(Offset(Batch::most), a_end - begin));
+            hits[thread] = 0;
+            if (thread < 32) batch.read(a, b, begin, count);
+            __syncthreads();
+            for (int p = thread; p < batch.starts[count]; p += threads) {
+                const int k = batch.block_of(p, count), t = p - batch.starts[k];
+                const Index column = b.column_indices[batch.first[k] + t];
+                if (upper && column < i) continue;
+                const int owner = place_of(columns, length, column) - group;
+                if (owner < 0 || owner >= threads) continue;
+                places[k * threads + owner] = t;
+                atomicOr(hits + owner, 1u << k);
+            }
+            __syncthreads();
+            for (unsigned left_hits = hits[thread]; left_hits != 0; left_hits &= left_hits - 1) {
+                const int k = __ffs(int(left_hits)) - 1;
+                const T* const left = a.values + (begin + k) * height * inner;
+                const T* const right =
+                    b.values + (batch.first[k] + places[k * threads + thread]) * inner * width;
+#pragma unroll
+                for (int n = 0; n < inner; ++n) {
+#pragma unroll
+                    for (int r = 0; r < height; ++r) {
+                        const T factor = left[r * inner + n];
+#pragma unroll
+                        for (int e = 0; e < width; ++e) {
+                            sums[r * width + e] += factor * right[n * width + e];
+                        }
+                    }
                 }
             }
-            const T* const right = b.values + (first + t) * inner * width + column;
-            T sum = row_values[low * size + e];
-#pragma unroll
-            for (int n = 0; n < inner; ++n) sum += left[r * inner + n] * right[n * width];
-            row_values[low * size + e] = sum;
+            __syncthreads();
         }
-        __syncthreads();
+        if (group + thread < length) {
+            T* const block = values + (row_begin + group + thread) * size;
+#pragma unroll
+            for (int e = 0; e < size; ++e) block[e] = sums[e];
+        }
     }
 }
 
@@ -161,9 +225,11 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
     Buffer<int> overflow = copy_to_buffer(context, std::vector<int>{0});
     Buffer<Index> tables;
+    // Few rows, those of coarse matrices, are long.
+    const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
     const auto run = [&](unsigned blocks, unsigned slots, Index* columns) {
         if (a.block_rows == 0) return;
-        product_pattern_kernel<T><<<blocks, pattern_threads, 0, stream>>>(
+        product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
             a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
             slots, overflow.data());
         TESSERA_CUDA(cudaGetLastError());
@@ -205,9 +271,11 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    // Few rows, those of coarse matrices, are long: the multiprocessors need more threads for each.
-    const int threads = a.block_rows > 10000 ? 64 : a.block_rows > 1000 ? 256 : max_row_threads;
-    kernel<<<unsigned(a.block_rows), threads, 0, stream_of(context)>>>(
+    const Offset mean_row = product.blocks() / a.block_rows;
+    int threads = 32;
+    while (threads < mean_row && threads < max_row_threads) threads *= 2;
+    const std::size_t table = std::size_t(threads) * Batch::most * sizeof(int);
+    kernel<<<unsigned(a.block_rows), threads, table, stream_of(context)>>>(
         a, b, std::as_const(product).view(), product.values().data(), upper);
     TESSERA_CUDA(cudaGetLastError());
 }

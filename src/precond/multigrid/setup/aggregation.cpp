@@ -39,28 +39,30 @@ class Aggregation {
     }
 
     /// Nodes without an aggregate join those of their neighbours, in sweeps; those that no sweep
-    /// reaches get one each.
+    /// reaches get one each, unless they are alone.
     void join_neighbours() {
         do {
             lower_flag();
             each_node(JoinStrongest{graph_, aggregate_of_.data(), next_.data(), flag_.data()});
             std::swap(aggregate_of_, next_);
         } while (flag_is_raised());
-        each_node(MarkAlone{aggregate_of_.data(), marks_.data()});
+        each_node(MarkLeft{aggregate_of_.data(), graph_.alone, marks_.data()});
         const Index added = number_marks();
-        each_node(NumberAlone{marks_.data(), numbers_.data(), count_, aggregate_of_.data()});
+        each_node(NumberMarked{marks_.data(), numbers_.data(), count_, aggregate_of_.data()});
         count_ += added;
     }
 
     /// The aggregates with their members: the pattern of a transpose.
     Aggregates take() {
-        BsrMatrix<float> nodes(context_, graph_.nodes, count_, 1, 1, graph_.nodes);
-        for_each_index(context_, Offset(graph_.nodes) + 1, Count{nodes.row_offsets().data()});
-        copy(context_, std::span<const Index>(aggregate_of_.view()), nodes.column_indices().view());
+        each_node(MarkMembers{aggregate_of_.data(), marks_.data()});
+        BsrMatrix<float> nodes(context_, graph_.nodes, count_, 1, 1, number_marks());
+        nodes.row_offsets() = std::move(numbers_);
+        each_node(CopyMembers{aggregate_of_.data(), nodes.row_offsets().data(),
+                              nodes.column_indices().data()});
         fill<float>(context_, 0, nodes.values().view());
         BsrMatrix<float> members = transpose(context_, std::as_const(nodes).view());
-        return {std::move(aggregate_of_), count_, std::move(members.row_offsets()),
-                std::move(members.column_indices())};
+        return {std::move(aggregate_of_), count_, std::move(nodes.row_offsets()),
+                std::move(members.row_offsets()), std::move(members.column_indices())};
     }
 
   private:
@@ -86,7 +88,7 @@ class Aggregation {
         const int rounds_per_wait = context_.on_gpu() ? 4 : 1;
         bool open = true;
         for (int round = 0; open;) {
-            require(round < max_rounds, "aggregate: the graph is not symmetric");
+            require(round < max_rounds, "amg: the matrix is not symmetric");
             for (int k = 0; k < rounds_per_wait; ++k, ++round) {
                 if (k + 1 == rounds_per_wait) lower_flag();
                 each_node(SetPriority{aggregate_of_.data(), states_.data(), round, round == 0});
@@ -111,7 +113,7 @@ class Aggregation {
 
 Aggregates aggregate(const Context& context, const NodeGraph& graph, int second_pass) {
     Aggregation aggregation(context, graph);
-    aggregation.add_roots(0);
+    aggregation.add_roots(2);
     if (second_pass > 0) aggregation.add_roots(second_pass);
     aggregation.join_neighbours();
     return aggregation.take();

@@ -161,16 +161,37 @@ struct JoinStrongest {
     }
 };
 
-/// 1 for nodes without an aggregate.
-struct MarkAlone {
+/// 1 for nodes without an aggregate that are not alone.
+struct MarkLeft {
+    static constexpr int work = 2;
+    const Index *aggregate_of, *alone;
+    Index* marks;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        marks[i] = aggregate_of[i] < 0 && alone[i] == 0;
+    }
+};
+
+/// 1 for nodes with an aggregate.
+struct MarkMembers {
     static constexpr int work = 2;
     const Index* aggregate_of;
     Index* marks;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const { marks[i] = aggregate_of[i] < 0; }
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { marks[i] = aggregate_of[i] >= 0; }
 };
 
-/// They get one each.
-struct NumberAlone {
+/// The aggregates of those nodes, one after the other.
+struct CopyMembers {
+    static constexpr int work = 2;
+    const Index* aggregate_of;
+    const Offset* positions;
+    Index* columns;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (aggregate_of[i] >= 0) columns[positions[i]] = aggregate_of[i];
+    }
+};
+
+/// Marked nodes get an aggregate each.
+struct NumberMarked {
     static constexpr int work = 4;
     const Index* marks;
     const Offset* numbers;
@@ -179,13 +200,6 @@ struct NumberAlone {
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         if (marks[i] != 0) aggregate_of[i] = first + Index(numbers[i]);
     }
-};
-
-/// A matrix pattern with one block in each row: its row offsets.
-struct Count {
-    static constexpr int work = 1;
-    Offset* numbers;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = i; }
 };
 
 }  // namespace tessera::multigrid

@@ -22,17 +22,21 @@ struct HostGraph {
     std::vector<Offset> row_offsets;
     std::vector<Index> neighbours;
     std::vector<float> weights;
+    std::vector<Index> alone = {};  ///< Empty: no node.
     Index nodes() const { return Index(row_offsets.size()) - 1; }
 };
 
 HostGraph on_host(const NodeGraph& graph) {
     return {copy_to_host(context(), graph.row_offsets), copy_to_host(context(), graph.neighbours),
-            copy_to_host(context(), graph.weights)};
+            copy_to_host(context(), graph.weights), copy_to_host(context(), graph.alone)};
 }
 
 NodeGraph on_device(const HostGraph& graph) {
+    std::vector<Index> alone = graph.alone;
+    alone.resize(std::size_t(graph.nodes()), 0);
     return {copy_to_buffer(context(), graph.row_offsets),
-            copy_to_buffer(context(), graph.neighbours), copy_to_buffer(context(), graph.weights)};
+            copy_to_buffer(context(), graph.neighbours), copy_to_buffer(context(), graph.weights),
+            copy_to_buffer(context(), alone)};
 }
 
 NodeGraph graph_of(const std::string& problem, int block, double theta = 0.02) {
@@ -144,6 +148,11 @@ TEST(aggregation, isolated_nodes_and_small_graphs) {
     EXPECT_EQ(aggregates_of({{0}, {}, {}}).count, 0);
     EXPECT_EQ(aggregate_of(aggregates_of({{0, 1, 2, 3}, {0, 1, 2}, {1, 1, 1}})),
               (std::vector<Index>{0, 1, 2}));
+    const Aggregates some = aggregates_of({{0, 1, 2, 3}, {0, 1, 2}, {1, 1, 1}, {1, 0, 1}});
+    EXPECT_EQ(aggregate_of(some), (std::vector<Index>{-1, 0, -1}));
+    EXPECT_EQ(some.count, 1);
+    EXPECT_EQ(copy_to_host(context(), some.positions), (std::vector<Offset>{0, 0, 1, 1}));
+    EXPECT_EQ(copy_to_host(context(), some.members), (std::vector<Index>{1}));
     const Aggregates found = aggregates_of({{0, 2, 4, 5}, {0, 1, 0, 1, 2}, {1, 1, 1, 1, 1}});
     EXPECT_EQ(found.count, 2);
     const std::vector<Index> of_node = aggregate_of(found);
@@ -227,6 +236,7 @@ TEST(aggregation, columns_of_degenerate_aggregates_are_dropped) {
     const std::vector<Index> of_node{0, 1, 1, 2, 2, 2, 3, 3, 3};
     const Aggregates aggregates{
         copy_to_buffer(context(), of_node), 4,
+        copy_to_buffer(context(), std::vector<Offset>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
         copy_to_buffer(context(), std::vector<Offset>{0, 1, 3, 6, 9}),
         copy_to_buffer(context(), std::vector<Index>{0, 1, 2, 3, 4, 5, 6, 7, 8})};
     const std::vector<double> x{0, 0, 0, 5, 0, 0, 6, 1, 1, 0, 2, 2, 0, 3,

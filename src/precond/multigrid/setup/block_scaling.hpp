@@ -9,17 +9,22 @@
 
 namespace tessera::multigrid {
 
-/// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. False if it
-/// is not positive definite.
-TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a) {
+/// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. A pivot
+/// within
+/// +-`least` becomes 1, without couplings, and sets `singular`. False if there is a negative one.
+TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, int* singular) {
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j <= i; ++j) {
             double sum = a[i * n + j];
             for (int k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
             if (j < i) {
                 a[i * n + j] = sum / a[j * n + j];
-            } else if (sum > 0) {
+            } else if (sum > least) {
                 a[i * n + i] = std::sqrt(sum);
+            } else if (sum >= -least && least > 0) {
+                for (int k = 0; k < i; ++k) a[i * n + k] = 0;
+                a[i * n + i] = 1;
+                raise_flag(singular);
             } else {
                 return false;
             }
@@ -38,12 +43,29 @@ TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a) {
     return true;
 }
 
+/// Whether a block row has other columns in another matrix.
+struct CompareBlocks {
+    static constexpr int work = 64;
+    BsrView<double> a, b;
+    int* differ;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        bool same = a.row_offsets[i + 1] == b.row_offsets[i + 1];
+        for (Offset k = a.row_offsets[i]; same && k < a.row_offsets[i + 1]; ++k) {
+            same = a.column_indices[k] == b.column_indices[k];
+        }
+        if (!same) raise_flag(differ);
+    }
+};
+
 /// S = L^-1 for each diagonal block L L^T, lower triangular, row-major.
 struct InvertDiagonalFactors {
     static constexpr int work = 64;
     BsrView<double> matrix;
     double* scaling;
+    double least;        ///< What is left of a pivot by rounding.
     Index* first_fault;  ///< Lowest node whose block is not positive definite; unchanged: none.
+    int* singular;       ///< Set where a pivot is left by rounding.
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const int size = matrix.block_size();
@@ -53,7 +75,8 @@ struct InvertDiagonalFactors {
             if (matrix.column_indices[k] != i) continue;
             for (int e = 0; e < size; ++e) factor[e] = matrix.values[k * size + e];
         }
-        if (!invert_factor(matrix.height, factor)) raise_to(first_fault, Index(-1 - i));
+        if (!invert_factor(matrix.height, factor, least, singular))
+            raise_to(first_fault, Index(-1 - i));
     }
 };
 

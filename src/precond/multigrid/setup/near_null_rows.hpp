@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/for_each.hpp"
+#include "tessera/detail/bsr.hpp"
 
 // Loop bodies that make near-null vectors.
 
@@ -39,6 +40,28 @@ struct TranslationRow {
 
     TESSERA_HOST_DEVICE void operator()(Offset row) const {
         for (int c = 0; c < block; ++c) values[row * block + c] = c == int(row % block);
+    }
+};
+
+/// Zeros for an unknown that is coupled to no other one, such as a fixed one: no vector with
+/// another value there is mapped to little.
+struct ClearUncoupled {
+    static constexpr int work = 256;
+    BsrView<double> matrix;
+    int columns;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset row) const {
+        const int n = matrix.height, r = int(row % n);
+        const Offset i = row / n;
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const double* const entries = matrix.values + (k * n + r) * n;
+            for (int c = 0; c < n; ++c) {
+                const bool own = matrix.column_indices[k] == i && c == r;
+                if (entries[c] != 0 && !own) return;
+            }
+        }
+        for (int c = 0; c < columns; ++c) values[row * columns + c] = 0;
     }
 };
 

@@ -2,7 +2,6 @@
 
 #include "base/checks.hpp"
 #include "base/dispatch.hpp"
-#include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -16,17 +15,21 @@ TentativeProlongator tentative_prolongator(const Context& context, const Aggrega
             "tentative_prolongator: the near-null space must have ", Offset(nodes) * block,
             " rows of ", width, " numbers");
     TentativeProlongator result;
-    result.prolongator = BsrMatrix<double>(context, nodes, aggregates.count, block, width, nodes);
-    for_each_index(context, Offset(nodes) + 1, Count{result.prolongator.row_offsets().data()});
-    copy(context, std::span<const Index>(aggregates.of_node.view()),
-         result.prolongator.column_indices().view());
-    copy(context, std::span<const double>(near_null.values.view()),
-         result.prolongator.values().view());
+    result.prolongator = BsrMatrix<double>(context, nodes, aggregates.count, block, width,
+                                           aggregates.members.size());
+    copy(context, std::span<const Offset>(aggregates.positions.view()),
+         result.prolongator.row_offsets().view());
+    for_each_index(
+        context, nodes,
+        CopyNearNull{aggregates.of_node.data(), aggregates.positions.data(), block * width,
+                     near_null.values.data(), result.prolongator.column_indices().data(),
+                     result.prolongator.values().data()});
     const Offset columns = Offset(aggregates.count) * width;
     result.coarse = {width, Buffer<double>(context, columns * width)};
     result.dropped = Buffer<Index>(context, columns);
     const Orthonormalise orthonormalise{aggregates.offsets.data(),
                                         aggregates.members.data(),
+                                        aggregates.positions.data(),
                                         block,
                                         width,
                                         result.prolongator.values().data(),

@@ -16,8 +16,8 @@ DeviceVectors rigid_body_vectors(const Context& context, const NodeCoordinates& 
 /// One vector for each unknown of a node.
 DeviceVectors translation_vectors(const Context& context, Index rows, int block);
 
-/// A prolongator without smoothing: node i has one block, in the column of its aggregate. Its
-/// columns are orthonormal, and prolongator * coarse.values = the near-null space.
+/// A prolongator without smoothing: node i has one block, in the column of its aggregate, or none.
+/// Its columns are orthonormal, and prolongator * coarse.values = the near-null space.
 struct TentativeProlongator {
     BsrMatrix<double> prolongator;
     DeviceVectors coarse;

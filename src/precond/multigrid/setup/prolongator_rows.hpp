@@ -15,6 +15,25 @@ struct OneThread {
     TESSERA_HOST_DEVICE double sum(double value) const { return value; }
 };
 
+/// The near-null rows of a node with an aggregate, as its block.
+struct CopyNearNull {
+    static constexpr int work = 16;
+    const Index* aggregate_of;
+    const Offset* positions;
+    int size;
+    const double* near_null;
+    Index* columns;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (aggregate_of[i] < 0) return;
+        columns[positions[i]] = aggregate_of[i];
+        for (int e = 0; e < size; ++e) {
+            values[positions[i] * size + e] = near_null[i * size + e];
+        }
+    }
+};
+
 /// Orthonormalises the columns of the blocks of an aggregate's members: T = Q R, Q in the place of
 /// T, with columns of zeros for those that are dropped.
 struct Orthonormalise {
@@ -23,8 +42,9 @@ struct Orthonormalise {
     static constexpr double dropped_below = 1e-8;
     const Offset* offsets;
     const Index* members;
+    const Offset* positions;  ///< Of the blocks of nodes.
     int height, width;
-    double* values;   ///< height x width for each node.
+    double* values;   ///< height x width for each block.
     double* factors;  ///< R, width x width for each aggregate.
     Index* dropped;
 
@@ -34,8 +54,8 @@ struct Orthonormalise {
         const Offset first = offsets[a];
         const int rows = int(offsets[a + 1] - first) * height;
         for (int row = group.first; row < rows; row += group.step) {
-            const Offset node = members[first + row / height];
-            f(values + (node * height + row % height) * width);
+            const Offset block = positions[members[first + row / height]];
+            f(values + (block * height + row % height) * width);
         }
     }
     template <class Group>
@@ -71,7 +91,7 @@ struct Orthonormalise {
     TESSERA_HOST_DEVICE void operator()(Offset a) const { run(a, OneThread()); }
 };
 
-/// P = T - factor P, T with one block in each row.
+/// P = T - factor P, T with at most one block in each row.
 struct SubtractFromTentative {
     static constexpr int work = 64;
     int lanes;  ///< Threads that share a row.
@@ -84,9 +104,11 @@ struct SubtractFromTentative {
         const int size = product.block_size(),
                   count = int(product.row_offsets[i + 1] - first) * size;
         for (int e = int(place % lanes); e < count; e += lanes) {
+            const Offset k = tentative.row_offsets[i];
             const bool own =
-                product.column_indices[first + e / size] == tentative.column_indices[i];
-            const double before = own ? tentative.values[i * size + e % size] : 0;
+                k < tentative.row_offsets[i + 1] &&
+                product.column_indices[first + e / size] == tentative.column_indices[k];
+            const double before = own ? tentative.values[k * size + e % size] : 0;
             double& value = values[first * size + e];
             value = before - factor * value;
         }

@@ -30,6 +30,7 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     for_each_index(context, nodes, SumCouplings{couplings});
     for_each_index(context, nodes, CountStrong{couplings, counts.data()});
     NodeGraph graph;
+    graph.alone = copy_to_buffer(context, std::vector<Index>(std::size_t(nodes), 0));
     graph.row_offsets = Buffer<Offset>(context, Offset(nodes) + 1);
     exclusive_scan(context, nodes, CountAt{counts.data()}, graph.row_offsets.data());
     Offset couplings_count = 0;

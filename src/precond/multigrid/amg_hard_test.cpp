@@ -1,0 +1,211 @@
+#include "precond/multigrid/test_amg.hpp"
+
+namespace tessera::test {
+
+/// Without supports the six modes are found, and a right-hand side without them is solved.
+TEST(amg_hard, a_free_body) {
+    Body body{"elasticity3d:7,free", 3, 3, 7, 7};
+    body.clamped = false;
+    const auto matrix = copy_to(context(), body.matrix());
+    const CsrOperator<double> a(context(), matrix.view());
+    for (const bool single : {false, true}) {
+        AmgOptions options = body.options(single);
+        options.coarse_rows = 200;
+        Amg<double> m(context(), matrix.view(), options);
+        ASSERT_EQ(m.warnings().size(), 1u);
+        expect_contains(m.warnings()[0], "singular up to rounding");
+        auto random = generator();
+        const auto b = applied(a, random_vector<double>(random, std::size_t(m.rows())));
+        // Richardson's iteration, whose error in the energy norm a good cycle reduces by half.
+        std::vector<double> solution(b.size(), 0.0), r = b;
+        for (int k = 0; k < 40; ++k) {
+            const auto z = applied(m, r);
+            for (std::size_t i = 0; i < b.size(); ++i) solution[i] += z[i];
+            const auto q = applied(a, solution);
+            for (std::size_t i = 0; i < b.size(); ++i) r[i] = b[i] - q[i];
+        }
+        EXPECT_LE(product(r, r), 1e-16 * product(b, b));
+        const auto before = applied(m, b);
+        m.update(context(), matrix.view());
+        EXPECT_TRUE(same_bits(applied(m, b), before));
+        EXPECT_EQ(m.warnings().size(), 1u);
+    }
+}
+
+/// The scale of a matrix does not matter, nor do columns that are dropped or near-null vectors that
+/// are zero.
+TEST(amg_hard, scales_and_degenerate_bodies) {
+    for (const double scale : {1e-12, 1e12}) {
+        const Body body{"elasticity3d:8,stretch=1:30:30", 3, 3, 8, 8, {1, 30, 30}};
+        auto scaled = body.matrix();
+        for (double& value : scaled.values().view()) value *= scale;
+        const auto matrix = copy_to(context(), scaled);
+        AmgOptions options = body.options();
+        options.coarse_rows = 300;
+        EXPECT_GT(iterations(matrix, Amg<double>(context(), matrix.view(), options)), 0) << scale;
+    }
+    const auto stiff = copy_to(context(), cube(6).matrix(",contrast=1e12"));
+    EXPECT_TRUE(Amg<double>(context(), stiff.view(), cube(6).options()).warnings().empty());
+    const auto one = copy_to(context(), make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}));
+    const Amg<double> single(context(), one.view(), {.coordinates = {3, {1, 2, 3}}});
+    EXPECT_EQ(applied(single, {1, 2, 3}), (std::vector<double>{1, 2, 3}));
+    EXPECT_TRUE(single.warnings().empty());
+    const auto nothing = copy_to(context(), make_csr<double>(0, 0, {}, {}));
+    const Amg<double> empty(context(), nothing.view());
+    EXPECT_TRUE(applied(empty, {}).empty());
+}
+
+/// Rows of the identity after those of a matrix.
+static CsrMatrix<double> with_identity_rows(const CsrMatrix<double>& matrix, Index added) {
+    const CsrView<double> a = matrix.view();
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < a.rows + added; ++i) {
+        if (i >= a.rows) {
+            pattern.push_back({i});
+            values.push_back({1});
+            continue;
+        }
+        const Offset first = a.row_offsets[i], last = a.row_offsets[i + 1];
+        pattern.emplace_back(a.column_indices + first, a.column_indices + last);
+        values.emplace_back(a.values + first, a.values + last);
+    }
+    return make_csr<double>(a.rows + added, a.rows + added, pattern, values);
+}
+
+/// Rows with a diagonal entry only need no coarse level; they do not take part in any.
+TEST(amg_hard, identity_rows) {
+    const auto some = copy_to(
+        context(),
+        with_identity_rows(problems::generate<double>(host(), "poisson3d:20").matrix, 7000));
+    const Amg<double> m(context(), some.view(), {.block = 1});
+    EXPECT_LE(m.levels().back().nodes, 1500);
+    EXPECT_TRUE(m.warnings().empty());
+    const Offset found = iterations(some, m);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, 15);
+    const auto all = copy_to(context(), with_identity_rows(make_csr<double>(0, 0, {}, {}), 7000));
+    const Amg<double> smoothed(context(), all.view());
+    EXPECT_EQ(smoothed.levels().size(), 1u);
+    EXPECT_TRUE(smoothed.warnings().empty());
+    EXPECT_LE(iterations(all, smoothed), 2);
+}
+
+/// A level of many rows that cannot be coarsened is smoothed.
+TEST(amg_hard, too_few_levels) {
+    const auto matrix =
+        copy_to(context(), problems::generate<double>(host(), "poisson3d:20").matrix);
+    const Amg<double> m(context(), matrix.view(), {.block = 1, .max_levels = 1});
+    ASSERT_EQ(m.warnings().size(), 1u);
+    expect_contains(m.warnings()[0], "the last level has 8000 unknowns, as levels= ended");
+    EXPECT_GT(iterations(matrix, m), 0);
+}
+
+/// Nodes that are fixed in one direction: their coordinates say which unknowns there are, or the
+/// matrix has identity rows for the others.
+TEST(amg_hard, nodes_fixed_in_some_directions) {
+    const auto problem = problems::generate<double>(host(), "plate_hole:60");
+    const auto matrix = copy_to(context(), problem.matrix);
+    ASSERT_FALSE(problem.coordinates.unknowns.empty());
+    const Amg<double> m(context(), matrix.view(), {.coordinates = problem.coordinates});
+    EXPECT_EQ(m.options().block, 2);
+    EXPECT_TRUE(m.warnings().empty());
+    const Offset found = iterations(matrix, m);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, 20);
+    const Amg<double> rows(context(), matrix.view());
+    ASSERT_EQ(rows.warnings().size(), 1u);
+    expect_contains(rows.warnings()[0], "rows are taken as nodes of one unknown");
+
+    const std::vector<Index>& unknowns = problem.coordinates.unknowns;
+    const CsrView<double> a = problem.matrix.view();
+    const auto n = Index(problem.coordinates.values.size());
+    std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(n));
+    std::vector<std::vector<double>> values(static_cast<std::size_t>(n), {1.0});
+    for (std::size_t i = 0; i < pattern.size(); ++i) pattern[i] = {Index(i)};
+    for (std::size_t row = 0; row < unknowns.size(); ++row) {
+        const auto to = std::size_t(unknowns[row]);
+        pattern[to].clear();
+        for (Offset k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+            pattern[to].push_back(unknowns[std::size_t(a.column_indices[k])]);
+        }
+        values[to].assign(a.values + a.row_offsets[row], a.values + a.row_offsets[row + 1]);
+    }
+    const auto padded = copy_to(context(), make_csr<double>(n, n, pattern, values));
+    const NodeCoordinates points{2, problem.coordinates.values};
+    const Offset other =
+        iterations(padded, Amg<double>(context(), padded.view(), {.coordinates = points}));
+    EXPECT_GT(other, 0);
+    EXPECT_LE(other, found + 1);
+
+    NodeCoordinates wrong = problem.coordinates;
+    wrong.unknowns[1] = wrong.unknowns[0];
+    expect_contains(
+        message_of([&] { Amg<double>(context(), matrix.view(), {.coordinates = wrong}); }),
+        "the unknowns of coordinates must ascend");
+    wrong.unknowns.pop_back();
+    expect_contains(
+        message_of([&] { Amg<double>(context(), matrix.view(), {.coordinates = wrong}); }),
+        "coordinates name");
+}
+
+/// Where a bound of a spectrum is too low, the solver sees it, and goes on with another cycle.
+TEST(amg_hard, recovers) {
+    const auto matrix = copy_to(context(), cube(10).matrix());
+    for (const bool single : {false, true}) {
+        AmgOptions options = cube(10).options(single);
+        options.lambda_factor = 0.7;
+        Amg<double> m(context(), matrix.view(), options);
+        const Offset found = iterations(matrix, m);
+        EXPECT_GT(found, 0);
+        EXPECT_LE(found, 30);
+        const Offset recoveries = m.recoveries();
+        EXPECT_GE(recoveries, 1);
+        ASSERT_EQ(m.warnings().size(), 1u);
+        expect_contains(m.warnings()[0], "the cycle was not positive definite");
+        EXPECT_TRUE(m.recover(context(), recoveries - 1));
+        EXPECT_EQ(m.recoveries(), recoveries);
+        while (m.recover(context(), m.recoveries())) {
+        }
+        EXPECT_EQ(m.recoveries(), 4);
+        m.update(context(), matrix.view());
+        EXPECT_TRUE(m.warnings().empty());
+        EXPECT_EQ(m.recoveries(), 4);
+    }
+}
+
+/// Two bodies that can move, of which each has six modes.
+TEST(amg_hard, two_free_bodies) {
+    const auto one = problems::generate<double>(host(), "elasticity3d:6,free").matrix;
+    const CsrView<double> a = one.view();
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < 2 * a.rows; ++i) {
+        const Index first = i < a.rows ? 0 : a.rows;
+        const Offset begin = a.row_offsets[i - first], end = a.row_offsets[i - first + 1];
+        pattern.emplace_back(a.column_indices + begin, a.column_indices + end);
+        for (Index& column : pattern.back()) column += first;
+        values.emplace_back(a.values + begin, a.values + end);
+    }
+    const auto both = copy_to(context(), make_csr<double>(2 * a.rows, 2 * a.rows, pattern, values));
+    Body body{"", 3, 3, 6, 6};
+    body.clamped = false;
+    NodeCoordinates points = body.points();
+    const std::vector<double> second = points.values;
+    for (std::size_t k = 0; k < second.size(); ++k) {
+        points.values.push_back(second[k] + (k % 3 == 0 ? 20 : 0));
+    }
+    const Amg<double> m(context(), both.view(), {.coordinates = points, .coarse_rows = 100});
+    ASSERT_EQ(m.warnings().size(), 1u);
+    expect_contains(m.warnings()[0], "singular up to rounding");
+    const CsrOperator<double> matrix(context(), both.view());
+    auto random = generator();
+    const auto given = applied(matrix, random_vector<double>(random, std::size_t(2 * a.rows)));
+    const Buffer<double> b = copy_to_buffer(context(), given);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(given.size(), 0.0));
+    const SolveReport report = solve<double>(context(), "fcg", matrix, &m, b.view(), x.view());
+    EXPECT_EQ(report.status, Status::converged);
+    EXPECT_LE(report.iterations, 20);
+}
+
+}  // namespace tessera::test
