@@ -1,5 +1,4 @@
 #include "gpu/for_each.cuh"
-#include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
@@ -35,7 +34,6 @@ TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
 TESSERA_FOR_EACH(RigidBodyRows)
 TESSERA_FOR_EACH(TranslationRow)
-template void exclusive_scan(const Context&, Offset, CountAt, Offset*);
 
 namespace {
 

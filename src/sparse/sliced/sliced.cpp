@@ -47,7 +47,7 @@ BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index
         for_each_index(context, block_rows, CountBlocks<b>{matrix, lengths.data(), longest.data()});
     });
     Buffer<Offset> sums(context, Offset(block_rows) + 1);
-    exclusive_scan(context, block_rows, Lengths{lengths.data()}, sums.data());
+    exclusive_scan(context, block_rows, CountAt{lengths.data()}, sums.data());
     return {std::move(lengths), read_value(context, longest.data()),
             read_value(context, sums.data() + block_rows)};
 }

@@ -88,11 +88,6 @@ struct CountBlocks {
     }
 };
 
-struct Lengths {
-    const Index* lengths;
-    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return lengths[i]; }
-};
-
 struct Iota {
     static constexpr int work = 1;
     Index* numbers;

@@ -121,10 +121,4 @@ struct FillStrong {
     }
 };
 
-/// Values of an array as offsets.
-struct CountAt {
-    const Index* counts;
-    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i]; }
-};
-
 }  // namespace tessera::multigrid
