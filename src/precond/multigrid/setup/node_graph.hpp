@@ -11,6 +11,7 @@ struct NodeGraphView {
     const Offset* row_offsets = nullptr;
     const Index* neighbours = nullptr;
     const float* weights = nullptr;
+    const Index* alone = nullptr;
 };
 
 /// The strong couplings of the nodes (block rows) of a matrix: neighbours ascending, the node
@@ -19,9 +20,12 @@ struct NodeGraph {
     Buffer<Offset> row_offsets;
     Buffer<Index> neighbours;
     Buffer<float> weights;  ///< Relative to the couplings of both nodes with themselves.
+    /// Per node 1 if no block beside the diagonal one has ||A_ij|| > theta (||A_ii||
+    /// ||A_jj||)^(1/2), whatever makes couplings strong, else 0.
+    Buffer<Index> alone{};
     Index nodes() const { return Index(row_offsets.size()) - 1; }
     NodeGraphView view() const {
-        return {nodes(), row_offsets.data(), neighbours.data(), weights.data()};
+        return {nodes(), row_offsets.data(), neighbours.data(), weights.data(), alone.data()};
     }
 };
 
