@@ -9,6 +9,9 @@
 
 namespace tessera {
 
+template <class T>
+struct BsrView;
+
 /// How a sparse matrix is stored. All but csr are one family: B x B dense blocks, slices of H
 /// consecutive block rows padded to the longest of each slice, block rows sorted by length.
 enum class MatrixFormat : std::uint8_t {
@@ -94,6 +97,10 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
     static SlicedMatrix from_csr(const Context& context, const CsrView<S>& matrix,
                                  const FormatOptions& options,
                                  std::span<const std::type_identity_t<S>> scaling = {});
+    /// Converts a matrix of dense blocks (tessera/detail/bsr.hpp) whose height and width
+    /// options.block divides; otherwise like from_csr.
+    static SlicedMatrix from_bsr(const Context& context, const BsrView<double>& matrix,
+                                 const FormatOptions& options);
     ~SlicedMatrix() override;
     SlicedMatrix(SlicedMatrix&&) noexcept;
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;

@@ -56,6 +56,12 @@ void exclusive_scan(const Context& context, Offset count, const F& values, Offse
 
 #endif
 
+/// The numbers of an array as values of exclusive_scan.
+struct CountAt {
+    const Index* counts;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i]; }
+};
+
 /// Sets a flag; several i may do so at once.
 TESSERA_HOST_DEVICE inline void raise_flag(int* flag) {
 #ifdef __CUDA_ARCH__

@@ -21,13 +21,11 @@ Index product_block(const BsrView<double>& matrix) {
 template <class C>
 std::unique_ptr<SlicedMatrix<C>> sliced(const Context& context, const BsrView<double>& matrix,
                                         ValueFormat values) {
-    const CsrMatrix<double> csr = to_csr(context, matrix);
     FormatOptions options;
     options.block = product_block(matrix);
     if (options.block == 1) options.format = MatrixFormat::sell;
     options.values = values;
-    return std::make_unique<SlicedMatrix<C>>(
-        SlicedMatrix<C>::from_csr(context, csr.view(), options));
+    return std::make_unique<SlicedMatrix<C>>(SlicedMatrix<C>::from_bsr(context, matrix, options));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include "gpu/for_each.cuh"
-#include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
@@ -22,6 +21,7 @@ TESSERA_FOR_EACH(ScaleColumns)
 TESSERA_FOR_EACH(ScaleNearNull)
 TESSERA_FOR_EACH(BlockNorms)
 TESSERA_FOR_EACH(SumCouplings)
+TESSERA_FOR_EACH(WeighCouplings)
 TESSERA_FOR_EACH(CountStrong)
 TESSERA_FOR_EACH(FillStrong)
 TESSERA_FOR_EACH(SetPriority)
@@ -42,7 +42,6 @@ TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
 TESSERA_FOR_EACH(RigidBodyRows)
 TESSERA_FOR_EACH(TranslationRow)
-template void exclusive_scan(const Context&, Offset, CountAt, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<float>, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<double>, Offset*);
 

@@ -18,7 +18,7 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     Buffer<Index> counts(context, block_rows);
     for_each_index(context, block_rows, bsr::CountBlocks<T>{matrix, height, width, counts.data()});
     Buffer<Offset> offsets(context, Offset(block_rows) + 1);
-    exclusive_scan(context, block_rows, bsr::CountOf{counts.data()}, offsets.data());
+    exclusive_scan(context, block_rows, CountAt{counts.data()}, offsets.data());
     Offset blocks = 0;
     copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
                  std::span<Offset>(&blocks, 1));
@@ -59,7 +59,7 @@ void transpose_placed(const Context& context, const BsrView<T>& matrix, BsrMatri
     Buffer<Index> counts(context, matrix.block_columns);
     for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
     for_each_index(context, blocks, bsr::CountColumns{matrix.column_indices, counts.data()});
-    exclusive_scan(context, matrix.block_columns, bsr::CountOf{counts.data()},
+    exclusive_scan(context, matrix.block_columns, CountAt{counts.data()},
                    result.row_offsets().data());
     for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
     Buffer<Offset> positions(context, blocks);

@@ -1,5 +1,4 @@
 #include "gpu/for_each.cuh"
-#include "gpu/scan.cuh"
 #include "sparse/bsr/rows.hpp"
 
 namespace tessera::cuda {
@@ -13,6 +12,5 @@ TESSERA_FOR_EACH_REAL(bsr::SortPlaced)
 template void for_each_index(const Context&, Offset, const bsr::SetZero&);
 template void for_each_index(const Context&, Offset, const bsr::CountColumns&);
 template void for_each_index(const Context&, Offset, const bsr::PlaceBlocks&);
-template void exclusive_scan(const Context&, Offset, bsr::CountOf, Offset*);
 
 }  // namespace tessera::cuda

@@ -111,11 +111,6 @@ struct WriteRow {
     }
 };
 
-struct CountOf {
-    const Index* counts;
-    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i]; }
-};
-
 /// The position of block (row, column); -1: there is none.
 template <class T>
 TESSERA_HOST_DEVICE Offset find_block(const BsrView<T>& matrix, Index row, Index column) {

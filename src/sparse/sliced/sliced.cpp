@@ -32,22 +32,24 @@ T read_value(const Context& context, const T* from) {
     return value;
 }
 
-/// Block rows of a CSR matrix and their numbers of blocks.
+/// Block rows of a matrix and their numbers of blocks.
 struct BlockCounts {
     Buffer<Index> lengths;
     Index longest;
     Offset blocks;
 };
 
-BlockCounts count_blocks(const Context& context, const CsrPattern& matrix, Index block) {
+template <class Pattern>
+BlockCounts count_blocks(const Context& context, const Pattern& matrix, Index block) {
     const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
     Buffer<Index> lengths(context, block_rows);
     Buffer<Index> longest = copy_to_buffer(context, std::vector<Index>(1));
     with_block(block, [&](auto b) {
-        for_each_index(context, block_rows, CountBlocks<b>{matrix, lengths.data(), longest.data()});
+        for_each_index(context, block_rows,
+                       CountBlocks<b, Pattern>{matrix, lengths.data(), longest.data()});
     });
     Buffer<Offset> sums(context, Offset(block_rows) + 1);
-    exclusive_scan(context, block_rows, Lengths{lengths.data()}, sums.data());
+    exclusive_scan(context, block_rows, CountAt{lengths.data()}, sums.data());
     return {std::move(lengths), read_value(context, longest.data()),
             read_value(context, sums.data() + block_rows)};
 }
@@ -107,7 +109,8 @@ Index choose_height(const Context& context, const FormatOptions& options, Index 
 }
 
 /// Chooses 16 or 32 bits for columns, and with 16 bits records the first columns of slices.
-void choose_index(const Context& context, const CsrPattern& matrix, Offset slots,
+template <class Pattern>
+void choose_index(const Context& context, const Pattern& matrix, Offset slots,
                   Arrangement& arrangement) {
     constexpr Index max_distance = std::numeric_limits<std::uint16_t>::max();
     FormatOptions& options = arrangement.options;
@@ -123,9 +126,14 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);
     Buffer<Index> largest = copy_to_buffer(context, std::vector<Index>(1));
-    for_each_index(
-        context, slices,
-        FindFirstColumns{matrix, arrangement.pattern, first_columns.data(), largest.data()});
+    Buffer<Index> spans = copy_to_buffer(context, std::vector<Index>(2 * std::size_t(slices)));
+    Index *const ends = spans.data(), *const counts_from_first = ends + slices;
+    const SlicedPattern& pattern = arrangement.pattern;
+    for_each_index(context, pattern.positions(),
+                   RaiseSpans<Pattern>{matrix, pattern, ends, counts_from_first});
+    for_each_index(context, slices,
+                   FindFirstColumns{pattern.block_column_count(), ends, counts_from_first,
+                                    first_columns.data(), largest.data()});
     const Index distance = read_value(context, largest.data());
     if (requested == 16 && distance > max_distance) {
         throw InvalidArgument("index=16: block columns of a slice span " +
@@ -139,8 +147,8 @@ void choose_index(const Context& context, const CsrPattern& matrix, Offset slots
     arrangement.pattern.first_columns = arrangement.first_columns.data();
 }
 
-template <class T>
-Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset nonzeros,
+template <class T, class Pattern>
+Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzeros,
                     FormatOptions options) {
     const Index block = options.block;
     const BlockCounts counts = count_blocks(context, matrix, block);
@@ -189,8 +197,8 @@ Arrangement arrange(const Context& context, const CsrPattern& matrix, Offset non
 }
 
 /// Arranges; without a named window sorted, if pads would otherwise exceed a tenth.
-template <class T>
-Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Offset nonzeros,
+template <class T, class Pattern>
+Arrangement arrange_sorted(const Context& context, const Pattern& matrix, Offset nonzeros,
                            FormatOptions options) {
     constexpr Index window = 1024;  // Keeps rows close to those that read the same x.
     if (options.sort_window >= 0) return arrange<T>(context, matrix, nonzeros, options);
@@ -205,8 +213,8 @@ Arrangement arrange_sorted(const Context& context, const CsrPattern& matrix, Off
 
 /// The arrangement with the requested block size, or with the one whose product reads the fewest
 /// bytes.
-template <class T>
-Arrangement choose_arrangement(const Context& context, const CsrPattern& matrix, Offset nonzeros,
+template <class T, class Pattern>
+Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Offset nonzeros,
                                FormatOptions options) {
     require(options.block == 0 ||
                 std::ranges::find(block_sizes, options.block) != std::end(block_sizes),
@@ -234,6 +242,15 @@ CsrPattern pattern_of(const CsrView<S>& matrix) {
     return {matrix.rows, matrix.columns, matrix.row_offsets, matrix.column_indices};
 }
 
+BsrPattern pattern_of(const BsrView<double>& matrix) {
+    return {matrix.block_rows * matrix.height,
+            matrix.block_columns * matrix.width,
+            matrix.height,
+            matrix.width,
+            matrix.row_offsets,
+            matrix.column_indices};
+}
+
 }  // namespace
 
 template <class T>
@@ -252,12 +269,41 @@ FormatStatistics format_statistics(const Context& context, const CsrView<T>& mat
 
 template <class T>
 struct SlicedMatrix<T>::State {
+    /// All but the values.
+    template <class Pattern>
+    State(const Context& context, const Pattern& matrix, Offset nonzeros,
+          const FormatOptions& format);
+
     Arrangement arrangement;
     Buffer<Index> block_columns;  ///< Or, with 16 bits:
     Buffer<std::uint16_t> column_offsets;
     Buffer<std::byte> values;
     SlicedPattern pattern;
 };
+
+template <class T>
+template <class Pattern>
+SlicedMatrix<T>::State::State(const Context& context, const Pattern& matrix, Offset nonzeros,
+                              const FormatOptions& format)
+    : arrangement(choose_arrangement<T>(context, matrix, nonzeros, format)) {
+    const Offset slots = arrangement.statistics.stored_blocks;
+    const Index block = arrangement.statistics.block;
+    if (arrangement.options.index_bits == 16) {
+        column_offsets = Buffer<std::uint16_t>(context, slots);
+    } else {
+        block_columns = Buffer<Index>(context, slots);
+    }
+    values = Buffer<std::byte>(context,
+                               slots * block * block * value_bytes<T>(arrangement.options.values));
+    pattern = arrangement.pattern;
+    pattern.block_columns = block_columns.data();
+    pattern.column_offsets = column_offsets.data();
+    with_block(block, [&](auto b) {
+        for_each_index(context, pattern.positions(),
+                       FillColumns<b, Pattern>{matrix, arrangement.pattern, block_columns.data(),
+                                               column_offsets.data()});
+    });
+}
 
 template <class T>
 SlicedMatrix<T>::SlicedMatrix(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -278,28 +324,8 @@ SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<
     check_matrix("SlicedMatrix::from_csr", matrix);
     check_memory(context, "SlicedMatrix::from_csr", matrix);
     const Phase phase(context, "convert", 0);
-    auto state = std::make_unique<State>();
-    const CsrPattern from = pattern_of(matrix);
-    state->arrangement = choose_arrangement<T>(context, from, matrix.nonzeros, options);
-    const Arrangement& arrangement = state->arrangement;
-    const Offset slots = arrangement.statistics.stored_blocks;
-    const Index block = arrangement.statistics.block;
-    if (arrangement.options.index_bits == 16) {
-        state->column_offsets = Buffer<std::uint16_t>(context, slots);
-    } else {
-        state->block_columns = Buffer<Index>(context, slots);
-    }
-    state->values = Buffer<std::byte>(
-        context, slots * block * block * value_bytes<T>(arrangement.options.values));
-    state->pattern = arrangement.pattern;
-    state->pattern.block_columns = state->block_columns.data();
-    state->pattern.column_offsets = state->column_offsets.data();
-    with_block(block, [&](auto b) {
-        for_each_index(context, arrangement.pattern.positions(),
-                       FillColumns<b>{from, arrangement.pattern, state->block_columns.data(),
-                                      state->column_offsets.data()});
-    });
-    SlicedMatrix result(std::move(state));
+    SlicedMatrix result(
+        std::make_unique<State>(context, pattern_of(matrix), matrix.nonzeros, options));
     result.update(context, matrix, scaling);
     return result;
 }
@@ -326,6 +352,30 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
                                reinterpret_cast<Stored*>(state_->values.data()), shares});
         });
     });
+}
+
+template <class T>
+SlicedMatrix<T> SlicedMatrix<T>::from_bsr(const Context& context, const BsrView<double>& matrix,
+                                          const FormatOptions& options) {
+    require(options.format != MatrixFormat::csr && options.block >= 1 &&
+                matrix.height % options.block == 0 && matrix.width % options.block == 0,
+            "SlicedMatrix::from_bsr: blocks of ", options.block, " rows do not divide those of ",
+            matrix.height, " x ", matrix.width, ", or the format is csr");
+    const Phase phase(context, "convert", 0);
+    SlicedMatrix result(
+        std::make_unique<State>(context, pattern_of(matrix), matrix.entries(), options));
+    State& state = *result.state_;
+    const int shares = context.on_gpu() ? 8 : 1;
+    with_stored<T>(options.values, [&](auto tag) {
+        using Stored = typename decltype(tag)::type;
+        with_block(options.block, [&](auto b) {
+            for_each_index(
+                context, state.pattern.positions() * shares,
+                FillBsrValues<b, Stored>{matrix, state.pattern,
+                                         reinterpret_cast<Stored*>(state.values.data()), shares});
+        });
+    });
+    return result;
 }
 
 template <class T>

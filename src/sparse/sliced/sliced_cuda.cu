@@ -7,15 +7,18 @@ namespace tessera::cuda {
 #define TESSERA_FOR_EACH(...) \
     template void for_each_index(const Context&, Offset, const sliced::__VA_ARGS__&);
 #define TESSERA_SCAN(F) template void exclusive_scan(const Context&, Offset, sliced::F, Offset*);
-#define TESSERA_VALUES(B, Stored)                  \
-    TESSERA_FOR_EACH(FillValues<B, Stored, float>) \
-    TESSERA_FOR_EACH(FillValues<B, Stored, double>)
-#define TESSERA_BLOCK(B)             \
-    TESSERA_FOR_EACH(CountBlocks<B>) \
-    TESSERA_FOR_EACH(FillColumns<B>) \
-    TESSERA_VALUES(B, double)        \
-    TESSERA_VALUES(B, float)         \
-    TESSERA_VALUES(B, f16)           \
+#define TESSERA_VALUES(B, Stored)                   \
+    TESSERA_FOR_EACH(FillValues<B, Stored, float>)  \
+    TESSERA_FOR_EACH(FillValues<B, Stored, double>) \
+    TESSERA_FOR_EACH(FillBsrValues<B, Stored>)
+#define TESSERA_BLOCK(B)                                 \
+    TESSERA_FOR_EACH(CountBlocks<B, sliced::CsrPattern>) \
+    TESSERA_FOR_EACH(CountBlocks<B, sliced::BsrPattern>) \
+    TESSERA_FOR_EACH(FillColumns<B, sliced::CsrPattern>) \
+    TESSERA_FOR_EACH(FillColumns<B, sliced::BsrPattern>) \
+    TESSERA_VALUES(B, double)                            \
+    TESSERA_VALUES(B, float)                             \
+    TESSERA_VALUES(B, f16)                               \
     TESSERA_VALUES(B, bf16)
 TESSERA_BLOCK(1)
 TESSERA_BLOCK(2)
@@ -25,8 +28,9 @@ TESSERA_BLOCK(6)
 TESSERA_FOR_EACH(Iota)
 TESSERA_FOR_EACH(SplitByBit)
 TESSERA_FOR_EACH(CopyLengths)
+TESSERA_FOR_EACH(RaiseSpans<sliced::CsrPattern>)
+TESSERA_FOR_EACH(RaiseSpans<sliced::BsrPattern>)
 TESSERA_FOR_EACH(FindFirstColumns)
-TESSERA_SCAN(Lengths)
 TESSERA_SCAN(KeyBit)
 TESSERA_SCAN(SliceSlots)
 

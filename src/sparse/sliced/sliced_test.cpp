@@ -4,6 +4,7 @@
 
 #include "sparse/stored_value.hpp"
 #include "sparse/test_sparse_matrices.hpp"
+#include "tessera/detail/bsr.hpp"
 
 namespace tessera {
 namespace {
@@ -234,6 +235,88 @@ TEST(sliced, scaled_on_the_way) {
             EXPECT_THROW(sliced.update(context, matrix.view(), Buffer<double>(context, 7).view()),
                          InvalidArgument);
         }
+    }
+}
+
+/// Random blocks of height x width, block rows of `shortest`..`longest` of them.
+BsrMatrix<double> random_dense_blocks(std::mt19937_64& random, Index block_rows,
+                                      Index block_columns, int height, int width, Index shortest,
+                                      Index longest) {
+    std::vector<Offset> offsets{0};
+    std::vector<Index> columns;
+    for (Index i = 0; i < block_rows; ++i) {
+        std::set<Index> row;
+        const Index more = Index(random() % std::uint64_t(longest - shortest + 1));
+        while (Index(row.size()) < shortest + more) {
+            row.insert(Index(random() % std::uint64_t(block_columns)));
+        }
+        columns.insert(columns.end(), row.begin(), row.end());
+        offsets.push_back(Offset(columns.size()));
+    }
+    const Context context = test::context();
+    BsrMatrix<double> matrix(context, block_rows, block_columns, height, width, offsets.back());
+    matrix.row_offsets() = copy_to_buffer(context, offsets);
+    matrix.column_indices() = copy_to_buffer(context, columns);
+    matrix.values() =
+        copy_to_buffer(context, test::random_vector<double>(random, std::size_t(matrix.entries())));
+    return matrix;
+}
+
+template <class T>
+void check_from_bsr(const BsrMatrix<double>& blocks, const FormatOptions& options) {
+    const Context context = test::context();
+    const CsrMatrix<double> csr = to_csr(context, blocks.view());
+    const auto expected = SlicedMatrix<T>::from_csr(context, csr.view(), options);
+    const auto found = SlicedMatrix<T>::from_bsr(context, blocks.view(), options);
+    EXPECT_EQ(to_string(found.options()), to_string(expected.options()));
+    const FormatStatistics &x = found.statistics(), &y = expected.statistics();
+    EXPECT_EQ(x.nonzeros, y.nonzeros);
+    EXPECT_EQ(x.blocks, y.blocks);
+    EXPECT_EQ(x.stored_blocks, y.stored_blocks);
+    EXPECT_EQ(x.bytes, y.bytes);
+    EXPECT_EQ(x.matrix_bytes_per_product, y.matrix_bytes_per_product);
+    const auto a = host_sliced(context, found), b = host_sliced(context, expected);
+    EXPECT_EQ(a.view.pattern.rows, b.view.pattern.rows);
+    EXPECT_EQ(a.view.pattern.columns, b.view.pattern.columns);
+    EXPECT_EQ(a.view.pattern.lanes, b.view.pattern.lanes);
+    EXPECT_EQ(a.view.pattern.paired, b.view.pattern.paired);
+    EXPECT_EQ(a.slice_offsets, b.slice_offsets);
+    EXPECT_EQ(a.row_lengths, b.row_lengths);
+    EXPECT_EQ(a.permutation, b.permutation);
+    EXPECT_EQ(a.first_columns, b.first_columns);
+    EXPECT_EQ(a.column_offsets, b.column_offsets);
+    EXPECT_EQ(a.block_columns, b.block_columns);
+    EXPECT_EQ(a.values, b.values);
+}
+
+TEST(sliced, from_dense_blocks_as_from_their_entries) {
+    auto random = test::generator();
+    for (const auto& [height, width] : std::vector<std::array<int, 2>>{
+             {1, 1}, {2, 2}, {2, 3}, {3, 3}, {3, 6}, {6, 3}, {6, 6}, {4, 8}, {5, 5}, {7, 7}}) {
+        std::vector<BsrMatrix<double>> matrices;
+        matrices.push_back(random_dense_blocks(random, 150, 90, height, width, 0, 12));
+        matrices.push_back(random_dense_blocks(random, 101, 90, height, width, 7, 7));
+        matrices.push_back(random_dense_blocks(random, 40, 70000, height, width, 0, 5));
+        matrices.push_back(random_dense_blocks(random, 40, 5, height, width, 0, 0));
+        matrices.push_back(random_dense_blocks(random, 0, 5, height, width, 0, 0));
+        for (const Index block : {1, 2, 3, 4, 6}) {
+            if (height % block != 0 || width % block != 0) continue;
+            for (const char* more : {"", ",values=f16", ",sort_window=all", ",values=bf16"}) {
+                const std::string size = std::to_string(block);
+                const std::string text = (block == 1 ? "sell" : "sbell:" + size) + more;
+                for (const BsrMatrix<double>& blocks : matrices) {
+                    SCOPED_TRACE(text + ", blocks of " + std::to_string(height) + " x " +
+                                 std::to_string(width));
+                    check_from_bsr<float>(blocks, format(text));
+                    check_from_bsr<double>(blocks, format(text));
+                }
+            }
+        }
+    }
+    const auto blocks = random_dense_blocks(random, 4, 4, 2, 3, 1, 1);
+    for (const char* text : {"csr", "sbell", "sbell:2", "sbell:3"}) {
+        EXPECT_THROW(SlicedMatrix<double>::from_bsr(test::context(), blocks.view(), format(text)),
+                     InvalidArgument);
     }
 }
 

@@ -5,9 +5,11 @@
 #include "base/for_each.hpp"
 #include "sparse/scaled_value.hpp"
 #include "sparse/stored_value.hpp"
+#include "tessera/detail/bsr.hpp"
 
-// The bodies of for_each_index and exclusive_scan that convert a CSR matrix with sorted and unique
-// columns to the sliced formats documented in formats.hpp. Block rows have B rows.
+// The bodies of for_each_index and exclusive_scan that convert a matrix with sorted and unique
+// columns, CSR or in block sparse rows, to the sliced formats documented in formats.hpp. Block rows
+// have B rows; `Pattern` is CsrPattern or BsrPattern.
 namespace tessera::sliced {
 
 /// Whether the slice height can be chosen.
@@ -19,6 +21,16 @@ constexpr bool has_slices(MatrixFormat format) {
 struct CsrPattern {
     Index rows = 0;
     Index columns = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* column_indices = nullptr;
+};
+
+/// The pattern of a matrix of dense blocks; B divides their height and width.
+struct BsrPattern {
+    Index rows = 0;
+    Index columns = 0;
+    int height = 1;
+    int width = 1;
     const Offset* row_offsets = nullptr;
     const Index* column_indices = nullptr;
 };
@@ -72,11 +84,51 @@ TESSERA_HOST_DEVICE inline void for_blocks(const CsrPattern& matrix, Offset bloc
     }
 }
 
+template <int B, class F>
+TESSERA_HOST_DEVICE inline void for_blocks(const BsrPattern& matrix, Offset block_row, F&& f) {
+    if (block_row * B >= matrix.rows) return;
+    const Offset row = block_row * B / matrix.height;
+    const Index parts = matrix.width / B;
+    for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
+        for (Index part = 0; part < parts; ++part) f(matrix.column_indices[k] * parts + part);
+    }
+}
+
+/// Block columns from `first` to before `end`; end = 0: none.
+struct ColumnSpan {
+    Index first, end;
+};
+
+/// The span of the blocks of a block row.
+TESSERA_HOST_DEVICE inline ColumnSpan column_span(const CsrPattern& matrix, Offset block_row,
+                                                  Index block) {
+    ColumnSpan span{matrix.columns, 0};
+    const Offset start = block_row * block;
+    for (Offset row = start; row < start + block && row < matrix.rows; ++row) {
+        const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
+        if (begin == end) continue;
+        const Index low = matrix.column_indices[begin] / block;
+        const Index high = matrix.column_indices[end - 1] / block;
+        span.first = low < span.first ? low : span.first;
+        span.end = high >= span.end ? high + 1 : span.end;
+    }
+    return span;
+}
+TESSERA_HOST_DEVICE inline ColumnSpan column_span(const BsrPattern& matrix, Offset block_row,
+                                                  Index block) {
+    if (block_row * block >= matrix.rows) return {0, 0};
+    const Offset row = block_row * block / matrix.height;
+    const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
+    if (begin == end) return {0, 0};
+    const Index parts = matrix.width / block;
+    return {matrix.column_indices[begin] * parts, (matrix.column_indices[end - 1] + 1) * parts};
+}
+
 /// The blocks of each block row that hold an entry, and the largest number of them.
-template <int B>
+template <int B, class Pattern>
 struct CountBlocks {
     static constexpr int work = 128;
-    CsrPattern matrix;
+    Pattern matrix;
     Index* lengths;
     Index* longest;
 
@@ -86,11 +138,6 @@ struct CountBlocks {
         lengths[block_row] = length;
         raise_to(longest, length);
     }
-};
-
-struct Lengths {
-    const Index* lengths;
-    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return lengths[i]; }
 };
 
 struct Iota {
@@ -151,40 +198,49 @@ struct SliceSlots {
     TESSERA_HOST_DEVICE Offset operator()(Offset slice) const { return widths[slice] * height; }
 };
 
+/// Raises, for the slice of a position, the end of its span of block columns, and the number of
+/// them from its first one to the last one of the matrix. At first 0.
+template <class Pattern>
+struct RaiseSpans {
+    static constexpr int work = 8;
+    Pattern matrix;
+    SlicedPattern pattern;
+    Index* ends;
+    Index* counts_from_first;
+
+    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+        const ColumnSpan span = column_span(matrix, pattern.block_row(p), pattern.block);
+        if (span.end == 0) return;
+        const Offset slice = p / pattern.slice_height;
+        raise_to(ends + slice, span.end);
+        raise_to(counts_from_first + slice, pattern.block_column_count() - span.first);
+    }
+};
+
 /// The first block column of each slice that holds an entry (0: none), and the largest distance
 /// from it to the last one of a slice.
 struct FindFirstColumns {
-    static constexpr int work = 256;
-    CsrPattern matrix;
-    SlicedPattern pattern;
+    static constexpr int work = 4;
+    Index block_columns;
+    const Index* ends;
+    const Index* counts_from_first;
     Index* first_columns;
     Index* max_distance;
 
     TESSERA_HOST_DEVICE void operator()(Offset slice) const {
-        const Index block = pattern.block;
-        Index first = matrix.columns, last = 0;
-        for (Offset lane = 0; lane < pattern.slice_height; ++lane) {
-            const Offset start = pattern.block_row(slice * pattern.slice_height + lane) * block;
-            for (Offset row = start; row < start + block && row < matrix.rows; ++row) {
-                const Offset begin = matrix.row_offsets[row], end = matrix.row_offsets[row + 1];
-                if (begin == end) continue;
-                const Index low = matrix.column_indices[begin] / block;
-                const Index high = matrix.column_indices[end - 1] / block;
-                first = low < first ? low : first;
-                last = high > last ? high : last;
-            }
-        }
-        first_columns[slice] = first <= last ? first : 0;
-        raise_to(max_distance, first <= last ? last - first : 0);
+        const bool any = ends[slice] > 0;
+        const Index first = any ? block_columns - counts_from_first[slice] : 0;
+        first_columns[slice] = first;
+        raise_to(max_distance, any ? ends[slice] - 1 - first : 0);
     }
 };
 
 /// The block columns of all slots at a position; the other arrays of `pattern` are set. Pads get a
 /// column near those of their row, or the first one of the slice.
-template <int B>
+template <int B, class Pattern>
 struct FillColumns {
     static constexpr int work = 256;
-    CsrPattern matrix;
+    Pattern matrix;
     SlicedPattern pattern;
     Index* block_columns;  ///< Or, with 16 bits:
     std::uint16_t* column_offsets;
@@ -269,6 +325,42 @@ struct FillValues {
                 const bool before = matrix.column_indices[middle] < column;
                 rows.at[r] = before ? middle + 1 : rows.at[r];
                 last = before ? last : middle;
+            }
+        }
+    }
+};
+
+/// The values of every shares-th slot at a position, from dense blocks; zero of pads. Item i: share
+/// i / positions of position i % positions.
+template <int B, class Stored>
+struct FillBsrValues {
+    static constexpr int work = 256;
+    BsrView<double> matrix;
+    SlicedPattern pattern;
+    Stored* values;
+    int shares;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Offset positions = pattern.positions(), p = i % positions;
+        const Offset height = pattern.slice_height, slice = p / height;
+        const Offset start = pattern.slice_offsets[slice];
+        const Index slots = Index((pattern.slice_offsets[slice + 1] - start) / height);
+        const Index length = pattern.row_lengths[p];
+        const int size = matrix.block_size(), parts = matrix.width / B;
+        const double* row = nullptr;  // The first value, if there are any.
+        if (length > 0) {
+            const Offset r = pattern.block_row(p) * B;
+            row = matrix.values + matrix.row_offsets[r / matrix.height] * size +
+                  r % matrix.height * matrix.width;
+        }
+        Stored* const first = values + start * (B * B) + p % height;
+        for (Index k = Index(i / positions); k < slots; k += shares) {
+            const double* const block = row + Offset(k / parts) * size + k % parts * B;
+            Stored* to = first + k * height * (B * B);
+            for (int r = 0; r < B; ++r) {
+                for (int c = 0; c < B; ++c, to += height) {
+                    *to = narrow_to<Stored>(k < length ? block[r * matrix.width + c] : 0.0);
+                }
             }
         }
     }

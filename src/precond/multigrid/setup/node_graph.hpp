@@ -20,7 +20,9 @@ struct NodeGraph {
     Buffer<Offset> row_offsets;
     Buffer<Index> neighbours;
     Buffer<float> weights;  ///< Relative to the couplings of both nodes with themselves.
-    Buffer<Index> alone;    ///< 1: no coupling of the node is larger than theta by norm, else 0.
+    /// Per node 1 if no block beside the diagonal one has ||A_ij|| > theta (||A_ii||
+    /// ||A_jj||)^(1/2), whatever makes couplings strong, else 0.
+    Buffer<Index> alone{};
     Index nodes() const { return Index(row_offsets.size()) - 1; }
     NodeGraphView view() const {
         return {nodes(), row_offsets.data(), neighbours.data(), weights.data(), alone.data()};

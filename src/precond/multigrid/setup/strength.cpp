@@ -16,21 +16,26 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     require(!by_distance || coordinates.values.size() == numbers, "strong_couplings: ", nodes,
             " nodes in ", coordinates.dimensions, " dimensions need ", numbers,
             " coordinates, not ", coordinates.values.size());
-    Buffer<double> norms(context, by_norm ? matrix.blocks : 0), diagonal(context, nodes),
-        nearness(context, nodes);
+    Buffer<double> norms(context, matrix.blocks), diagonal_roots(context, nodes),
+        nearness_roots(context, by_distance ? nodes : 0);
+    Buffer<float> weights(context, matrix.blocks);
     Buffer<Index> counts(context, nodes);
-    if (by_norm) for_each_index(context, matrix.blocks, BlockNorms{matrix, norms.data()});
+    NodeGraph graph;
+    graph.alone = Buffer<Index>(context, nodes);
+    const int lanes = context.on_gpu() ? 8 : 1;
     const Couplings couplings{matrix,
-                              by_norm ? norms.data() : nullptr,
+                              norms.data(),
+                              by_norm,
                               by_distance ? coordinates.values.data() : nullptr,
                               coordinates.dimensions,
                               theta,
-                              diagonal.data(),
-                              nearness.data()};
-    for_each_index(context, nodes, SumCouplings{couplings});
-    for_each_index(context, nodes, CountStrong{couplings, counts.data()});
-    NodeGraph graph;
-    graph.alone = copy_to_buffer(context, std::vector<Index>(std::size_t(nodes), 0));
+                              diagonal_roots.data(),
+                              nearness_roots.data()};
+    for_each_index(context, matrix.blocks, BlockNorms{matrix, norms.data()});
+    for_each_index(context, nodes, SumCouplings{couplings, graph.alone.data()});
+    for_each_index(context, Offset(nodes) * lanes,
+                   WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});
+    for_each_index(context, nodes, CountStrong{matrix, weights.data(), counts.data()});
     graph.row_offsets = Buffer<Offset>(context, Offset(nodes) + 1);
     exclusive_scan(context, nodes, CountAt{counts.data()}, graph.row_offsets.data());
     Offset couplings_count = 0;
@@ -39,8 +44,8 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     graph.neighbours = Buffer<Index>(context, couplings_count);
     graph.weights = Buffer<float>(context, couplings_count);
     for_each_index(context, nodes,
-                   FillStrong{couplings, graph.row_offsets.data(), graph.neighbours.data(),
-                              graph.weights.data()});
+                   FillStrong{matrix, weights.data(), graph.row_offsets.data(),
+                              graph.neighbours.data(), graph.weights.data()});
     return graph;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -33,12 +34,13 @@ struct BlockNorms {
 /// What makes couplings strong.
 struct Couplings {
     BsrView<double> matrix;
-    const double* norms;      ///< Of the blocks; null: they do not matter.
+    const double* norms;      ///< Of the blocks.
+    bool by_norm;             ///< Whether they decide what is strong.
     const double* positions;  ///< Of the nodes; null: they do not matter.
     int dimensions;
     double theta;
-    double* diagonal;  ///< ||A_ii||
-    double* nearness;  ///< The sum of |x_i - x_j|^-2 over the neighbours j.
+    double* diagonal_roots;  ///< ||A_ii||^(1/2)
+    double* nearness_roots;  ///< The root of the sum of |x_i - x_j|^-2 over the neighbours j.
 
     /// |x_i - x_j|^-2; nodes at one place are as near as can be.
     TESSERA_HOST_DEVICE double near(Offset i, Offset j) const {
@@ -49,82 +51,105 @@ struct Couplings {
         }
         return 1 / (square > 1e-300 ? square : 1e-300);
     }
-    /// use(j, weight) for the strong neighbours of i, itself among them, ascending.
-    template <class Use>
-    TESSERA_HOST_DEVICE void visit(Index i, Use&& use) const {
-        bool itself = false;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index j = matrix.column_indices[k];
-            if (j >= i && !itself) {
-                use(i, 1.0);
-                itself = true;
-            }
-            if (j == i) continue;
-            double weight = 0;
-            if (norms != nullptr) {
-                weight = norms[k] / (std::sqrt(diagonal[i]) * std::sqrt(diagonal[j]));
-                if (!(weight > theta)) continue;
-            }
-            if (positions != nullptr) {
-                weight = near(i, j) / (std::sqrt(nearness[i]) * std::sqrt(nearness[j]));
-                if (!(weight > theta)) continue;
-            }
-            use(j, weight);
-        }
-        if (!itself) use(i, 1.0);
-    }
 };
 
-/// The sums of a node.
+/// The sums of a node, which counts as alone at first.
 struct SumCouplings {
     static constexpr int work = 64;
     Couplings couplings;
+    Index* alone;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const BsrView<double>& matrix = couplings.matrix;
-        double sum = 0, norm = 0;
+        const Offset diagonal = find_csr_entry(matrix, Index(i), Index(i));
+        couplings.diagonal_roots[i] = diagonal < 0 ? 0 : std::sqrt(couplings.norms[diagonal]);
+        alone[i] = 1;
+        if (couplings.positions == nullptr) return;
+        double sum = 0;
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
             const Index j = matrix.column_indices[k];
-            if (j == i && couplings.norms != nullptr) norm = couplings.norms[k];
-            if (j != i && couplings.positions != nullptr) sum += couplings.near(i, j);
+            if (j != i) sum += couplings.near(i, j);
         }
-        couplings.diagonal[i] = norm;
-        couplings.nearness[i] = sum;
+        couplings.nearness_roots[i] = std::sqrt(sum);
     }
 };
 
+/// The weights of every lanes-th block of a row: 1 on the diagonal, weak where a coupling is not
+/// strong. NaNs are weak.
+struct WeighCouplings {
+    static constexpr int work = 64;
+    static constexpr float weak = -1;
+    int lanes;
+    Couplings couplings;
+    float* weights;
+    Index* alone;  ///< 0 for nodes with a coupling that is strong by norm; the others stay.
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Couplings& c = couplings;
+        const BsrView<double>& matrix = c.matrix;
+        const Offset i = place / lanes;
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
+            const Index j = matrix.column_indices[k];
+            if (j == i) {
+                weights[k] = 1;
+                continue;
+            }
+            double weight = c.norms[k] / (c.diagonal_roots[i] * c.diagonal_roots[j]);
+            const bool coupled = weight > c.theta;
+            if (coupled) alone[i] = 0;
+            bool strong = coupled || !c.by_norm;
+            if (strong && c.positions != nullptr) {
+                weight = c.near(i, j) / (c.nearness_roots[i] * c.nearness_roots[j]);
+                strong = weight > c.theta;
+            }
+            weights[k] = strong ? float(weight) : weak;
+        }
+    }
+};
+
+/// use(j, weight) for the strong neighbours of i, itself among them, ascending.
+template <class Use>
+TESSERA_HOST_DEVICE void visit_strong(const BsrView<double>& matrix, const float* weights, Offset i,
+                                      Use&& use) {
+    bool itself = false;
+    for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        const Index j = matrix.column_indices[k];
+        if (j > i && !itself) use(Index(i), 1.0F);
+        itself = itself || j >= i;
+        if (weights[k] >= 0) use(j, weights[k]);
+    }
+    if (!itself) use(Index(i), 1.0F);
+}
+
 struct CountStrong {
     static constexpr int work = 64;
-    Couplings couplings;
+    BsrView<double> matrix;
+    const float* weights;
     Index* counts;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Index count = 0;
-        couplings.visit(Index(i), [&](Index, double) { ++count; });
+        visit_strong(matrix, weights, i, [&](Index, float) { ++count; });
         counts[i] = count;
     }
 };
 
 struct FillStrong {
     static constexpr int work = 64;
-    Couplings couplings;
+    BsrView<double> matrix;
+    const float* weights;
     const Offset* offsets;
     Index* neighbours;
-    float* weights;
+    float* strong_weights;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Offset to = offsets[i];
-        couplings.visit(Index(i), [&](Index j, double weight) {
+        visit_strong(matrix, weights, i, [&](Index j, float weight) {
             neighbours[to] = j;
-            weights[to++] = float(weight);
+            strong_weights[to++] = weight;
         });
     }
-};
-
-/// Values of an array as offsets.
-struct CountAt {
-    const Index* counts;
-    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i]; }
 };
 
 }  // namespace tessera::multigrid
