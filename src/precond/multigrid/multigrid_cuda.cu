@@ -1,4 +1,5 @@
 #include "gpu/for_each.cuh"
+#include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
