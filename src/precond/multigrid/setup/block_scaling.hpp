@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -47,13 +48,11 @@ struct InvertDiagonalFactors {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const int size = matrix.block_size();
-        double* const factor = scaling + i * size;
-        for (int e = 0; e < size; ++e) factor[e] = 0;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            if (matrix.column_indices[k] != i) continue;
-            for (int e = 0; e < size; ++e) factor[e] = matrix.values[k * size + e];
-        }
+        double factor[max_bsr_block * max_bsr_block];
+        const Offset k = find_csr_entry(matrix, Index(i), Index(i));
+        for (int e = 0; e < size; ++e) factor[e] = k < 0 ? 0 : matrix.values[k * size + e];
         if (!invert_factor(matrix.height, factor)) raise_to(first_fault, Index(-1 - i));
+        for (int e = 0; e < size; ++e) scaling[i * size + e] = factor[e];
     }
 };
 
@@ -97,16 +96,19 @@ struct ScaleBlocks {
     }
 };
 
-/// P_ia becomes P_ia S_a^T.
+/// P_ia becomes P_ia S_a^T, for every lanes-th block of a row.
 struct ScaleColumns {
     static constexpr int work = 256;
     BsrView<double> matrix;
     const double* scaling;
     double* values;
+    int lanes = 1;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
         const int n = matrix.width;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
             const double* const columns = scaling + Offset(matrix.column_indices[k]) * n * n;
             for (int r = 0; r < matrix.height; ++r) {
                 double* const row = values + (k * matrix.height + r) * n;
