@@ -5,7 +5,8 @@
 
 namespace tessera {
 
-/// The position of the entry (row, column) of a CSR matrix by bisection, or -1 if it is not stored.
+/// The position of the entry (row, column) of a CSR matrix, or of the block of a BSR matrix, by
+/// bisection, or -1 if it is not stored.
 template <class Csr>
 TESSERA_HOST_DEVICE Offset find_csr_entry(const Csr& matrix, Index row, Index column) {
     Offset first = matrix.row_offsets[row], last = matrix.row_offsets[row + 1];

@@ -129,8 +129,8 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (l == 0) return;
     Level& finer = levels_[l - 1];
     const BsrView<double> p = finer.prolongator.view();
-    for_each_index(context, p.block_rows,
-                   ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data()});
+    for_each_index(context, Offset(p.block_rows) * lanes,
+                   ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data(), lanes});
     finer.products.transposed = {};
     cycle_.add_prolongator(context, p, transpose(context, p).view());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -111,21 +112,6 @@ struct WriteRow {
     }
 };
 
-/// The position of block (row, column); -1: there is none.
-template <class T>
-TESSERA_HOST_DEVICE Offset find_block(const BsrView<T>& matrix, Index row, Index column) {
-    Offset low = matrix.row_offsets[row], high = matrix.row_offsets[row + 1];
-    while (low < high) {
-        const Offset middle = (low + high) / 2;
-        if (matrix.column_indices[middle] < column) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < matrix.row_offsets[row + 1] && matrix.column_indices[low] == column ? low : -1;
-}
-
 /// Copies the blocks above the diagonal, and the upper triangles of those on it, to below: every
 /// lanes-th block of a row.
 template <class T>
@@ -142,7 +128,7 @@ struct MirrorBlocks {
         for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
              k += lanes) {
             const Index j = matrix.column_indices[k];
-            const Offset found = find_block(matrix, j, i);
+            const Offset found = find_csr_entry(matrix, j, i);
             if (found < 0) raise_flag(fault);
             if (found < 0 || j > i) continue;
             const T* const from = values + found * n * n;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -10,8 +11,7 @@
 namespace tessera::multigrid {
 
 /// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. A pivot
-/// within
-/// +-`least` becomes 1, without couplings, and sets `singular`. False if there is a negative one.
+/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower.
 TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, int* singular) {
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j <= i; ++j) {
@@ -69,14 +69,13 @@ struct InvertDiagonalFactors {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const int size = matrix.block_size();
-        double* const factor = scaling + i * size;
-        for (int e = 0; e < size; ++e) factor[e] = 0;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            if (matrix.column_indices[k] != i) continue;
-            for (int e = 0; e < size; ++e) factor[e] = matrix.values[k * size + e];
-        }
-        if (!invert_factor(matrix.height, factor, least, singular))
+        double factor[max_bsr_block * max_bsr_block];
+        const Offset k = find_csr_entry(matrix, Index(i), Index(i));
+        for (int e = 0; e < size; ++e) factor[e] = k < 0 ? 0 : matrix.values[k * size + e];
+        if (!invert_factor(matrix.height, factor, least, singular)) {
             raise_to(first_fault, Index(-1 - i));
+        }
+        for (int e = 0; e < size; ++e) scaling[i * size + e] = factor[e];
     }
 };
 
@@ -120,16 +119,19 @@ struct ScaleBlocks {
     }
 };
 
-/// P_ia becomes P_ia S_a^T.
+/// P_ia becomes P_ia S_a^T, for every lanes-th block of a row.
 struct ScaleColumns {
     static constexpr int work = 256;
     BsrView<double> matrix;
     const double* scaling;
     double* values;
+    int lanes = 1;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
         const int n = matrix.width;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
             const double* const columns = scaling + Offset(matrix.column_indices[k]) * n * n;
             for (int r = 0; r < matrix.height; ++r) {
                 double* const row = values + (k * matrix.height + r) * n;
