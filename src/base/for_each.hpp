@@ -9,6 +9,13 @@
 #include "base/parallel.hpp"
 #endif
 
+/// Before a loop of a body: unrolled on the device, so that small arrays stay in registers.
+#ifdef __CUDA_ARCH__
+#define TESSERA_UNROLL _Pragma("unroll")
+#else
+#define TESSERA_UNROLL
+#endif
+
 namespace tessera {
 
 namespace cuda {

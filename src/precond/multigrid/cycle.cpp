@@ -4,6 +4,7 @@
 
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"
+#include "precond/multigrid/setup/coarsest_rows.hpp"
 
 namespace tessera::multigrid {
 
@@ -58,17 +59,15 @@ void Cycle<C>::set_bound(std::size_t level, double largest) {
 }
 
 template <class C>
-void Cycle<C>::set_inverse(const Context& context, const std::vector<double>& inverse, Index n) {
+void Cycle<C>::set_inverse(const Context& context, const Buffer<double>& inverse, Index n) {
     if (levels_.empty() || levels_.back().prolongator) levels_.emplace_back().rows = n;
-    std::vector<Offset> offsets(std::size_t(n) + 1);
-    for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = Offset(i) * n;
-    std::vector<Index> columns(inverse.size());
-    for (std::size_t k = 0; k < columns.size(); ++k) columns[k] = Index(k % std::size_t(n));
-    const std::vector<C> values(inverse.begin(), inverse.end());
-    inverse_ = CsrMatrix<C>(context, n, n, Offset(values.size()));
-    copy_from_host<Offset>(context, offsets, inverse_.row_offsets().view());
-    copy_from_host<Index>(context, columns, inverse_.column_indices().view());
-    copy_from_host<C>(context, values, inverse_.values().view());
+    inverse_ = CsrMatrix<C>(context, n, n, inverse.size());
+    if (n == 0) {
+        copy_from_host<Offset>(context, std::vector<Offset>{0}, inverse_.row_offsets().view());
+    }
+    for_each_index(context, inverse.size(),
+                   WriteRows<C>{n, inverse.data(), inverse_.row_offsets().data(),
+                                inverse_.column_indices().data(), inverse_.values().data()});
     coarsest_ = std::make_unique<CsrOperator<C>>(context, inverse_.view());
 }
 

@@ -27,8 +27,8 @@ class Cycle final : public Operator<C> {
                          const BsrView<double>& restriction);
     /// The largest eigenvalue of the matrix of a level.
     void set_bound(std::size_t level, double largest);
-    /// The inverse of the matrix of the last level, n x n numbers in host memory.
-    void set_inverse(const Context& context, const std::vector<double>& inverse, Index n);
+    /// The inverse of the matrix of the last level, n x n numbers.
+    void set_inverse(const Context& context, const Buffer<double>& inverse, Index n);
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
     std::size_t size() const { return levels_.size(); }
     /// Forgets all levels.

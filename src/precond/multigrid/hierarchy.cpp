@@ -35,6 +35,27 @@ bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrM
     return copy_to_host(context, differ)[0] == 0;
 }
 
+void scale_blocks(const Context& context, const BsrView<double>& matrix,
+                  const Buffer<double>& scaling, Buffer<double>& values) {
+    const int lanes = context.on_gpu() ? 8 : 1;
+    const auto run = [&]<int N>(std::integral_constant<int, N>) {
+        for_each_index(context, Offset(matrix.block_rows) * lanes,
+                       ScaleBlocks<N>{lanes, matrix, scaling.data(), values.data()});
+    };
+    switch (matrix.height) {
+        case 1:
+            return run(std::integral_constant<int, 1>());
+        case 2:
+            return run(std::integral_constant<int, 2>());
+        case 3:
+            return run(std::integral_constant<int, 3>());
+        case 6:
+            return run(std::integral_constant<int, 6>());
+        default:
+            return run(std::integral_constant<int, 0>());
+    }
+}
+
 void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
             "amg: the matrix and its blocks must be square");
@@ -121,8 +142,7 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (copy_to_host(context, singular)[0] != 0) singular_ = true;
     require(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
             " is not positive definite");
-    for_each_index(context, Offset(a.block_rows) * lanes,
-                   ScaleBlocks{lanes, a, level.scaling.data(), level.matrix.values().data()});
+    scale_blocks(context, a, level.scaling, level.matrix.values());
     for_each_index(
         context, a.block_rows,
         ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});

@@ -3,6 +3,7 @@
 #include "gpu/warp.cuh"
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/setup/coarsest_rows.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
 #include "precond/multigrid/setup/padding_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
@@ -16,8 +17,13 @@ using namespace multigrid;
 TESSERA_FOR_EACH_REAL(ApplyScaling)
 TESSERA_FOR_EACH_REAL(FillPadded)
 TESSERA_FOR_EACH_REAL(Gather)
+TESSERA_FOR_EACH_REAL(WriteRows)
 TESSERA_FOR_EACH(InvertDiagonalFactors)
-TESSERA_FOR_EACH(ScaleBlocks)
+TESSERA_FOR_EACH(ScaleBlocks<0>)
+TESSERA_FOR_EACH(ScaleBlocks<1>)
+TESSERA_FOR_EACH(ScaleBlocks<2>)
+TESSERA_FOR_EACH(ScaleBlocks<3>)
+TESSERA_FOR_EACH(ScaleBlocks<6>)
 TESSERA_FOR_EACH(ScaleColumns)
 TESSERA_FOR_EACH(ScaleNearNull)
 TESSERA_FOR_EACH(BlockNorms)
@@ -38,6 +44,12 @@ TESSERA_FOR_EACH(NumberMarked)
 TESSERA_FOR_EACH(CopyNearNull)
 TESSERA_FOR_EACH(ClearUncoupled)
 TESSERA_FOR_EACH(CompareBlocks)
+TESSERA_FOR_EACH(ApplyToModes)
+TESSERA_FOR_EACH(WriteDense)
+TESSERA_FOR_EACH(AddModes)
+TESSERA_FOR_EACH(CopyDiagonal)
+TESSERA_FOR_EACH(Sweep)
+TESSERA_FOR_EACH(Negate)
 TESSERA_FOR_EACH(SubtractFromTentative)
 TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)

@@ -25,11 +25,11 @@ void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMa
 /// Copies the upper triangle to the lower one. Waits.
 template <class T>
 void mirror(const Context& context, BsrMatrix<T>& matrix) {
-    const int lanes = context.on_gpu() ? 8 : 1;
+    const int lanes = context.on_gpu() ? 64 : 1, sharers = context.on_gpu() ? 8 : 1;
     Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
     for_each_index(
         context, Offset(matrix.view().block_rows) * lanes,
-        bsr::MirrorBlocks<T>{lanes, matrix.view(), matrix.values().data(), fault.data()});
+        bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});
     require(copy_to_host(context, fault)[0] == 0,
             "triple_product: the matrix has no symmetric pattern");
 }

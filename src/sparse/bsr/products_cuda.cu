@@ -7,16 +7,14 @@
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
 
-// Products of matrices of blocks: a thread block for each block row of A.
+// Products of matrices of blocks.
 namespace tessera::cuda {
 
 namespace {
 
-constexpr int max_pattern_threads = 256, max_row_threads = 128;
+constexpr int max_pattern_threads = 256, product_threads = 128;
 /// Slots of the table of a row in shared memory.
 constexpr int small_table = 512;
-/// Columns of a row of the product that are kept in shared memory.
-constexpr int kept_columns = 512;
 
 /// Column numbers in an open-addressing table of a power of two of slots, shared by a thread block.
 struct ColumnTable {
@@ -107,9 +105,9 @@ struct PatternCount {
     }
 };
 
-/// The first of `length` ascending columns that is not below `column`.
+/// The first of `length` ascending columns that is not below `column`; `length`: none.
 __device__ inline int place_of(const Index* columns, int length, Index column) {
-    int low = 0, high = length - 1;
+    int low = 0, high = length;
     while (low < high) {
         const int middle = (low + high) / 2;
         if (columns[middle] < column) {
@@ -121,97 +119,122 @@ __device__ inline int place_of(const Index* columns, int length, Index column) {
     return low;
 }
 
-/// Some blocks of a row of A, with the rows of B that they multiply.
+/// What the threads of a warp share when they sum up to `Slots` consecutive blocks of a row of C:
+/// their columns and, for a batch of blocks of a row of A, the blocks of B to multiply with.
+template <int Slots>
 struct Batch {
     static constexpr int most = 32;
-    Offset first[most];    ///< Of the row of B.
-    int starts[most + 1];  ///< Blocks in the rows of B before.
+    Offset first[most];    ///< By block of A: of the blocks of B between the columns.
+    int starts[most + 1];  ///< How many of them there are before.
+    Index columns[Slots];
+    unsigned hits[Slots];      ///< Bit k: block k of A contributes ...
+    int places[most * Slots];  ///< ... with this one of the blocks between the columns.
 
-    /// By the first warp.
     template <class T>
-    __device__ void read(const BsrView<T>& a, const BsrView<T>& b, Offset begin, int count) {
-        const int lane = int(threadIdx.x);
-        Offset length = 0;
+    __device__ void read(const BsrView<T>& a, const BsrView<T>& b, Offset begin, int count,
+                         int slots, Index lowest) {
+        const int lane = int(threadIdx.x) % 32;
+        int length = 0;
         if (lane < count) {
             const Index row = a.column_indices[begin + lane];
-            first[lane] = b.row_offsets[row];
-            length = b.row_offsets[row + 1] - first[lane];
+            const Offset start = b.row_offsets[row];
+            const Index* const found = b.column_indices + start;
+            const int all = int(b.row_offsets[row + 1] - start);
+            const int low = place_of(found, all, lowest);
+            first[lane] = start + low;
+            length = place_of(found + low, all - low, columns[slots - 1] + 1);
         }
-        starts[lane + 1] = int(warp_inclusive_scan(length));
+        starts[lane + 1] = int(warp_inclusive_scan(Offset(length)));
         if (lane == 0) starts[0] = 0;
-    }
-    /// The block of A with the pair p of blocks.
-    __device__ int block_of(int p, int count) const {
-        int k = 0;
-        for (int step = most / 2; step > 0; step /= 2) {
-            if (k + step < count && starts[k + step] <= p) k += step;
+        if (lane < slots) hits[lane] = 0;
+        __syncwarp();
+        for (int p = lane; p < starts[count]; p += 32) {
+            int k = 0;
+            for (int step = most / 2; step > 0; step /= 2) {
+                if (k + step < count && starts[k + step] <= p) k += step;
+            }
+            const int t = p - starts[k];
+            const int slot = place_of(columns, slots, b.column_indices[first[k] + t]);
+            places[k * Slots + slot] = t;
+            atomicOr(hits + slot, 1u << k);
         }
-        return k;
+        __syncwarp();
     }
 };
 
-/// Block row i of C = A B. A thread sums a block of C; for a batch of blocks of A, each first
-/// learns with which of them and with which blocks of B. Sizes are constants where they are not 0.
+/// `count` consecutive numbers, the constant N if that is not 0; two at a time where N is even.
+template <int N, class T, int Room>
+__device__ void load(const T* from, int count, T (&to)[Room]) {
+    if constexpr (N > 0 && N % 2 == 0) {
+        struct alignas(2 * sizeof(T)) Pair {
+            T first, second;
+        };
+#pragma unroll
+        for (int e = 0; e < N; e += 2) {
+            const Pair pair = *reinterpret_cast<const Pair*>(from + e);
+            to[e] = pair.first;
+            to[e + 1] = pair.second;
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < Room; ++e) {
+            if (e < count) to[e] = from[e];
+        }
+    }
+}
+
+/// C = A B: a warp for some blocks of a row of C, a thread for a row of one of them. `parts` warps
+/// share a row of C. Sizes are constants where they are not 0.
 template <int Height, int Inner, int Width, class T>
-__global__ void __launch_bounds__(max_row_threads)
+__global__ void __launch_bounds__(product_threads)
     sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
-                        const __grid_constant__ BsrView<T> c, T* values, bool upper) {
+                        const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts) {
     const int height = Height > 0 ? Height : a.height, inner = Inner > 0 ? Inner : a.width,
-              width = Width > 0 ? Width : b.width, size = height * width;
-    constexpr int most = Height > 0 ? Height * Width : max_bsr_block * max_bsr_block;
-    __shared__ Index kept[kept_columns];
-    __shared__ Batch batch;
-    __shared__ unsigned hits[max_row_threads];  // Bit k: a product with block k of the batch.
-    extern __shared__ int places[];             // By block of the batch and thread: that of B.
-    const Index i = Index(blockIdx.x);
-    const int thread = int(threadIdx.x), threads = int(blockDim.x);
+              width = Width > 0 ? Width : b.width;
+    constexpr int inner_room = Inner > 0 ? Inner : max_bsr_block,
+                  room = Width > 0 ? Width : max_bsr_block,
+                  slot_room = Height > 0 ? 32 / Height : 32;
+    __shared__ Batch<slot_room> batches[product_threads / 32];
+    Batch<slot_room>& batch = batches[threadIdx.x / 32];
+    const Offset warp = (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32;
+    const Index i = Index(warp / parts);
+    if (i >= a.block_rows) return;
+    const int lane = int(threadIdx.x) % 32, own = lane / height, r = lane % height,
+              most_slots = 32 / height;
     const Offset row_begin = c.row_offsets[i], a_end = a.row_offsets[i + 1];
     const int length = int(c.row_offsets[i + 1] - row_begin);
-    for (int k = thread; k < min(length, kept_columns); k += threads) {
-        kept[k] = c.column_indices[row_begin + k];
-    }
-    const Index* const columns = length <= kept_columns ? kept : c.column_indices + row_begin;
-    for (int group = 0; group < length; group += threads) {
-        T sums[most];
-        for (int e = 0; e < size; ++e) sums[e] = T(0);
-        for (Offset begin = a.row_offsets[i]; begin < a_end; begin += Batch::most) {
-            const int count = int(min(Offset(Batch::most), a_end - begin));
-            hits[thread] = 0;
-            if (thread < 32) batch.read(a, b, begin, count);
-            __syncthreads();
-            for (int p = thread; p < batch.starts[count]; p += threads) {
-                const int k = batch.block_of(p, count), t = p - batch.starts[k];
-                const Index column = b.column_indices[batch.first[k] + t];
-                if (upper && column < i) continue;
-                const int owner = place_of(columns, length, column) - group;
-                if (owner < 0 || owner >= threads) continue;
-                places[k * threads + owner] = t;
-                atomicOr(hits + owner, 1u << k);
-            }
-            __syncthreads();
-            for (unsigned left_hits = hits[thread]; left_hits != 0; left_hits &= left_hits - 1) {
-                const int k = __ffs(int(left_hits)) - 1;
-                const T* const left = a.values + (begin + k) * height * inner;
-                const T* const right =
-                    b.values + (batch.first[k] + places[k * threads + thread]) * inner * width;
+    for (int group = int(warp % parts) * most_slots; group < length; group += parts * most_slots) {
+        const int slots = min(most_slots, length - group);
+        if (lane < slots) batch.columns[lane] = c.column_indices[row_begin + group + lane];
+        __syncwarp();
+        const Index lowest = upper ? max(i, batch.columns[0]) : batch.columns[0];
+        T sums[room] = {};
+        for (Offset begin = a.row_offsets[i]; begin < a_end; begin += batch.most) {
+            const int count = int(min(Offset(batch.most), a_end - begin));
+            batch.read(a, b, begin, count, slots, lowest);
+            unsigned open = own < slots ? batch.hits[own] : 0;
+            for (; open != 0; open &= open - 1) {
+                const int k = __ffs(int(open)) - 1;
+                const Offset block = batch.first[k] + batch.places[k * slot_room + own];
+                T left[inner_room], right[room];
+                load<Inner>(a.values + ((begin + k) * height + r) * inner, inner, left);
 #pragma unroll
-                for (int n = 0; n < inner; ++n) {
+                for (int n = 0; n < inner_room; ++n) {
+                    if (n >= inner) continue;
+                    load<Width>(b.values + (block * inner + n) * width, width, right);
 #pragma unroll
-                    for (int r = 0; r < height; ++r) {
-                        const T factor = left[r * inner + n];
-#pragma unroll
-                        for (int e = 0; e < width; ++e) {
-                            sums[r * width + e] += factor * right[n * width + e];
-                        }
+                    for (int e = 0; e < room; ++e) {
+                        if (e < width) sums[e] += left[n] * right[e];
                     }
                 }
             }
-            __syncthreads();
+            __syncwarp();
         }
-        if (group + thread < length) {
-            T* const block = values + (row_begin + group + thread) * size;
+        if (own >= slots) continue;
+        T* const row = values + ((row_begin + group + own) * height + r) * width;
 #pragma unroll
-            for (int e = 0; e < size; ++e) block[e] = sums[e];
+        for (int e = 0; e < room; ++e) {
+            if (e < width) row[e] = sums[e];
         }
     }
 }
@@ -271,12 +294,11 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    const Offset mean_row = product.blocks() / a.block_rows;
-    int threads = 32;
-    while (threads < mean_row && threads < max_row_threads) threads *= 2;
-    const std::size_t table = std::size_t(threads) * Batch::most * sizeof(int);
-    kernel<<<unsigned(a.block_rows), threads, table, stream_of(context)>>>(
-        a, b, std::as_const(product).view(), product.values().data(), upper);
+    const Offset parts =
+        std::max<Offset>(1, product.blocks() * a.height / a.block_rows * 5 / 4 / 32);
+    kernel<<<blocks_for(a.block_rows * parts, product_threads / 32), product_threads, 0,
+             stream_of(context)>>>(a, b, std::as_const(product).view(), product.values().data(),
+                                   upper, int(parts));
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -112,12 +112,12 @@ struct WriteRow {
     }
 };
 
-/// Copies the blocks above the diagonal, and the upper triangles of those on it, to below: every
-/// lanes-th block of a row.
+/// Copies the blocks above the diagonal, and the upper triangles of those on it, to below. `lanes`
+/// threads share a row, `sharers` of them each of its blocks.
 template <class T>
 struct MirrorBlocks {
     static constexpr int work = 64;
-    int lanes;
+    int lanes, sharers;
     BsrView<T> matrix;
     T* values;
     int* fault;  ///< Set if the pattern is not symmetric.
@@ -125,16 +125,18 @@ struct MirrorBlocks {
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const Index i = Index(place / lanes);
         const int n = matrix.height;
-        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
-             k += lanes) {
+        const Index lane = Index(place % lanes);
+        for (Offset k = matrix.row_offsets[i] + lane / sharers; k < matrix.row_offsets[i + 1];
+             k += lanes / sharers) {
             const Index j = matrix.column_indices[k];
             const Offset found = find_csr_entry(matrix, j, i);
             if (found < 0) raise_flag(fault);
             if (found < 0 || j > i) continue;
             const T* const from = values + found * n * n;
             T* const to = values + k * n * n;
-            for (int r = 0; r < n; ++r) {
-                for (int c = 0; c < (i == j ? r : n); ++c) to[r * n + c] = from[c * n + r];
+            for (int e = lane % sharers; e < n * n; e += sharers) {
+                const int r = e / n, c = e % n;
+                if (i != j || c < r) to[e] = from[c * n + r];
             }
         }
     }

@@ -80,7 +80,8 @@ struct InvertDiagonalFactors {
 };
 
 /// A_ij becomes S_i A_ij S_j^T, for every lanes-th block of a row; blocks that were each other's
-/// transposes stay so to the last bit.
+/// transposes stay so to the last bit. Blocks of N rows; 0: of any number.
+template <int N>
 struct ScaleBlocks {
     static constexpr int work = 256;
     int lanes;
@@ -89,8 +90,9 @@ struct ScaleBlocks {
     double* values;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        constexpr int room = N > 0 ? N : max_bsr_block;
         const Offset i = place / lanes;
-        const int n = matrix.height;
+        const int n = N > 0 ? N : matrix.height;
         for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
              k += lanes) {
             const Index j = matrix.column_indices[k];
@@ -99,18 +101,24 @@ struct ScaleBlocks {
             // Of the block on or above the diagonal: the rows are those of the smaller node.
             const double* const rows = scaling + (below ? j : i) * n * n;
             const double* const columns = scaling + (below ? i : j) * n * n;
-            double product[max_bsr_block * max_bsr_block];
+            double product[room * room];
+            TESSERA_UNROLL
             for (int r = 0; r < n; ++r) {
+                TESSERA_UNROLL
                 for (int c = 0; c < n; ++c) {
                     double sum = 0;
+                    TESSERA_UNROLL
                     for (int t = 0; t <= r; ++t)
                         sum += rows[r * n + t] * block[below ? c * n + t : t * n + c];
                     product[r * n + c] = sum;
                 }
             }
+            TESSERA_UNROLL
             for (int r = 0; r < n; ++r) {
+                TESSERA_UNROLL
                 for (int c = 0; c < n; ++c) {
                     double sum = 0;
+                    TESSERA_UNROLL
                     for (int t = 0; t <= c; ++t) sum += product[r * n + t] * columns[c * n + t];
                     block[below ? c * n + r : r * n + c] = i == j ? double(r == c) : sum;
                 }

@@ -6,10 +6,14 @@
 
 #include "base/checks.hpp"
 #include "base/parallel.hpp"
+#include "precond/multigrid/setup/coarsest_rows.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {
 
 namespace {
+
+constexpr const char* not_definite = "amg: the coarsest matrix is not positive definite";
 
 /// a - x^T y
 double subtract_product(double a, const double* x, const double* y, std::size_t n) {
@@ -22,48 +26,10 @@ double subtract_product(double a, const double* x, const double* y, std::size_t 
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// Orthonormal near-null vectors that the coarsest matrix maps to rounding errors alone: the modes
-/// of a body that can move.
-std::vector<std::vector<double>> free_modes(const std::vector<double>& dense,
-                                            const NearNullSpace& near_null, double rounding) {
-    const auto width = std::size_t(near_null.columns), n = near_null.values.size() / width;
-    const auto length_of = [](const std::vector<double>& v) {
-        double sum = 0;
-        for (const double value : v) sum += value * value;
-        return std::sqrt(sum);
-    };
-    std::vector<std::vector<double>> modes;
-    for (std::size_t c = 0; c < width; ++c) {
-        std::vector<double> v(n), image(n), sizes(n);
-        for (std::size_t i = 0; i < n; ++i) v[i] = near_null.values[i * width + c];
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < n; ++j) {
-                image[i] += dense[i * n + j] * v[j];
-                sizes[i] += std::abs(dense[i * n + j] * v[j]);
-            }
-        }
-        const double size = length_of(sizes), before = length_of(v);
-        if (!(size > 0) || !(length_of(image) <= 256 * rounding * size)) continue;
-        for (int pass = 0; pass < 2; ++pass) {
-            for (const auto& other : modes) {
-                double share = 0;
-                for (std::size_t i = 0; i < n; ++i) share += other[i] * v[i];
-                for (std::size_t i = 0; i < n; ++i) v[i] -= share * other[i];
-            }
-        }
-        const double length = length_of(v);
-        if (!(length > 1e-8 * before)) continue;
-        for (double& value : v) value /= length;
-        modes.push_back(std::move(v));
-    }
-    return modes;
-}
-
 /// L of the lower triangle L L^T of a symmetric matrix, row-major, in its place. A row whose pivot
 /// is a rounding error depends on those before it: it becomes one of zeros with an infinite pivot.
 /// Returns how many there are. Throws InvalidArgument for a negative pivot.
-int factorise(std::vector<double>& matrix, std::size_t n, double rounding) {
-    const double least = 16 * std::sqrt(double(n)) * rounding;
+int factorise(double* matrix, std::size_t n, double least) {
     int dependent = 0;
     for (std::size_t i = 0; i < n; ++i) {
         double* const row = &matrix[i * n];
@@ -73,8 +39,7 @@ int factorise(std::vector<double>& matrix, std::size_t n, double rounding) {
             row[j] = subtract_product(row[j], row, other, j) / other[j];
         }
         const double pivot = subtract_product(given, row, row, i);
-        require(pivot > -1000 * least * given && given > 0,
-                "amg: the coarsest matrix is not positive definite (row ", i, ")");
+        require(pivot > -1000 * least * given && given > 0, not_definite);
         row[i] = std::sqrt(pivot);
         if (pivot > least * given) continue;
         ++dependent;
@@ -85,7 +50,7 @@ int factorise(std::vector<double>& matrix, std::size_t n, double rounding) {
 }
 
 /// The inverse of L L^T in the place of L; rows and columns of zeros for those of infinite pivots.
-void invert_factor(const Context& host, std::vector<double>& matrix, std::size_t n) {
+void invert_factor(const Context& host, double* matrix, std::size_t n) {
     // Row c of U is column c of L^-1: forward substitution for the unit vector, from c down.
     std::vector<double> columns(n * n, 0.0);
     const auto each_row = [&](auto&& f) {
@@ -111,38 +76,82 @@ void invert_factor(const Context& host, std::vector<double>& matrix, std::size_t
     }
 }
 
-/// The matrix with all its zeros, row-major, in host memory.
-std::vector<double> dense(const Context& context, const BsrMatrix<double>& matrix, std::size_t n) {
-    const auto offsets = copy_to_host(context, matrix.row_offsets());
-    const auto columns = copy_to_host(context, matrix.column_indices());
-    const auto values = copy_to_host(context, matrix.values());
-    const auto b = std::size_t(matrix.view().height);
-    std::vector<double> all(n * n, 0.0);
-    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-        for (auto k = std::size_t(offsets[i]); k < std::size_t(offsets[i + 1]); ++k) {
-            for (std::size_t e = 0; e < b * b; ++e) {
-                all[(i * b + e / b) * n + std::size_t(columns[k]) * b + e % b] =
-                    values[k * b * b + e];
-            }
+/// Orthonormal near-null vectors that a matrix maps to rounding errors alone, the modes of a body
+/// that can move: `rows` numbers for each, one after the other.
+std::vector<double> free_modes(const Context& context, const BsrMatrix<double>& matrix,
+                               const DeviceVectors& near_null, double rounding) {
+    const auto width = std::size_t(near_null.columns);
+    const auto n = std::size_t(near_null.values.size()) / width;
+    Buffer<double> images(context, near_null.values.size()), sizes(context, images.size());
+    for_each_index(context, Offset(n),
+                   ApplyToModes{matrix.view(), near_null.columns, near_null.values.data(),
+                                images.data(), sizes.data()});
+    const auto vectors = copy_to_host(context, near_null.values),
+               image = copy_to_host(context, images), size = copy_to_host(context, sizes);
+    const auto length = [&](const std::vector<double>& v, std::size_t c) {
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) sum += v[i * width + c] * v[i * width + c];
+        return std::sqrt(sum);
+    };
+    std::vector<double> modes;
+    for (std::size_t c = 0; c < width; ++c) {
+        if (!(length(size, c) > 0) || !(length(image, c) <= 256 * rounding * length(size, c))) {
+            continue;
         }
+        std::vector<double> v(n);
+        for (std::size_t i = 0; i < n; ++i) v[i] = vectors[i * width + c];
+        for (std::size_t other = 0; other < 2 * modes.size(); other += n) {  // Twice.
+            const double* const u = &modes[other % modes.size()];
+            double share = 0;
+            for (std::size_t i = 0; i < n; ++i) share += u[i] * v[i];
+            for (std::size_t i = 0; i < n; ++i) v[i] -= share * u[i];
+        }
+        double square = 0;
+        for (const double value : v) square += value * value;
+        if (!(std::sqrt(square) > 1e-8 * length(vectors, c))) continue;
+        for (double& value : v) value /= std::sqrt(square);
+        modes.insert(modes.end(), v.begin(), v.end());
     }
-    return all;
+    return modes;
+}
+
+/// On the GPU: the sweeps of all pivots. Returns how many are dependent.
+int invert_by_sweeps(const Context& context, Buffer<double>& matrix, Offset n, double least) {
+    Buffer<double> diagonal(context, n), other(context, n * n);
+    Buffer<EliminationFaults> faults = copy_to_buffer(context, std::vector<EliminationFaults>(1));
+    for_each_index(context, n, CopyDiagonal{n, matrix.data(), diagonal.data()});
+    for (Offset pivot = 0; pivot < n; ++pivot) {
+        for_each_index(
+            context, n * n,
+            Sweep{n, pivot, least, diagonal.data(), matrix.data(), other.data(), faults.data()});
+        std::swap(matrix, other);
+    }
+    for_each_index(context, n * n, Negate{matrix.data()});
+    const EliminationFaults found = copy_to_host(context, faults)[0];
+    require(found.negative == 0, not_definite);
+    return found.dependent;
 }
 
 }  // namespace
 
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding) {
-    const auto n = std::size_t(matrix.view().block_rows) * std::size_t(matrix.view().height);
-    const Context host = Context::cpu(context.threads());
-    CoarsestInverse result{dense(context, matrix, n), 0};
-    const auto modes = free_modes(
-        result.inverse, {near_null.columns, copy_to_host(context, near_null.values)}, rounding);
-    for (const auto& v : modes) {
-        for (std::size_t e = 0; e < n * n; ++e) result.inverse[e] += v[e / n] * v[e % n];
+    const Offset n = Offset(matrix.view().block_rows) * matrix.view().height;
+    const double least = 16 * std::sqrt(double(n)) * rounding;
+    CoarsestInverse result{Buffer<double>(context, n * n), 0};
+    double* const dense = result.inverse.data();
+    fill<double>(context, 0, result.inverse.view());
+    for_each_index(context, n, WriteDense{matrix.view(), n, dense});
+    const auto modes = free_modes(context, matrix, near_null, rounding);
+    const int count = n > 0 ? int(Offset(modes.size()) / n) : 0;
+    const Buffer<double> vectors = copy_to_buffer(context, modes);
+    if (count > 0) for_each_index(context, n * n, AddModes{n, count, vectors.data(), dense});
+    if (context.on_gpu()) {
+        result.modes = count + invert_by_sweeps(context, result.inverse, n, least);
+    } else {
+        result.modes = count + factorise(dense, std::size_t(n), least);
+        invert_factor(context, dense, std::size_t(n));
     }
-    result.modes = int(modes.size()) + factorise(result.inverse, n, rounding);
-    invert_factor(host, result.inverse, n);
     return result;
 }
 

@@ -6,14 +6,15 @@ namespace tessera::multigrid {
 
 /// An inverse of a symmetric positive semidefinite matrix of n rows.
 struct CoarsestInverse {
-    std::vector<double> inverse;  ///< n x n in host memory, symmetric.
-    int modes = 0;                ///< The dimension of the null space that was found.
+    Buffer<double> inverse;  ///< n x n, symmetric.
+    int modes = 0;           ///< The dimension of the null space that was found.
 };
 
-/// The inverse by Cholesky's factorisation on the host. Near-null vectors that the matrix maps to
-/// rounding errors (in units of `rounding`, the roundoff of the values it was made of) become
-/// eigenvectors of the value 1; further unknowns whose pivots are rounding errors get rows and
-/// columns of zeros. Throws InvalidArgument for a matrix that is not positive semidefinite.
+/// The inverse, by Cholesky's factorisation on the CPU, by sweeps on a GPU. Near-null vectors that
+/// the matrix maps to rounding errors (in units of `rounding`, the roundoff of the values it was
+/// made of) become eigenvectors of the value 1; further unknowns whose pivots are rounding errors
+/// get rows and columns of zeros. Throws InvalidArgument for a matrix that is not positive
+/// semidefinite. Waits.
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding);
 

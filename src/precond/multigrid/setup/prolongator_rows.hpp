@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -124,16 +125,17 @@ struct SetDropped {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const int n = matrix.height;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            if (matrix.column_indices[k] != i) continue;
-            double* const block = values + k * n * n;
-            double largest = 0;
-            for (int c = 0; c < n; ++c) {
-                if (block[c * (n + 1)] > largest) largest = block[c * (n + 1)];
-            }
-            for (int c = 0; c < n; ++c) {
-                if (dropped[i * n + c] != 0) block[c * (n + 1)] = largest > 0 ? largest : 1;
-            }
+        int any = 0;
+        for (int c = 0; c < n; ++c) any |= dropped[i * n + c];
+        const Offset k = any != 0 ? find_csr_entry(matrix, Index(i), Index(i)) : -1;
+        if (k < 0) return;
+        double* const block = values + k * n * n;
+        double largest = 0;
+        for (int c = 0; c < n; ++c) {
+            if (block[c * (n + 1)] > largest) largest = block[c * (n + 1)];
+        }
+        for (int c = 0; c < n; ++c) {
+            if (dropped[i * n + c] != 0) block[c * (n + 1)] = largest > 0 ? largest : 1;
         }
     }
 };
