@@ -98,7 +98,8 @@ NamedMatrix load(const Context& cpu, const std::string& name, const std::string&
         }
     }
     auto problem = problems::generate<double>(cpu, Spec(name));
-    return {name, std::move(problem.matrix), std::move(problem.load)};
+    return {name, std::move(problem.matrix), std::move(problem.load),
+            std::move(problem.coordinates)};
 }
 
 }  // namespace tessera::bench

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <sstream>
 
@@ -30,9 +32,10 @@ Configuration parse_configuration(const std::string& text) {
 /// A polynomial uses the format of the products, as in `tessera solve`, unless it names its own.
 void inherit_format(Configuration& configuration) {
     const Spec spec = Spec(configuration.preconditioner);
-    const bool polynomial =
-        spec.name() != "none" && spec.name() != "jacobi" && spec.name() != "block_jacobi";
-    if (!polynomial || !Spec(spec).word("format", "").empty()) return;
+    const bool multiplies =
+        std::ranges::none_of(std::array{"none", "jacobi", "block_jacobi", "block_ldlt", "amg"},
+                             [&](const char* other) { return spec.name() == other; });
+    if (!multiplies || !Spec(spec).word("format", "").empty()) return;
     if (configuration.format != "csr" && configuration.format != "cusparse_csr") {
         configuration.preconditioner += ",format=" + configuration.format;
     }
@@ -43,6 +46,7 @@ struct LoadedSystem {
     std::string name;
     CsrMatrix<double> matrix;
     Buffer<double> right_hand_side;
+    NodeCoordinates coordinates;
     Index block = 1;  ///< Natural block size of the matrix.
 };
 
@@ -55,6 +59,7 @@ LoadedSystem load_system(const Context& context, const Context& cpu, const std::
     system.right_hand_side = copy_to_buffer(
         context, named.load.empty() ? std::vector<double>(std::size_t(named.matrix.rows()), 1.0)
                                     : named.load);
+    system.coordinates = named.coordinates;
     system.block = format_statistics(context, system.matrix.view(), {}).block;
     return system;
 }
@@ -65,6 +70,10 @@ struct SinglePrecisionSystem {
     std::unique_ptr<Operator<float>> product;
     std::unique_ptr<Preconditioner<float>> preconditioner;
 };
+
+double since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 /// Solves one system in one configuration.
 class Solver {
@@ -78,7 +87,10 @@ class Solver {
 #endif
         const FormatOptions format =
             product_ ? FormatOptions{} : parse_format(Spec(configuration.format));
+        const auto begin = std::chrono::steady_clock::now();
         if (!product_) product_ = make_operator(context, a, format);
+        context.synchronize();
+        product_seconds_ = since(begin);
         if (refines_) {
             low_.matrix = rounded_to_float(context, a);
             low_.product = make_operator(context, low_.matrix.view(), format);
@@ -86,8 +98,13 @@ class Solver {
         prepare(configuration.preconditioner);
     }
 
-    /// Seconds of the preconditioner's setup: on a GPU the fastest of three.
+    /// Seconds of the preconditioner's setup, and of its update with the same values: on a GPU the
+    /// fastest of three.
     double setup_seconds() const { return setup_seconds_; }
+    double update_seconds() const { return update_seconds_; }
+    /// Of the conversion of the matrix for products.
+    double product_seconds() const { return product_seconds_; }
+    const Amg<double>* amg() const { return dynamic_cast<Amg<double>*>(preconditioner_.get()); }
 
     SolveReport operator()(const SolveOptions& options) {
         Buffer<double> x(context_, system_.matrix.rows());
@@ -103,20 +120,25 @@ class Solver {
 
   private:
     void prepare(const std::string& text) {
-        const Spec spec = Spec(text);
-        setup_seconds_ = std::numeric_limits<double>::infinity();
+        const auto config = parse_preconditioner(Spec(text));
+        config->use_coordinates(system_.coordinates);
+        setup_seconds_ = update_seconds_ = std::numeric_limits<double>::infinity();
         for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
             const auto begin = std::chrono::steady_clock::now();
             if (refines_) {
-                low_.preconditioner =
-                    make_preconditioner<float>(context_, spec, low_.matrix.view());
+                low_.preconditioner = config->make(context_, low_.matrix.view());
             } else {
-                preconditioner_ =
-                    make_preconditioner<double>(context_, spec, system_.matrix.view());
+                preconditioner_ = config->make(context_, system_.matrix.view());
             }
             context_.synchronize();
-            const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-            setup_seconds_ = std::min(setup_seconds_, elapsed.count());
+            setup_seconds_ = std::min(setup_seconds_, since(begin));
+        }
+        if (!preconditioner_) return;
+        for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
+            const auto begin = std::chrono::steady_clock::now();
+            preconditioner_->update(context_, system_.matrix.view());
+            context_.synchronize();
+            update_seconds_ = std::min(update_seconds_, since(begin));
         }
     }
 
@@ -127,7 +149,7 @@ class Solver {
     std::unique_ptr<Operator<double>> product_;
     std::unique_ptr<Preconditioner<double>> preconditioner_;
     SinglePrecisionSystem low_;
-    double setup_seconds_ = 0;
+    double setup_seconds_ = 0, update_seconds_ = 0, product_seconds_ = 0;
 };
 
 Json measured_configuration(const Context& context, const LoadedSystem& system,
@@ -156,22 +178,30 @@ Json measured_configuration(const Context& context, const LoadedSystem& system,
         seconds.push_back(report.seconds);
     }
     std::sort(seconds.begin(), seconds.end());
-    return {{"op", "solve"},
-            {"matrix", system.name},
-            {"rows", system.matrix.rows()},
-            {"nonzeros", system.matrix.nonzeros()},
-            {"solver", configuration.solver},
-            {"preconditioner", configuration.preconditioner},
-            {"format", configuration.format},
-            {"rtol", bench.rtol},
-            {"status", to_string(report.status)},
-            {"iterations", report.iterations},
-            {"operator_applications", report.operator_applications},
-            {"recoveries", report.recoveries},
-            {"true_relative_residual", report.true_relative_residual},
-            {"setup_seconds", solver.setup_seconds()},
-            {"seconds", seconds[seconds.size() / 2]},
-            {"spread", (seconds.back() - seconds.front()) / seconds[seconds.size() / 2]}};
+    Json row = {{"op", "solve"},
+                {"matrix", system.name},
+                {"rows", system.matrix.rows()},
+                {"nonzeros", system.matrix.nonzeros()},
+                {"solver", configuration.solver},
+                {"preconditioner", configuration.preconditioner},
+                {"format", configuration.format},
+                {"rtol", bench.rtol},
+                {"status", to_string(report.status)},
+                {"iterations", report.iterations},
+                {"operator_applications", report.operator_applications},
+                {"recoveries", report.recoveries},
+                {"true_relative_residual", report.true_relative_residual},
+                {"setup_seconds", solver.setup_seconds()},
+                {"product_seconds", solver.product_seconds()},
+                {"peak_bytes", context.peak_memory_bytes()},
+                {"seconds", seconds[seconds.size() / 2]},
+                {"spread", (seconds.back() - seconds.front()) / seconds[seconds.size() / 2]}};
+    if (std::isfinite(solver.update_seconds())) row["update_seconds"] = solver.update_seconds();
+    if (solver.amg() != nullptr) {
+        row["operator_complexity"] = solver.amg()->operator_complexity();
+        row["levels"] = solver.amg()->levels().size();
+    }
+    return row;
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ struct Amg<T>::State {
         padded_rows = padding.empty() ? rows : padding.rows();
         require(padded_rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
+        if (options.coarse_rows == 0) options.coarse_rows = automatic_coarse_rows(padded_rows);
         choose_near_null();
         auto blocks = blocks_of(context, matrix, padding, options.block);
         if (options.single_precision) {

@@ -4,12 +4,17 @@
 
 namespace tessera {
 
+/// What 0 means for AmgOptions::coarse_rows.
+constexpr Index automatic_coarse_rows(Index rows) {
+    return rows < 20000 ? 1000 : rows < 30000 ? rows / 20 : 1500;
+}
+
 /// Smoothed aggregation as registered.
 struct AmgConfig {
     static constexpr const char* help =
         R"([,near_null=auto|rigid_body|translations|constant|FILE][,coordinates=FILE]
               [,block=auto|B][,strength=both|distance|frobenius][,theta=T]
-              [,second_pass=auto|N][,smoother=chebyshev4_optimal:M][,coarse=ROWS]
+              [,second_pass=auto|N][,smoother=chebyshev4_optimal:M][,coarse=auto|ROWS]
               [,levels=N][,precision=f32|working][,values=working|f16]
                            multigrid by smoothed aggregation, for fcg (or cg) and symmetric positive
                            definite matrices from elasticity and diffusion; iterations hardly grow
@@ -27,7 +32,7 @@ struct AmgConfig {
     explicit AmgConfig(const Spec& text);
     template <class T>
     std::unique_ptr<Preconditioner<T>> make(const Context& context, const CsrView<T>& matrix) const;
-    /// In the memory of the Context: the first matrix, its transfers and coarser levels in float.
+    /// In the memory of the Context, at the peak of the setup.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
     void use_coordinates(const NodeCoordinates& coordinates);
 };

@@ -270,10 +270,11 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     return std::move(tentative.coarse);
 }
 
-/// Directly, that is; else it is smoothed.
+/// Directly, that is; else it is smoothed, as where no nodes are coupled.
 template <class C>
 bool Hierarchy<C>::solves_last_level() const {
-    return levels_.back().rows() <= std::max(options_.coarse_rows, max_dense_rows);
+    return stopped_by_ != nullptr &&
+           levels_.back().rows() <= std::max(options_.coarse_rows, max_dense_rows);
 }
 
 /// The last level, and warnings.
