@@ -18,6 +18,7 @@
 #include "tessera/operator.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
+#include "tessera/products.hpp"
 #include "tessera/solver.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/vector_ops.hpp"

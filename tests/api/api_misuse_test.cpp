@@ -51,6 +51,15 @@ std::vector<Misuse> calls_with(const Valid& v, const CsrView<double>& wrong) {
              multiply(device, wrong, v.plan, 1.0, v.b.view(), 0.0, y.view());
          }},
         {"transpose", [=] { transpose(device, wrong); }},
+        {"multiply", [=, &v] { multiply(device, wrong, v.matrix.view()); }},
+        {"multiply", [=, &v] { multiply(device, v.matrix.view(), wrong); }},
+        {"update_product",
+         [=, &v] {
+             auto product = multiply(device, v.matrix.view(), v.matrix.view());
+             update_product(device, v.matrix.view(), wrong, product);
+         }},
+        {"triple_product", [=, &v] { triple_product(device, wrong, v.matrix.view()); }},
+        {"triple_product", [=, &v] { triple_product(device, v.matrix.view(), wrong); }},
         {"is_symmetric", [=] { is_symmetric(device, wrong); }},
         {"caller", [=] { check_symmetry(device, wrong, "caller"); }},
         {"find_blocks", [=] { find_blocks(device, wrong, 8); }},
@@ -184,6 +193,9 @@ TEST(api_misuse, arrays_of_a_gpu_on_a_context_of_the_cpu) {
     for (const auto& call : std::vector<std::function<void()>>{
              [&] { CsrOperator<double>(cpu, v.matrix.view()); },
              [&] { transpose(cpu, v.matrix.view()); },
+             [&] { multiply(cpu, v.matrix.view(), v.matrix.view()); },
+             [&] { multiply(cpu, v.host_matrix.view(), v.matrix.view()); },
+             [&] { to_bsr(cpu, v.matrix.view(), 2, 2); },
              [&] { find_blocks(cpu, v.matrix, 8); },
              [&] { make_preconditioner(cpu, "jacobi", v.matrix); },
              [&] { cg<double>(cpu, a, nullptr, v.b.view(), std::span<double>(x)); },

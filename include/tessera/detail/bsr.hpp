@@ -7,8 +7,9 @@ namespace tessera {
 /// Largest number of rows or columns of a block.
 inline constexpr int max_bsr_block = 8;
 
-/// A view of a sparse matrix in block sparse rows: dense blocks of height x width, row-major. Those
-/// of a block row are sorted by block column, each once.
+/// A view of a sparse matrix in block sparse rows: dense blocks of height x width, row-major, each
+/// with 1 to max_bsr_block rows and columns. Those of a block row are sorted by block column, each
+/// once. The arrays belong to the caller.
 template <class T>
 struct BsrView {
     Index block_rows = 0;
@@ -18,7 +19,7 @@ struct BsrView {
     Offset blocks = 0;
     const Offset* row_offsets = nullptr;    ///< block_rows + 1; row_offsets[0] == 0.
     const Index* column_indices = nullptr;  ///< The block column of each block.
-    const T* values = nullptr;
+    const T* values = nullptr;  ///< On a GPU, blocks of even width: at a multiple of two values.
 
     constexpr int block_size() const { return height * width; }
     constexpr Offset entries() const { return blocks * block_size(); }
@@ -75,15 +76,6 @@ TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix
 template <class T>
 TESSERA_API BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix);
 
-/// A B; sums run in the order of the blocks in a row of A. |error| <= gamma_(k w) |A| |B| with k
-/// the products of blocks that an entry sums and w the width of the blocks of A.
-template <class T>
-TESSERA_API BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView<T>& b);
-/// Values of the product anew, on its pattern.
-template <class T>
-TESSERA_API void update_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
-                                BsrMatrix<T>& product);
-
 /// C = P^T (A P) of a symmetric matrix, exactly symmetric: blocks on and above the diagonal are
 /// summed, the others mirrored.
 template <class T>
@@ -92,9 +84,11 @@ struct TripleProduct {
     BsrMatrix<T> product;     ///< A P
     BsrMatrix<T> result;      ///< C
 };
+/// Of the symmetry of A only the pattern of C is checked; triple_product (tessera/products.hpp)
+/// takes any A.
 template <class T>
-TESSERA_API TripleProduct<T> triple_product(const Context& context, const BsrView<T>& p,
-                                            const BsrView<T>& a);
+TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
+                                                      const BsrView<T>& a);
 /// Values anew for other values of A and P on their patterns.
 template <class T>
 TESSERA_API void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,

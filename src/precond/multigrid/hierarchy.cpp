@@ -264,7 +264,7 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     if (known) {
         tessera::update(context, level.prolongator.view(), a, level.products);
     } else {
-        level.products = triple_product(context, level.prolongator.view(), a);
+        level.products = symmetric_triple_product(context, level.prolongator.view(), a);
     }
     set_dropped(context, tentative.dropped, level.products.result);
     return std::move(tentative.coarse);

@@ -1,6 +1,6 @@
 #include "tessera/detail/bsr.hpp"
 
-#include "base/checks.hpp"
+#include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/rows.hpp"
 #include "sparse/transpose_pattern.hpp"
 #include "tessera/vector_ops.hpp"
@@ -10,6 +10,7 @@ namespace tessera {
 template <class T>
 BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height, int width) {
     check_matrix("to_bsr", matrix);
+    check_memory(context, "to_bsr", matrix);
     require(height >= 1 && height <= max_bsr_block && width >= 1 && width <= max_bsr_block,
             "to_bsr: blocks have 1 to ", max_bsr_block, " rows and columns");
     require(matrix.rows % height == 0 && matrix.columns % width == 0, "to_bsr: blocks of ", height,
@@ -38,6 +39,7 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
 
 template <class T>
 CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix) {
+    bsr::check_blocks(context, "to_csr", matrix);
     CsrMatrix<T> result(context, matrix.block_rows * matrix.height,
                         matrix.block_columns * matrix.width, matrix.entries());
     if (result.rows() == 0)
@@ -78,6 +80,7 @@ void transpose_placed(const Context& context, const BsrView<T>& matrix, BsrMatri
 
 template <class T>
 BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
+    bsr::check_blocks(context, "transpose", matrix);
     const int height = matrix.height, width = matrix.width, size = matrix.block_size();
     BsrMatrix<T> result(context, matrix.block_columns, matrix.block_rows, width, height,
                         matrix.blocks);

@@ -1,5 +1,3 @@
-#include "tessera/detail/bsr.hpp"
-
 #include "support/messages.hpp"
 
 namespace tessera::test {
@@ -128,7 +126,7 @@ void check_triple_products() {
             SCOPED_TRACE(std::to_string(size) + std::to_string(width));
             const auto a = random_symmetric<T>(random, 11, size);
             const auto p = random_bsr<T>(random, 11, 4, size, width, 2);
-            auto products = triple_product(context(), p.view(), a.view());
+            auto products = symmetric_triple_product(context(), p.view(), a.view());
             const auto rows = std::size_t(11 * size), columns = std::size_t(4 * width);
             const auto [ap, ap_sizes] =
                 dense_product(dense(a.view()), dense(p.view()), rows, rows, columns);
@@ -191,7 +189,7 @@ TEST(bsr, products_do_not_depend_on_threads) {
     const auto matrix = problems::generate<double>(host(), Spec("elasticity3d:14")).matrix;
     const auto a = to_bsr(host(1), matrix.view(), 3, 3);
     const auto values = [&](int threads) {
-        auto found = triple_product(host(threads), a.view(), a.view());
+        auto found = symmetric_triple_product(host(threads), a.view(), a.view());
         return copy_to_host(host(), found.result.values());
     };
     const auto expected = values(1);
@@ -226,12 +224,12 @@ TEST(bsr, as_on_the_host) {
         const auto on_host = to_bsr(host(), csr.view(), block, block);
         const auto a = to_bsr(context(), copy_to(context(), csr).view(), block, block);
         expect_same(a, on_host, 0);
-        const auto found = triple_product(context(), a.view(), a.view());
-        const auto expected = triple_product(host(), on_host.view(), on_host.view());
+        const auto found = symmetric_triple_product(context(), a.view(), a.view());
+        const auto expected = symmetric_triple_product(host(), on_host.view(), on_host.view());
         expect_same(found.product, expected.product, 1e-14);
         expect_same(found.transposed, expected.transposed, 0);
         expect_same(found.result, expected.result, 1e-14);
-        const auto again = triple_product(context(), a.view(), a.view());
+        const auto again = symmetric_triple_product(context(), a.view(), a.view());
         EXPECT_EQ(copy_to_host(context(), again.result.values()),
                   copy_to_host(context(), found.result.values()));
     }
@@ -258,7 +256,8 @@ TEST(bsr, sizes_that_do_not_agree_are_refused) {
     const auto a = random_bsr<double>(random, 4, 4, 3, 3, 2);
     const auto b = random_bsr<double>(random, 4, 4, 2, 3, 2);
     EXPECT_EQ(message_of([&] { multiply(context(), a.view(), b.view()); }),
-              "multiply: the block columns of A are not the block rows of B");
+              "multiply: the columns of A (4 x 4 blocks of 3 x 3) are not the rows of B (4 x 4 "
+              "blocks of 2 x 3)");
     const auto csr = to_csr(context(), a.view());
     EXPECT_EQ(message_of([&] { to_bsr(context(), csr.view(), 5, 3); }),
               "to_bsr: blocks of 5 x 3 do not divide a matrix of 12 x 12");
@@ -271,8 +270,9 @@ TEST(bsr, sizes_that_do_not_agree_are_refused) {
     const auto unit = made(make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}));
     const auto upper = made(make_csr<double>(2, 2, {{0, 1}, {1}}, {{1, 2}, {3}}));
     for (const auto* wrong : {&lower, &upper}) {
-        EXPECT_EQ(message_of([&] { triple_product(context(), unit.view(), wrong->view()); }),
-                  "triple_product: the matrix has no symmetric pattern");
+        EXPECT_EQ(
+            message_of([&] { symmetric_triple_product(context(), unit.view(), wrong->view()); }),
+            "symmetric_triple_product: the matrix has no symmetric pattern");
     }
 }
 

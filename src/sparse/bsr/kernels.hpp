@@ -9,8 +9,10 @@ TESSERA_BACKENDS(
     /// The pattern of A B; values are not set. Waits.
     template <class T> BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a,
                                                     const BsrView<T>& b);
-    /// The values of A B; of the blocks on and above the diagonal only if `upper`.
-    template <class T> void sum_products(const Context& context, const BsrView<T>& a,
-                                         const BsrView<T>& b, BsrMatrix<T>& product, bool upper);)
+    /// The values of A B on the pattern of `product`; of the blocks on and above the diagonal only
+    /// if `upper`.
+    template <class T>
+    void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
+                      const BsrView<T>& product, T* values, bool upper);)
 
 }  // namespace tessera

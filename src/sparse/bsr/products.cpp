@@ -1,15 +1,12 @@
+#include "tessera/products.hpp"
+
+#include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
 
 namespace tessera {
 
 namespace {
-
-template <class T>
-void check_product(const BsrView<T>& a, const BsrView<T>& b) {
-    require(a.block_columns == b.block_rows && a.width == b.height,
-            "multiply: the block columns of A are not the block rows of B");
-}
 
 template <class T>
 BsrMatrix<T> pattern_of(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
@@ -19,7 +16,9 @@ BsrMatrix<T> pattern_of(const Context& context, const BsrView<T>& a, const BsrVi
 template <class T>
 void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMatrix<T>& product,
          bool upper = false) {
-    TESSERA_RUN(sum_products<T>, context, a, b, product, upper);
+    if (product.blocks() == 0) return;
+    TESSERA_RUN(sum_products<T>, context, a, b, std::as_const(product).view(),
+                product.values().data(), upper);
 }
 
 /// Copies the upper triangle to the lower one. Waits.
@@ -31,7 +30,7 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
         context, Offset(matrix.view().block_rows) * lanes,
         bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});
     require(copy_to_host(context, fault)[0] == 0,
-            "triple_product: the matrix has no symmetric pattern");
+            "symmetric_triple_product: the matrix has no symmetric pattern");
 }
 
 template <class T>
@@ -47,7 +46,9 @@ void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a
 
 template <class T>
 BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
-    check_product(a, b);
+    bsr::check_blocks(context, "multiply", a);
+    bsr::check_blocks(context, "multiply", b);
+    bsr::check_factors("multiply", "A", a, "B", b);
     BsrMatrix<T> product = pattern_of(context, a, b);
     sum(context, a, b, product);
     return product;
@@ -56,17 +57,27 @@ BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView
 template <class T>
 void update_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                     BsrMatrix<T>& product) {
-    check_product(a, b);
-    const BsrView<T> c = product.view();
-    require(c.block_rows == a.block_rows && c.block_columns == b.block_columns &&
-                c.height == a.height && c.width == b.width,
-            "update_product: the product is that of matrices of other sizes");
+    const char* const who = "update_product";
+    const BsrView<T> result = std::as_const(product).view();
+    for (const BsrView<T>* matrix : {&a, &b, &result}) bsr::check_blocks(context, who, *matrix);
+    bsr::check_factors(who, "A", a, "B", b);
+    bsr::check_result(who, a, b, result);
     sum(context, a, b, product);
 }
 
 template <class T>
-TripleProduct<T> triple_product(const Context& context, const BsrView<T>& p, const BsrView<T>& a) {
-    check_product(a, p);
+BsrMatrix<T> triple_product(const Context& context, const BsrView<T>& p, const BsrView<T>& a) {
+    bsr::check_blocks(context, "triple_product", p);
+    bsr::check_blocks(context, "triple_product", a);
+    bsr::check_triple("triple_product", p, a);
+    const BsrMatrix<T> transposed = transpose(context, p), product = multiply(context, a, p);
+    return multiply(context, transposed.view(), product.view());
+}
+
+template <class T>
+TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
+                                          const BsrView<T>& a) {
+    bsr::check_triple("symmetric_triple_product", p, a);
     TripleProduct<T> products;
     products.product = pattern_of(context, a, p);
     products.transposed = transpose(context, p);
@@ -78,17 +89,18 @@ TripleProduct<T> triple_product(const Context& context, const BsrView<T>& p, con
 template <class T>
 void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
             TripleProduct<T>& products) {
-    check_product(a, p);
+    bsr::check_triple("update", p, a);
     products.transposed = transpose(context, p);
     sum_triple(context, p, a, products);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                            \
-    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&); \
-    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,    \
-                                 BsrMatrix<T>&);                                          \
-    template TripleProduct<T> triple_product(const Context&, const BsrView<T>&,           \
-                                             const BsrView<T>&);                          \
+#define TESSERA_INSTANTIATE(T)                                                                  \
+    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);       \
+    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,          \
+                                 BsrMatrix<T>&);                                                \
+    template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&); \
+    template TripleProduct<T> symmetric_triple_product(const Context&, const BsrView<T>&,       \
+                                                       const BsrView<T>&);                      \
     template void update(const Context&, const BsrView<T>&, const BsrView<T>&, TripleProduct<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -86,9 +86,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
 
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
-                  BsrMatrix<T>& product, bool upper) {
-    const BsrView<T> c = product.view();
-    T* const values = product.values().data();
+                  const BsrView<T>& c, T* values, bool upper) {
     const int size = c.block_size();
     const auto add = choose_block_product<T>(a.height, a.width, b.width);
     const Offset parts = std::clamp<Offset>(a.block_rows / 64, 1, 16 * context.threads());
@@ -117,7 +115,7 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template BsrMatrix<T> product_pattern(const Context&, const BsrView<T>&, const BsrView<T>&); \
     template void sum_products(const Context&, const BsrView<T>&, const BsrView<T>&,             \
-                               BsrMatrix<T>&, bool);
+                               const BsrView<T>&, T*, bool);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

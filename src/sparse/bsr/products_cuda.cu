@@ -280,7 +280,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
 
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
-                  BsrMatrix<T>& product, bool upper) {
+                  const BsrView<T>& c, T* values, bool upper) {
     if (a.block_rows == 0) return;
     auto* kernel = &sum_products_kernel<0, 0, 0, T>;
     const auto use = [&](int height, int inner, int width, auto* chosen) {
@@ -294,18 +294,16 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    const Offset parts =
-        std::max<Offset>(1, product.blocks() * a.height / a.block_rows * 5 / 4 / 32);
+    const Offset parts = std::max<Offset>(1, c.blocks * a.height / a.block_rows * 5 / 4 / 32);
     kernel<<<blocks_for(a.block_rows * parts, product_threads / 32), product_threads, 0,
-             stream_of(context)>>>(a, b, std::as_const(product).view(), product.values().data(),
-                                   upper, int(parts));
+             stream_of(context)>>>(a, b, c, values, upper, int(parts));
     TESSERA_CUDA(cudaGetLastError());
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template BsrMatrix<T> product_pattern(const Context&, const BsrView<T>&, const BsrView<T>&); \
     template void sum_products(const Context&, const BsrView<T>&, const BsrView<T>&,             \
-                               BsrMatrix<T>&, bool);
+                               const BsrView<T>&, T*, bool);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -3,6 +3,7 @@
 #include "base/checks.hpp"
 #include "base/dispatch.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
+#include "tessera/products.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {

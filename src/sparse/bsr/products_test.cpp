@@ -1,0 +1,299 @@
+#include "tessera/products.hpp"
+
+#include <map>
+
+#include "support/messages.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// An entry with what bounds its error: |found - value| <= gamma_roundings * magnitude. Each term
+/// of a sum is rounded once for each of them, and as often as its factors before.
+struct Entry {
+    long double value = 0, magnitude = 0;
+    int terms = 0, roundings_of_factors = 0;
+    int roundings() const { return terms + roundings_of_factors; }
+};
+using Entries = std::map<std::pair<Index, Index>, Entry>;
+
+template <class T>
+Entries entries_of(const CsrView<T>& matrix) {
+    const CsrMatrix<T> on_host = copy_to_host(context(), matrix);
+    const CsrView<T> a = on_host.view();
+    Entries entries;
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const long double value = a.values[k];
+            entries[{i, a.column_indices[k]}] = {value, std::abs(value), 0, 0};
+        }
+    }
+    return entries;
+}
+
+Entries product_of(const Entries& a, const Entries& b) {
+    std::map<Index, std::map<Index, Entry>> rows;
+    for (const auto& [at, entry] : b) rows[at.first][at.second] = entry;
+    Entries product;
+    for (const auto& [at, left] : a) {
+        for (const auto& [column, right] : rows[at.second]) {
+            Entry& sum = product[{at.first, column}];
+            sum.value += left.value * right.value;
+            sum.magnitude += left.magnitude * right.magnitude;
+            ++sum.terms;
+            sum.roundings_of_factors =
+                std::max(sum.roundings_of_factors, left.roundings() + right.roundings());
+        }
+    }
+    return product;
+}
+
+Entries transpose_of(const Entries& a) {
+    Entries transposed;
+    for (const auto& [at, entry] : a) transposed[{at.second, at.first}] = entry;
+    return transposed;
+}
+
+template <class T>
+void expect_entries(const CsrView<T>& found, Index rows, Index columns, const Entries& expected) {
+    EXPECT_EQ(found.rows, rows);
+    EXPECT_EQ(found.columns, columns);
+    validate(copy_to_host(context(), found).view());
+    const Entries entries = entries_of(found);
+    ASSERT_EQ(entries.size(), expected.size());
+    for (const auto& [at, entry] : expected) {
+        ASSERT_TRUE(entries.contains(at)) << at.first << ", " << at.second;
+        // One more for the rounding of the reference.
+        ASSERT_NEAR(double(entries.at(at).value), double(entry.value),
+                    gamma<T>(entry.roundings() + 1) * double(entry.magnitude))
+            << at.first << ", " << at.second;
+    }
+}
+
+/// About `per_row` entries in a row, some of them 0; every fifth row is empty.
+template <class T>
+CsrMatrix<T> random_csr(std::mt19937_64& random, Index rows, Index columns, double per_row) {
+    std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(rows));
+    std::vector<std::vector<T>> values(pattern.size());
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        if (i % 5 == 3) continue;
+        for (Index j = 0; j < columns; ++j) {
+            if ((uniform(random) + 1) / 2 * columns > per_row) continue;
+            pattern[i].push_back(j);
+            values[i].push_back(random() % 8 == 0 ? T(0) : T(uniform(random)));
+        }
+    }
+    return copy_to(context(), make_csr<T>(rows, columns, pattern, values));
+}
+
+/// Other values on the pattern.
+template <class T>
+CsrMatrix<T> with_new_values(std::mt19937_64& random, const CsrMatrix<T>& matrix) {
+    CsrMatrix<T> other = copy_to(context(), copy_to_host(context(), matrix.view()));
+    const auto values = random_vector<T>(random, std::size_t(matrix.nonzeros()));
+    copy_from_host(context(), values, other.values().view());
+    return other;
+}
+
+struct Shape {
+    Index m, k, n;
+    double a_per_row, b_per_row;
+};
+constexpr Shape shapes[] = {
+    {1, 1, 1, 1, 1},    {7, 5, 9, 2, 3},       {40, 1, 30, 1, 9},     {1, 40, 1, 20, 1},
+    {0, 5, 3, 2, 2},    {5, 0, 3, 0, 2},       {5, 3, 0, 2, 0},       {0, 0, 0, 0, 0},
+    {30, 20, 10, 0, 3}, {300, 200, 100, 4, 3}, {9, 60, 2000, 20, 70},
+};
+
+template <class T>
+void check_products() {
+    auto random = generator();
+    for (const Shape& shape : shapes) {
+        SCOPED_TRACE(std::to_string(shape.m) + " x " + std::to_string(shape.k) + " x " +
+                     std::to_string(shape.n));
+        const auto a = random_csr<T>(random, shape.m, shape.k, shape.a_per_row);
+        const auto b = random_csr<T>(random, shape.k, shape.n, shape.b_per_row);
+        auto c = multiply(context(), a.view(), b.view());
+        expect_entries(c.view(), shape.m, shape.n,
+                       product_of(entries_of(a.view()), entries_of(b.view())));
+        // Values anew, of the same factors to the last bit, and of others.
+        const auto values = copy_to_host(context(), c.values());
+        fill<T>(context(), T(-1), c.values().view());
+        update_product(context(), a.view(), b.view(), c);
+        EXPECT_EQ(copy_to_host(context(), c.values()), values);
+        const auto other_a = with_new_values(random, a), other_b = with_new_values(random, b);
+        update_product(context(), other_a.view(), other_b.view(), c);
+        expect_entries(c.view(), shape.m, shape.n,
+                       product_of(entries_of(other_a.view()), entries_of(other_b.view())));
+    }
+}
+
+/// P^T A P with the bounds of its entries.
+template <class T>
+Entries triple_of(const CsrView<T>& p, const CsrView<T>& a) {
+    return product_of(transpose_of(entries_of(p)), product_of(entries_of(a), entries_of(p)));
+}
+
+template <class T>
+void check_triple_products() {
+    auto random = generator();
+    for (const auto& [n, m] :
+         {std::pair<Index, Index>{12, 5}, {200, 30}, {6, 20}, {5, 0}, {0, 0}}) {
+        SCOPED_TRACE(std::to_string(n) + " x " + std::to_string(m));
+        const auto a = random_csr<T>(random, n, n, 4), p = random_csr<T>(random, n, m, 2);
+        const auto c = triple_product(context(), p.view(), a.view());
+        expect_entries(c.view(), m, m, triple_of(p.view(), a.view()));
+        // For new values of both, as the comment in the header says.
+        const auto other_a = with_new_values(random, a), other_p = with_new_values(random, p);
+        const auto pt = transpose(context(), other_p.view());
+        auto ap = multiply(context(), a.view(), p.view());
+        auto updated = multiply(context(), pt.view(), ap.view());
+        update_product(context(), other_a.view(), other_p.view(), ap);
+        update_product(context(), pt.view(), ap.view(), updated);
+        expect_entries(updated.view(), m, m, triple_of(other_p.view(), other_a.view()));
+        const auto again = triple_product(context(), other_p.view(), other_a.view());
+        EXPECT_EQ(copy_to_host(context(), updated.values()),
+                  copy_to_host(context(), again.values()));
+    }
+}
+
+template <class T>
+void check_blocks_as_entries() {
+    auto random = generator();
+    for (const auto& [size, width] : {std::pair{1, 1}, {2, 3}, {3, 3}, {3, 6}, {5, 8}, {8, 1}}) {
+        SCOPED_TRACE(std::to_string(size) + " x " + std::to_string(width));
+        const auto a =
+            to_bsr(context(), random_csr<T>(random, 10 * size, 10 * size, 4).view(), size, size);
+        const auto p =
+            to_bsr(context(), random_csr<T>(random, 10 * size, 4 * width, 2).view(), size, width);
+        // With all entries of the blocks, zeros included.
+        const auto all_a = to_csr(context(), a.view()), all_p = to_csr(context(), p.view());
+        const auto c = triple_product(context(), p.view(), a.view());
+        expect_entries(to_csr(context(), c.view()).view(), 4 * width, 4 * width,
+                       triple_of(all_p.view(), all_a.view()));
+        const auto again = triple_product(context(), p.view(), a.view());
+        EXPECT_EQ(copy_to_host(context(), again.values()), copy_to_host(context(), c.values()));
+    }
+}
+
+}  // namespace
+
+TEST(products, as_sums_over_maps) {
+    check_products<double>();
+    check_products<float>();
+}
+
+TEST(products, triple_products) {
+    check_triple_products<double>();
+    check_triple_products<float>();
+}
+
+TEST(products, triple_products_of_blocks) {
+    check_blocks_as_entries<double>();
+    check_blocks_as_entries<float>();
+}
+
+/// With P = I a triple product is A itself, whose pattern is symmetric and whose values are not.
+TEST(products, a_nonsymmetric_matrix_is_not_made_symmetric) {
+    const auto a = copy_to(context(), make_csr<double>(3, 3, {{0, 1}, {0, 1, 2}, {1, 2}},
+                                                       {{1, 2}, {-3, 4, 5}, {60, 7}}));
+    const auto unit = copy_to(context(), make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}));
+    const auto values = copy_to_host(context(), a.values());
+    const auto c = triple_product(context(), unit.view(), a.view());
+    EXPECT_EQ(copy_to_host(context(), c.values()), values);
+    const auto blocks = triple_product(context(), to_bsr(context(), unit.view(), 1, 1).view(),
+                                       to_bsr(context(), a.view(), 1, 1).view());
+    EXPECT_EQ(copy_to_host(context(), blocks.values()), values);
+    const auto upper = copy_to(context(), make_csr<double>(2, 2, {{0, 1}, {}}, {{1, 2}, {}}));
+    const auto two = copy_to(context(), make_csr<double>(2, 2, {{0}, {1}}, {{1}, {1}}));
+    expect_entries(triple_product(context(), two.view(), upper.view()).view(), 2, 2,
+                   entries_of(upper.view()));
+}
+
+/// Patterns come from patterns: entries that cancel are stored.
+TEST(products, keeps_entries_that_cancel) {
+    const auto a = copy_to(context(), make_csr<double>(1, 2, {{0, 1}}, {{1, 1}}));
+    const auto b = copy_to(context(), make_csr<double>(2, 1, {{0}, {0}}, {{1}, {-1}}));
+    const auto c = multiply(context(), a.view(), b.view());
+    EXPECT_EQ(copy_to_host(context(), c.values()), std::vector<double>{0});
+}
+
+TEST(products, same_bits_over_runs_and_threads) {
+    auto random = generator();
+    const auto a = random_csr<float>(random, 2000, 2000, 8),
+               p = random_csr<float>(random, 2000, 400, 3);
+    const auto first = triple_product(context(), p.view(), a.view());
+    for (int run = 0; run < 3; ++run) {
+        const auto again = triple_product(context(), p.view(), a.view());
+        EXPECT_EQ(copy_to_host(context(), again.values()), copy_to_host(context(), first.values()));
+    }
+    const auto host_a = copy_to_host(context(), a.view()),
+               host_p = copy_to_host(context(), p.view());
+    const auto values = [&](int threads) {
+        const auto c = triple_product(host(threads), host_p.view(), host_a.view());
+        return copy_to_host(host(), c.values());
+    };
+    const auto expected = values(1);
+    for (const int threads : {2, 3, 8}) EXPECT_EQ(values(threads), expected);
+}
+
+/// Blocks in arrays of the caller: (1 2; 3 4) and (5 6; 7 8) on the diagonal.
+TEST(products, of_blocks_in_arrays_of_the_caller) {
+    const auto offsets = copy_to_buffer(context(), std::vector<Offset>{0, 1, 2});
+    const auto columns = copy_to_buffer(context(), std::vector<Index>{0, 1});
+    const auto values = copy_to_buffer(context(), std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8});
+    const BsrView<double> a{2, 2, 2, 2, 2, offsets.data(), columns.data(), values.data()};
+    EXPECT_EQ(copy_to_host(context(), multiply(context(), a, a).values()),
+              (std::vector<double>{7, 10, 15, 22, 67, 78, 91, 106}));
+}
+
+TEST(products, sizes_that_do_not_agree_are_refused) {
+    auto random = generator();
+    const auto a = random_csr<double>(random, 3, 4, 2), b = random_csr<double>(random, 5, 2, 1),
+               square = random_csr<double>(random, 4, 4, 2);
+    auto c = multiply(context(), a.view(), square.view());
+    EXPECT_EQ(message_of([&] { multiply(context(), a.view(), b.view()); }),
+              "multiply: the columns of A (3 x 4) are not the rows of B (5 x 2)");
+    EXPECT_EQ(message_of([&] { update_product(context(), a.view(), b.view(), c); }),
+              "update_product: the columns of A (3 x 4) are not the rows of B (5 x 2)");
+    EXPECT_EQ(message_of([&] { update_product(context(), square.view(), square.view(), c); }),
+              "update_product: the product is 3 x 4, but A B is 4 x 4");
+    EXPECT_EQ(message_of([&] { triple_product(context(), b.view(), square.view()); }),
+              "triple_product: the columns of A (4 x 4) are not the rows of P (5 x 2)");
+    EXPECT_EQ(message_of([&] { triple_product(context(), square.view(), a.view()); }),
+              "triple_product: A is not square but 3 x 4");
+}
+
+TEST(products, blocks_that_do_not_agree_are_refused) {
+    auto random = generator();
+    const auto square = random_csr<double>(random, 12, 12, 4);
+    const auto a = to_bsr(context(), square.view(), 2, 3),
+               b = to_bsr(context(), square.view(), 2, 2),
+               p = to_bsr(context(), square.view(), 3, 3);
+    EXPECT_EQ(message_of([&] { multiply(context(), a.view(), b.view()); }),
+              "multiply: the columns of A (6 x 4 blocks of 2 x 3) are not the rows of B (6 x 6 "
+              "blocks of 2 x 2)");
+    auto c = multiply(context(), a.view(), p.view());
+    EXPECT_EQ(message_of([&] { update_product(context(), b.view(), b.view(), c); }),
+              "update_product: the product is 6 x 4 blocks of 2 x 3, but A B is 6 x 6 blocks of "
+              "2 x 2");
+    EXPECT_EQ(message_of([&] { triple_product(context(), p.view(), a.view()); }),
+              "triple_product: A is not square but 6 x 4 blocks of 2 x 3");
+    BsrView<double> wrong = p.view();
+    wrong.height = wrong.width = 9;
+    EXPECT_EQ(message_of([&] { multiply(context(), wrong, wrong); }),
+              "multiply: blocks have 1 to 8 rows and columns, not 9 x 9");
+    wrong = p.view();
+    wrong.block_rows = 1 << 30;
+    EXPECT_EQ(message_of([&] { to_csr(context(), wrong); }),
+              "to_csr: the matrix has more than 2147483647 rows or columns");
+    wrong = p.view();
+    wrong.values = nullptr;
+    EXPECT_EQ(message_of([&] { triple_product(context(), wrong, p.view()); }),
+              "triple_product: the matrix has no column indices or no values (null)");
+    EXPECT_EQ(message_of([&] { transpose(context(), BsrView<double>()); }),
+              "transpose: the matrix has no row offsets (null, or a moved-from matrix)");
+}
+
+}  // namespace tessera::test
