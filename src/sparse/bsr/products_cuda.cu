@@ -37,13 +37,32 @@ struct ColumnTable {
     }
 };
 
-/// The distinct columns of block row i of A B. Returns false where the table has no room for them.
+/// Slots for the columns of block row i of A B: enough for the blocks of all rows of B that it
+/// takes, or `most`. `sum` is a number in shared memory.
 template <class T>
-__device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i,
+__device__ unsigned slots_of_row(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned most,
+                                 int* sum) {
+    if (threadIdx.x == 0) *sum = 0;
+    __syncthreads();
+    int own = 0;
+    for (Offset k = a.row_offsets[i] + threadIdx.x; k < a.row_offsets[i + 1]; k += blockDim.x) {
+        const Index row = a.column_indices[k];
+        own = min(own + int(b.row_offsets[row + 1] - b.row_offsets[row]), int(most));
+    }
+    if (own > 0) atomicAdd(sum, own);
+    __syncthreads();
+    unsigned slots = 32;
+    while (slots < most && (slots - 1) / 4 * 3 <= unsigned(*sum)) slots *= 2;
+    return slots;
+}
+
+/// The distinct columns of block row i of A B, `lanes` threads for a row of B. Returns false where
+/// the table has no room for them.
+template <class T>
+__device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned lanes,
                                 const ColumnTable& table, int* count, int* full) {
     if (threadIdx.x == 0) *count = *full = 0;
     table.clear();
-    constexpr unsigned lanes = 8;  // Of a row of B.
     for (Offset k = a.row_offsets[i] + threadIdx.x / lanes; k < a.row_offsets[i + 1];
          k += blockDim.x / lanes) {
         const Index row = a.column_indices[k];
@@ -65,18 +84,20 @@ __global__ void __launch_bounds__(max_pattern_threads)
     product_pattern_kernel(const __grid_constant__ BsrView<T> a,
                            const __grid_constant__ BsrView<T> b, Index* counts,
                            const Offset* offsets, Index* columns, Index* large,
-                           unsigned large_slots, int* overflow) {
+                           unsigned large_slots, unsigned lanes, int* overflow) {
     __shared__ Index small[2 * small_table];
     __shared__ int count, full, written;
-    const unsigned slots = large != nullptr ? large_slots : small_table;
-    Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * slots : small;
-    const ColumnTable table{memory, slots - 1};
-    Index* const list = memory + slots;
+    Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * large_slots : small;
     for (Index i = Index(blockIdx.x); i < a.block_rows; i += Index(gridDim.x)) {
         if (large != nullptr && counts[i] >= 0) continue;
         if (large == nullptr && columns != nullptr && counts[i] < 0) continue;
         __syncthreads();
-        const bool fits = collect_columns(a, b, i, table, &count, &full);
+        const unsigned slots =
+            large != nullptr ? large_slots : slots_of_row(a, b, i, small_table, &count);
+        const ColumnTable table{memory, slots - 1};
+        Index* const list = memory + slots;
+        __syncthreads();
+        const bool fits = collect_columns(a, b, i, lanes, table, &count, &full);
         if (columns == nullptr) {
             // The count -1 of a large row stays until its columns are written: `-1 - count`.
             if (threadIdx.x == 0) counts[i] = large != nullptr ? -1 - count : fits ? count : -1;
@@ -250,11 +271,14 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     Buffer<Index> tables;
     // Few rows, those of coarse matrices, are long.
     const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
+    const unsigned lanes = b.blocks <= b.block_rows              ? 1
+                           : b.blocks < 5 * Offset(b.block_rows) ? 4
+                                                                 : 8;
     const auto run = [&](unsigned blocks, unsigned slots, Index* columns) {
         if (a.block_rows == 0) return;
         product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
             a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
-            slots, overflow.data());
+            slots, lanes, overflow.data());
         TESSERA_CUDA(cudaGetLastError());
     };
     // Rows with many columns take turns in a few tables that have room for all.
