@@ -29,7 +29,7 @@ __device__ inline int place_of(const Index* columns, int length, Index column) {
 
 /// The products of blocks that a warp sums: of some blocks of a row of A with those blocks of B
 /// that are in some columns of a row of C, ordered by column.
-template <int Width, class T>
+template <int Numbers, class T>
 struct ProductList {
     static constexpr int most = 32;   ///< Blocks of A.
     static constexpr int slots = 64;  ///< Columns.
@@ -39,7 +39,7 @@ struct ProductList {
     unsigned hits[slots];              ///< Bit k: block k of A contributes ...
     std::uint8_t places[most][slots];  ///< ... with this one of the blocks in the columns.
     int before[slots + 1];             ///< Products of the columns before.
-    T heads[32][Width];                ///< See sum_products_kernel.
+    T heads[32][Numbers];              ///< See sum_products_kernel.
 
     /// `count` blocks of A from `begin` on, the first `used` columns.
     __device__ void read(const BsrView<T>& a, const BsrView<T>& b, Offset begin, int count,
@@ -100,8 +100,8 @@ __device__ void load(const T* from, int count, T (&to)[Room]) {
     }
 }
 
-/// C = A B: a warp for some columns of a row of C, `parts` warps for a row. Height adjacent
-/// threads, one for each row of the blocks, are a worker; workers get equal shares of the list of
+/// C = A B: a warp for some columns of a row of C, `parts` warps for a row. The threads that share
+/// a block, one or three of its rows each, are a worker; workers get equal shares of the list of
 /// products. Sizes are constants where they are not 0.
 template <int Height, int Inner, int Width, class T>
 __global__ void __launch_bounds__(product_threads)
@@ -110,15 +110,15 @@ __global__ void __launch_bounds__(product_threads)
     const int height = Height > 0 ? Height : a.height, inner = Inner > 0 ? Inner : a.width,
               width = Width > 0 ? Width : b.width;
     constexpr int inner_room = Inner > 0 ? Inner : max_bsr_block,
-                  room = Width > 0 ? Width : max_bsr_block;
-    using List = ProductList<room, T>;
+                  room = Width > 0 ? Width : max_bsr_block, own_rows = Height == 6 ? 3 : 1;
+    using List = ProductList<own_rows * room, T>;
     __shared__ List lists[product_threads / 32];
     List& list = lists[threadIdx.x / 32];
     const Offset warp = (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32;
     const Index i = Index(warp / parts);
     if (i >= a.block_rows) return;
-    const int lane = int(threadIdx.x) % 32, worker = lane / height, r = lane % height,
-              workers = 32 / height;
+    const int lane = int(threadIdx.x) % 32, team = height / own_rows, worker = lane / team,
+              member = lane % team, workers = 32 / team;
     const Offset row_end = c.row_offsets[i + 1], a_begin = a.row_offsets[i],
                  a_end = a.row_offsets[i + 1];
     Offset row_begin = c.row_offsets[i];
@@ -134,15 +134,17 @@ __global__ void __launch_bounds__(product_threads)
         }
         __syncwarp();
         const auto entries = [&](int slot) {
-            return values + ((row_begin + group + slot) * height + r) * width;
+            return values + ((row_begin + group + slot) * height + member * own_rows) * width;
         };
         for (Offset begin = a_begin; begin < a_end; begin += List::most) {
             list.read(a, b, begin, int(min(Offset(List::most), a_end - begin)), used);
-            const auto add = [&](int slot, const T(&sums)[room]) {
+            const auto add = [&](int slot, const T(&sums)[own_rows][room]) {
                 T* const to = entries(slot);
 #pragma unroll
-                for (int e = 0; e < room; ++e) {
-                    if (e < width) to[e] = begin == a_begin ? sums[e] : to[e] + sums[e];
+                for (int e = 0; e < own_rows * room; ++e) {
+                    T* const entry = to + e / room * width + e % room;
+                    if (e % room >= width) continue;
+                    *entry = (begin == a_begin ? T(0) : *entry) + sums[e / room][e % room];
                 }
             };
             const int total = list.before[used], share = (total + workers - 1) / workers;
@@ -156,23 +158,31 @@ __global__ void __launch_bounds__(product_threads)
             }
             // Sums of a column that the worker before began go to `heads`; who began it adds them.
             bool is_head = open != 0 && at > list.before[slot], is_open = false;
-            T sums[room] = {};
+            T sums[own_rows][room] = {};
             const auto put_head = [&] {
 #pragma unroll
-                for (int e = 0; e < room; ++e) list.heads[lane][e] = sums[e];
+                for (int e = 0; e < own_rows * room; ++e) {
+                    list.heads[lane][e] = sums[e / room][e % room];
+                }
             };
             while (at < end) {
                 const int k = __ffs(int(open)) - 1;
                 const Offset block = list.first[k] + list.places[k][slot];
-                T left[inner_room], right[room];
-                load<Inner>(a.values + ((begin + k) * height + r) * inner, inner, left);
+                T left[own_rows][inner_room], right[room];
+#pragma unroll
+                for (int r = 0; r < own_rows; ++r) {
+                    const Offset row = (begin + k) * height + member * own_rows + r;
+                    load<Inner>(a.values + row * inner, inner, left[r]);
+                }
 #pragma unroll
                 for (int n = 0; n < inner_room; ++n) {
                     if (n >= inner) continue;
                     load<Width>(b.values + (block * inner + n) * width, width, right);
 #pragma unroll
-                    for (int e = 0; e < room; ++e) {
-                        if (e < width) sums[e] += left[n] * right[e];
+                    for (int e = 0; e < own_rows * room; ++e) {
+                        if (e % room < width) {
+                            sums[e / room][e % room] += left[e / room][n] * right[e % room];
+                        }
                     }
                 }
                 open &= open - 1;
@@ -185,7 +195,7 @@ __global__ void __launch_bounds__(product_threads)
                 }
                 is_head = false;
 #pragma unroll
-                for (int e = 0; e < room; ++e) sums[e] = 0;
+                for (int e = 0; e < own_rows * room; ++e) sums[e / room][e % room] = 0;
                 if (at == end) break;
                 do {
                     open = list.hits[++slot];
@@ -196,11 +206,13 @@ __global__ void __launch_bounds__(product_threads)
             if (is_open && !is_head) {
                 for (int next = worker + 1; next * share < list.before[slot + 1]; ++next) {
 #pragma unroll
-                    for (int e = 0; e < room; ++e) sums[e] += list.heads[next * height + r][e];
+                    for (int e = 0; e < own_rows * room; ++e) {
+                        sums[e / room][e % room] += list.heads[next * team + member][e];
+                    }
                 }
                 add(slot, sums);
             }
-            const T zeros[room] = {};
+            const T zeros[own_rows][room] = {};
             for (int s = worker; worker < workers && s < used; s += workers) {
                 if (begin == a_begin && list.hits[s] == 0) add(s, zeros);
             }
@@ -227,10 +239,10 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    // Warps that fill the GPU, if rows of the product have at least 8 blocks for each.
+    // Warps that fill the GPU, if rows of the product have at least 2 blocks for each.
     constexpr Offset warps = 16384;
     const Offset parts = std::max<Offset>(1, std::min((warps + a.block_rows - 1) / a.block_rows,
-                                                      product.blocks() / a.block_rows / 8));
+                                                      product.blocks() / a.block_rows / 2));
     kernel<<<blocks_for(a.block_rows * parts, product_threads / 32), product_threads, 0,
              stream_of(context)>>>(a, b, std::as_const(product).view(), product.values().data(),
                                    upper, int(parts));
