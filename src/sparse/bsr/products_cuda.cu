@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gpu/launch.cuh"
+#include "gpu/for_each.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
@@ -221,12 +221,48 @@ __global__ void __launch_bounds__(product_threads)
     }
 }
 
+/// C = A B of single entries: every lanes-th entry of a row of C.
+template <class T>
+struct SumEntries {
+    static constexpr int work = 64;
+    int lanes;
+    BsrView<T> a, b, c;
+    T* values;
+    bool upper;
+
+    __device__ void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        for (Offset to = c.row_offsets[i] + place % lanes; to < c.row_offsets[i + 1]; to += lanes) {
+            const Index column = c.column_indices[to];
+            if (upper && column < i) continue;
+            T sum = 0;
+            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                const Index row = a.column_indices[k];
+                const Offset begin = b.row_offsets[row];
+                const int length = int(b.row_offsets[row + 1] - begin);
+                const int at = place_of(b.column_indices + begin, length, column);
+                if (at < length && b.column_indices[begin + at] == column) {
+                    sum += a.values[k] * b.values[begin + at];
+                }
+            }
+            values[to] = sum;
+        }
+    }
+};
+
 }  // namespace
 
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                   BsrMatrix<T>& product, bool upper) {
     if (a.block_rows == 0) return;
+    const BsrView<T> c = std::as_const(product).view();
+    // Short rows of single entries: several threads look for the terms of one.
+    if (a.block_size() * b.block_size() == 1 && a.blocks < 32 * Offset(a.block_rows)) {
+        constexpr int lanes = 4;
+        return for_each_index(context, Offset(a.block_rows) * lanes,
+                              SumEntries<T>{lanes, a, b, c, product.values().data(), upper});
+    }
     auto* kernel = &sum_products_kernel<0, 0, 0, T>;
     const auto use = [&](int height, int inner, int width, auto* chosen) {
         if (a.height == height && a.width == inner && b.width == width) kernel = chosen;
@@ -244,8 +280,7 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     const Offset parts = std::max<Offset>(1, std::min((warps + a.block_rows - 1) / a.block_rows,
                                                       product.blocks() / a.block_rows / 2));
     kernel<<<blocks_for(a.block_rows * parts, product_threads / 32), product_threads, 0,
-             stream_of(context)>>>(a, b, std::as_const(product).view(), product.values().data(),
-                                   upper, int(parts));
+             stream_of(context)>>>(a, b, c, product.values().data(), upper, int(parts));
     TESSERA_CUDA(cudaGetLastError());
 }
 
