@@ -132,8 +132,25 @@ template <class T>
 void transpose_values(const Context& context, const BsrView<T>& matrix, Transposed<T>& transposed) {
     Buffer<T>& values = transposed.matrix.values();
     if (values.size() == 0) values = Buffer<T>(context, matrix.entries());
+    const Offset* const sources = transposed.sources.data();
+    if (!context.on_gpu()) {
+        const int height = matrix.height, width = matrix.width, size = height * width;
+        return parallel_ranges(
+            context.threads(), matrix.blocks,
+            [&, to = values.data()](Offset first, Offset last) {
+                for (Offset k = first; k < last; ++k) {
+                    const T* const from = matrix.values + sources[k] * size;
+                    for (int c = 0; c < width; ++c) {
+                        for (int r = 0; r < height; ++r) {
+                            to[k * size + c * height + r] = from[r * width + c];
+                        }
+                    }
+                }
+            },
+            1024);
+    }
     for_each_index(context, matrix.entries(),
-                   bsr::TransposeEntry<T>{matrix, transposed.sources.data(), values.data()});
+                   bsr::TransposeEntry<T>{matrix, sources, values.data()});
 }
 
 template <class T>
