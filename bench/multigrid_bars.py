@@ -77,7 +77,7 @@ class Bars:
         sign = ">=" if at_least else "<="
         line = (
             f"{'PASS ' if passes else 'SHORT'}  {bar:10}  {text:52}  {where:6}"
-            f"{value:9.5g} {sign} {limit:<5g} {ratio:6.2f}  {note}"
+            f"{value:9.5g} {sign} {limit:<5g} {ratio:6.3f}  {note}"
         ).rstrip()
         self.lines.append(line)
         if not passes:

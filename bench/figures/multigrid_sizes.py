@@ -13,9 +13,14 @@ from elasticity_results import print_table, total_seconds
 from measured_results import Figure, colours
 
 figure = Figure(__file__, __doc__, "multigrid_[!mp]", "multigrid")
-rows = list(figure.rows)
-for document in figure.documents_of("sizes_elasticity").values():
-    rows += document["rows"] if document["device"] == figure.device else []
+
+
+def rows_of(bench):
+    documents = figure.documents_of(bench).values()
+    return [row for d in documents if d["device"] == figure.device for row in d["rows"]]
+
+
+rows = rows_of("multigrid_sizes") or figure.rows + rows_of("sizes_elasticity")
 names = {
     "amg": "multigrid",
     "chebyshev:6,precision=f32,values=f16,format=sbell:3": "chebyshev:6, f32, 16-bit values",
@@ -30,6 +35,7 @@ for row in rows:  # Of several rows the fastest counts.
             line[n] = row
 curves = {name: dict(sorted(line.items())) for name, line in curves.items()}
 figure.needs(**curves)
+print("  diagonal on " + next(iter(curves["diagonal"].values()))["format"])
 print_table("iterations", {k: {n: r["iterations"] for n, r in c.items()} for k, c in curves.items()})
 times = {k: {n: 1e3 * total_seconds(r) for n, r in c.items()} for k, c in curves.items()}
 alone = {n: 1e3 * row["seconds"] for n, row in curves["multigrid"].items()}
