@@ -34,7 +34,7 @@ for part in "${parts[@]}"; do
     if [[ " ${known[*]} " != *" $part "* ]]; then known=(); fi
 done
 if ((${#known[@]} == 0)); then
-    sed -n 's/^# \?//; 2,22p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,21p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 # shellcheck source=find_bench.sh
@@ -82,10 +82,10 @@ if wanted phases; then
         for run in 1 2 3; do
             CUDA_MODULE_LOADING=EAGER "$(dirname -- "$bench")/tessera" solve "$problem" \
                 --precond amg --solver fcg --format sbell --device "$device" --monitor none \
-                --quiet --json "$file.$run.json" </dev/null
+                --quiet --json "$file.$run.json" </dev/null || failed+=("phases of $problem")
         done
         fastest=$(grep -H '"setup": ' "$file".?.json |
-            sed 's/^\(.*\):  *"setup": \([^,]*\),$/\2 \1/' | sort -g | sed -n 's/^[^ ]* //; 1p')
+            sed 's/^\(.*\):  *"setup": \([^,]*\),$/\2 \1/' | sort -g | sed -n 's/^[^ ]* //; 1p') || continue
         mv "$fastest" "$file.json"
         rm -f "$file".?.json
     done

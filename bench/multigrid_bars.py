@@ -111,8 +111,8 @@ def iterations(measured, bars):
             lost = row["status"] == "accuracy_lost" and matrix in may_lose_accuracy
             good = row["status"] == "converged" or lost
             note = "" if row["status"] == "converged" else row["status"]
-            bars.add("iterations", f"{matrix}{cycles[name]}", where, row["iterations"], limit, good=good,
-                     note=note)
+            text = matrix + cycles[name]
+            bars.add("iterations", text, where, row["iterations"], limit, good=good, note=note)
 
 
 def on_h200(measured, bars):

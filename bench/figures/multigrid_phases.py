@@ -2,8 +2,8 @@
 """What multigrid spends its time on: setup by phase, update and solve, per unknown.
 
 Of each matrix the left bar is setup and solve, the right one update (new values on the same
-pattern) and solve. Phases are those that a run of `tessera solve` reports (multigrid_phases_*.json);
-where no such run is, setup is one piece. Asserted: an update takes less time than a setup.
+pattern) and solve. Phases are those that `tessera solve` reports (multigrid_phases_*.json); without
+them setup is one piece. Asserted: an update takes less time than a setup.
 """
 import json
 

@@ -36,13 +36,14 @@ for row in rows:  # Of several rows the fastest counts.
 curves = {name: dict(sorted(line.items())) for name, line in curves.items()}
 figure.needs(**curves)
 print("  diagonal on " + next(iter(curves["diagonal"].values()))["format"])
-print_table("iterations", {k: {n: r["iterations"] for n, r in c.items()} for k, c in curves.items()})
+counts = {k: {n: r["iterations"] for n, r in line.items()} for k, line in curves.items()}
+print_table("iterations", counts)
 times = {k: {n: 1e3 * total_seconds(r) for n, r in c.items()} for k, c in curves.items()}
 alone = {n: 1e3 * row["seconds"] for n, row in curves["multigrid"].items()}
 print_table("milliseconds at unknowns", times | {"multigrid, solve alone": alone}, 1)
 late = [r for c in curves.values() for r in c.values() if r["true_relative_residual"] > r["rtol"]]
 figure.claim("every solve reaches its true residual", not late)
-own = {n: row["iterations"] for n, row in curves["multigrid"].items()}
+own = counts["multigrid"]
 figure.claim(
     "at most three iterations more for the most unknowns than for the fewest",
     own[max(own)] <= own[min(own)] + 3,
