@@ -85,7 +85,8 @@ if wanted phases; then
                 --quiet --json "$file.$run.json" </dev/null || failed+=("phases of $problem")
         done
         fastest=$(grep -H '"setup": ' "$file".?.json |
-            sed 's/^\(.*\):  *"setup": \([^,]*\),$/\2 \1/' | sort -g | sed -n 's/^[^ ]* //; 1p') || continue
+            sed 's/^\(.*\):  *"setup": \([^,]*\),$/\2 \1/' | sort -g |
+            sed -n 's/^[^ ]* //; 1p') || continue
         mv "$fastest" "$file.json"
         rm -f "$file".?.json
     done

@@ -43,6 +43,7 @@ if pyplot is not None:
             axis.loglog(list(some), [row["iterations"] for row in some.values()], "o",
                         color=colour, ms=5, mfc=colour if converged else "white",
                         label=name if converged else None)
+    axis.loglog([], [], "o", color="gray", mfc="white", ms=5, label="ended above 1e-8 by rounding")
     axis.set_xticks(list(own), [f"{n}:1" for n in own])
     axis.minorticks_off()
     axis.set_xlabel("length : width of the bar")
