@@ -53,6 +53,16 @@ void for_each_index(const Context& context, Offset count, const F& f) {
                                                                                        count, f);
 }
 
+/// How many threads share each of `count` parts of a loop: one on a CPU; on a GPU at least `least`,
+/// a power of two, and more where there are few parts.
+inline int sharing_threads(const Context& context, Offset count, int least) {
+    constexpr Offset threads_to_fill_gpu = 1 << 17;
+    if (!context.on_gpu()) return 1;
+    int threads = least;
+    while (threads < 128 && threads * count < threads_to_fill_gpu) threads *= 2;
+    return threads;
+}
+
 /// sums[i] = values(0) + ... + values(i - 1) for i = 0 .. count. `values` is a struct of plain
 /// values. No wait.
 template <class F>

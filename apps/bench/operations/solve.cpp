@@ -124,6 +124,8 @@ class Solver {
         config->use_coordinates(system_.coordinates);
         setup_seconds_ = update_seconds_ = std::numeric_limits<double>::infinity();
         for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
+            preconditioner_.reset();  // Its memory serves the next one.
+            low_.preconditioner.reset();
             const auto begin = std::chrono::steady_clock::now();
             if (refines_) {
                 low_.preconditioner = config->make(context_, low_.matrix.view());

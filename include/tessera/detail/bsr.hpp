@@ -30,16 +30,16 @@ template <class T>
 class BsrMatrix {
   public:
     BsrMatrix() = default;
-    /// Allocates arrays, which the caller fills.
+    /// Allocates arrays, which the caller fills; those of the values unless that is to be later.
     BsrMatrix(const Context& context, Index block_rows, Index block_columns, int height, int width,
-              Offset blocks)
+              Offset blocks, bool with_values = true)
         : block_rows_(block_rows),
           block_columns_(block_columns),
           height_(height),
           width_(width),
           row_offsets_(context, Offset(block_rows) + 1),
           column_indices_(context, blocks),
-          values_(context, blocks * height * width) {}
+          values_(context, with_values ? blocks * height * width : 0) {}
 
     Offset blocks() const { return column_indices_.size(); }
     Offset entries() const { return values_.size(); }
@@ -76,13 +76,27 @@ TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix
 template <class T>
 TESSERA_API BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix);
 
+/// A^T and the block of A that each of its blocks is.
+template <class T>
+struct Transposed {
+    BsrMatrix<T> matrix;
+    Buffer<Offset> sources;
+};
+/// The pattern of A^T, without values.
+template <class T>
+TESSERA_API Transposed<T> transposed_pattern(const Context& context, const BsrView<T>& matrix);
+/// Values on the pattern of A^T; allocates them if there are none.
+template <class T>
+TESSERA_API void transpose_values(const Context& context, const BsrView<T>& matrix,
+                                  Transposed<T>& transposed);
+
 /// C = P^T (A P) of a symmetric matrix, exactly symmetric: blocks on and above the diagonal are
-/// summed, the others mirrored.
+/// summed, the others mirrored. The values of P^T and A P may be released.
 template <class T>
 struct TripleProduct {
-    BsrMatrix<T> transposed;  ///< P^T
-    BsrMatrix<T> product;     ///< A P
-    BsrMatrix<T> result;      ///< C
+    Transposed<T> transposed;  ///< P^T
+    BsrMatrix<T> product;      ///< A P
+    BsrMatrix<T> result;       ///< C
 };
 /// Of the symmetry of A only the pattern of C is checked; triple_product (tessera/products.hpp)
 /// takes any A.

@@ -29,7 +29,7 @@ struct SlicedPattern {
     const Index* permutation = nullptr;  ///< block_rows() block rows; nullptr: not sorted.
     /// Not sorted: lanes 2 i and 2 i + 1 hold block rows i and i + H / 2 of the slice, H even.
     bool paired = false;
-    int lanes = 1;  ///< GPU: threads that share a block row in products: 1, 2 or 4.
+    int lanes = 1;  ///< GPU: threads that share a block row in products: 1, 2, 4 or 16.
     constexpr Offset positions() const { return Offset(slices) * slice_height; }
     /// The block row at a position; block_rows() or more at positions without one.
     constexpr Offset block_row(Offset p) const {

@@ -111,11 +111,11 @@ void Driver<T>::iterate(int columns, SolveReport* reports) {
             method.set_columns(columns);
             batches_.discard_graphs();
         }
-        const bool replayed = batches_.next_is_graph();
-        const double begin = replayed ? now() : 0;
+        const bool timed = batches_.next_is_timed();
+        const double begin = timed ? now() : 0;
         batches_.enqueue(method);
         for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->read_state();
-        const double seconds = replayed ? now() - begin : 0;
+        const double seconds = timed ? now() - begin : 0;
         for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->observe();
         const bool period_start = batches_.at_start_of_period();
         for (int c = 0; c < columns;) {
@@ -128,7 +128,7 @@ void Driver<T>::iterate(int columns, SolveReport* reports) {
             --columns;
             if (c < columns) copy_column(columns, c);
         }
-        if (replayed) batches_.shorten(seconds, method.period());
+        if (timed) batches_.took(seconds, method.period());
         if (std::exchange(shared_.recovered, false)) batches_.discard_graphs();
         if (std::exchange(shared_.restarted, false) && alone) batches_.restart_period();
     }

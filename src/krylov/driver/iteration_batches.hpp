@@ -12,7 +12,8 @@ namespace tessera {
 
 /// Enqueues the iterations of a method in batches, between which the host checks convergence; a
 /// batch is a graph from its second time on. Graphs stay from solve to solve of one right-hand
-/// side while the length does.
+/// side while the length does. Before, as many iterations run directly; a few at a time on a GPU,
+/// where each iteration beyond the last one may cost more than a check.
 template <class T>
 class IterationBatches {
   public:
@@ -23,11 +24,13 @@ class IterationBatches {
     void start_anew() {
         batches_.clear();
         adapted_ = {};
+        direct_length_ = 0;
         length_of_others_ = BatchLength::usual;
     }
     /// The next use of each batch runs directly, the one after it records its graph again.
     void discard_graphs() {
         for (Batch& batch : batches_) batch = {};
+        direct_iterations_ = 0;
     }
     /// To be called before each solve; `interval` is SolveOptions::check_interval. On a GPU the
     /// length adapts to the numbers of iterations where every iteration is as any other.
@@ -40,6 +43,8 @@ class IterationBatches {
         if (!batches_.empty() && interval == interval_ && length == length_) return;
         interval_ = interval;
         length_ = length;
+        short_start_ = interval == 0 && context_.on_gpu() && period == 1;
+        direct_iterations_ = 0;
         batches_.clear();
         batches_.resize(std::size_t((period + length_ - 1) / length_));
     }
@@ -50,37 +55,70 @@ class IterationBatches {
     /// The next iteration is the first of a period.
     void restart_period() { position_ = 0; }
     bool at_start_of_period() const { return position_ == 0; }
-    /// Whether the next batch is a graph that was launched before.
-    bool next_is_graph() const { return batches_[std::size_t(position_ / length_)].captured; }
+    /// Whether the duration of the next batch is to be told to `took`.
+    bool next_is_timed() const {
+        return next_is_graph() || (short_start_ && direct_length_ == 0 && direct_iterations_ > 0);
+    }
 
     /// Enqueues one batch: the first time directly, so that its phases are timed and the primitives
     /// allocate their scratch memory; then as a graph.
     void enqueue(Method<T>& method) {
         const int period = method.period();
         // A method that replaces its residual is checked once per period, whatever the length.
-        const int length = length_ >= period && !method.replaces()
-                               ? length_ / period * period
-                               : std::min(length_, period - position_);
+        int length = length_ >= period && !method.replaces()
+                         ? length_ / period * period
+                         : std::min(length_, period - position_);
         const int first = position_;
+        Batch& batch = batches_[std::size_t(first / length_)];
+        const bool direct = !batch.ran || !can_be_captured_;
+        if (direct && short_start_) {
+            length = std::min(length, direct_length_ > 0 ? direct_length_ : first_length);
+        }
         const auto iterations = [&method, first, length, period] {
             for (int k = 0; k < length; ++k) method.iterate((first + k) % period);
         };
-        Batch& batch = batches_[std::size_t(first / length_)];
-        if (!batch.ran || !can_be_captured_) {
+        if (direct) {
             iterations();
+            direct_iterations_ += length;
         } else {
             if (!batch.captured) batch.graph = context_.capture(iterations);
             batch.captured = true;
             batch.graph();
         }
-        batch.ran = true;
+        batch.ran = !short_start_ || direct_iterations_ >= length_;
         position_ = (first + length) % period;
     }
 
-    /// Iterations enqueued after convergence are wasted: batches become smaller when an iteration
-    /// is expensive. `seconds`: duration of a batch that was launched as a graph.
-    void shorten(double seconds, int period) {
+    /// Duration of a batch in seconds, where next_is_timed() was true before it: iterations that
+    /// are enqueued after convergence are wasted, so batches are small if an iteration is
+    /// expensive.
+    void took(double seconds, int period) {
         if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
+        if (next_is_graph()) return shorten(seconds);
+        // Of batches of n among some iterations, half of n are wasted.
+        const double iteration = seconds / first_length;
+        direct_length_ =
+            std::max(1, int(std::sqrt(2 * usual_iterations * wait_seconds / iteration)));
+        shorten(length_ * iteration);
+    }
+
+  private:
+    /// Duration of iterations in seconds, next to which that of a convergence check is negligible.
+    static constexpr double check_seconds = 2e-3;
+    /// About what a check takes, and iterations of a solve in which each is expensive.
+    static constexpr double wait_seconds = 2e-5, usual_iterations = 32;
+    /// Iterations of the first two batches: those of the second are timed.
+    static constexpr int first_length = 2;
+
+    /// Iterations that are enqueued together, always from the same position of the period.
+    struct Batch {
+        bool ran = false;
+        bool captured = false;
+        std::function<void()> graph;
+    };
+
+    bool next_is_graph() const { return batches_[std::size_t(position_ / length_)].captured; }
+    void shorten(double seconds) {
         if (seconds < 2 * check_seconds) return;
         length_ = std::max(1, int(std::ceil(length_ * check_seconds / seconds)));
         if (adapts_) {
@@ -91,23 +129,15 @@ class IterationBatches {
         batches_[0].captured = false;
     }
 
-  private:
-    /// Duration of iterations in seconds, next to which that of a convergence check is negligible.
-    static constexpr double check_seconds = 2e-3;
-
-    /// Iterations that are enqueued together, always from the same position of the period.
-    struct Batch {
-        bool ran = false;
-        bool captured = false;
-        std::function<void()> graph;
-    };
-
     const Context& context_;
     const bool can_be_captured_;
     std::vector<Batch> batches_;
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
+    bool short_start_ = false;   ///< Whether the direct iterations are batches of their own.
+    int direct_length_ = 0;      ///< Of these batches; 0: not known yet.
+    int direct_iterations_ = 0;  ///< So far.
     bool adapts_ = false;
     BatchLength adapted_;
     int length_of_others_ = BatchLength::usual;  ///< Where it does not adapt.

@@ -37,7 +37,7 @@ bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrM
 
 void scale_blocks(const Context& context, const BsrView<double>& matrix,
                   const Buffer<double>& scaling, Buffer<double>& values) {
-    const int lanes = context.on_gpu() ? 8 : 1;
+    const int lanes = sharing_threads(context, matrix.block_rows, 8);
     const auto run = [&]<int N>(std::integral_constant<int, N>) {
         for_each_index(context, Offset(matrix.block_rows) * lanes,
                        ScaleBlocks<N>{lanes, matrix, scaling.data(), values.data()});
@@ -125,7 +125,6 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     const Phase phase(context, "setup: scaling", 0);
     Level& level = levels_[l];
     const BsrView<double> a = level.matrix.view();
-    const int lanes = context.on_gpu() ? 8 : 1;
     if (level.scaling.empty()) {
         level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
     }
@@ -144,15 +143,17 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
             " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values());
     for_each_index(
-        context, a.block_rows,
+        context, Offset(a.block_rows) * near_null.columns,
         ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});
     if (l == 0) return;
     Level& finer = levels_[l - 1];
     const BsrView<double> p = finer.prolongator.view();
-    for_each_index(context, Offset(p.block_rows) * lanes,
-                   ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data(), lanes});
-    finer.products.transposed = {};
-    cycle_.add_prolongator(context, p, transpose(context, p).view());
+    for_each_index(context, p.blocks * p.height,
+                   ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data()});
+    BsrMatrix<double>& transposed = finer.products.transposed.matrix;
+    transpose_values(context, p, finer.products.transposed);
+    cycle_.add_prolongator(context, p, std::as_const(transposed).view());
+    transposed.values() = {};  // Its pattern serves updates.
 }
 
 /// Makes the matrix of the next level. Returns false if that has hardly fewer unknowns.
@@ -267,6 +268,7 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
         level.products = symmetric_triple_product(context, level.prolongator.view(), a);
     }
     set_dropped(context, tentative.dropped, level.products.result);
+    level.products.product.values() = {};
     return std::move(tentative.coarse);
 }
 

@@ -7,6 +7,36 @@
 
 namespace tessera {
 
+namespace {
+
+/// f(N) for square blocks of N rows; 0: others.
+template <class F>
+void with_square(int height, int width, F&& f) {
+    if (height != width) return f(std::integral_constant<int, 0>());
+    if (height == 2) return f(std::integral_constant<int, 2>());
+    if (height == 3) return f(std::integral_constant<int, 3>());
+    if (height == 6) return f(std::integral_constant<int, 6>());
+    f(std::integral_constant<int, 0>());
+}
+
+/// Blocks of one entry.
+template <class T>
+BsrMatrix<T> as_blocks(const Context& context, const CsrView<T>& matrix) {
+    BsrMatrix<T> result(context, matrix.rows, matrix.columns, 1, 1, matrix.nonzeros);
+    if (matrix.rows == 0) {
+        copy_from_host<Offset>(context, std::vector<Offset>{0}, result.row_offsets().view());
+        return result;
+    }
+    const auto entries = std::size_t(matrix.nonzeros);
+    copy(context, std::span(matrix.row_offsets, std::size_t(matrix.rows) + 1),
+         result.row_offsets().view());
+    copy(context, std::span(matrix.column_indices, entries), result.column_indices().view());
+    copy(context, std::span(matrix.values, entries), result.values().view());
+    return result;
+}
+
+}  // namespace
+
 template <class T>
 BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height, int width) {
     check_matrix("to_bsr", matrix);
@@ -15,9 +45,15 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
             "to_bsr: blocks have 1 to ", max_bsr_block, " rows and columns");
     require(matrix.rows % height == 0 && matrix.columns % width == 0, "to_bsr: blocks of ", height,
             " x ", width, " do not divide a matrix of ", matrix.rows, " x ", matrix.columns);
+    if (height == 1 && width == 1) return as_blocks(context, matrix);
     const Index block_rows = matrix.rows / height;
+    const CsrPattern pattern{matrix.rows, matrix.columns, matrix.row_offsets,
+                             matrix.column_indices};
     Buffer<Index> counts(context, block_rows);
-    for_each_index(context, block_rows, bsr::CountBlocks<T>{matrix, height, width, counts.data()});
+    with_square(height, width, [&](auto n) {
+        for_each_index(context, block_rows,
+                       bsr::CountBlocks<n>{pattern, height, width, counts.data()});
+    });
     Buffer<Offset> offsets(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, CountAt{counts.data()}, offsets.data());
     Offset blocks = 0;
@@ -27,13 +63,15 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     result.row_offsets() = std::move(offsets);
     const Offset* const starts = result.row_offsets().data();
     Index* const columns = result.column_indices().data();
-    for_each_index(context, block_rows,
-                   bsr::FillColumns<T>{matrix, height, width, starts, columns});
     fill<T>(context, T(0), result.values().view());
     const int lanes = context.on_gpu() ? 16 : 1;
-    for_each_index(
-        context, Offset(matrix.rows) * lanes,
-        bsr::FillValues<T>{lanes, matrix, height, width, starts, columns, result.values().data()});
+    with_square(height, width, [&](auto n) {
+        for_each_index(context, block_rows,
+                       bsr::FillColumns<n>{pattern, height, width, starts, columns});
+        for_each_index(context, Offset(matrix.rows) * lanes,
+                       bsr::FillValues<n, T>{lanes, matrix, height, width, starts, columns,
+                                             result.values().data()});
+    });
     return result;
 }
 
@@ -56,54 +94,84 @@ namespace {
 /// On the GPU: blocks are placed in any order, and each then finds its own place among those of its
 /// column, which takes as many steps as the column has blocks.
 template <class T>
-void transpose_placed(const Context& context, const BsrView<T>& matrix, BsrMatrix<T>& result) {
-    const Offset blocks = result.blocks();
+void place_transposed(const Context& context, const BsrView<T>& matrix, Transposed<T>& result) {
+    Offset* const offsets = result.matrix.row_offsets().data();
     Buffer<Index> counts(context, matrix.block_columns);
     for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
-    for_each_index(context, blocks, bsr::CountColumns{matrix.column_indices, counts.data()});
-    exclusive_scan(context, matrix.block_columns, CountAt{counts.data()},
-                   result.row_offsets().data());
+    for_each_index(context, matrix.blocks, bsr::CountColumns{matrix.column_indices, counts.data()});
+    exclusive_scan(context, matrix.block_columns, CountAt{counts.data()}, offsets);
     for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
-    Buffer<Offset> positions(context, blocks);
-    Buffer<Index> rows(context, blocks);
-    for_each_index(
-        context, matrix.block_rows,
-        bsr::PlaceBlocks{matrix.row_offsets, matrix.column_indices, result.row_offsets().data(),
-                         counts.data(), positions.data(), rows.data()});
-    for_each_index(
-        context, blocks,
-        bsr::SortPlaced<T>{matrix, result.row_offsets().data(), positions.data(), rows.data(),
-                           result.column_indices().data(), result.values().data()});
+    Buffer<Offset> positions(context, matrix.blocks);
+    Buffer<Index> rows(context, matrix.blocks);
+    const int lanes = sharing_threads(context, matrix.block_rows, 1);
+    for_each_index(context, Offset(matrix.block_rows) * lanes,
+                   bsr::PlaceBlocks{lanes, matrix.row_offsets, matrix.column_indices, offsets,
+                                    counts.data(), positions.data(), rows.data()});
+    for_each_index(context, matrix.blocks,
+                   bsr::SortPlaced{matrix.column_indices, offsets, positions.data(), rows.data(),
+                                   result.matrix.column_indices().data(), result.sources.data()});
 }
 
 }  // namespace
 
 template <class T>
-BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
-    bsr::check_blocks(context, "transpose", matrix);
-    const int height = matrix.height, width = matrix.width, size = matrix.block_size();
-    BsrMatrix<T> result(context, matrix.block_columns, matrix.block_rows, width, height,
-                        matrix.blocks);
+Transposed<T> transposed_pattern(const Context& context, const BsrView<T>& matrix) {
+    Transposed<T> result{BsrMatrix<T>(context, matrix.block_columns, matrix.block_rows,
+                                      matrix.width, matrix.height, matrix.blocks, false),
+                         Buffer<Offset>(context, matrix.blocks)};
     if (context.on_gpu()) {
-        transpose_placed(context, matrix, result);
+        place_transposed(context, matrix, result);
         return result;
     }
-    T* const values = result.values().data();
-    transpose_pattern(
-        matrix.block_rows, matrix.row_offsets, matrix.column_indices, result.row_offsets().view(),
-        result.column_indices().data(), [&](Offset k, Offset to) {
-            for (int e = 0; e < size; ++e) {
-                values[to * size + e % width * height + e / width] = matrix.values[k * size + e];
-            }
-        });
+    Offset* const sources = result.sources.data();
+    transpose_pattern(matrix.block_rows, matrix.row_offsets, matrix.column_indices,
+                      result.matrix.row_offsets().view(), result.matrix.column_indices().data(),
+                      [&](Offset k, Offset to) { sources[to] = k; });
     return result;
+}
+
+template <class T>
+void transpose_values(const Context& context, const BsrView<T>& matrix, Transposed<T>& transposed) {
+    Buffer<T>& values = transposed.matrix.values();
+    if (values.size() == 0) values = Buffer<T>(context, matrix.entries());
+    const Offset* const sources = transposed.sources.data();
+    if (!context.on_gpu()) {
+        const int height = matrix.height, width = matrix.width, size = height * width;
+        return parallel_ranges(
+            context.threads(), matrix.blocks,
+            [&, to = values.data()](Offset first, Offset last) {
+                for (Offset k = first; k < last; ++k) {
+                    const T* const from = matrix.values + sources[k] * size;
+                    for (int c = 0; c < width; ++c) {
+                        for (int r = 0; r < height; ++r) {
+                            to[k * size + c * height + r] = from[r * width + c];
+                        }
+                    }
+                }
+            },
+            1024);
+    }
+    for_each_index(context, matrix.entries(),
+                   bsr::TransposeEntry<T>{matrix, sources, values.data()});
+}
+
+template <class T>
+BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
+    bsr::check_blocks(context, "transpose", matrix);
+    Transposed<T> result = transposed_pattern(context, matrix);
+    transpose_values(context, matrix, result);
+    return std::move(result.matrix);
 }
 
 template decltype(to_bsr<float>) to_bsr<float>;
 template decltype(to_bsr<double>) to_bsr<double>;
 template CsrMatrix<float> to_csr(const Context&, const BsrView<float>&);
 template CsrMatrix<double> to_csr(const Context&, const BsrView<double>&);
-template BsrMatrix<float> transpose(const Context&, const BsrView<float>&);
-template BsrMatrix<double> transpose(const Context&, const BsrView<double>&);
+#define TESSERA_INSTANTIATE(T)                                                    \
+    template BsrMatrix<T> transpose(const Context&, const BsrView<T>&);           \
+    template Transposed<T> transposed_pattern(const Context&, const BsrView<T>&); \
+    template void transpose_values(const Context&, const BsrView<T>&, Transposed<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera

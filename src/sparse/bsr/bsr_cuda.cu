@@ -3,14 +3,21 @@
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(bsr::CountBlocks)
-TESSERA_FOR_EACH_REAL(bsr::FillColumns)
-TESSERA_FOR_EACH_REAL(bsr::FillValues)
+#define TESSERA_CONVERT(N)                                                                  \
+    template void for_each_index(const Context&, Offset, const bsr::CountBlocks<N>&);       \
+    template void for_each_index(const Context&, Offset, const bsr::FillColumns<N>&);       \
+    template void for_each_index(const Context&, Offset, const bsr::FillValues<N, float>&); \
+    template void for_each_index(const Context&, Offset, const bsr::FillValues<N, double>&);
+TESSERA_CONVERT(0)
+TESSERA_CONVERT(2)
+TESSERA_CONVERT(3)
+TESSERA_CONVERT(6)
 TESSERA_FOR_EACH_REAL(bsr::WriteRow)
 TESSERA_FOR_EACH_REAL(bsr::MirrorBlocks)
-TESSERA_FOR_EACH_REAL(bsr::SortPlaced)
+TESSERA_FOR_EACH_REAL(bsr::TransposeEntry)
 template void for_each_index(const Context&, Offset, const bsr::SetZero&);
 template void for_each_index(const Context&, Offset, const bsr::CountColumns&);
 template void for_each_index(const Context&, Offset, const bsr::PlaceBlocks&);
+template void for_each_index(const Context&, Offset, const bsr::SortPlaced&);
 
 }  // namespace tessera::cuda

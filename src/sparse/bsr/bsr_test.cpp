@@ -227,7 +227,7 @@ TEST(bsr, as_on_the_host) {
         const auto found = symmetric_triple_product(context(), a.view(), a.view());
         const auto expected = symmetric_triple_product(host(), on_host.view(), on_host.view());
         expect_same(found.product, expected.product, 1e-14);
-        expect_same(found.transposed, expected.transposed, 0);
+        expect_same(found.transposed.matrix, expected.transposed.matrix, 0);
         expect_same(found.result, expected.result, 1e-14);
         const auto again = symmetric_triple_product(context(), a.view(), a.view());
         EXPECT_EQ(copy_to_host(context(), again.result.values()),

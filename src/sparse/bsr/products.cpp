@@ -36,8 +36,13 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
 template <class T>
 void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
                 TripleProduct<T>& products) {
-    sum(context, a, p, products.product);
-    sum(context, products.transposed.view(), std::as_const(products.product).view(),
+    BsrMatrix<T>& product = products.product;
+    if (product.entries() == 0) {
+        product.values() = Buffer<T>(context, product.blocks() * product.view().block_size());
+    }
+    sum(context, a, p, product);
+    transpose_values(context, p, products.transposed);
+    sum(context, std::as_const(products.transposed.matrix).view(), std::as_const(product).view(),
         products.result, true);
     mirror(context, products.result);
 }
@@ -80,8 +85,9 @@ TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<
     bsr::check_triple("symmetric_triple_product", p, a);
     TripleProduct<T> products;
     products.product = pattern_of(context, a, p);
-    products.transposed = transpose(context, p);
-    products.result = pattern_of(context, products.transposed.view(), products.product.view());
+    products.transposed = transposed_pattern(context, p);
+    products.result = pattern_of(context, std::as_const(products.transposed.matrix).view(),
+                                 std::as_const(products.product).view());
     sum_triple(context, p, a, products);
     return products;
 }
@@ -90,7 +96,6 @@ template <class T>
 void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
             TripleProduct<T>& products) {
     bsr::check_triple("update", p, a);
-    products.transposed = transpose(context, p);
     sum_triple(context, p, a, products);
 }
 

@@ -11,10 +11,13 @@ namespace {
 /// c += a b for blocks of height x inner and inner x width, row-major; a constant 0 stands for a
 /// size that is only known when the program runs.
 template <int Height, int Inner, int Width, class T>
-void add_block_product(int height, int inner, int width, const T* a, const T* b, T* c) {
+void add_block_product(int height, int inner, int width, const T* __restrict a,
+                       const T* __restrict b, T* __restrict c) {
     const int h = Height > 0 ? Height : height, n = Inner > 0 ? Inner : inner,
               w = Width > 0 ? Width : width;
+#pragma GCC unroll 8
     for (int r = 0; r < h; ++r) {
+#pragma GCC unroll 8
         for (int k = 0; k < n; ++k) {
             const T factor = a[r * n + k];
 #pragma GCC unroll 8

@@ -1,109 +1,17 @@
 #include <algorithm>
-#include <bit>
+#include <cstdint>
 
-#include "gpu/launch.cuh"
-#include "gpu/scan.cuh"
+#include "gpu/for_each.cuh"
 #include "gpu/warp.cuh"
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
 
-// Products of matrices of blocks.
+// Values of products of matrices of blocks.
 namespace tessera::cuda {
 
 namespace {
 
-constexpr int max_pattern_threads = 256, product_threads = 128;
-/// Slots of the table of a row in shared memory.
-constexpr int small_table = 512;
-
-/// Column numbers in an open-addressing table of a power of two of slots, shared by a thread block.
-struct ColumnTable {
-    Index* slots;
-    unsigned mask;  ///< Slots - 1.
-
-    __device__ void clear() const {
-        for (unsigned s = threadIdx.x; s <= mask; s += blockDim.x) slots[s] = -1;
-        __syncthreads();
-    }
-    /// Adds a column and counts it if it is new; false if there is no room.
-    __device__ bool insert(Index column, int* count) const {
-        unsigned at = unsigned(column) * 0x9E3779B1u >> 8 & mask;
-        for (;;) {
-            const Index found = atomicCAS(slots + at, -1, column);
-            if (found == column) return true;
-            if (found == -1) return unsigned(atomicAdd(count, 1)) < mask / 4 * 3;
-            at = (at + 1) & mask;
-        }
-    }
-};
-
-/// The distinct columns of block row i of A B. Returns false where the table has no room for them.
-template <class T>
-__device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i,
-                                const ColumnTable& table, int* count, int* full) {
-    if (threadIdx.x == 0) *count = *full = 0;
-    table.clear();
-    constexpr unsigned lanes = 8;  // Of a row of B.
-    for (Offset k = a.row_offsets[i] + threadIdx.x / lanes; k < a.row_offsets[i + 1];
-         k += blockDim.x / lanes) {
-        const Index row = a.column_indices[k];
-        for (Offset t = b.row_offsets[row] + threadIdx.x % lanes; t < b.row_offsets[row + 1];
-             t += lanes) {
-            if (atomicOr(full, 0) != 0) break;
-            if (!table.insert(b.column_indices[t], count)) atomicOr(full, 1);
-        }
-    }
-    __syncthreads();
-    return *full == 0;
-}
-
-/// Counts the columns of each block row, or writes them in ascending order (`columns` not null).
-/// Without `large` in shared memory, one row for each thread block; rows that do not fit there get
-/// the count -1 and raise `overflow`. With it, those rows, in tables of `large_slots` slots.
-template <class T>
-__global__ void __launch_bounds__(max_pattern_threads)
-    product_pattern_kernel(const __grid_constant__ BsrView<T> a,
-                           const __grid_constant__ BsrView<T> b, Index* counts,
-                           const Offset* offsets, Index* columns, Index* large,
-                           unsigned large_slots, int* overflow) {
-    __shared__ Index small[2 * small_table];
-    __shared__ int count, full, written;
-    const unsigned slots = large != nullptr ? large_slots : small_table;
-    Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * slots : small;
-    const ColumnTable table{memory, slots - 1};
-    Index* const list = memory + slots;
-    for (Index i = Index(blockIdx.x); i < a.block_rows; i += Index(gridDim.x)) {
-        if (large != nullptr && counts[i] >= 0) continue;
-        if (large == nullptr && columns != nullptr && counts[i] < 0) continue;
-        __syncthreads();
-        const bool fits = collect_columns(a, b, i, table, &count, &full);
-        if (columns == nullptr) {
-            // The count -1 of a large row stays until its columns are written: `-1 - count`.
-            if (threadIdx.x == 0) counts[i] = large != nullptr ? -1 - count : fits ? count : -1;
-            if (threadIdx.x == 0 && !fits) *overflow = 1;
-            continue;
-        }
-        if (threadIdx.x == 0) written = 0;
-        __syncthreads();
-        for (unsigned s = threadIdx.x; s < slots; s += blockDim.x) {
-            if (memory[s] >= 0) list[atomicAdd(&written, 1)] = memory[s];
-        }
-        __syncthreads();
-        for (int e = int(threadIdx.x); e < count; e += int(blockDim.x)) {
-            Offset to = offsets[i];
-            for (int other = 0; other < count; ++other) to += list[other] < list[e];
-            columns[to] = list[e];
-        }
-    }
-}
-
-/// The number of columns of a row: see product_pattern_kernel.
-struct PatternCount {
-    const Index* counts;
-    __device__ Offset operator()(Offset i) const {
-        return counts[i] < 0 ? -1 - counts[i] : counts[i];
-    }
-};
+constexpr int product_threads = 128;
 
 /// The first of `length` ascending columns that is not below `column`; `length`: none.
 __device__ inline int place_of(const Index* columns, int length, Index column) {
@@ -119,20 +27,23 @@ __device__ inline int place_of(const Index* columns, int length, Index column) {
     return low;
 }
 
-/// What the threads of a warp share when they sum up to `Slots` consecutive blocks of a row of C:
-/// their columns and, for a batch of blocks of a row of A, the blocks of B to multiply with.
-template <int Slots>
-struct Batch {
-    static constexpr int most = 32;
-    Offset first[most];    ///< By block of A: of the blocks of B between the columns.
-    int starts[most + 1];  ///< How many of them there are before.
-    Index columns[Slots];
-    unsigned hits[Slots];      ///< Bit k: block k of A contributes ...
-    int places[most * Slots];  ///< ... with this one of the blocks between the columns.
+/// The products of blocks that a warp sums: of some blocks of a row of A with those blocks of B
+/// that are in some columns of a row of C, ordered by column.
+template <int Numbers, class T>
+struct ProductList {
+    static constexpr int most = 32;   ///< Blocks of A.
+    static constexpr int slots = 64;  ///< Columns.
+    Offset first[most];               ///< By block of A: of the blocks of B in the columns.
+    int starts[most + 1];             ///< How many of them there are before.
+    Index columns[slots];
+    unsigned hits[slots];              ///< Bit k: block k of A contributes ...
+    std::uint8_t places[most][slots];  ///< ... with this one of the blocks in the columns.
+    int before[slots + 1];             ///< Products of the columns before.
+    T heads[32][Numbers];              ///< See sum_products_kernel.
 
-    template <class T>
+    /// `count` blocks of A from `begin` on, the first `used` columns.
     __device__ void read(const BsrView<T>& a, const BsrView<T>& b, Offset begin, int count,
-                         int slots, Index lowest) {
+                         int used) {
         const int lane = int(threadIdx.x) % 32;
         int length = 0;
         if (lane < count) {
@@ -140,13 +51,13 @@ struct Batch {
             const Offset start = b.row_offsets[row];
             const Index* const found = b.column_indices + start;
             const int all = int(b.row_offsets[row + 1] - start);
-            const int low = place_of(found, all, lowest);
+            const int low = place_of(found, all, columns[0]);
             first[lane] = start + low;
-            length = place_of(found + low, all - low, columns[slots - 1] + 1);
+            length = place_of(found + low, all - low, columns[used - 1] + 1);
         }
-        starts[lane + 1] = int(warp_inclusive_scan(Offset(length)));
+        starts[lane + 1] = warp_inclusive_scan(length);
         if (lane == 0) starts[0] = 0;
-        if (lane < slots) hits[lane] = 0;
+        for (int s = lane; s < slots; s += 32) hits[s] = 0;
         __syncwarp();
         for (int p = lane; p < starts[count]; p += 32) {
             int k = 0;
@@ -154,10 +65,16 @@ struct Batch {
                 if (k + step < count && starts[k + step] <= p) k += step;
             }
             const int t = p - starts[k];
-            const int slot = place_of(columns, slots, b.column_indices[first[k] + t]);
-            places[k * Slots + slot] = t;
+            const int slot = place_of(columns, used, b.column_indices[first[k] + t]);
+            places[k][slot] = std::uint8_t(t);
             atomicOr(hits + slot, 1u << k);
         }
+        __syncwarp();
+        const int even = __popc(hits[2 * lane]), odd = __popc(hits[2 * lane + 1]);
+        const int sum = warp_inclusive_scan(even + odd);
+        before[2 * lane + 1] = sum - odd;
+        before[2 * lane + 2] = sum;
+        if (lane == 0) before[0] = 0;
         __syncwarp();
     }
 };
@@ -183,8 +100,9 @@ __device__ void load(const T* from, int count, T (&to)[Room]) {
     }
 }
 
-/// C = A B: a warp for some blocks of a row of C, a thread for a row of one of them. `parts` warps
-/// share a row of C. Sizes are constants where they are not 0.
+/// C = A B: a warp for some columns of a row of C, `parts` warps for a row. The threads that share
+/// a block, one or three of its rows each, are a worker; workers get equal shares of the list of
+/// products. Sizes are constants where they are not 0.
 template <int Height, int Inner, int Width, class T>
 __global__ void __launch_bounds__(product_threads)
     sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
@@ -192,96 +110,158 @@ __global__ void __launch_bounds__(product_threads)
     const int height = Height > 0 ? Height : a.height, inner = Inner > 0 ? Inner : a.width,
               width = Width > 0 ? Width : b.width;
     constexpr int inner_room = Inner > 0 ? Inner : max_bsr_block,
-                  room = Width > 0 ? Width : max_bsr_block,
-                  slot_room = Height > 0 ? 32 / Height : 32;
-    __shared__ Batch<slot_room> batches[product_threads / 32];
-    Batch<slot_room>& batch = batches[threadIdx.x / 32];
+                  room = Width > 0 ? Width : max_bsr_block, own_rows = Height == 6 ? 3 : 1;
+    using List = ProductList<own_rows * room, T>;
+    __shared__ List lists[product_threads / 32];
+    List& list = lists[threadIdx.x / 32];
     const Offset warp = (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32;
     const Index i = Index(warp / parts);
     if (i >= a.block_rows) return;
-    const int lane = int(threadIdx.x) % 32, own = lane / height, r = lane % height,
-              most_slots = 32 / height;
-    const Offset row_begin = c.row_offsets[i], a_end = a.row_offsets[i + 1];
-    const int length = int(c.row_offsets[i + 1] - row_begin);
-    for (int group = int(warp % parts) * most_slots; group < length; group += parts * most_slots) {
-        const int slots = min(most_slots, length - group);
-        if (lane < slots) batch.columns[lane] = c.column_indices[row_begin + group + lane];
+    const int lane = int(threadIdx.x) % 32, team = height / own_rows, worker = lane / team,
+              member = lane % team, workers = 32 / team;
+    const Offset row_end = c.row_offsets[i + 1], a_begin = a.row_offsets[i],
+                 a_end = a.row_offsets[i + 1];
+    Offset row_begin = c.row_offsets[i];
+    if (upper) {
+        row_begin += place_of(c.column_indices + row_begin, int(row_end - row_begin), i);
+    }
+    const int length = int(row_end - row_begin), share_of_row = (length + parts - 1) / parts,
+              last = min(length, int(warp % parts + 1) * share_of_row);
+    for (int group = int(warp % parts) * share_of_row; group < last; group += List::slots) {
+        const int used = min(List::slots, last - group);
+        for (int s = lane; s < used; s += 32) {
+            list.columns[s] = c.column_indices[row_begin + group + s];
+        }
         __syncwarp();
-        const Index lowest = upper ? max(i, batch.columns[0]) : batch.columns[0];
-        T sums[room] = {};
-        for (Offset begin = a.row_offsets[i]; begin < a_end; begin += batch.most) {
-            const int count = int(min(Offset(batch.most), a_end - begin));
-            batch.read(a, b, begin, count, slots, lowest);
-            unsigned open = own < slots ? batch.hits[own] : 0;
-            for (; open != 0; open &= open - 1) {
+        const auto entries = [&](int slot) {
+            return values + ((row_begin + group + slot) * height + member * own_rows) * width;
+        };
+        for (Offset begin = a_begin; begin < a_end; begin += List::most) {
+            list.read(a, b, begin, int(min(Offset(List::most), a_end - begin)), used);
+            const auto add = [&](int slot, const T(&sums)[own_rows][room]) {
+                T* const to = entries(slot);
+#pragma unroll
+                for (int e = 0; e < own_rows * room; ++e) {
+                    T* const entry = to + e / room * width + e % room;
+                    if (e % room >= width) continue;
+                    *entry = (begin == a_begin ? T(0) : *entry) + sums[e / room][e % room];
+                }
+            };
+            const int total = list.before[used], share = (total + workers - 1) / workers;
+            int at = min(worker * share, total);
+            const int end = worker < workers ? min(at + share, total) : at;
+            // The last column that begins at `at` or before it.
+            int slot = place_of(list.before, used + 1, at + 1) - 1;
+            unsigned open = slot < used ? list.hits[slot] : 0;
+            for (int skip = slot < used ? at - list.before[slot] : 0; skip > 0; --skip) {
+                open &= open - 1;
+            }
+            // Sums of a column that the worker before began go to `heads`; who began it adds them.
+            bool is_head = open != 0 && at > list.before[slot], is_open = false;
+            T sums[own_rows][room] = {};
+            const auto put_head = [&] {
+#pragma unroll
+                for (int e = 0; e < own_rows * room; ++e) {
+                    list.heads[lane][e] = sums[e / room][e % room];
+                }
+            };
+            while (at < end) {
                 const int k = __ffs(int(open)) - 1;
-                const Offset block = batch.first[k] + batch.places[k * slot_room + own];
-                T left[inner_room], right[room];
-                load<Inner>(a.values + ((begin + k) * height + r) * inner, inner, left);
+                const Offset block = list.first[k] + list.places[k][slot];
+                T left[own_rows][inner_room], right[room];
+#pragma unroll
+                for (int r = 0; r < own_rows; ++r) {
+                    const Offset row = (begin + k) * height + member * own_rows + r;
+                    load<Inner>(a.values + row * inner, inner, left[r]);
+                }
 #pragma unroll
                 for (int n = 0; n < inner_room; ++n) {
                     if (n >= inner) continue;
                     load<Width>(b.values + (block * inner + n) * width, width, right);
 #pragma unroll
-                    for (int e = 0; e < room; ++e) {
-                        if (e < width) sums[e] += left[n] * right[e];
+                    for (int e = 0; e < own_rows * room; ++e) {
+                        if (e % room < width) {
+                            sums[e / room][e % room] += left[e / room][n] * right[e % room];
+                        }
                     }
                 }
+                open &= open - 1;
+                is_open = ++at < list.before[slot + 1];
+                if (is_open) continue;
+                if (is_head) {
+                    put_head();
+                } else {
+                    add(slot, sums);
+                }
+                is_head = false;
+#pragma unroll
+                for (int e = 0; e < own_rows * room; ++e) sums[e / room][e % room] = 0;
+                if (at == end) break;
+                do {
+                    open = list.hits[++slot];
+                } while (open == 0);
+            }
+            if (is_open && is_head) put_head();
+            __syncwarp();
+            if (is_open && !is_head) {
+                for (int next = worker + 1; next * share < list.before[slot + 1]; ++next) {
+#pragma unroll
+                    for (int e = 0; e < own_rows * room; ++e) {
+                        sums[e / room][e % room] += list.heads[next * team + member][e];
+                    }
+                }
+                add(slot, sums);
+            }
+            const T zeros[own_rows][room] = {};
+            for (int s = worker; worker < workers && s < used; s += workers) {
+                if (begin == a_begin && list.hits[s] == 0) add(s, zeros);
             }
             __syncwarp();
         }
-        if (own >= slots) continue;
-        T* const row = values + ((row_begin + group + own) * height + r) * width;
-#pragma unroll
-        for (int e = 0; e < room; ++e) {
-            if (e < width) row[e] = sums[e];
+    }
+}
+
+/// C = A B of single entries: every lanes-th entry of a row of C.
+template <class T>
+struct SumEntries {
+    static constexpr int work = 64;
+    int lanes;
+    BsrView<T> a, b, c;
+    T* values;
+    bool upper;
+
+    __device__ void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        for (Offset to = c.row_offsets[i] + place % lanes; to < c.row_offsets[i + 1]; to += lanes) {
+            const Index column = c.column_indices[to];
+            if (upper && column < i) continue;
+            T sum = 0;
+            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                const Index row = a.column_indices[k];
+                const Offset begin = b.row_offsets[row];
+                const int length = int(b.row_offsets[row + 1] - begin);
+                const int at = place_of(b.column_indices + begin, length, column);
+                if (at < length && b.column_indices[begin + at] == column) {
+                    sum += a.values[k] * b.values[begin + at];
+                }
+            }
+            values[to] = sum;
         }
     }
-}
+};
 
 }  // namespace
-
-template <class T>
-BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
-    const cudaStream_t stream = stream_of(context);
-    Buffer<Index> counts(context, a.block_rows);
-    Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
-    Buffer<int> overflow = copy_to_buffer(context, std::vector<int>{0});
-    Buffer<Index> tables;
-    // Few rows, those of coarse matrices, are long.
-    const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
-    const auto run = [&](unsigned blocks, unsigned slots, Index* columns) {
-        if (a.block_rows == 0) return;
-        product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
-            a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
-            slots, overflow.data());
-        TESSERA_CUDA(cudaGetLastError());
-    };
-    // Rows with many columns take turns in a few tables that have room for all.
-    constexpr unsigned large_blocks = 16;
-    unsigned large_slots = 0;
-    run(unsigned(a.block_rows), 0, nullptr);
-    if (copy_to_host(context, overflow)[0] != 0) {
-        large_slots = std::bit_ceil(unsigned(b.block_columns) * 2);
-        tables = Buffer<Index>(context, Offset(large_blocks) * 2 * large_slots);
-        run(large_blocks, large_slots, nullptr);
-    }
-    exclusive_scan(context, a.block_rows, PatternCount{counts.data()}, offsets.data());
-    Offset blocks = 0;
-    copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
-                 std::span<Offset>(&blocks, 1));
-    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
-    Index* const columns = product.column_indices().data();
-    run(unsigned(a.block_rows), 0, columns);
-    if (large_slots > 0) run(large_blocks, large_slots, columns);
-    product.row_offsets() = std::move(offsets);
-    return product;
-}
 
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                   const BsrView<T>& c, T* values, bool upper) {
     if (a.block_rows == 0) return;
+    // Short rows of single entries: several threads look for the terms of one.
+    if (a.block_size() * b.block_size() == 1 && a.blocks < 32 * Offset(a.block_rows)) {
+        constexpr int lanes = 4;
+        return for_each_index(context, Offset(a.block_rows) * lanes,
+                              SumEntries<T>{lanes, a, b, c, values, upper});
+    }
     auto* kernel = &sum_products_kernel<0, 0, 0, T>;
     const auto use = [&](int height, int inner, int width, auto* chosen) {
         if (a.height == height && a.width == inner && b.width == width) kernel = chosen;
@@ -294,17 +274,18 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     use(3, 3, 6, &sum_products_kernel<3, 3, 6, T>);
     use(6, 3, 6, &sum_products_kernel<6, 3, 6, T>);
     use(6, 6, 6, &sum_products_kernel<6, 6, 6, T>);
-    const Offset parts = std::max<Offset>(1, c.blocks * a.height / a.block_rows * 5 / 4 / 32);
+    // Warps that fill the GPU, if rows of the product have at least 2 blocks for each.
+    constexpr Offset warps = 16384;
+    const Offset parts = std::max<Offset>(
+        1, std::min((warps + a.block_rows - 1) / a.block_rows, c.blocks / a.block_rows / 2));
     kernel<<<blocks_for(a.block_rows * parts, product_threads / 32), product_threads, 0,
              stream_of(context)>>>(a, b, c, values, upper, int(parts));
     TESSERA_CUDA(cudaGetLastError());
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template BsrMatrix<T> product_pattern(const Context&, const BsrView<T>&, const BsrView<T>&); \
-    template void sum_products(const Context&, const BsrView<T>&, const BsrView<T>&,             \
-                               const BsrView<T>&, T*, bool);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template void sum_products(const Context&, const BsrView<float>&, const BsrView<float>&,
+                           const BsrView<float>&, float*, bool);
+template void sum_products(const Context&, const BsrView<double>&, const BsrView<double>&,
+                           const BsrView<double>&, double*, bool);
 
 }  // namespace tessera::cuda

@@ -2,6 +2,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
+#include "sparse/csr_blocks.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies of for_each_index and exclusive_scan on matrices of blocks.
@@ -9,8 +10,8 @@
 namespace tessera::bsr {
 
 /// use(column) for each block column of a block row, ascending.
-template <class T, class Use>
-TESSERA_HOST_DEVICE void merge_rows(const CsrView<T>& matrix, Offset i, int height, int width,
+template <class Use>
+TESSERA_HOST_DEVICE void merge_rows(const CsrPattern& matrix, Offset i, int height, int width,
                                     Use&& use) {
     Offset heads[max_bsr_block];
     const Offset* const ends = matrix.row_offsets + i * height + 1;
@@ -32,48 +33,60 @@ TESSERA_HOST_DEVICE void merge_rows(const CsrView<T>& matrix, Offset i, int heig
     }
 }
 
+/// merge_rows for blocks of N x N; 0: of any size.
+template <int N, class Use>
+TESSERA_HOST_DEVICE void visit_blocks(const CsrPattern& matrix, Offset i, int height, int width,
+                                      Use&& use) {
+    if constexpr (N > 0) {
+        for_blocks<N>(matrix, i, use);
+    } else {
+        merge_rows(matrix, i, height, width, use);
+    }
+}
+
 /// The number of blocks in a block row.
-template <class T>
+template <int N>
 struct CountBlocks {
     static constexpr int work = 64;
-    CsrView<T> matrix;
+    CsrPattern matrix;
     int height, width;
     Index* counts;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Index count = 0;
-        merge_rows(matrix, i, height, width, [&](Index) { ++count; });
+        visit_blocks<N>(matrix, i, height, width, [&](Index) { ++count; });
         counts[i] = count;
     }
 };
 
 /// The block columns of a block row.
-template <class T>
+template <int N>
 struct FillColumns {
     static constexpr int work = 64;
-    CsrView<T> matrix;
+    CsrPattern matrix;
     int height, width;
     const Offset* offsets;
     Index* columns;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         Offset to = offsets[i];
-        merge_rows(matrix, i, height, width, [&](Index column) { columns[to++] = column; });
+        visit_blocks<N>(matrix, i, height, width, [&](Index column) { columns[to++] = column; });
     }
 };
 
 /// The values of a row in its blocks, every lanes-th; the others stay as they are.
-template <class T>
+template <int N, class T>
 struct FillValues {
     static constexpr int work = 64;
     int lanes;
     CsrView<T> matrix;
-    int height, width;
+    int block_height, block_width;
     const Offset* offsets;
     const Index* columns;
     T* values;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const int height = N > 0 ? N : block_height, width = N > 0 ? N : block_width;
         const Offset row = place / lanes;
         const int r = int(row % height);
         Offset block = offsets[row / height];
@@ -166,9 +179,10 @@ struct CountColumns {
 };
 
 /// Places the blocks of a block row in the rows of the transpose, in any order there: their
-/// positions, and the block row.
+/// positions, and the block row. `lanes` threads share a block row.
 struct PlaceBlocks {
     static constexpr int work = 16;
+    int lanes;
     const Offset* row_offsets;
     const Index* columns;
     const Offset* offsets;
@@ -176,8 +190,9 @@ struct PlaceBlocks {
     Offset* positions;
     Index* rows;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        for (Offset k = row_offsets[i] + place % lanes; k < row_offsets[i + 1]; k += lanes) {
             const Offset to = offsets[columns[k]] + next_of(used + columns[k]);
             positions[to] = k;
             rows[to] = Index(i);
@@ -185,29 +200,39 @@ struct PlaceBlocks {
     }
 };
 
-/// Copies a placed block to where its row number puts it, transposed.
-template <class T>
+/// The place of a placed block in its row of the transpose, where its row number puts it.
 struct SortPlaced {
     static constexpr int work = 128;
-    BsrView<T> matrix;
+    const Index* columns;
     const Offset* offsets;  ///< Of the transpose.
     const Offset* positions;
     const Index* rows;
     Index* to_rows;
-    T* to_values;
+    Offset* sources;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const Offset k = positions[place];
-        const Index column = matrix.column_indices[k];
+        const Index column = columns[positions[place]];
         Offset to = offsets[column];
         for (Offset other = offsets[column]; other < offsets[column + 1]; ++other) {
             to += rows[other] < rows[place];
         }
         to_rows[to] = rows[place];
-        const int height = matrix.height, width = matrix.width, size = height * width;
-        for (int e = 0; e < size; ++e) {
-            to_values[to * size + e % width * height + e / width] = matrix.values[k * size + e];
-        }
+        sources[to] = positions[place];
+    }
+};
+
+/// An entry of the transpose.
+template <class T>
+struct TransposeEntry {
+    static constexpr int work = 2;
+    BsrView<T> matrix;
+    const Offset* sources;
+    T* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset e) const {
+        const int size = matrix.block_size(), at = int(e % size);
+        values[e] = matrix.values[sources[e / size] * size + at % matrix.height * matrix.width +
+                                  at / matrix.height];
     }
 };
 

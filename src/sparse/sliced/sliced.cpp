@@ -91,6 +91,7 @@ int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
     while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_to_fill_gpu) {
         lanes *= 2;
     }
+    if (lanes == 4 && 16 < mean && 4 * block_rows < threads_to_fill_gpu) lanes = 16;
     return lanes;
 }
 
@@ -269,7 +270,7 @@ FormatStatistics format_statistics(const Context& context, const CsrView<T>& mat
 
 template <class T>
 struct SlicedMatrix<T>::State {
-    /// All but the values.
+    /// All but the values, and of a BsrPattern the columns.
     template <class Pattern>
     State(const Context& context, const Pattern& matrix, Offset nonzeros,
           const FormatOptions& format);
@@ -298,11 +299,13 @@ SlicedMatrix<T>::State::State(const Context& context, const Pattern& matrix, Off
     pattern = arrangement.pattern;
     pattern.block_columns = block_columns.data();
     pattern.column_offsets = column_offsets.data();
-    with_block(block, [&](auto b) {
-        for_each_index(context, pattern.positions(),
-                       FillColumns<b, Pattern>{matrix, arrangement.pattern, block_columns.data(),
-                                               column_offsets.data()});
-    });
+    if constexpr (std::is_same_v<Pattern, CsrPattern>) {
+        with_block(block, [&](auto b) {
+            for_each_index(context, pattern.positions(),
+                           FillColumns<b>{matrix, arrangement.pattern, block_columns.data(),
+                                          column_offsets.data()});
+        });
+    }
 }
 
 template <class T>
@@ -365,14 +368,15 @@ SlicedMatrix<T> SlicedMatrix<T>::from_bsr(const Context& context, const BsrView<
     SlicedMatrix result(
         std::make_unique<State>(context, pattern_of(matrix), matrix.entries(), options));
     State& state = *result.state_;
-    const int shares = context.on_gpu() ? 8 : 1;
+    const int shares = sharing_threads(context, state.pattern.positions(), 8);
     with_stored<T>(options.values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(options.block, [&](auto b) {
             for_each_index(
                 context, state.pattern.positions() * shares,
-                FillBsrValues<b, Stored>{matrix, state.pattern,
-                                         reinterpret_cast<Stored*>(state.values.data()), shares});
+                FillFromBlocks<b, Stored>{matrix, state.arrangement.pattern,
+                                          state.block_columns.data(), state.column_offsets.data(),
+                                          reinterpret_cast<Stored*>(state.values.data()), shares});
         });
     });
     return result;

@@ -10,12 +10,11 @@ namespace tessera::cuda {
 #define TESSERA_VALUES(B, Stored)                   \
     TESSERA_FOR_EACH(FillValues<B, Stored, float>)  \
     TESSERA_FOR_EACH(FillValues<B, Stored, double>) \
-    TESSERA_FOR_EACH(FillBsrValues<B, Stored>)
+    TESSERA_FOR_EACH(FillFromBlocks<B, Stored>)
 #define TESSERA_BLOCK(B)                                 \
-    TESSERA_FOR_EACH(CountBlocks<B, sliced::CsrPattern>) \
+    TESSERA_FOR_EACH(CountBlocks<B, CsrPattern>)         \
     TESSERA_FOR_EACH(CountBlocks<B, sliced::BsrPattern>) \
-    TESSERA_FOR_EACH(FillColumns<B, sliced::CsrPattern>) \
-    TESSERA_FOR_EACH(FillColumns<B, sliced::BsrPattern>) \
+    TESSERA_FOR_EACH(FillColumns<B>)                     \
     TESSERA_VALUES(B, double)                            \
     TESSERA_VALUES(B, float)                             \
     TESSERA_VALUES(B, f16)                               \
@@ -28,7 +27,7 @@ TESSERA_BLOCK(6)
 TESSERA_FOR_EACH(Iota)
 TESSERA_FOR_EACH(SplitByBit)
 TESSERA_FOR_EACH(CopyLengths)
-TESSERA_FOR_EACH(RaiseSpans<sliced::CsrPattern>)
+TESSERA_FOR_EACH(RaiseSpans<CsrPattern>)
 TESSERA_FOR_EACH(RaiseSpans<sliced::BsrPattern>)
 TESSERA_FOR_EACH(FindFirstColumns)
 TESSERA_SCAN(KeyBit)

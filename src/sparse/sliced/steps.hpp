@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/for_each.hpp"
+#include "sparse/csr_blocks.hpp"
 #include "sparse/scaled_value.hpp"
 #include "sparse/stored_value.hpp"
 #include "tessera/detail/bsr.hpp"
@@ -17,14 +18,6 @@ constexpr bool has_slices(MatrixFormat format) {
     return format == MatrixFormat::sell || format == MatrixFormat::sbell;
 }
 
-/// The pattern of a CSR matrix in the memory of a Context.
-struct CsrPattern {
-    Index rows = 0;
-    Index columns = 0;
-    const Offset* row_offsets = nullptr;
-    const Index* column_indices = nullptr;
-};
-
 /// The pattern of a matrix of dense blocks; B divides their height and width.
 struct BsrPattern {
     Index rows = 0;
@@ -35,55 +28,7 @@ struct BsrPattern {
     const Index* column_indices = nullptr;
 };
 
-/// The entries of the B rows of a block row that are not read yet, each row from left to right;
-/// none for rows outside the matrix.
-template <int B, class Csr>
-struct RowCursors {
-    static constexpr Index none = std::numeric_limits<Index>::max();
-    const Csr& matrix;
-    Offset at[B], end[B];
-
-    TESSERA_HOST_DEVICE RowCursors(const Csr& csr, Offset block_row) : matrix(csr) {
-        for (int r = 0; r < B; ++r) {
-            const Offset row = block_row * B + r;
-            at[r] = row < matrix.rows ? matrix.row_offsets[row] : 0;
-            end[r] = row < matrix.rows ? matrix.row_offsets[row + 1] : 0;
-        }
-    }
-    /// The columns of the next B entries of each row, all that a block can have; `none` past the
-    /// end. Loads do not wait for each other.
-    TESSERA_HOST_DEVICE void read(Index (&columns)[B][B]) const {
-        for (int r = 0; r < B; ++r) {
-            for (int j = 0; j < B; ++j) {
-                columns[r][j] = at[r] + j < end[r] ? matrix.column_indices[at[r] + j] : none;
-            }
-        }
-    }
-    /// Passes the entries of a block; `columns` as read.
-    TESSERA_HOST_DEVICE void pass(const Index (&columns)[B][B], Index block_column) {
-        const Offset next = (Offset(block_column) + 1) * B;
-        for (int r = 0; r < B; ++r) {
-            for (int j = 0; j < B; ++j) at[r] += columns[r][j] < next && columns[r][j] != none;
-        }
-    }
-};
-
-/// f(block column) for the blocks of a block row that hold an entry, ascending: a merge of its
-/// rows.
-template <int B, class F>
-TESSERA_HOST_DEVICE inline void for_blocks(const CsrPattern& matrix, Offset block_row, F&& f) {
-    RowCursors<B, CsrPattern> rows(matrix, block_row);
-    Index columns[B][B];
-    while (true) {
-        rows.read(columns);
-        Index least = columns[0][0];
-        for (int r = 1; r < B; ++r) least = columns[r][0] < least ? columns[r][0] : least;
-        if (least == rows.none) return;
-        rows.pass(columns, least / B);
-        f(least / B);
-    }
-}
-
+/// f(block column) for the blocks of a block row, ascending.
 template <int B, class F>
 TESSERA_HOST_DEVICE inline void for_blocks(const BsrPattern& matrix, Offset block_row, F&& f) {
     if (block_row * B >= matrix.rows) return;
@@ -237,10 +182,10 @@ struct FindFirstColumns {
 
 /// The block columns of all slots at a position; the other arrays of `pattern` are set. Pads get a
 /// column near those of their row, or the first one of the slice.
-template <int B, class Pattern>
+template <int B>
 struct FillColumns {
     static constexpr int work = 256;
-    Pattern matrix;
+    CsrPattern matrix;
     SlicedPattern pattern;
     Index* block_columns;  ///< Or, with 16 bits:
     std::uint16_t* column_offsets;
@@ -330,13 +275,15 @@ struct FillValues {
     }
 };
 
-/// The values of every shares-th slot at a position, from dense blocks; zero of pads. Item i: share
-/// i / positions of position i % positions.
+/// The columns, as FillColumns writes them, and values of every shares-th slot at a position, from
+/// dense blocks; zero of pads. Item i: share i / positions of position i % positions.
 template <int B, class Stored>
-struct FillBsrValues {
+struct FillFromBlocks {
     static constexpr int work = 256;
     BsrView<double> matrix;
     SlicedPattern pattern;
+    Index* block_columns;
+    std::uint16_t* column_offsets;
     Stored* values;
     int shares;
 
@@ -347,16 +294,29 @@ struct FillBsrValues {
         const Index slots = Index((pattern.slice_offsets[slice + 1] - start) / height);
         const Index length = pattern.row_lengths[p];
         const int size = matrix.block_size(), parts = matrix.width / B;
+        const Offset block_row = pattern.block_row(p);
+        const Index last = pattern.block_column_count() - 1;
+        const Index first = pattern.first_columns != nullptr ? pattern.first_columns[slice] : 0;
+        const Index pad = pattern.first_columns != nullptr ? first
+                          : block_row < last               ? Index(block_row)
+                                                           : last;
         const double* row = nullptr;  // The first value, if there are any.
+        const Index* columns = nullptr;
         if (length > 0) {
-            const Offset r = pattern.block_row(p) * B;
-            row = matrix.values + matrix.row_offsets[r / matrix.height] * size +
-                  r % matrix.height * matrix.width;
+            const Offset r = block_row * B, begin = matrix.row_offsets[r / matrix.height];
+            row = matrix.values + begin * size + r % matrix.height * matrix.width;
+            columns = matrix.column_indices + begin;
         }
-        Stored* const first = values + start * (B * B) + p % height;
         for (Index k = Index(i / positions); k < slots; k += shares) {
             const double* const block = row + Offset(k / parts) * size + k % parts * B;
-            Stored* to = first + k * height * (B * B);
+            const Offset slot = start + k * height + p % height;
+            const Index column = k < length ? columns[k / parts] * parts + k % parts : pad;
+            if (block_columns != nullptr) {
+                block_columns[slot] = column;
+            } else {
+                column_offsets[slot] = std::uint16_t(column - first);
+            }
+            Stored* to = values + (start + k * height) * (B * B) + p % height;
             for (int r = 0; r < B; ++r) {
                 for (int c = 0; c < B; ++c, to += height) {
                     *to = narrow_to<Stored>(k < length ? block[r * matrix.width + c] : 0.0);

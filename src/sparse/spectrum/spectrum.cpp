@@ -9,6 +9,7 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
+#include "sparse/spectrum/lanczos_steps.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
 #include "tessera/detail/spectrum.hpp"
@@ -69,27 +70,34 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
     const Scratch<T> first(context, n), second(context, n), third(context, n);
     std::span<T> before = first.view(), v = second.view();
     const std::span<T> w = third.view();
-    Buffer<T> result(context, 1);
-    const auto product = [&](std::span<const T> x, std::span<const T> y) {
-        dot<T>(context, x, y, result.data());
-        return double(copy_to_host(context, result).front());
-    };
+    const int max_steps = int(std::min<Offset>(steps, n));
+    // alpha and beta^2 of each step, and what is added: read at the end, with one wait.
+    Buffer<T> alphas(context, max_steps), squares(context, max_steps + 1), factors(context, 3);
+    T *const minus_alpha = factors.data(), *const minus_beta = minus_alpha + 1,
+             *const inverse_beta = minus_alpha + 2;
 
     fill_normal(context, seed, w);
     fill(context, T(0), v);
-    double beta = std::sqrt(product(w, w)), scale = 0;
-    std::vector<double> diagonal, off_diagonal;
-    const int max_steps = int(std::min<Offset>(steps, n));
-    const double epsilon = double(std::numeric_limits<T>::epsilon());
+    dot<T>(context, w, w, squares.data());
     for (int j = 0; j < max_steps; ++j) {
         // v_j = w / beta, w = A v_j - beta v_(j-1) - alpha v_j.
+        for_each_index(context, 1, NextBeta<T>{squares.data() + j, minus_beta, inverse_beta});
         std::swap(before, v);
-        axpby<T>(context, T(1 / beta), w, T(0), v);
+        axpby<T>(context, inverse_beta, w, T(0), v);
         matrix.apply(context, v, w);
-        if (j > 0) axpby<T>(context, T(-beta), before, T(1), w);
-        const double alpha = product(v, w);
-        axpby<T>(context, T(-alpha), v, T(1), w);
-        beta = std::sqrt(product(w, w));
+        if (j > 0) axpby<T>(context, minus_beta, before, T(1), w);
+        dot<T>(context, v, w, alphas.data() + j);
+        for_each_index(context, 1, NextAlpha<T>{alphas.data() + j, minus_alpha});
+        axpby<T>(context, minus_alpha, v, T(1), w);
+        dot<T>(context, w, w, squares.data() + j + 1);
+    }
+    const auto alpha_of = copy_to_host(context, alphas), square_of = copy_to_host(context, squares);
+    double scale = 0;
+    std::vector<double> diagonal, off_diagonal;
+    const double epsilon = double(std::numeric_limits<T>::epsilon());
+    for (int j = 0; j < max_steps; ++j) {
+        const double alpha = double(alpha_of[std::size_t(j)]);
+        const double beta = std::sqrt(double(square_of[std::size_t(j) + 1]));
         diagonal.push_back(alpha);
         scale = std::max({scale, std::abs(alpha), beta});
         if (!std::isfinite(alpha) || !std::isfinite(beta)) {

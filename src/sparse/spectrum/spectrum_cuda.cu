@@ -1,9 +1,11 @@
 #include "gpu/for_each.cuh"
+#include "sparse/spectrum/lanczos_steps.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 
 namespace tessera::cuda {
 
-template void for_each_index(const Context&, Offset, const RowSum<float>&);
-template void for_each_index(const Context&, Offset, const RowSum<double>&);
+TESSERA_FOR_EACH_REAL(RowSum)
+TESSERA_FOR_EACH_REAL(NextBeta)
+TESSERA_FOR_EACH_REAL(NextAlpha)
 
 }  // namespace tessera::cuda

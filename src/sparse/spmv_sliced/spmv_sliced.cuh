@@ -302,12 +302,13 @@ void launch_product(const Context& context, const SlicedProduct<Stored, T>& task
     TESSERA_CUDA(cudaGetLastError());
 }
 
-/// f(std::integral_constant<int, L>()) for L = 1, 2 or 4 lanes.
+/// f(std::integral_constant<int, L>()) for L = 1, 2, 4 or 16 lanes.
 template <class F>
 void with_lanes(int lanes, F&& f) {
     if (lanes == 1) return f(std::integral_constant<int, 1>());
     if (lanes == 2) return f(std::integral_constant<int, 2>());
-    f(std::integral_constant<int, 4>());
+    if (lanes == 4) return f(std::integral_constant<int, 4>());
+    f(std::integral_constant<int, 16>());
 }
 
 template <int B, int Lanes, bool Cached, class Column, class Stored, class T>

@@ -127,49 +127,42 @@ struct ScaleBlocks {
     }
 };
 
-/// P_ia becomes P_ia S_a^T, for every lanes-th block of a row.
+/// A row of a block: P_ia becomes P_ia S_a^T.
 struct ScaleColumns {
-    static constexpr int work = 256;
+    static constexpr int work = 64;
     BsrView<double> matrix;
     const double* scaling;
     double* values;
-    int lanes = 1;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const Offset i = place / lanes;
         const int n = matrix.width;
-        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
-             k += lanes) {
-            const double* const columns = scaling + Offset(matrix.column_indices[k]) * n * n;
-            for (int r = 0; r < matrix.height; ++r) {
-                double* const row = values + (k * matrix.height + r) * n;
-                for (int c = n - 1; c >= 0; --c) {
-                    double sum = 0;
-                    for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * n + t];
-                    row[c] = sum;
-                }
-            }
+        const Index column = matrix.column_indices[place / matrix.height];
+        const double* const columns = scaling + Offset(column) * n * n;
+        double* const row = values + place * n;
+        for (int c = n - 1; c >= 0; --c) {
+            double sum = 0;
+            for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * n + t];
+            row[c] = sum;
         }
     }
 };
 
-/// B_i becomes S_i^-T B_i, `columns` numbers per row.
+/// A column of a node: B_i becomes S_i^-T B_i, `columns` numbers per row.
 struct ScaleNearNull {
-    static constexpr int work = 64;
+    static constexpr int work = 32;
     int height, columns;
     const double* scaling;
     double* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const int n = height;
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / columns;
+        const int n = height, c = int(place % columns);
         const double* const s = scaling + i * n * n;
         double* const b = values + i * n * columns;
-        for (int c = 0; c < columns; ++c) {
-            for (int r = n - 1; r >= 0; --r) {
-                double sum = b[r * columns + c];
-                for (int t = r + 1; t < n; ++t) sum -= s[t * n + r] * b[t * columns + c];
-                b[r * columns + c] = sum / s[r * n + r];
-            }
+        for (int r = n - 1; r >= 0; --r) {
+            double sum = b[r * columns + c];
+            for (int t = r + 1; t < n; ++t) sum -= s[t * n + r] * b[t * columns + c];
+            b[r * columns + c] = sum / s[r * n + r];
         }
     }
 };

@@ -9,11 +9,13 @@
 #include "precond/multigrid/setup/coarsest_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
-namespace tessera::multigrid {
+namespace tessera {
+
+namespace cpu {
 
 namespace {
 
-constexpr const char* not_definite = "amg: the coarsest matrix is not positive definite";
+using multigrid::EliminationFaults;
 
 /// a - x^T y
 double subtract_product(double a, const double* x, const double* y, std::size_t n) {
@@ -28,9 +30,9 @@ double subtract_product(double a, const double* x, const double* y, std::size_t 
 
 /// L of the lower triangle L L^T of a symmetric matrix, row-major, in its place. A row whose pivot
 /// is a rounding error depends on those before it: it becomes one of zeros with an infinite pivot.
-/// Returns how many there are. Throws InvalidArgument for a negative pivot.
-int factorise(double* matrix, std::size_t n, double least) {
-    int dependent = 0;
+/// Ends at a negative pivot.
+EliminationFaults factorise(double* matrix, std::size_t n, double least) {
+    EliminationFaults faults;
     for (std::size_t i = 0; i < n; ++i) {
         double* const row = &matrix[i * n];
         const double given = row[i];
@@ -39,14 +41,17 @@ int factorise(double* matrix, std::size_t n, double least) {
             row[j] = subtract_product(row[j], row, other, j) / other[j];
         }
         const double pivot = subtract_product(given, row, row, i);
-        require(pivot > -1000 * least * given && given > 0, not_definite);
+        if (!(pivot > -1000 * least * given && given > 0)) {
+            faults.negative = 1;
+            break;
+        }
         row[i] = std::sqrt(pivot);
         if (pivot > least * given) continue;
-        ++dependent;
+        ++faults.dependent;
         std::fill(row, row + i, 0.0);
         row[i] = std::numeric_limits<double>::infinity();
     }
-    return dependent;
+    return faults;
 }
 
 /// The inverse of L L^T in the place of L; rows and columns of zeros for those of infinite pivots.
@@ -76,6 +81,21 @@ void invert_factor(const Context& host, double* matrix, std::size_t n) {
     }
 }
 
+}  // namespace
+
+EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix, Offset n,
+                                   double least) {
+    const EliminationFaults faults = factorise(matrix.data(), std::size_t(n), least);
+    if (faults.negative == 0) invert_factor(context, matrix.data(), std::size_t(n));
+    return faults;
+}
+
+}  // namespace cpu
+
+namespace multigrid {
+
+namespace {
+
 /// Orthonormal near-null vectors that a matrix maps to rounding errors alone, the modes of a body
 /// that can move: `rows` numbers for each, one after the other.
 std::vector<double> free_modes(const Context& context, const BsrMatrix<double>& matrix,
@@ -83,7 +103,7 @@ std::vector<double> free_modes(const Context& context, const BsrMatrix<double>& 
     const auto width = std::size_t(near_null.columns);
     const auto n = std::size_t(near_null.values.size()) / width;
     Buffer<double> images(context, near_null.values.size()), sizes(context, images.size());
-    for_each_index(context, Offset(n),
+    for_each_index(context, images.size(),
                    ApplyToModes{matrix.view(), near_null.columns, near_null.values.data(),
                                 images.data(), sizes.data()});
     const auto vectors = copy_to_host(context, near_null.values),
@@ -115,23 +135,6 @@ std::vector<double> free_modes(const Context& context, const BsrMatrix<double>& 
     return modes;
 }
 
-/// On the GPU: the sweeps of all pivots. Returns how many are dependent.
-int invert_by_sweeps(const Context& context, Buffer<double>& matrix, Offset n, double least) {
-    Buffer<double> diagonal(context, n), other(context, n * n);
-    Buffer<EliminationFaults> faults = copy_to_buffer(context, std::vector<EliminationFaults>(1));
-    for_each_index(context, n, CopyDiagonal{n, matrix.data(), diagonal.data()});
-    for (Offset pivot = 0; pivot < n; ++pivot) {
-        for_each_index(
-            context, n * n,
-            Sweep{n, pivot, least, diagonal.data(), matrix.data(), other.data(), faults.data()});
-        std::swap(matrix, other);
-    }
-    for_each_index(context, n * n, Negate{matrix.data()});
-    const EliminationFaults found = copy_to_host(context, faults)[0];
-    require(found.negative == 0, not_definite);
-    return found.dependent;
-}
-
 }  // namespace
 
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
@@ -141,18 +144,19 @@ CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>&
     CoarsestInverse result{Buffer<double>(context, n * n), 0};
     double* const dense = result.inverse.data();
     fill<double>(context, 0, result.inverse.view());
-    for_each_index(context, n, WriteDense{matrix.view(), n, dense});
+    const int lanes = sharing_threads(context, n, 8);
+    for_each_index(context, n * lanes, WriteDense{lanes, matrix.view(), n, dense});
     const auto modes = free_modes(context, matrix, near_null, rounding);
     const int count = n > 0 ? int(Offset(modes.size()) / n) : 0;
     const Buffer<double> vectors = copy_to_buffer(context, modes);
     if (count > 0) for_each_index(context, n * n, AddModes{n, count, vectors.data(), dense});
-    if (context.on_gpu()) {
-        result.modes = count + invert_by_sweeps(context, result.inverse, n, least);
-    } else {
-        result.modes = count + factorise(dense, std::size_t(n), least);
-        invert_factor(context, dense, std::size_t(n));
-    }
+    const EliminationFaults faults =
+        TESSERA_RUN(invert_symmetric, context, result.inverse, n, least);
+    require(faults.negative == 0, "amg: the coarsest matrix is not positive definite");
+    result.modes = count + faults.dependent;
     return result;
 }
 
-}  // namespace tessera::multigrid
+}  // namespace multigrid
+
+}  // namespace tessera

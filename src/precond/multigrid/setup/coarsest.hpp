@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/dispatch.hpp"
 #include "precond/multigrid/setup/prolongator.hpp"
 
 namespace tessera::multigrid {
@@ -18,4 +19,21 @@ struct CoarsestInverse {
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding);
 
+/// What an elimination found.
+struct EliminationFaults {
+    Index dependent = 0;  ///< Pivots that were rounding errors.
+    Index negative = 0;   ///< Set by a negative one.
+};
+
 }  // namespace tessera::multigrid
+
+namespace tessera {
+
+TESSERA_BACKENDS(
+    /// The inverse of a dense symmetric positive semidefinite matrix of n rows in its place,
+    /// symmetric to the last bit. A pivot that is not above `least` times the diagonal leaves a row
+    /// and a column of zeros. Waits.
+    multigrid::EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix,
+                                                  Offset n, double least);)
+
+}  // namespace tessera

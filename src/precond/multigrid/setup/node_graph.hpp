@@ -35,8 +35,9 @@ struct DeviceCoordinates {
     Buffer<double> values;
 };
 
-/// The strong couplings of a matrix with square blocks. Coordinates are needed by `distance` and
-/// `both`. A node that is coupled to no other one has itself as its only neighbour. Waits.
+/// The strong couplings of a matrix with square blocks, with all those on the diagonal. Coordinates
+/// are needed by `distance` and `both`. A node that is coupled to no other one has itself as its
+/// only neighbour. Waits.
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
                            AmgStrength strength, double theta,
                            const DeviceCoordinates& coordinates = {});

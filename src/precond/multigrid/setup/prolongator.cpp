@@ -49,7 +49,7 @@ void smooth_prolongator(const Context& context, const BsrView<double>& matrix,
     } else {
         prolongator = multiply(context, matrix, tentative);
     }
-    const int lanes = context.on_gpu() ? 16 : 1;
+    const int lanes = sharing_threads(context, matrix.block_rows, 16);
     for_each_index(context, Offset(matrix.block_rows) * lanes,
                    SubtractFromTentative{lanes, tentative, prolongator.view(), omega_over_lambda,
                                          prolongator.values().data()});

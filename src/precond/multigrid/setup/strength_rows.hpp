@@ -10,31 +10,11 @@
 
 namespace tessera::multigrid {
 
-/// ||A_k|| of every block. Entries that a transpose exchanges are added first, so that blocks which
-/// are each other's transposes have one norm.
-struct BlockNorms {
-    static constexpr int work = 16;
-    BsrView<double> matrix;
-    double* norms;
-
-    TESSERA_HOST_DEVICE void operator()(Offset k) const {
-        const int n = matrix.height;
-        const double* const block = matrix.values + k * n * n;
-        double sum = 0;
-        for (int r = 0; r < n; ++r) {
-            sum += block[r * n + r] * block[r * n + r];
-            for (int c = 0; c < r; ++c) {
-                sum += block[r * n + c] * block[r * n + c] + block[c * n + r] * block[c * n + r];
-            }
-        }
-        norms[k] = std::sqrt(sum);
-    }
-};
-
 /// What makes couplings strong.
 struct Couplings {
     BsrView<double> matrix;
-    const double* norms;      ///< Of the blocks.
+    double* norms;            ///< ||A_k|| of every block.
+    double* nearness;         ///< |x_i - x_j|^-2 of every block, zero on the diagonal.
     bool by_norm;             ///< Whether they decide what is strong.
     const double* positions;  ///< Of the nodes; null: they do not matter.
     int dimensions;
@@ -53,6 +33,36 @@ struct Couplings {
     }
 };
 
+/// Norm and nearness of every lanes-th block of a row. Entries that a transpose exchanges are added
+/// first, so that blocks which are each other's transposes have one norm.
+struct MeasureBlocks {
+    static constexpr int work = 128;
+    int lanes;
+    Couplings couplings;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const BsrView<double>& matrix = couplings.matrix;
+        const Offset i = place / lanes;
+        const int n = matrix.height;
+        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
+             k += lanes) {
+            const double* const block = matrix.values + k * n * n;
+            double sum = 0;
+            for (int r = 0; r < n; ++r) {
+                sum += block[r * n + r] * block[r * n + r];
+                for (int c = 0; c < r; ++c) {
+                    sum +=
+                        block[r * n + c] * block[r * n + c] + block[c * n + r] * block[c * n + r];
+                }
+            }
+            couplings.norms[k] = std::sqrt(sum);
+            if (couplings.positions == nullptr) continue;
+            const Index j = matrix.column_indices[k];
+            couplings.nearness[k] = i == j ? 0 : couplings.near(i, j);
+        }
+    }
+};
+
 /// The sums of a node, which counts as alone at first.
 struct SumCouplings {
     static constexpr int work = 64;
@@ -67,8 +77,7 @@ struct SumCouplings {
         if (couplings.positions == nullptr) return;
         double sum = 0;
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index j = matrix.column_indices[k];
-            if (j != i) sum += couplings.near(i, j);
+            sum += couplings.nearness[k];
         }
         couplings.nearness_roots[i] = std::sqrt(sum);
     }
@@ -100,7 +109,7 @@ struct WeighCouplings {
             if (coupled) alone[i] = 0;
             bool strong = coupled || !c.by_norm;
             if (strong && c.positions != nullptr) {
-                weight = c.near(i, j) / (c.nearness_roots[i] * c.nearness_roots[j]);
+                weight = c.nearness[k] / (c.nearness_roots[i] * c.nearness_roots[j]);
                 strong = weight > c.theta;
             }
             weights[k] = strong ? float(weight) : weak;
@@ -108,47 +117,35 @@ struct WeighCouplings {
     }
 };
 
-/// use(j, weight) for the strong neighbours of i, itself among them, ascending.
-template <class Use>
-TESSERA_HOST_DEVICE void visit_strong(const BsrView<double>& matrix, const float* weights, Offset i,
-                                      Use&& use) {
-    bool itself = false;
-    for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-        const Index j = matrix.column_indices[k];
-        if (j > i && !itself) use(Index(i), 1.0F);
-        itself = itself || j >= i;
-        if (weights[k] >= 0) use(j, weights[k]);
-    }
-    if (!itself) use(Index(i), 1.0F);
-}
-
-struct CountStrong {
-    static constexpr int work = 64;
-    BsrView<double> matrix;
+/// 1 for strong blocks, else 0.
+struct IsStrong {
     const float* weights;
-    Index* counts;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        Index count = 0;
-        visit_strong(matrix, weights, i, [&](Index, float) { ++count; });
-        counts[i] = count;
-    }
+    TESSERA_HOST_DEVICE Offset operator()(Offset k) const { return weights[k] >= 0; }
 };
 
-struct FillStrong {
-    static constexpr int work = 64;
-    BsrView<double> matrix;
+/// The strong blocks, one after the other: `positions` are how many there are before each block.
+struct CopyStrong {
+    static constexpr int work = 4;
+    const Index* columns;
     const float* weights;
-    const Offset* offsets;
+    const Offset* positions;
     Index* neighbours;
     float* strong_weights;
 
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        if (weights[k] < 0) return;
+        neighbours[positions[k]] = columns[k];
+        strong_weights[positions[k]] = weights[k];
+    }
+};
+
+/// The first strong block of each row.
+struct FirstStrong {
+    static constexpr int work = 4;
+    const Offset *row_offsets, *positions;
+    Offset* strong_offsets;
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        Offset to = offsets[i];
-        visit_strong(matrix, weights, i, [&](Index j, float weight) {
-            neighbours[to] = j;
-            strong_weights[to++] = weight;
-        });
+        strong_offsets[i] = positions[row_offsets[i]];
     }
 };
 

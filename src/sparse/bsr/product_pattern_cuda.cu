@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <bit>
+
+#include "gpu/for_each.cuh"
+#include "gpu/scan.cuh"
+#include "gpu/warp.cuh"
+#include "sparse/bsr/kernels.hpp"
+#include "sparse/bsr/rows.hpp"
+
+// Patterns of products of matrices of blocks.
+namespace tessera::cuda {
+
+namespace {
+
+constexpr int max_pattern_threads = 256;
+/// Slots of the table of a row in shared memory.
+constexpr int small_table = 512;
+
+/// Merges the rows of B that a block row of A B takes into a list, by one thread: counts its
+/// columns, or writes them (`columns` not null). Longer rows get the count -1 and raise `overflow`.
+template <class T>
+struct MergeRows {
+    static constexpr int work = 512, longest = 32;
+    BsrView<T> a, b;
+    Index* counts;
+    const Offset* offsets;
+    Index* columns;
+    int* overflow;
+
+    __device__ void operator()(Offset i) const {
+        if (columns != nullptr && (counts[i] < 0 || counts[i] > longest)) return;
+        Index list[longest];
+        int count = 0;
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const Index row = a.column_indices[k];
+            int at = 0;
+            for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
+                const Index column = b.column_indices[t];
+                while (at < count && list[at] < column) ++at;
+                if (at < count && list[at] == column) continue;
+                if (count == longest) {
+                    counts[i] = -1;
+                    *overflow = 1;
+                    return;
+                }
+                for (int e = count++; e > at; --e) list[e] = list[e - 1];
+                list[at] = column;
+            }
+        }
+        if (columns == nullptr) {
+            counts[i] = count;
+        } else {
+            for (int e = 0; e < count; ++e) columns[offsets[i] + e] = list[e];
+        }
+    }
+};
+
+/// Column numbers in an open-addressing table of a power of two of slots, shared by a thread block.
+struct ColumnTable {
+    Index* slots;
+    unsigned mask;  ///< Slots - 1.
+
+    __device__ void clear() const {
+        for (unsigned s = threadIdx.x; s <= mask; s += blockDim.x) slots[s] = -1;
+        __syncthreads();
+    }
+    /// Adds a column and counts it if it is new; false if there is no room.
+    __device__ bool insert(Index column, int* count) const {
+        unsigned at = unsigned(column) * 0x9E3779B1u >> 8 & mask;
+        for (;;) {
+            const Index found = atomicCAS(slots + at, -1, column);
+            if (found == column) return true;
+            if (found == -1) return unsigned(atomicAdd(count, 1)) < mask / 4 * 3;
+            at = (at + 1) & mask;
+        }
+    }
+};
+
+/// Slots for the columns of block row i of A B: enough for the blocks of all rows of B that it
+/// takes, or `most`. `sum` is a number in shared memory.
+template <class T>
+__device__ unsigned slots_of_row(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned most,
+                                 int* sum) {
+    if (threadIdx.x == 0) *sum = 0;
+    __syncthreads();
+    int own = 0;
+    for (Offset k = a.row_offsets[i] + threadIdx.x; k < a.row_offsets[i + 1]; k += blockDim.x) {
+        const Index row = a.column_indices[k];
+        own = min(own + int(b.row_offsets[row + 1] - b.row_offsets[row]), int(most));
+    }
+    if (own > 0) atomicAdd(sum, own);
+    __syncthreads();
+    unsigned slots = 32;
+    while (slots < most && (slots - 1) / 4 * 3 <= unsigned(*sum)) slots *= 2;
+    return slots;
+}
+
+/// The distinct columns of block row i of A B, `lanes` threads for a row of B. Returns false where
+/// the table has no room for them.
+template <class T>
+__device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned lanes,
+                                const ColumnTable& table, int* count, int* full) {
+    if (threadIdx.x == 0) *count = *full = 0;
+    table.clear();
+    for (Offset k = a.row_offsets[i] + threadIdx.x / lanes; k < a.row_offsets[i + 1];
+         k += blockDim.x / lanes) {
+        const Index row = a.column_indices[k];
+        for (Offset t = b.row_offsets[row] + threadIdx.x % lanes; t < b.row_offsets[row + 1];
+             t += lanes) {
+            if (atomicOr(full, 0) != 0) break;
+            if (!table.insert(b.column_indices[t], count)) atomicOr(full, 1);
+        }
+    }
+    __syncthreads();
+    return *full == 0;
+}
+
+/// Counts the columns of the block rows with the count -1, or writes them in ascending order
+/// (`columns` not null) where there are at least `fewest`. Without `large` in shared memory, one
+/// row for each thread block; rows that do not fit there keep the count -1 and raise `overflow`.
+/// With it, those rows, in tables of `large_slots` slots.
+template <class T>
+__global__ void __launch_bounds__(max_pattern_threads)
+    product_pattern_kernel(const __grid_constant__ BsrView<T> a,
+                           const __grid_constant__ BsrView<T> b, Index* counts,
+                           const Offset* offsets, Index* columns, Index* large,
+                           unsigned large_slots, unsigned lanes, Index fewest, int* overflow) {
+    __shared__ Index small[2 * small_table];
+    __shared__ int count, full, written;
+    Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * large_slots : small;
+    for (Index i = Index(blockIdx.x); i < a.block_rows; i += Index(gridDim.x)) {
+        const bool own =
+            columns == nullptr || large != nullptr ? counts[i] < 0 : counts[i] >= fewest;
+        if (!own) continue;
+        __syncthreads();
+        const unsigned slots =
+            large != nullptr ? large_slots : slots_of_row(a, b, i, small_table, &count);
+        const ColumnTable table{memory, slots - 1};
+        Index* const list = memory + slots;
+        __syncthreads();
+        const bool fits = collect_columns(a, b, i, lanes, table, &count, &full);
+        if (columns == nullptr) {
+            // The count -1 of a large row stays until its columns are written: `-1 - count`.
+            if (threadIdx.x == 0) counts[i] = large != nullptr ? -1 - count : fits ? count : -1;
+            if (threadIdx.x == 0 && !fits) *overflow = 1;
+            continue;
+        }
+        if (threadIdx.x == 0) written = 0;
+        __syncthreads();
+        for (unsigned s = threadIdx.x; s < slots; s += blockDim.x) {
+            if (memory[s] >= 0) list[atomicAdd(&written, 1)] = memory[s];
+        }
+        __syncthreads();
+        for (int e = int(threadIdx.x); e < count; e += int(blockDim.x)) {
+            Offset to = offsets[i];
+            for (int other = 0; other < count; ++other) to += list[other] < list[e];
+            columns[to] = list[e];
+        }
+    }
+}
+
+/// The number of columns of a row: see product_pattern_kernel.
+struct PatternCount {
+    const Index* counts;
+    __device__ Offset operator()(Offset i) const {
+        return counts[i] < 0 ? -1 - counts[i] : counts[i];
+    }
+};
+
+}  // namespace
+
+template <class T>
+BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
+    const cudaStream_t stream = stream_of(context);
+    Buffer<Index> counts(context, a.block_rows);
+    TESSERA_CUDA(cudaMemsetAsync(counts.data(), 0xff, sizeof(Index) * std::size_t(a.block_rows),
+                                 stream));  // -1
+    Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
+    Buffer<int> overflow = copy_to_buffer(context, std::vector<int>{0});
+    Buffer<Index> tables;
+    // Few rows, those of coarse matrices, are long. Of many short ones each is for a thread.
+    const double rows = std::max(1, a.block_rows);
+    const bool merges =
+        a.block_rows > 20000 &&
+        double(a.blocks) / rows * double(b.blocks) / std::max(1, b.block_rows) < 512;
+    const auto merge = [&](Index* columns) {
+        for_each_index(context, a.block_rows,
+                       MergeRows<T>{a, b, counts.data(), offsets.data(), columns, overflow.data()});
+    };
+    const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
+    const unsigned lanes = b.blocks <= b.block_rows              ? 1
+                           : b.blocks < 5 * Offset(b.block_rows) ? 4
+                                                                 : 8;
+    const auto run = [&](unsigned blocks, unsigned slots, Index* columns) {
+        if (a.block_rows == 0) return;
+        product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
+            a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
+            slots, lanes, merges ? MergeRows<T>::longest + 1 : 0, overflow.data());
+        TESSERA_CUDA(cudaGetLastError());
+    };
+    // Rows with many columns take turns in a few tables that have room for all.
+    constexpr unsigned large_blocks = 16;
+    unsigned large_slots = 0;
+    bool tables_needed = true;
+    if (merges) {
+        merge(nullptr);
+        tables_needed = copy_to_host(context, overflow)[0] != 0;
+        copy_from_host<int>(context, std::vector<int>{0}, overflow.view());
+    }
+    if (tables_needed) run(unsigned(a.block_rows), 0, nullptr);
+    if (tables_needed && copy_to_host(context, overflow)[0] != 0) {
+        large_slots = std::bit_ceil(unsigned(b.block_columns) * 2);
+        tables = Buffer<Index>(context, Offset(large_blocks) * 2 * large_slots);
+        run(large_blocks, large_slots, nullptr);
+    }
+    exclusive_scan(context, a.block_rows, PatternCount{counts.data()}, offsets.data());
+    Offset blocks = 0;
+    copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
+                 std::span<Offset>(&blocks, 1));
+    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
+    Index* const columns = product.column_indices().data();
+    if (merges) merge(columns);
+    if (tables_needed) run(unsigned(a.block_rows), 0, columns);
+    if (large_slots > 0) run(large_blocks, large_slots, columns);
+    product.row_offsets() = std::move(offsets);
+    return product;
+}
+
+template BsrMatrix<float> product_pattern(const Context&, const BsrView<float>&,
+                                          const BsrView<float>&);
+template BsrMatrix<double> product_pattern(const Context&, const BsrView<double>&,
+                                           const BsrView<double>&);
+
+}  // namespace tessera::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <limits>
+
+#include "base/host_device.hpp"
+#include "tessera/types.hpp"
+
+// The blocks of a matrix in CSR with sorted and unique columns: block rows have B rows.
+namespace tessera {
+
+/// The pattern of a CSR matrix in the memory of a Context.
+struct CsrPattern {
+    Index rows = 0;
+    Index columns = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* column_indices = nullptr;
+};
+
+/// The entries of the B rows of a block row that are not read yet, each row from left to right;
+/// none for rows outside the matrix.
+template <int B, class Csr>
+struct RowCursors {
+    static constexpr Index none = std::numeric_limits<Index>::max();
+    const Csr& matrix;
+    Offset at[B], end[B];
+
+    TESSERA_HOST_DEVICE RowCursors(const Csr& csr, Offset block_row) : matrix(csr) {
+        for (int r = 0; r < B; ++r) {
+            const Offset row = block_row * B + r;
+            at[r] = row < matrix.rows ? matrix.row_offsets[row] : 0;
+            end[r] = row < matrix.rows ? matrix.row_offsets[row + 1] : 0;
+        }
+    }
+    /// The columns of the next B entries of each row, all that a block can have; `none` past the
+    /// end. Loads do not wait for each other.
+    TESSERA_HOST_DEVICE void read(Index (&columns)[B][B]) const {
+        for (int r = 0; r < B; ++r) {
+            for (int j = 0; j < B; ++j) {
+                columns[r][j] = at[r] + j < end[r] ? matrix.column_indices[at[r] + j] : none;
+            }
+        }
+    }
+    /// Passes the entries of a block; `columns` as read.
+    TESSERA_HOST_DEVICE void pass(const Index (&columns)[B][B], Index block_column) {
+        const Offset next = (Offset(block_column) + 1) * B;
+        for (int r = 0; r < B; ++r) {
+            for (int j = 0; j < B; ++j) at[r] += columns[r][j] < next && columns[r][j] != none;
+        }
+    }
+};
+
+/// f(block column) for the blocks of a block row that hold an entry, ascending: a merge of its
+/// rows.
+template <int B, class F>
+TESSERA_HOST_DEVICE inline void for_blocks(const CsrPattern& matrix, Offset block_row, F&& f) {
+    RowCursors<B, CsrPattern> rows(matrix, block_row);
+    Index columns[B][B];
+    while (true) {
+        rows.read(columns);
+        Index least = columns[0][0];
+        for (int r = 1; r < B; ++r) least = columns[r][0] < least ? columns[r][0] : least;
+        if (least == rows.none) return;
+        rows.pass(columns, least / B);
+        f(least / B);
+    }
+}
+
+}  // namespace tessera
