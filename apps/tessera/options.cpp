@@ -134,10 +134,12 @@ void add_system(CLI::App& command, SolveArguments& to) {
         ->transform(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
-    command.add_option("--solver", to.solver,
-                       "auto" + solvers +
-                           ", refinement[:SOLVER] (corrections in f32), with options; auto: cg for "
-                           "a symmetric matrix with a positive diagonal, else idr:4");
+    command.add_option(
+        "--solver", to.solver,
+        "auto" + solvers +
+            ", refinement[:SOLVER] (corrections in f32), with options; auto: cg (fcg "
+            "with amg) for a symmetric matrix with a positive diagonal, else "
+            "idr:4");
     command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")

@@ -7,8 +7,8 @@ namespace tessera {
 // Products of sparse matrices: CSR, and blocks (BsrView, BsrMatrix, to_bsr and to_csr of
 // tessera/detail/bsr.hpp). All arrays are in the memory of `context`; results have sorted, unique
 // columns. Patterns are those of the factors, so that entries whose terms are zero or cancel are
-// stored; they depend on no values. Each entry is summed by one thread in the order of a row of the
-// left factor: the same bits over runs and numbers of threads.
+// stored; they depend on no values. The order of sums depends on patterns alone: the same bits over
+// runs and numbers of threads.
 //
 // Throw InvalidArgument, with both sizes, where those of the factors do not agree, and for missing
 // arrays and those in other memory. As in all functions but validate, offsets and columns are not
