@@ -91,27 +91,35 @@ template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                   const BsrView<T>& c, T* values, bool upper) {
     const int size = c.block_size();
-    const auto add = choose_block_product<T>(a.height, a.width, b.width);
     const Offset parts = std::clamp<Offset>(a.block_rows / 64, 1, 16 * context.threads());
-    parallel_tasks(context.threads(), parts, [&](Offset part) {
-        std::vector<Offset> position(std::size_t(b.block_columns));
-        const Offset first = a.block_rows * part / parts, last = a.block_rows * (part + 1) / parts;
-        for (Offset i = first; i < last; ++i) {
-            for (Offset k = c.row_offsets[i]; k < c.row_offsets[i + 1]; ++k) {
-                position[std::size_t(c.column_indices[k])] = k;
-                std::fill_n(values + k * size, size, T(0));
-            }
-            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                const Index row = a.column_indices[k];
-                const T* const left = a.values + k * a.block_size();
-                for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
-                    const Index column = b.column_indices[t];
-                    if (upper && column < i) continue;
-                    add(a.height, a.width, b.width, left, b.values + t * b.block_size(),
-                        values + position[std::size_t(column)] * size);
+    const auto run = [&](auto add) {
+        parallel_tasks(context.threads(), parts, [&](Offset part) {
+            std::vector<Offset> position(std::size_t(b.block_columns));
+            const Offset last = a.block_rows * (part + 1) / parts;
+            for (Offset i = a.block_rows * part / parts; i < last; ++i) {
+                for (Offset k = c.row_offsets[i]; k < c.row_offsets[i + 1]; ++k) {
+                    position[std::size_t(c.column_indices[k])] = k;
+                    std::fill_n(values + k * size, size, T(0));
+                }
+                for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                    const Index row = a.column_indices[k];
+                    const T* const left = a.values + k * a.block_size();
+                    for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
+                        const Index column = b.column_indices[t];
+                        if (upper && column < i) continue;
+                        add(left, b.values + t * b.block_size(),
+                            values + position[std::size_t(column)] * size);
+                    }
                 }
             }
-        }
+        });
+    };
+    if (a.block_size() * b.block_size() == 1) {
+        return run([](const T* left, const T* right, T* to) { *to += *left * *right; });
+    }
+    const auto add = choose_block_product<T>(a.height, a.width, b.width);
+    run([&](const T* left, const T* right, T* to) {
+        add(a.height, a.width, b.width, left, right, to);
     });
 }
 
