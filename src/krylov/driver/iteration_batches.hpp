@@ -71,7 +71,7 @@ class IterationBatches {
         const int first = position_;
         Batch& batch = batches_[std::size_t(first / length_)];
         const bool direct = !batch.ran || !can_be_captured_;
-        if (direct && short_start_) {
+        if (!batch.ran && short_start_) {
             length = std::min(length, direct_length_ > 0 ? direct_length_ : first_length);
         }
         const auto iterations = [&method, first, length, period] {

@@ -259,6 +259,7 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
         tentative_prolongator(context, level.aggregates, near_null, a.height);
     smooth_prolongator(context, a, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
+    tentative.prolongator = {};
     if (&level == &levels_.front() && !options_.near_null.values.empty()) {
         warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
     }

@@ -70,14 +70,6 @@ struct AddModes {
     }
 };
 
-struct CopyDiagonal {
-    static constexpr int work = 1;
-    Offset rows;
-    const double* dense;
-    double* diagonal;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const { diagonal[i] = dense[i * (rows + 1)]; }
-};
-
 /// A dense n x n matrix as a sparse one.
 template <class C>
 struct WriteRows {
@@ -94,12 +86,6 @@ struct WriteRows {
         if (e % rows == 0) offsets[e / rows + 1] = e + rows;
         if (e == 0) offsets[0] = 0;
     }
-};
-
-struct Negate {
-    static constexpr int work = 1;
-    double* values;
-    TESSERA_HOST_DEVICE void operator()(Offset e) const { values[e] = -values[e]; }
 };
 
 }  // namespace tessera::multigrid
