@@ -16,45 +16,6 @@ constexpr int max_pattern_threads = 256;
 /// Slots of the table of a row in shared memory.
 constexpr int small_table = 512;
 
-/// Merges the rows of B that a block row of A B takes into a list, by one thread: counts its
-/// columns, or writes them (`columns` not null). Longer rows get the count -1 and raise `overflow`.
-template <class T>
-struct MergeRows {
-    static constexpr int work = 512, longest = 32;
-    BsrView<T> a, b;
-    Index* counts;
-    const Offset* offsets;
-    Index* columns;
-    int* overflow;
-
-    __device__ void operator()(Offset i) const {
-        if (columns != nullptr && (counts[i] < 0 || counts[i] > longest)) return;
-        Index list[longest];
-        int count = 0;
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            const Index row = a.column_indices[k];
-            int at = 0;
-            for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
-                const Index column = b.column_indices[t];
-                while (at < count && list[at] < column) ++at;
-                if (at < count && list[at] == column) continue;
-                if (count == longest) {
-                    counts[i] = -1;
-                    *overflow = 1;
-                    return;
-                }
-                for (int e = count++; e > at; --e) list[e] = list[e - 1];
-                list[at] = column;
-            }
-        }
-        if (columns == nullptr) {
-            counts[i] = count;
-        } else {
-            for (int e = 0; e < count; ++e) columns[offsets[i] + e] = list[e];
-        }
-    }
-};
-
 /// Column numbers in an open-addressing table of a power of two of slots, shared by a thread block.
 struct ColumnTable {
     Index* slots;
@@ -116,22 +77,20 @@ __device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index 
 }
 
 /// Counts the columns of the block rows with the count -1, or writes them in ascending order
-/// (`columns` not null) where there are at least `fewest`. Without `large` in shared memory, one
-/// row for each thread block; rows that do not fit there keep the count -1 and raise `overflow`.
-/// With it, those rows, in tables of `large_slots` slots.
+/// (`columns` not null). Without `large` in shared memory, one row for each thread block; rows that
+/// do not fit there keep the count -1 and raise `overflow`. With it, those rows, in tables of
+/// `large_slots` slots.
 template <class T>
 __global__ void __launch_bounds__(max_pattern_threads)
     product_pattern_kernel(const __grid_constant__ BsrView<T> a,
                            const __grid_constant__ BsrView<T> b, Index* counts,
                            const Offset* offsets, Index* columns, Index* large,
-                           unsigned large_slots, unsigned lanes, Index fewest, int* overflow) {
+                           unsigned large_slots, unsigned lanes, int* overflow) {
     __shared__ Index small[2 * small_table];
     __shared__ int count, full, written;
     Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * large_slots : small;
     for (Index i = Index(blockIdx.x); i < a.block_rows; i += Index(gridDim.x)) {
-        const bool own =
-            columns == nullptr || large != nullptr ? counts[i] < 0 : counts[i] >= fewest;
-        if (!own) continue;
+        if ((columns == nullptr || large != nullptr) != (counts[i] < 0)) continue;
         __syncthreads();
         const unsigned slots =
             large != nullptr ? large_slots : slots_of_row(a, b, i, small_table, &count);
@@ -178,15 +137,6 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
     Buffer<int> overflow = copy_to_buffer(context, std::vector<int>{0});
     Buffer<Index> tables;
-    // Few rows, those of coarse matrices, are long. Of many short ones each is for a thread.
-    const double rows = std::max(1, a.block_rows);
-    const bool merges =
-        a.block_rows > 20000 &&
-        double(a.blocks) / rows * double(b.blocks) / std::max(1, b.block_rows) < 512;
-    const auto merge = [&](Index* columns) {
-        for_each_index(context, a.block_rows,
-                       MergeRows<T>{a, b, counts.data(), offsets.data(), columns, overflow.data()});
-    };
     const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
     const unsigned lanes = b.blocks <= b.block_rows              ? 1
                            : b.blocks < 5 * Offset(b.block_rows) ? 4
@@ -195,20 +145,14 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
         if (a.block_rows == 0) return;
         product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
             a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
-            slots, lanes, merges ? MergeRows<T>::longest + 1 : 0, overflow.data());
+            slots, lanes, overflow.data());
         TESSERA_CUDA(cudaGetLastError());
     };
     // Rows with many columns take turns in a few tables that have room for all.
     constexpr unsigned large_blocks = 16;
     unsigned large_slots = 0;
-    bool tables_needed = true;
-    if (merges) {
-        merge(nullptr);
-        tables_needed = copy_to_host(context, overflow)[0] != 0;
-        copy_from_host<int>(context, std::vector<int>{0}, overflow.view());
-    }
-    if (tables_needed) run(unsigned(a.block_rows), 0, nullptr);
-    if (tables_needed && copy_to_host(context, overflow)[0] != 0) {
+    run(unsigned(a.block_rows), 0, nullptr);
+    if (copy_to_host(context, overflow)[0] != 0) {
         large_slots = std::bit_ceil(unsigned(b.block_columns) * 2);
         tables = Buffer<Index>(context, Offset(large_blocks) * 2 * large_slots);
         run(large_blocks, large_slots, nullptr);
@@ -219,8 +163,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
                  std::span<Offset>(&blocks, 1));
     BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
     Index* const columns = product.column_indices().data();
-    if (merges) merge(columns);
-    if (tables_needed) run(unsigned(a.block_rows), 0, columns);
+    run(unsigned(a.block_rows), 0, columns);
     if (large_slots > 0) run(large_blocks, large_slots, columns);
     product.row_offsets() = std::move(offsets);
     return product;
