@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <limits>
 
 #include "base/checks.hpp"
@@ -36,11 +35,6 @@ void check_blocks(const Context& context, const char* who, const BsrView<T>& mat
     require(matrix.blocks == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
             who, ": the matrix has no column indices or no values (null)");
     check_memory(context, who, matrix);
-    // Kernels read two values at a time.
-    require(!context.on_gpu() || matrix.width % 2 != 0 ||
-                reinterpret_cast<std::uintptr_t>(matrix.values) % (2 * sizeof(T)) == 0,
-            who, ": the values of blocks of even width must begin at a multiple of ", 2 * sizeof(T),
-            " bytes on a GPU");
 }
 
 /// Throws InvalidArgument, with both sizes, unless there is a product of the matrices.
