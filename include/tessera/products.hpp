@@ -25,8 +25,8 @@ namespace tessera {
 template <class T>
 TESSERA_API CsrMatrix<T> multiply(const Context& context, const CsrView<T>& a, const CsrView<T>& b);
 /// The values of C = A B for other values of A and B: `product` is that of matrices with their
-/// patterns, of which only the sizes are compared. Bitwise as multiply. On a GPU it neither waits
-/// nor allocates.
+/// patterns, of which only the sizes are compared; terms of entries that it lacks are left out.
+/// Bitwise as multiply. On a GPU it neither waits nor allocates.
 template <class T>
 TESSERA_API void update_product(const Context& context, const CsrView<T>& a, const CsrView<T>& b,
                                 CsrMatrix<T>& product);

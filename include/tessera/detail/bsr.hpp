@@ -19,7 +19,7 @@ struct BsrView {
     Offset blocks = 0;
     const Offset* row_offsets = nullptr;    ///< block_rows + 1; row_offsets[0] == 0.
     const Index* column_indices = nullptr;  ///< The block column of each block.
-    const T* values = nullptr;  ///< On a GPU, blocks of even width: at a multiple of two values.
+    const T* values = nullptr;
 
     constexpr int block_size() const { return height * width; }
     constexpr Offset entries() const { return blocks * block_size(); }

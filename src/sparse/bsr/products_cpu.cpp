@@ -94,7 +94,7 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     const Offset parts = std::clamp<Offset>(a.block_rows / 64, 1, 16 * context.threads());
     const auto run = [&](auto add) {
         parallel_tasks(context.threads(), parts, [&](Offset part) {
-            std::vector<Offset> position(std::size_t(b.block_columns));
+            std::vector<Offset> position(std::size_t(b.block_columns), -1);
             const Offset last = a.block_rows * (part + 1) / parts;
             for (Offset i = a.block_rows * part / parts; i < last; ++i) {
                 for (Offset k = c.row_offsets[i]; k < c.row_offsets[i + 1]; ++k) {
@@ -106,9 +106,9 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
                     const T* const left = a.values + k * a.block_size();
                     for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
                         const Index column = b.column_indices[t];
-                        if (upper && column < i) continue;
-                        add(left, b.values + t * b.block_size(),
-                            values + position[std::size_t(column)] * size);
+                        const Offset to = position[std::size_t(column)];
+                        if (to < c.row_offsets[i] || (upper && column < i)) continue;
+                        add(left, b.values + t * b.block_size(), values + to * size);
                     }
                 }
             }

@@ -238,14 +238,41 @@ TEST(products, same_bits_over_runs_and_threads) {
     for (const int threads : {2, 3, 8}) EXPECT_EQ(values(threads), expected);
 }
 
-/// Blocks in arrays of the caller: (1 2; 3 4) and (5 6; 7 8) on the diagonal.
+/// Blocks in arrays of the caller: (1 2; 3 4) and (5 6; 7 8) on the diagonal, not at the beginning.
 TEST(products, of_blocks_in_arrays_of_the_caller) {
     const auto offsets = copy_to_buffer(context(), std::vector<Offset>{0, 1, 2});
     const auto columns = copy_to_buffer(context(), std::vector<Index>{0, 1});
-    const auto values = copy_to_buffer(context(), std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8});
-    const BsrView<double> a{2, 2, 2, 2, 2, offsets.data(), columns.data(), values.data()};
+    const auto values = copy_to_buffer(context(), std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+    const BsrView<double> a{2, 2, 2, 2, 2, offsets.data(), columns.data(), values.data() + 1};
     EXPECT_EQ(copy_to_host(context(), multiply(context(), a, a).values()),
               (std::vector<double>{7, 10, 15, 22, 67, 78, 91, 106}));
+}
+
+/// Of the square of a full matrix only what a sparser pattern has room for.
+template <class T>
+void check_left_out(int size) {
+    auto random = generator();
+    const auto full =
+        to_bsr(context(), random_csr<T>(random, 40 * size, 40 * size, 1e9).view(), size, size);
+    auto part = to_bsr(context(), random_csr<T>(random, 40 * size, 40 * size, 2.0 / size).view(),
+                       size, size);
+    const auto square = multiply(context(), full.view(), full.view());
+    update_product(context(), full.view(), full.view(), part);
+    const Entries all = entries_of(to_csr(context(), square.view()).view());
+    const Entries some = entries_of(to_csr(context(), std::as_const(part).view()).view());
+    ASSERT_LT(some.size(), all.size());
+    ASSERT_GT(some.size(), 0U);
+    for (const auto& [at, entry] : some) {
+        const auto found = all.find(at);
+        EXPECT_EQ(entry.value, found == all.end() ? 0 : found->second.value);
+    }
+}
+
+TEST(products, terms_outside_of_the_pattern_are_left_out) {
+    for (const int size : {1, 3}) {
+        check_left_out<double>(size);
+        check_left_out<float>(size);
+    }
 }
 
 TEST(products, sizes_that_do_not_agree_are_refused) {
