@@ -22,6 +22,7 @@ BEGIN {
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/krylov.hpp"] = 4
     public["tessera/solver.hpp"] = 4
+    public["tessera/choice.hpp"] = 4
     public["tessera/tessera.hpp"] = 5
 }
 function wrong(rule) { printf "%s:%d: %s: %s\n", FILENAME, FNR, target, rule }

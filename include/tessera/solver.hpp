@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tessera/choice.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/precond.hpp"
@@ -15,7 +16,7 @@ class TESSERA_API Solver {
   public:
     /// `solver`: as in tessera::solve, or refinement[:SOLVER][,rtol=1e-3] for T = double;
     /// `preconditioner`: as in make_preconditioner, or none; `format`: as in parse_format, of the
-    /// products with the matrix. Throws InvalidArgument for others.
+    /// products with the matrix; each may be auto (choose). Throws InvalidArgument for others.
     explicit Solver(const Context& context, const Spec& solver, const Spec& preconditioner = "none",
                     const Spec& format = "csr");
     ~Solver();
@@ -25,9 +26,11 @@ class TESSERA_API Solver {
     /// Positions of the nodes of the matrix, for the next setup of amg.
     void use_coordinates(const NodeCoordinates& coordinates);
     /// Takes a square matrix in the memory of the Context: converts it and sets up the
-    /// preconditioner. With format csr the arrays must outlive the solver, or its next setup or
-    /// update. Waits. Arguments are checked first and change nothing; if it fails later, the solver
-    /// has no matrix. With refinement on the CPU, values must be in the range of float.
+    /// preconditioner. With format csr or auto the arrays must outlive the solver, or its next
+    /// setup or update. With auto the attempts are chosen here, and one whose setup the matrix does
+    /// not allow is passed over. Waits. Arguments are checked first and change nothing; if it fails
+    /// later, the solver has no matrix. With refinement on the CPU, values must be in the range of
+    /// float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 
@@ -53,6 +56,12 @@ class TESSERA_API Solver {
     const PreconditionerReport& preconditioner_report() const;
     /// Its normalised text, "block_jacobi:24"; "none".
     std::string preconditioner() const;
+
+    /// With auto what the latest setup chose, and the number of the one in use, from 0: a solve
+    /// that goes badly (worth_another) sets up the next one and goes on with it from the best x so
+    /// far; so do the solves after it, until the next setup. Empty without auto.
+    std::vector<Attempt> attempts() const;
+    int attempt() const;
 
   private:
     struct State;

@@ -7,6 +7,7 @@
 #include "tessera/block_ldlt.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/borrow.hpp"
+#include "tessera/choice.hpp"
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/elasticity.hpp"

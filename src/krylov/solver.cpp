@@ -1,6 +1,7 @@
 #include "tessera/solver.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 
@@ -74,22 +75,22 @@ struct Solver<T>::State {
     State(const Context& chosen, const Spec& solver_text, const Spec& preconditioner_text,
           const Spec& format_text)
         : context(chosen),
-          preconditioner(parse_preconditioner(preconditioner_text)),
-          format(parse_format(format_text)) {
-        if (format.format != MatrixFormat::csr) preconditioner->use_format(format);
-        if (solver_text.name() == "refinement") {
-            require(std::is_same_v<T, double>,
-                    "Solver: refinement solves systems in double precision");
-            refinement = parse_refinement(solver_text);
-        } else {
-            solver = parse_solver(solver_text);
-        }
+          texts{solver_text.normalised(), preconditioner_text.normalised(),
+                format_text.normalised()} {
+        for (const std::string& text : texts) is_automatic = is_automatic || text == "auto";
+        configure(texts[0], texts[1], texts[2]);
     }
 
+    void configure(const std::string& solver_text, const std::string& preconditioner_text,
+                   const std::string& format_text);
     void setup(const CsrView<T>& matrix);
     void update(const CsrView<T>& matrix);
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
+    std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
+                                        const SolveOptions& options);
+    bool take_next_attempt();
     void check(const CsrView<T>& matrix, const char* function) const;
+    void make_attempt();
     void make(const CsrView<T>& matrix);
     void drop() {
         iterative.reset();
@@ -100,18 +101,46 @@ struct Solver<T>::State {
     const PreconditionerReport& report() const { return low ? low->report() : prepared->report(); }
 
     const Context context;
-    std::unique_ptr<SolverConfig> solver;         ///< Null: refinement.
+    const std::array<std::string, 3> texts;       ///< As given: solver, preconditioner, format.
+    bool is_automatic = false;                    ///< One of them is auto.
+    std::vector<Attempt> attempts;                ///< Empty unless is_automatic.
+    std::size_t attempt = 0;                      ///< The one in use.
+    std::unique_ptr<SolverConfig> solver;         ///< Null: refinement, or not chosen yet.
     std::optional<RefinementOptions> refinement;  ///< The matrix in single precision is in `low`.
-    std::unique_ptr<PreconditionerConfig> preconditioner;
-    const FormatOptions format;
-    Index rows = 0;
-    Offset nonzeros = 0;
+    std::unique_ptr<PreconditionerConfig> preconditioner;  ///< Null: not chosen yet.
+    FormatOptions format;
+    NodeCoordinates coordinates;
+    CsrView<T> given;  ///< The matrix of the latest setup or update.
     std::optional<PreparedMatrix<T>> prepared;
     CsrMatrix<float> rounded;
     std::optional<PreparedMatrix<float>> low;
     std::unique_ptr<IterativeSolver<T>> iterative;  ///< Null: there is no matrix.
     bool at_work = false;
 };
+
+/// Reads the texts other than auto.
+template <class T>
+void Solver<T>::State::configure(const std::string& solver_text,
+                                 const std::string& preconditioner_text,
+                                 const std::string& format_text) {
+    solver.reset();
+    refinement.reset();
+    preconditioner.reset();
+    const Spec named = solver_text;
+    if (named.name() == "refinement") {
+        require(std::is_same_v<T, double>, "Solver: refinement solves systems in double precision");
+        refinement = parse_refinement(named);
+    } else if (solver_text != "auto") {
+        solver = parse_solver(named);
+    }
+    if (format_text != "auto") format = parse_format(format_text);
+    if (preconditioner_text == "auto") return;
+    preconditioner = parse_preconditioner(preconditioner_text);
+    if (format_text != "auto" && format.format != MatrixFormat::csr) {
+        preconditioner->use_format(format);
+    }
+    if (!coordinates.values.empty()) preconditioner->use_coordinates(coordinates);
+}
 
 template <class T>
 void Solver<T>::State::check(const CsrView<T>& matrix, const char* function) const {
@@ -147,27 +176,60 @@ void Solver<T>::State::make(const CsrView<T>& matrix) {
     iterative = solver->make(context, prepared->matrix(), prepared->preconditioner());
 }
 
+/// Sets up the attempt in use for the given matrix.
 template <class T>
-void Solver<T>::State::setup(const CsrView<T>& matrix) {
-    check(matrix, "Solver::setup");
+void Solver<T>::State::make_attempt() {
     drop();
     try {
-        make(matrix);
+        if (is_automatic) {
+            const Attempt& next = attempts[attempt];
+            configure(next.solver, next.preconditioner, next.format);
+        }
+        make(given);
         context.synchronize();
     } catch (...) {
         drop();
         throw;
     }
-    rows = matrix.rows;
-    nonzeros = matrix.nonzeros;
+}
+
+/// Sets up the first of the later attempts that the matrix allows; false: there is none.
+template <class T>
+bool Solver<T>::State::take_next_attempt() {
+    while (attempt + 1 < attempts.size()) {
+        ++attempt;
+        try {
+            make_attempt();
+            if (report().unusable.empty() || attempt + 1 == attempts.size()) return true;
+        } catch (const InvalidArgument&) {  // For example a block that is not positive definite.
+            if (attempt + 1 == attempts.size()) throw;
+        }
+    }
+    return false;
+}
+
+template <class T>
+void Solver<T>::State::setup(const CsrView<T>& matrix) {
+    check(matrix, "Solver::setup");
+    given = matrix;
+    attempt = 0;
+    if (!is_automatic) return make_attempt();
+    attempts = choose(find_facts(context, matrix, coordinates), texts[0], texts[1], texts[2]);
+    try {
+        make_attempt();
+    } catch (const InvalidArgument&) {
+        if (!take_next_attempt()) throw;
+    }
+    if (!report().unusable.empty()) take_next_attempt();
 }
 
 template <class T>
 void Solver<T>::State::update(const CsrView<T>& matrix) {
     require(iterative != nullptr, "Solver::update: there is no matrix; call setup first");
     check(matrix, "Solver::update");
-    require(matrix.rows == rows && matrix.nonzeros == nonzeros,
+    require(matrix.rows == given.rows && matrix.nonzeros == given.nonzeros,
             "Solver::update: the matrix must have the pattern of that in setup");
+    given = matrix;
     try {
         prepared->update(context, matrix);
         if constexpr (std::is_same_v<T, double>) {
@@ -185,10 +247,8 @@ void Solver<T>::State::update(const CsrView<T>& matrix) {
 }
 
 template <class T>
-std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> x,
-                                                 const SolveOptions& options) {
-    require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
-    const AtWork guard(at_work);
+std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vectors<T> x,
+                                                      const SolveOptions& options) {
     if (!report().unusable.empty()) {
         check_solve<T>(context, prepared->matrix(), b, x, options);
         return std::vector<SolveReport>(std::size_t(b.count), unsolved_report(report()));
@@ -197,6 +257,29 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
     const auto changed = [](const SolveReport& one) { return one.recoveries > 0; };
     if (std::ranges::any_of(solved, changed)) low ? low->take_report() : prepared->take_report();
     return solved;
+}
+
+template <class T>
+std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> x,
+                                                 const SolveOptions& options) {
+    require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
+    const AtWork guard(at_work);
+    if (!is_automatic) return solve_once(b, x, options);
+    std::vector<SolveReport> total(std::size_t(b.count));
+    SolveReport longest;  // Of the right-hand sides, that with the most iterations.
+    while (true) {
+        const Attempt current = attempts[attempt];
+        const auto solved = solve_once(b, x, attempt_options(options, current, longest));
+        bool goes_badly = false;
+        for (std::size_t j = 0; j < total.size(); ++j) {
+            goes_badly = goes_badly || worth_another(solved[j], current.max_iterations);
+            total[j] = joined(total[j], solved[j]);
+            if (total[j].iterations >= longest.iterations) longest = total[j];
+        }
+        const bool has_more =
+            longest.iterations < options.max_iterations && longest.seconds < options.max_seconds;
+        if (!goes_badly || !has_more || !take_next_attempt()) return total;
+    }
 }
 
 template <class T>
@@ -239,7 +322,8 @@ std::vector<SolveReport> Solver<T>::solve(Vectors<const T> b, Vectors<T> x,
 
 template <class T>
 void Solver<T>::use_coordinates(const NodeCoordinates& coordinates) {
-    state().preconditioner->use_coordinates(coordinates);
+    state().coordinates = coordinates;
+    if (state().preconditioner) state().preconditioner->use_coordinates(coordinates);
 }
 
 template <class T>
@@ -261,6 +345,16 @@ std::string Solver<T>::preconditioner() const {
     }
     const Preconditioner<T>* const made = state_->prepared->preconditioner();
     return made != nullptr ? made->describe() : "none";
+}
+
+template <class T>
+std::vector<Attempt> Solver<T>::attempts() const {
+    return state().attempts;
+}
+
+template <class T>
+int Solver<T>::attempt() const {
+    return int(state().attempt);
 }
 
 template class Solver<float>;

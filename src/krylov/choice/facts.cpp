@@ -1,0 +1,57 @@
+#include "krylov/choice/facts.hpp"
+
+#include "base/checks.hpp"
+#include "base/scratch/scratch.hpp"
+#include "tessera/blocks.hpp"
+#include "tessera/choice.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera {
+
+namespace {
+
+template <class T>
+bool has_positive_diagonal(const Context& context, const CsrView<T>& matrix) {
+    const Scratch<T> memory(context, Offset(matrix.rows) + 1);
+    const std::span<T> flags = memory.view().first(std::size_t(matrix.rows));
+    const std::span<T> count = memory.view().last(1);
+    for_each_index(context, matrix.rows, FlagDiagonal<T>{matrix, flags.data()});
+    dot<T>(context, flags, flags, count.data());
+    T faults = 0;
+    copy_to_host(context, std::span<const T>(count), std::span<T>(&faults, 1));
+    return faults == T(0);
+}
+
+Index rows_per_node(const MatrixFacts& facts, const NodeCoordinates& coordinates) {
+    const Offset nodes =
+        coordinates.dimensions > 0 ? Offset(coordinates.values.size()) / coordinates.dimensions : 0;
+    if (nodes > 0 && facts.rows % nodes == 0) return Index(facts.rows / nodes);
+    return facts.has_various_blocks() || facts.blocks == 0 ? 1 : facts.rows / facts.blocks;
+}
+
+}  // namespace
+
+template <class T>
+MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
+                       const NodeCoordinates& coordinates) {
+    check_matrix("find_facts", matrix);
+    require(matrix.rows == matrix.columns, "find_facts: the matrix must be square");
+    MatrixFacts facts;
+    facts.rows = matrix.rows;
+    facts.nonzeros = matrix.nonzeros;
+    facts.on_gpu = context.on_gpu();
+    facts.has_coordinates = !coordinates.values.empty();
+    if (matrix.rows == 0) return facts;
+    facts.positive_diagonal = has_positive_diagonal(context, matrix);
+    facts.symmetric = is_symmetric(context, matrix);
+    const BlockPartition natural = find_blocks(context, matrix, 8, Blocking::natural);
+    facts.blocks = natural.count;
+    facts.largest_block = natural.largest;
+    facts.rows_per_node = rows_per_node(facts, coordinates);
+    return facts;
+}
+
+template MatrixFacts find_facts(const Context&, const CsrView<float>&, const NodeCoordinates&);
+template MatrixFacts find_facts(const Context&, const CsrView<double>&, const NodeCoordinates&);
+
+}  // namespace tessera

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/choice.hpp"
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+namespace {
+
+// Times below are milliseconds of setup and solve to 1e-8 from CSR, two cores or an H200.
+
+constexpr const char* largest_blocks = "block_jacobi:32";
+constexpr const char* polynomial = "chebyshev:6";
+constexpr const char* rounded_polynomial = "chebyshev:6,precision=f32,values=f16";
+
+/// Symmetric with a positive diagonal, on the CPU.
+std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
+    // elasticity3d:26, 57,000 rows: 179, jacobi 169; elasticity3d:40: 750, jacobi 1274, polynomial
+    // 939; plate_hole:120, 58,000 rows: 57 for 271; elasticity3d:20 as tetrahedra: 41 for 70.
+    if (a.rows_per_node > 1 && a.rows >= 20'000) {
+        return {{"fcg", "amg", "csr", 500, "a large mesh with several unknowns per node"},
+                {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
+    }
+    // poisson2d:400, 160,000 rows: 112 for 219; poisson2d:100: 8 for 4.
+    if (a.entries_per_row() <= 5.5 && a.rows >= 50'000) {
+        return {{"fcg", "amg", "csr", 500, "a large plane mesh (few entries per row)"},
+                {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
+    }
+    // bcsstk38: 172 for 1294 with jacobi; bcsstk11: 7 for 39. poisson3d:60: jacobi 64, with larger
+    // blocks above 95; elasticity3d:10: 4 for 8.
+    const Attempt first =
+        a.has_various_blocks()
+            ? Attempt{"cg", largest_blocks, "csr", 0, "rows with equal patterns are blocks"}
+            : Attempt{"cg", "jacobi", "csr", 0, "a small system, or one with short rows"};
+    if (a.rows < 20'000) return {first};
+    // 500 iterations cost about as much as the setup of multigrid: never more than twice the time
+    // of the better one.
+    Attempt limited = first;
+    limited.max_iterations = 500;
+    return {limited,
+            {"fcg", "amg", "csr", 0, "500 iterations cost as much as a setup of multigrid"}};
+}
+
+/// Symmetric with a positive diagonal, on a GPU.
+std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
+    const Attempt blocks{"cg", largest_blocks, "csr", 0, "rows with equal patterns are blocks"};
+    // 494_bus: 0.9 for 6.1; nos3: 2.3 for 3.3.
+    if (a.rows <= 1'000) {
+        return {{"fcg", "amg", "csr", 50, "so small that multigrid solves it directly"}, blocks};
+    }
+    const char* const format = a.rows < 1'000'000 ? "csr" : "sbell";
+    // elasticity3d:54: 33, polynomial 36; elasticity3d:90: 116 for 200; plate_hole:120: 14 for 23;
+    // cantilever3d:24,length=16: 42 for 255; elasticity3d:40, the worst: 24 for 17.
+    if (a.rows_per_node > 1 && a.rows >= 50'000) {
+        return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
+                {"cg", rounded_polynomial, "sbell", 0, "multigrid did not converge"}};
+    }
+    // poisson2d:1000: 29 for 62; poisson2d:400, 160,000 rows: 13 for 10.
+    if (a.entries_per_row() <= 5.5 && a.rows >= 200'000) {
+        return {{"fcg", "amg", format, 500, "a large plane mesh (few entries per row)"},
+                {"cg", rounded_polynomial, "sbell", 0, "multigrid did not converge"}};
+    }
+    // poisson3d:200, 8 million rows: 186 for 209; poisson3d:100: 31 for 14.
+    if (a.rows >= 4'000'000) {
+        return {{"fcg", "amg", format, 500, "a very large system"},
+                {"cg", rounded_polynomial, "sbell", 0, "multigrid did not converge"}};
+    }
+    // bcsstk38: 47, jacobi 379; bcsstk11: 15, jacobi 89. elasticity3d:10: jacobi 3.0 for 4.4.
+    if (a.rows < 10'000) {
+        if (a.has_various_blocks()) return {blocks};
+        return {{"cg", "jacobi", "csr", 0, "a small system without blocks of various sizes"}};
+    }
+    // bcsstk18: 22 for 30; poisson3d:60: 5.9, jacobi 5.7; poisson3d:100: f16 13.5, f64 15.9;
+    // diffusion3d:48,checkerboard=1e4: f16 6.4, f64 5.3.
+    const Attempt steps{"cg", a.rows < 200'000 ? polynomial : rounded_polynomial, "sbell", 0,
+                        "a polynomial reads the matrix at the rate of the memory"};
+    if (a.rows < 50'000) return {steps};
+    Attempt limited = steps;
+    limited.max_iterations = 150;
+    return {limited,
+            {"fcg", "amg", format, 0, "150 iterations cost as much as a setup of multigrid"}};
+}
+
+/// Symmetric, with entries of the diagonal that are missing, zero or negative.
+std::vector<Attempt> indefinite(const MatrixFacts& a) {
+    // On the CPU minres alone: shell:60 1.2 for 6.6 with block LDL^T, stokes:48 15 for 35,
+    // kkt_aug2dc 26 for 42; 300 of its iterations are a quarter of the time of the next attempt.
+    // method=level: bloweya 16 for 80, sqd_stcqp1_2x2_it10 31 for 111; on the GPU aug3dcqp 124 for
+    // 117. fill=2: kkt_cvxqp3 is solved by no other; elsewhere 1.3 to 1.9 times the time.
+    const std::string method = a.on_gpu ? "" : ",method=level";
+    return {{"minres", "none", "csr", 300, "symmetric, and no positive diagonal"},
+            {"sqmr", "block_ldlt:8,fill=1" + method, "csr", 2000,
+             "minres did not converge in 300 iterations"},
+            {"gmres:50", "block_ldlt:16,fill=2" + method, "csr", 0,
+             "the incomplete factors need more fill"}};
+}
+
+std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
+    // On the CPU: cage9 0.24 for 0.80 with idr:4, convection3d:40 27 for 34, rdb1250 0.68 for 0.76;
+    // on the GPU convection3d:100 49 for 71, sherman4 3.8 for 8.3. dw8192, pores_2 and sherman2
+    // need the second attempt: idr:8 185, 12, 5.8; idr:4 with the same blocks 269, 19, 7.5.
+    return {{"bicgstab", a.has_various_blocks() ? largest_blocks : "jacobi", "csr", 500,
+             "not symmetric"},
+            {"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 2000,
+             "bicgstab did not converge"},
+            {"gmres:150", "block_jacobi:32,singular=shift", "csr", 0, "idr did not converge"}};
+}
+
+std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
+    if (!facts.symmetric) return nonsymmetric(facts);
+    if (!facts.positive_diagonal) return indefinite(facts);
+    return facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
+}
+
+/// The solver for a preconditioner that was given.
+std::string solver_for(const MatrixFacts& facts, const std::string& preconditioner) {
+    const std::string name = Spec(preconditioner).name();
+    if (facts.symmetric && facts.positive_diagonal && name != "block_ldlt") {
+        return name == "amg" ? "fcg" : "cg";
+    }
+    if (name == "block_ldlt") return "sqmr";
+    return facts.symmetric && name == "none" ? "minres" : "idr:4,smoothing";
+}
+
+/// The preconditioner of an attempt for a solver that was given.
+std::string preconditioner_for(const std::string& solver, const Attempt& attempt) {
+    // Its preconditioner must be positive definite.
+    if (Spec(solver).name() == "minres" && attempt.preconditioner.starts_with("block_ldlt")) {
+        return attempt.preconditioner + ",positive_definite";
+    }
+    return attempt.preconditioner;
+}
+
+}  // namespace
+
+std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
+                            const std::string& preconditioner, const std::string& format) {
+    const bool any_solver = solver == "auto", any_preconditioner = preconditioner == "auto";
+    std::vector<Attempt> attempts = attempts_for(facts);
+    if (!any_preconditioner) {
+        attempts = {{any_solver ? solver_for(facts, preconditioner) : solver, preconditioner,
+                     attempts.front().format, 0, "the preconditioner was given"}};
+    }
+    for (Attempt& attempt : attempts) {
+        if (!any_solver) {
+            attempt.preconditioner = preconditioner_for(solver, attempt);
+            attempt.solver = solver;
+        }
+        if (format != "auto") attempt.format = format;
+    }
+    return attempts;
+}
+
+bool worth_another(const SolveReport& report, Offset attempt_limit) {
+    switch (report.status) {
+        case Status::breakdown:
+        case Status::stagnated:
+        case Status::singular_block:
+            return true;
+        case Status::max_iterations:
+            return attempt_limit > 0;
+        default:
+            return false;
+    }
+}
+
+SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
+                             const SolveReport& before) {
+    SolveOptions result = options;
+    result.max_iterations = std::max<Offset>(options.max_iterations - before.iterations, 0);
+    if (attempt.max_iterations > 0) {
+        result.max_iterations = std::min(result.max_iterations, attempt.max_iterations);
+    }
+    result.max_seconds = std::max(options.max_seconds - before.seconds, 0.0);
+    if (options.observer && (before.iterations > 0 || before.seconds > 0)) {
+        result.observer = [observer = options.observer, iterations = before.iterations,
+                           seconds = before.seconds](const Progress& progress) {
+            Progress all = progress;
+            all.iterations += iterations;
+            all.seconds += seconds;
+            return observer(all);
+        };
+    }
+    return result;
+}
+
+SolveReport joined(const SolveReport& before, SolveReport last) {
+    last.iterations += before.iterations;
+    last.operator_applications += before.operator_applications;
+    last.restarts += before.restarts;
+    last.recoveries += before.recoveries;
+    last.seconds += before.seconds;
+    if (before.residuals.empty()) return last;
+    if (last.residuals.empty()) {
+        last.residuals = before.residuals;
+    } else {  // Its first residual belongs to the x of the attempt before.
+        last.residuals.insert(last.residuals.begin(), before.residuals.begin(),
+                              before.residuals.end() - 1);
+    }
+    return last;
+}
+
+}  // namespace tessera
