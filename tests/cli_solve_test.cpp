@@ -17,7 +17,8 @@ TEST_F(cli_solve, solves_and_says_so) {
     EXPECT_TRUE(outcome.out.starts_with("converged in ")) << outcome.out;
     expect_contains(outcome.out, "poisson2d:12, 144 rows");
     expect_contains(outcome.out, "solver          cg");
-    expect_contains(outcome.out, "block_jacobi:32");
+    expect_contains(outcome.out, "preconditioner  jacobi");
+    expect_contains(outcome.out, "chosen          a small system");
 }
 
 TEST_F(cli_solve, json_alone_is_on_stdout) {
@@ -28,7 +29,11 @@ TEST_F(cli_solve, json_alone_is_on_stdout) {
     EXPECT_EQ(json["status"], "converged");
     EXPECT_EQ(json["threads"], 2);
     EXPECT_EQ(json["matrix"]["rows"], 144);
-    EXPECT_EQ(json["blocks"]["largest"], 32);
+    EXPECT_EQ(json["blocks"]["count"], 144);
+    ASSERT_EQ(json["attempts"].size(), 1U);
+    EXPECT_EQ(json["attempts"][0]["solver"], json["solver"]);
+    EXPECT_EQ(json["attempts"][0]["preconditioner"], json["preconditioner"]);
+    EXPECT_EQ(json["attempts"][0]["iterations"], json["iterations"]);
     EXPECT_EQ(json["residuals"][0], 1.0);
     EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-8);
     EXPECT_GT(json["seconds"]["setup"].get<double>(), 0);
@@ -51,7 +56,42 @@ TEST_F(cli_solve, quiet_says_nothing) {
 
 TEST_F(cli_solve, automatic_solver_fits_the_matrix) {
     EXPECT_EQ(solve_json({"poisson2d:8"})["solver"], "cg");
-    EXPECT_EQ(solve_json({"convection3d:5"})["solver"], "idr:4");
+    EXPECT_EQ(solve_json({"convection3d:5"})["solver"], "bicgstab");
+    EXPECT_EQ(solve_json({"stokes:8,beta=1"})["solver"], "minres");
+    EXPECT_EQ(solve_json({"poisson2d:8", "--precond", "amg"})["solver"], "fcg");
+    EXPECT_EQ(solve_json({"stokes:8", "--precond", "block_ldlt:8"})["solver"], "sqmr");
+    const Json given = solve_json({"poisson2d:8", "--solver", "gmres:20", "--format", "sell:8"});
+    EXPECT_EQ(given["solver"], "gmres:20");
+    EXPECT_EQ(given["matrix"]["format"], "sell:8");
+    EXPECT_FALSE(
+        solve_json({"poisson2d:8", "--solver", "cg", "--precond", "jacobi", "--format", "csr"})
+            .contains("attempts"));
+}
+
+TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
+    const Outcome outcome = solve({"kkt:1500,spread=5", "--explain", "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expect_contains(outcome.err, "auto sees: 2250 rows");
+    expect_contains(outcome.err, "first minres with none, format csr, for 300 iterations: ");
+    expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
+    expect_contains(outcome.err, "minres with none has not converged (max_iterations, ");
+    const Json json = Json::parse(outcome.out);
+    ASSERT_EQ(json["attempts"].size(), 2U);
+    EXPECT_EQ(json["attempts"][0]["solver"], "minres");
+    EXPECT_EQ(json["attempts"][0]["iterations"], 300);
+    EXPECT_EQ(json["attempts"][1]["solver"], json["solver"]);
+    EXPECT_EQ(json["residuals"].size(), json["iterations"].get<std::size_t>() + 1);
+    const Outcome few = solve({"kkt:1500,spread=5", "--max-iterations", "300", "--quiet"});
+    EXPECT_EQ(few.code, 3);
+    EXPECT_EQ(few.err, "");
+}
+
+TEST_F(cli_solve, auto_takes_no_options) {
+    for (const char* option : {"--solver", "--precond", "--format"}) {
+        const Outcome outcome = solve({"poisson2d:5", option, "auto:3"});
+        EXPECT_EQ(outcome.code, 2);
+        expect_contains(outcome.err, "auto takes no value, not '3'");
+    }
 }
 
 TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
@@ -221,7 +261,7 @@ TEST_F(cli_solve, singular_block_stops_and_names_the_command_that_works) {
     EXPECT_EQ(Json::parse(again.out)["blocks"]["singular"], 1);
 }
 
-TEST_F(cli_solve, singular_jacobi_entry_and_default_preconditioner) {
+TEST_F(cli_solve, singular_jacobi_entry_and_singular_block) {
     const std::string zero = write("zero diagonal.mtx",
                                    "%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n"
                                    "2 1 1\n");
@@ -232,7 +272,8 @@ TEST_F(cli_solve, singular_jacobi_entry_and_default_preconditioner) {
     const std::string file = write("null.mtx",
                                    "%%MatrixMarket matrix coordinate real general\n2 2 4\n1 1 1\n"
                                    "1 2 1\n2 1 1\n2 2 1\n");
-    expect_contains(solve({file}).err, "--precond block_jacobi:32,singular=shift\n");
+    expect_contains(solve({file, "--precond", "block_jacobi:32"}).err,
+                    "--precond block_jacobi:32,singular=shift\n");
 }
 
 TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {

@@ -134,12 +134,10 @@ void add_system(CLI::App& command, SolveArguments& to) {
         ->transform(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
-    command.add_option(
-        "--solver", to.solver,
-        "auto" + solvers +
-            ", refinement[:SOLVER] (corrections in f32), with options; auto: cg (fcg "
-            "with amg) for a symmetric matrix with a positive diagonal, else "
-            "idr:4");
+    command.add_option("--solver", to.solver,
+                       "auto" + solvers +
+                           ", refinement[:SOLVER] (corrections in f32), with options; auto: by the "
+                           "matrix, see --explain");
     command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
@@ -198,9 +196,11 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     for (const std::string& name : preconditioner_names()) {
         names += (names.empty() ? "" : ", ") + name;
     }
-    solve.add_option("--precond", to.preconditioner, names + ", with options; see below");
+    solve.add_option("--precond", to.preconditioner,
+                     "auto, " + names + ", with options; see below");
     solve.add_option("--format", to.format,
-                     "Matrix format in products: csr, sbell:3, sell:32, ...; see below");
+                     "Matrix format in products: auto, csr, sbell:3, sell:32, ...; see below");
+    solve.add_flag("--explain", to.explain, "Print what auto sees, what it chooses, and why");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
         ->transform(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")

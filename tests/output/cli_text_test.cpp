@@ -104,7 +104,8 @@ TEST_F(cli_text, printed_commands_run_for_every_name) {
 TEST_F(cli_text, an_option_is_added_before_names_that_begin_with_a_dash) {
     write("-s.mtx",
           "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 1\n2 1 1\n2 2 1\n");
-    const Words words = {"solve", "--device", "cpu", "--solver", "minres", "--", "-s.mtx"};
+    const Words words = {"solve",     "--device",        "cpu", "--solver", "minres",
+                         "--precond", "block_jacobi:32", "--",  "-s.mtx"};
     const std::string mark = "try:\n  ";
     EXPECT_EQ(line_after(run(words).err, mark),
               "tessera solve --device cpu --solver minres "

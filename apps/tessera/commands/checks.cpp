@@ -25,25 +25,17 @@ void check_files(const SolveArguments& arguments, const std::string& blocks) {
     }
 }
 
+/// Whether a text is auto; throws InvalidArgument if options follow the word.
+bool is_auto(const std::string& text) {
+    const Spec spec = text;
+    if (spec.name() != "auto") return false;
+    spec.finish();
+    return true;
+}
+
 ParsedSolve parse(const SolveArguments& arguments) {
     ParsedSolve parsed;
-    parsed.solver = arguments.solver;
-    const std::string& solver = parsed.solver.name();
-    std::vector<std::string> solvers = solver_names();
-    solvers.insert(solvers.end(), {"refinement", "auto"});
-    if (std::find(solvers.begin(), solvers.end(), solver) == solvers.end()) {
-        throw InvalidArgument(unknown_word_message("solver", solver, solvers));
-    }
-    if (solver == "refinement") {
-        parsed.refinement = parse_refinement(parsed.solver);
-    } else if (solver == "auto") {
-        parsed.solver.finish();
-    } else {
-        parsed.config = parse_solver(parsed.solver);
-    }
-    parsed.preconditioner = parse_preconditioner(arguments.preconditioner);
-    parsed.format = parse_format(arguments.format);
-    parsed.preconditioner->use_format(parsed.format);
+    parsed.use(arguments.solver, arguments.preconditioner, arguments.format);
     parsed.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
     return parsed;
 }
@@ -57,10 +49,26 @@ Index first_empty_row(const CsrView<T>& matrix) {
 
 }  // namespace
 
-void ParsedSolve::resolve_solver(const char* name) {
-    if (solver.name() != "auto") return;
-    solver = name;
-    config = parse_solver(solver);
+void ParsedSolve::use(const std::string& solver_text, const std::string& preconditioner_text,
+                      const std::string& format_text) {
+    solver = solver_text;
+    std::vector<std::string> solvers = solver_names();
+    solvers.insert(solvers.end(), {"refinement", "auto"});
+    if (std::find(solvers.begin(), solvers.end(), solver.name()) == solvers.end()) {
+        throw InvalidArgument(unknown_word_message("solver", solver.name(), solvers));
+    }
+    config.reset();
+    refinement.reset();
+    if (solver.name() == "refinement") {
+        refinement = parse_refinement(solver);
+    } else if (!is_auto(solver_text)) {
+        config = parse_solver(solver);
+    }
+    format = is_auto(format_text) ? parse_format("csr") : parse_format(format_text);
+    preconditioner.reset();
+    if (is_auto(preconditioner_text)) return;
+    preconditioner = parse_preconditioner(preconditioner_text);
+    preconditioner->use_format(format);
 }
 
 ParsedSolve check_arguments(const SolveArguments& arguments) {

@@ -16,12 +16,13 @@ struct ParsedSolve {
     Spec solver;                           ///< Solver as text; its name may be auto.
     std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
     std::optional<RefinementOptions> refinement;
-    std::unique_ptr<PreconditionerConfig> preconditioner;
-    FormatOptions format;  ///< Format of the matrix in products.
+    std::unique_ptr<PreconditionerConfig> preconditioner;  ///< Null for auto.
+    FormatOptions format;  ///< Format of the matrix in products; csr for auto.
     RightHandSide right_hand_side;
 
-    /// Replaces the solver auto by `name`.
-    void resolve_solver(const char* name);
+    /// Replaces the texts of solver, preconditioner and format, each of which may be auto.
+    void use(const std::string& solver_text, const std::string& preconditioner_text,
+             const std::string& format_text);
 };
 
 /// Throws InvalidArgument for all errors that can be found before a large file is read.
@@ -63,7 +64,7 @@ class SolveProblem {
                                  &arguments.mesh, !replaces_load(arguments));
         check_system(system_, arguments.allow_singular, arguments.quiet);
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
-        parsed_.preconditioner->use_coordinates(system_.coordinates);
+        if (parsed_.preconditioner) parsed_.preconditioner->use_coordinates(system_.coordinates);
         matrix_ = system_.matrix.view();
     }
     /// Copies the matrix to the GPU, if that solves, and frees it on the host.

@@ -32,8 +32,8 @@ struct SolveArguments {
     std::string matrix;
     std::string right_hand_side;  ///< Empty: load of the problem, else ones.
     std::string solver = "auto";
-    std::string preconditioner = "block_jacobi:32";
-    std::string format = "csr";  ///< Format of the matrix in products.
+    std::string preconditioner = "auto";
+    std::string format = "auto";  ///< Format of the matrix in products.
     double rtol = 1e-8;
     double atol = 0;
     Offset max_iterations = 10000;
@@ -49,6 +49,7 @@ struct SolveArguments {
     std::string out;
     std::string monitor;  ///< Empty: bar on a terminal, else none.
     bool quiet = false;
+    bool explain = false;  ///< Print what auto chose, and why.
     bool allow_singular = false;
     bool allow_empty_rows = false;
     MeshArguments mesh;

@@ -42,6 +42,12 @@ struct NamedFormat {
     FormatStatistics statistics;
 };
 
+/// What auto does on a backend.
+struct Choice {
+    std::string device;
+    std::vector<Attempt> attempts;
+};
+
 /// The output of `tessera info` for a matrix.
 struct MatrixInfo {
     std::string name, format, field;
@@ -55,8 +61,8 @@ struct MatrixInfo {
     Histogram natural;
     std::vector<BoundStatistics> agglomerated;
     std::vector<NamedFormat> formats;
-    bool positive_definite = false;  ///< Symmetric with a positive diagonal.
     bool known_singular = false;
+    std::vector<Choice> choices;
     std::string suggestion;
 };
 
@@ -83,21 +89,20 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
     return formats;
 }
 
-/// Block Jacobi with the largest bound and the solver for the symmetry; block LDL^T for a symmetric
-/// matrix that is indefinite by its diagonal, but not because of empty rows (then few right-hand
-/// sides have a solution).
-std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
-    std::string command = "tessera solve " + shell_file(arguments.matrix) + " --solver ";
-    const DiagonalStatistics& diagonal = info.diagonal;
-    const bool indefinite =
-        diagonal.missing > info.row.empty || diagonal.zero + diagonal.negative > 0;
-    if (info.symmetric && indefinite) {
-        command += "sqmr --precond block_ldlt:8";
-    } else {
-        command += std::string(automatic_solver(info.positive_definite)) +
-                   " --precond block_jacobi:" + std::to_string(bounds.back());
-        if (info.agglomerated.back().singular > 0) command += ",singular=shift";
+/// The attempts of auto on the CPU and on a GPU.
+std::vector<Choice> find_choices(const Context& host, const System<double>& system) {
+    MatrixFacts facts = find_facts(host, system.matrix.view(), system.coordinates);
+    std::vector<Choice> choices;
+    for (const bool on_gpu : {false, true}) {
+        facts.on_gpu = on_gpu;
+        choices.push_back({on_gpu ? "cuda" : "cpu", choose(facts, "auto", "auto", "auto")});
     }
+    return choices;
+}
+
+std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
+    std::string command = "tessera solve " + shell_file(arguments.matrix);
+    // Few right-hand sides have a solution.
     if (info.row.empty > 0) command += " --rhs solution:random";
     if (info.known_singular) command += " --allow-singular";
     if (arguments.allow_empty_rows) command += " --allow-empty-rows";
@@ -128,12 +133,12 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.symmetry = find_symmetry(matrix);
     info.symmetric = is_symmetric(host, matrix);
     info.diagonal = find_diagonal(matrix);
-    info.positive_definite = looks_positive_definite(host, matrix);
     info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));
     if (info.nonzeros == 0) return info;
     for (const Index bound : bounds) {
         info.agglomerated.push_back(find_bound(host, matrix, bound));
     }
+    info.choices = find_choices(host, system);
     info.suggestion = suggest(arguments, info);
     return info;
 }
@@ -172,6 +177,24 @@ std::string formats_table(const std::vector<NamedFormat>& formats) {
             format("  %-30s %8.2f %6d %14s %14s\n", one.name.c_str(), one.statistics.padding(),
                    one.statistics.index_bits, format_bytes(double(one.statistics.bytes)).c_str(),
                    format_bytes(double(one.statistics.matrix_bytes_per_product)).c_str());
+    }
+    return table;
+}
+
+std::string choices_table(const std::vector<Choice>& choices) {
+    std::string table = "\n  auto chooses\n";
+    for (const Choice& choice : choices) {
+        std::string before = choice.device;
+        for (const Attempt& attempt : choice.attempts) {
+            table += format(
+                "  %-6s%s with %s, format %s%s\n", before.c_str(), attempt.solver.c_str(),
+                attempt.preconditioner.c_str(), attempt.format.c_str(),
+                attempt.max_iterations > 0 ? format(", for %lld iterations",
+                                                    static_cast<long long>(attempt.max_iterations))
+                                                 .c_str()
+                                           : "");
+            before = "then";
+        }
     }
     return table;
 }
@@ -220,7 +243,8 @@ std::string to_table(const MatrixInfo& info) {
                    statistics.sizes.empty() ? 0 : statistics.sizes.rbegin()->first,
                    format_bytes(double(statistics.inverse_bytes)).c_str(), statistics.singular);
     }
-    return table + formats_table(info.formats) + "\nTry: " + info.suggestion + "\n";
+    return table + formats_table(info.formats) + choices_table(info.choices) +
+           "\nTry: " + info.suggestion + "\n";
 }
 
 JsonObject histogram_json(const Histogram& sizes) {
@@ -279,6 +303,18 @@ std::string to_json(const MatrixInfo& info) {
                                        .add("count", block_count(info.natural))
                                        .add("sizes", histogram_json(info.natural)));
         json.add("agglomerated_blocks", agglomerated);
+        for (const Choice& choice : info.choices) {
+            std::vector<JsonObject> attempts;
+            for (const Attempt& attempt : choice.attempts) {
+                attempts.push_back(JsonObject()
+                                       .add("solver", attempt.solver)
+                                       .add("preconditioner", attempt.preconditioner)
+                                       .add("format", attempt.format)
+                                       .add("max_iterations", attempt.max_iterations)
+                                       .add("reason", attempt.reason));
+            }
+            json.add("auto_" + choice.device, attempts);
+        }
         if (!info.suggestion.empty()) json.add("suggestion", info.suggestion);
     }
     return json.text() + "\n";

@@ -29,6 +29,26 @@ std::string singular_system_message(const SolveReport& solve, bool has_known_sol
            ".";
 }
 
+/// What --explain prints.
+std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts) {
+    std::vector<std::string> lines;
+    lines.push_back(format(
+        "auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s, "
+        "%d unknowns per node%s, blocks of up to %d equal rows",
+        facts.rows, facts.entries_per_row(), facts.symmetric ? "" : "not ",
+        facts.positive_diagonal ? "positive" : "not positive everywhere", facts.rows_per_node,
+        facts.has_coordinates ? " with coordinates" : "", facts.largest_block));
+    for (const Attempt& attempt : attempts) {
+        lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt.solver + " with " +
+                        attempt.preconditioner + ", format " + attempt.format +
+                        (attempt.max_iterations > 0
+                             ? ", for " + std::to_string(attempt.max_iterations) + " iterations"
+                             : "") +
+                        ": " + attempt.reason);
+    }
+    return lines;
+}
+
 /// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
@@ -92,8 +112,8 @@ class SolveCommand : SolveProblem<T> {
 
     int operator()() {
         load();
-        const auto matrix = make_product();
-        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, *matrix, system_.load);
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
+                                   CsrOperator<T>(context_, matrix_), system_.load);
         x_ = arguments_.start.empty()
                  ? Buffer<T>(context_, matrix_.rows)
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
@@ -101,11 +121,7 @@ class SolveCommand : SolveProblem<T> {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        if (parsed_.refinement) {
-            refine(*matrix);
-        } else {
-            iterate(*matrix);
-        }
+        while (try_attempt()) ++attempt_;
         if (const int failed = finish(); failed != exit_converged) return failed;
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
             std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
@@ -121,27 +137,84 @@ class SolveCommand : SolveProblem<T> {
         const Clock clock;
         Problem::read_system(arguments_);
         report_.seconds.read = clock.seconds();
-        const FormatOptions& format = parsed_.format;
-        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros, to_string(format)};
+        report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
         if (parsed_.refinement) check_corrections();
-        if (!parsed_.config && !parsed_.refinement) {
-            const bool definite = looks_positive_definite(host_, matrix_);
-            // A cycle of multigrid in single precision is not quite the same in each iteration.
-            const bool flexible = definite && Spec(arguments_.preconditioner).name() == "amg";
-            parsed_.resolve_solver(flexible ? "fcg" : automatic_solver(definite));
+        if (is_automatic()) {
+            choose_attempts();
+        } else {
+            attempts_ = {{arguments_.solver, arguments_.preconditioner, arguments_.format, 0, ""}};
         }
+        use_attempt();
+        Problem::upload_matrix();
+    }
+
+    bool is_automatic() const {
+        return arguments_.solver == "auto" || arguments_.preconditioner == "auto" ||
+               arguments_.format == "auto";
+    }
+
+    void choose_attempts() {
+        MatrixFacts facts = find_facts(host_, matrix_, system_.coordinates);
+        facts.on_gpu = context_.on_gpu();
+        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
+        if (!arguments_.explain) return;
+        for (const std::string& line : explained(facts, attempts_)) print_note(line);
+    }
+
+    /// Parses the texts of the attempt and checks that the memory suffices.
+    void use_attempt() {
+        const Attempt& attempt = attempts_[attempt_];
+        parsed_.use(attempt.solver, attempt.preconditioner, attempt.format);
+        parsed_.preconditioner->use_coordinates(system_.coordinates);
         report_.solver = parsed_.solver.normalised();
+        report_.matrix.format = to_string(parsed_.format);
         const auto& refined = parsed_.refinement;
         MemoryEstimate need =
             estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
                             refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
-        if (!context_.on_gpu()) need.matrix = 0;  // It is in memory already.
+        if (!context_.on_gpu() || attempt_ > 0) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
-        if (format.format != MatrixFormat::csr) {
-            need.matrix += format_statistics(host_, matrix_, format).bytes;
+        if (parsed_.format.format != MatrixFormat::csr) {
+            const Context& where = attempt_ > 0 ? context_ : host_;
+            need.matrix += format_statistics(where, matrix_, parsed_.format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
-        Problem::upload_matrix();
+    }
+
+    /// Solves by one attempt; true: the next one may do better.
+    bool try_attempt() {
+        if (attempt_ > 0) use_attempt();
+        const bool is_last = attempt_ + 1 == attempts_.size();
+        const SolveReport before = std::move(report_.solve);
+        report_.solve = {};
+        try {
+            const auto matrix = make_product();
+            parsed_.refinement ? refine(*matrix, before) : iterate(*matrix, before);
+        } catch (const InvalidArgument& error) {  // For example: not positive definite.
+            if (is_last) throw;
+            report_.solve.status = Status::breakdown;
+            report_.solve.message = error.what();
+        }
+        const bool goes_badly = worth_another(report_.solve, attempts_[attempt_].max_iterations);
+        report_.solve = joined(before, std::move(report_.solve));
+        const bool goes_on = goes_badly && !is_last &&
+                             report_.solve.iterations < arguments_.max_iterations &&
+                             report_.solve.seconds < arguments_.max_seconds;
+        record_attempt(goes_on);
+        return goes_on;
+    }
+
+    void record_attempt(bool goes_on) {
+        const Attempt& attempt = attempts_[attempt_];
+        if (!is_automatic()) return;
+        report_.attempts.push_back({report_.solver, report_.preconditioner, report_.matrix.format,
+                                    attempt.reason, report_.solve.iterations});
+        if (!goes_on || arguments_.quiet) return;
+        const Attempt& next = attempts_[attempt_ + 1];
+        print_note(report_.solver + " with " + report_.preconditioner + " has not converged (" +
+                   to_string(report_.solve.status) + ", relative residual " +
+                   format("%.1e", report_.solve.true_relative_residual) + "); going on with " +
+                   next.solver + " and " + next.preconditioner);
     }
 
     /// The corrections of refinement are solved with the matrix in single precision.
@@ -166,9 +239,9 @@ class SolveCommand : SolveProblem<T> {
         return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
     }
 
-    void iterate(const Operator<T>& matrix) {
+    void iterate(const Operator<T>& matrix, const SolveReport& before) {
         precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
-            run([&](const SolveOptions& options) {
+            run(before, [&](const SolveOptions& options) {
                 return parsed_.config->make(context_, matrix, preconditioner)
                     ->solve(std::as_const(vectors_.b).view(), x_.view(), options);
             });
@@ -176,12 +249,13 @@ class SolveCommand : SolveProblem<T> {
     }
 
     /// Solves by refinement, with a preconditioner of the matrix in float.
-    void refine([[maybe_unused]] const Operator<T>& matrix) {
+    void refine([[maybe_unused]] const Operator<T>& matrix,
+                [[maybe_unused]] const SolveReport& before) {
         if constexpr (std::is_same_v<T, double>) {
             const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
             const auto product = make_operator<float>(context_, low.view(), parsed_.format);
             precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
-                run([&](const SolveOptions& options) {
+                run(before, [&](const SolveOptions& options) {
                     return refinement(context_, matrix, *product, preconditioner,
                                       std::as_const(vectors_.b).view(), x_.view(),
                                       *parsed_.refinement, options);
@@ -197,10 +271,12 @@ class SolveCommand : SolveProblem<T> {
                       const std::function<void(const Operator<P>*)>& use) {
         std::unique_ptr<Preconditioner<P>> preconditioner;
         {
-            const InterruptNote note("setting up " + arguments_.preconditioner);
+            const InterruptNote note("setting up " + attempts_[attempt_].preconditioner);
             preconditioner = parsed_.preconditioner->make(context_, matrix);
         }
         report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
+        report_.setup = {};
+        report_.singular_blocks = 0;
         if (preconditioner) describe(*preconditioner);
         if (report_.setup.overflow) {
             throw InvalidArgument(
@@ -208,7 +284,7 @@ class SolveCommand : SolveProblem<T> {
                 "it is stored; use precision=adaptive, or scale the system");
         }
         // All arguments and files are valid from here on.
-        note_fallback(why_not_cuda_, arguments_.quiet);
+        if (attempt_ == 0) note_fallback(why_not_cuda_, arguments_.quiet);
         if (!arguments_.quiet) {
             for (const std::string& warning : report_.setup.warnings) {
                 std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
@@ -229,7 +305,8 @@ class SolveCommand : SolveProblem<T> {
         report_.singular_blocks = preconditioner.singular_blocks();
     }
 
-    void run(const std::function<SolveReport(const SolveOptions&)>& solve) {
+    void run(const SolveReport& before,
+             const std::function<SolveReport(const SolveOptions&)>& solve) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
         SolveOptions options = solve_options(arguments_);
@@ -237,7 +314,7 @@ class SolveCommand : SolveProblem<T> {
             monitor.show(progress);
             return !interrupted();
         };
-        report_.solve = solve(options);
+        report_.solve = solve(attempt_options(options, attempts_[attempt_], before));
         monitor.finish();
         solved_ = true;
         const Status status = report_.solve.status;
@@ -336,6 +413,8 @@ class SolveCommand : SolveProblem<T> {
     }
 
     const SolveArguments& arguments_;
+    std::vector<Attempt> attempts_;
+    std::size_t attempt_ = 0;
     bool solved_ = false;
     RunReport report_;
 };

@@ -61,7 +61,9 @@ class Tuning : SolveProblem<T> {
         symmetric_ = is_symmetric(host_, matrix_);
         positive_diagonal_ = find_diagonal(matrix_).positive();
         chooses_solver_ = !parsed_.config;
-        parsed_.resolve_solver(automatic_solver(symmetric_ && positive_diagonal_));
+        if (chooses_solver_) {
+            parsed_.use(automatic_solver(symmetric_ && positive_diagonal_), "none", given_.format);
+        }
         solver_ = parsed_.solver.normalised();
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
         rows_ = matrix_.rows;

@@ -17,6 +17,12 @@ struct RunReport {
         Offset nonzeros = 0;
         std::string format = "csr";  ///< Format of its products, normalised.
     } matrix;
+    /// What auto tried, in this order; empty unless it chose.
+    struct Tried {
+        std::string solver, preconditioner, format, reason;
+        Offset iterations = 0;  ///< Of all up to this one.
+    };
+    std::vector<Tried> attempts;
     Offset singular_blocks = 0;
     PreconditionerReport setup;
     SolveReport solve;

@@ -61,6 +61,17 @@ std::string to_json(const RunReport& report) {
         {"copy_bytes_per_second",
          report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr)},
         {"forward_error", report.forward_error < 0 ? Json(nullptr) : number(report.forward_error)}};
+    if (!report.attempts.empty()) {
+        Json attempts = Json::array();
+        for (const RunReport::Tried& tried : report.attempts) {
+            attempts.push_back({{"solver", tried.solver},
+                                {"preconditioner", tried.preconditioner},
+                                {"format", tried.format},
+                                {"reason", tried.reason},
+                                {"iterations", tried.iterations}});
+        }
+        json["attempts"] = std::move(attempts);
+    }
     if (!report.setup.warnings.empty()) json["warnings"] = report.setup.warnings;
     const Json groups = to_json(report.setup.values);
     for (const auto& [group, values] : groups.items()) json[group].update(values);

@@ -176,6 +176,7 @@ std::string to_table(const RunReport& report) {
                        (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
+    if (!report.attempts.empty()) line("chosen", report.attempts.back().reason);
     const Json values = to_json(report.setup.values);
     for (const auto& [group, entries] : values.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {

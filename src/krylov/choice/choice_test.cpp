@@ -259,8 +259,8 @@ TEST(choice, worth_another_attempt) {
         report.status = status;
         EXPECT_TRUE(worth_another(report, 0));
     }
-    for (const Status status : {Status::interrupted, Status::max_seconds, Status::accuracy_lost,
-                                Status::non_finite}) {
+    for (const Status status :
+         {Status::interrupted, Status::max_seconds, Status::accuracy_lost, Status::non_finite}) {
         report.status = status;
         EXPECT_FALSE(worth_another(report, 300));
     }

@@ -120,7 +120,7 @@ std::string solver_for(const MatrixFacts& facts, const std::string& precondition
         return name == "amg" ? "fcg" : "cg";
     }
     if (name == "block_ldlt") return "sqmr";
-    return facts.symmetric && name == "none" ? "minres" : "idr:4,smoothing";
+    return facts.symmetric && name == "none" ? "minres" : "idr:4";
 }
 
 /// The preconditioner of an attempt for a solver that was given.
