@@ -262,7 +262,7 @@ TEST_F(cli, info_sees_singular_blocks) {
 TEST_F(cli, info_suggests_what_solves_indefinite_systems) {
     for (const std::string problem : {"kkt:300", "stokes:10,beta=1"}) {
         const std::string suggestion = suggested(problem);
-        expect_contains(run({"info", problem}).out, "then  sqmr with block_ldlt:8,fill=1");
+        expect_contains(run({"info", problem}).out, "then  sqmr with block_ldlt:8,fill=1,");
         EXPECT_EQ(wait(start({"/bin/sh", "-c", program() + suggestion})).code, 0) << suggestion;
     }
 }

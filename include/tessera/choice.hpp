@@ -16,8 +16,8 @@ struct MatrixFacts {
     bool positive_diagonal = false;  ///< Every diagonal entry is stored and positive.
     Index blocks = 0;                ///< Natural blocks of at most 8 rows (find_blocks).
     Index largest_block = 0;         ///< Rows of the largest of them.
-    /// Unknowns of a node: those of the coordinates, else the size of the natural blocks if that
-    /// is one size, else 1.
+    /// Unknowns of a node: by the coordinates, else the size of the largest natural block, if
+    /// nearly all have that size, else 1.
     Index rows_per_node = 1;
     bool has_coordinates = false;
     bool on_gpu = false;

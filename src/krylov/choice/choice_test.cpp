@@ -64,6 +64,12 @@ TEST(choice, facts_of_nodes_with_several_unknowns) {
     EXPECT_TRUE(facts_of(problem("random_blocks:40,sizes=1-6")).has_various_blocks());
 }
 
+TEST(choice, facts_of_nodes_of_which_some_have_fixed_unknowns) {
+    const MatrixFacts facts = facts_of(problem("plate_hole:30"));
+    EXPECT_EQ(facts.rows_per_node, 2);
+    EXPECT_TRUE(facts.has_various_blocks());
+}
+
 TEST(choice, facts_of_the_empty_matrix) {
     const MatrixFacts facts = facts_of(CsrMatrix<double>(Context::cpu(), 0, 0, 0));
     EXPECT_EQ(facts.rows, 0);
@@ -189,7 +195,8 @@ TEST(choice, limits_of_the_caller_hold_for_all_attempts_together) {
     const CsrMatrix<double> matrix = problem("kkt:1500,spread=5");
     SolveOptions options;
     std::vector<Offset> seen;
-    options.max_iterations = 305;
+    const Offset limit = choose(facts_of(matrix), "auto", "auto", "auto")[0].max_iterations;
+    options.max_iterations = limit + 5;
     options.check_interval = 5;
     options.observer = [&](const Progress& progress) {
         seen.push_back(progress.iterations);
@@ -197,14 +204,21 @@ TEST(choice, limits_of_the_caller_hold_for_all_attempts_together) {
     };
     const Solved solved = solve_auto(matrix, options);
     EXPECT_EQ(solved.attempt, 1);
-    EXPECT_EQ(solved.report.iterations, 305);
+    EXPECT_EQ(solved.report.iterations, limit + 5);
     EXPECT_EQ(solved.report.status, Status::max_iterations);
     EXPECT_TRUE(std::ranges::is_sorted(seen));
-    EXPECT_EQ(seen.back(), 305);
-    options.max_iterations = 300;
+    EXPECT_EQ(seen.back(), limit + 5);
+    options.max_iterations = limit;
     EXPECT_EQ(solve_auto(matrix, options).attempt, 0) << "nothing is left for another one";
     options.observer = [](const Progress&) { return false; };
     EXPECT_EQ(solve_auto(matrix, options).report.status, Status::interrupted);
+}
+
+TEST(choice, an_indefinite_matrix_with_a_positive_diagonal) {
+    const Solved solved = solve_auto(problem("helmholtz:16,kh=1"));
+    ASSERT_NE(solved.attempts.at(0).solver, "minres");
+    EXPECT_GE(solved.attempt, 1);
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
 }
 
 TEST(choice, passes_over_a_setup_that_the_matrix_does_not_allow) {

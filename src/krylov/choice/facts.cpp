@@ -1,5 +1,7 @@
 #include "krylov/choice/facts.hpp"
 
+#include <algorithm>
+
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"
 #include "tessera/blocks.hpp"
@@ -26,7 +28,10 @@ Index rows_per_node(const MatrixFacts& facts, const NodeCoordinates& coordinates
     const Offset nodes =
         coordinates.dimensions > 0 ? Offset(coordinates.values.size()) / coordinates.dimensions : 0;
     if (nodes > 0 && facts.rows % nodes == 0) return Index(facts.rows / nodes);
-    return facts.has_various_blocks() || facts.blocks == 0 ? 1 : facts.rows / facts.blocks;
+    // Where unknowns are fixed, some nodes have fewer.
+    const bool nearly_all_equal =
+        20 * Offset(facts.blocks) * facts.largest_block <= 21 * Offset(facts.rows);
+    return nearly_all_equal ? std::max(facts.largest_block, Index(1)) : 1;
 }
 
 }  // namespace

@@ -82,17 +82,27 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
             {"fcg", "amg", format, 0, "150 iterations cost as much as a setup of multigrid"}};
 }
 
-/// Symmetric, with entries of the diagonal that are missing, zero or negative.
+/// Symmetric and indefinite: some entries of the diagonal are missing, zero or negative, or cg
+/// broke down.
 std::vector<Attempt> indefinite(const MatrixFacts& a) {
-    // On the CPU minres alone: shell:60 1.2 for 6.6 with block LDL^T, stokes:48 15 for 35,
-    // kkt_aug2dc 26 for 42; 300 of its iterations are a quarter of the time of the next attempt.
-    // method=level: bloweya 16 for 80, sqd_stcqp1_2x2_it10 31 for 111; on the GPU aug3dcqp 124 for
-    // 117. fill=2: kkt_cvxqp3 is solved by no other; elsewhere 1.3 to 1.9 times the time.
-    const std::string method = a.on_gpu ? "" : ",method=level";
-    return {{"minres", "none", "csr", 300, "symmetric, and no positive diagonal"},
-            {"sqmr", "block_ldlt:8,fill=1" + method, "csr", 2000,
+    if (a.on_gpu) {
+        // minres alone: kkt_aug2dc 11 for 51 with block LDL^T, helmholtz:60 4.9 for 36, stokes:48
+        // 21 for 37; its 1,000 iterations take about as long as the setup of block LDL^T.
+        // block_ldlt:8,fill=1: darcy:48 64 for 22, sqd_aug3dcqp_3x3_it5 34 for 26; only bloweya
+        // needs it.
+        return {{"minres", "none", "csr", 1000, "symmetric, not definite"},
+                {"sqmr", "block_ldlt:16,fill=2", "csr", 2000,
+                 "minres did not converge in 1000 iterations"},
+                {"sqmr", "block_ldlt:8,fill=1", "csr", 0, "smaller blocks drop other entries"}};
+    }
+    // minres alone: shell:60 1.2 for 6.6 with block LDL^T, stokes:48 15 for 35; 300 of its
+    // iterations are a quarter of the time of the next attempt. method=level: bloweya 16 for 80,
+    // sqd_stcqp1_2x2_it10 31 for 111. fill=2: kkt_cvxqp3 is solved by no other; elsewhere up to 1.5
+    // times the time.
+    return {{"minres", "none", "csr", 300, "symmetric, not definite"},
+            {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 2000,
              "minres did not converge in 300 iterations"},
-            {"gmres:50", "block_ldlt:16,fill=2" + method, "csr", 0,
+            {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0,
              "the incomplete factors need more fill"}};
 }
 
@@ -110,7 +120,10 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
 std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
     if (!facts.symmetric) return nonsymmetric(facts);
     if (!facts.positive_diagonal) return indefinite(facts);
-    return facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
+    // Solvers for definite matrices break down at once if the matrix is not (Si2, helmholtz:60).
+    auto attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
+    for (Attempt& attempt : indefinite(facts)) attempts.push_back(std::move(attempt));
+    return attempts;
 }
 
 /// The solver for a preconditioner that was given.
