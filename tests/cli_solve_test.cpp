@@ -74,7 +74,7 @@ TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
     expect_contains(outcome.err, "auto sees: 2250 rows");
     expect_contains(outcome.err, "first minres with none, format csr, for 300 iterations: ");
     expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
-    expect_contains(outcome.err, "minres with none has not converged (max_iterations, ");
+    expect_contains(outcome.err, "minres with none does not solve it (max_iterations, ");
     const Json json = Json::parse(outcome.out);
     ASSERT_EQ(json["attempts"].size(), 2U);
     EXPECT_EQ(json["attempts"][0]["solver"], "minres");

@@ -63,11 +63,10 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
         case Status::converged:
             return "";
         case Status::max_iterations:
-            return "Not converged after " + std::to_string(report.iterations) + " iterations (" +
-                   reached + "); allow more, or use a stronger preconditioner or another method.";
+            return "Not converged in the iterations allowed (" + reached +
+                   "); allow more, or use a stronger preconditioner or another method.";
         case Status::max_seconds:
-            return "Out of time after " + std::to_string(report.iterations) + " iterations (" +
-                   reached + "); allow more, or use a stronger preconditioner.";
+            return "Out of time (" + reached + "); allow more, or use a stronger preconditioner.";
         case Status::accuracy_lost:
             return "Rounding error limits the true residual (" + reached +
                    "); use a larger --rtol, a higher precision or a better scaled matrix.";

@@ -67,10 +67,12 @@ class SolveProblem {
         if (parsed_.preconditioner) parsed_.preconditioner->use_coordinates(system_.coordinates);
         matrix_ = system_.matrix.view();
     }
-    /// Copies the matrix to the GPU, if that solves, and frees it on the host.
+    /// Copies the matrix to the GPU, if that solves and does not have it yet, and frees it on the
+    /// host.
     void upload_matrix() {
-        if (!context_.on_gpu()) return;
+        if (!context_.on_gpu() || is_uploaded_) return;
         uploaded_ = copy_to(context_, matrix_);
+        is_uploaded_ = true;
         matrix_ = uploaded_.view();
         system_.matrix = {};
     }
@@ -83,6 +85,7 @@ class SolveProblem {
     CsrView<T> matrix_;  ///< After upload_matrix in the memory of context_.
     Vectors<T> vectors_;
     Buffer<T> x_;
+    bool is_uploaded_ = false;
 
   private:
     CsrMatrix<T> uploaded_;

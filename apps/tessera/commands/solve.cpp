@@ -101,7 +101,7 @@ template <class T>
 class SolveCommand : SolveProblem<T> {
     using Problem = SolveProblem<T>;
     using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
-    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_, Problem::is_uploaded_;
 
   public:
     SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
@@ -154,8 +154,8 @@ class SolveCommand : SolveProblem<T> {
     }
 
     void choose_attempts() {
-        MatrixFacts facts = find_facts(host_, matrix_, system_.coordinates);
-        facts.on_gpu = context_.on_gpu();
+        Problem::upload_matrix();  // A GPU looks at it faster.
+        const MatrixFacts facts = find_facts(context_, matrix_, system_.coordinates);
         attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
@@ -172,10 +172,10 @@ class SolveCommand : SolveProblem<T> {
         MemoryEstimate need =
             estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
                             refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
-        if (!context_.on_gpu() || attempt_ > 0) need.matrix = 0;  // It is in memory already.
+        if (!context_.on_gpu() || is_uploaded_) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
         if (parsed_.format.format != MatrixFormat::csr) {
-            const Context& where = attempt_ > 0 ? context_ : host_;
+            const Context& where = is_uploaded_ ? context_ : host_;
             need.matrix += format_statistics(where, matrix_, parsed_.format).bytes;
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
@@ -187,6 +187,7 @@ class SolveCommand : SolveProblem<T> {
         const bool is_last = attempt_ + 1 == attempts_.size();
         const SolveReport before = std::move(report_.solve);
         report_.solve = {};
+        report_.preconditioner = attempts_[attempt_].preconditioner;
         try {
             const auto matrix = make_product();
             parsed_.refinement ? refine(*matrix, before) : iterate(*matrix, before);
@@ -211,10 +212,13 @@ class SolveCommand : SolveProblem<T> {
                                     attempt.reason, report_.solve.iterations});
         if (!goes_on || arguments_.quiet) return;
         const Attempt& next = attempts_[attempt_ + 1];
-        print_note(report_.solver + " with " + report_.preconditioner + " has not converged (" +
-                   to_string(report_.solve.status) + ", relative residual " +
-                   format("%.1e", report_.solve.true_relative_residual) + "); going on with " +
-                   next.solver + " and " + next.preconditioner);
+        const SolveReport& solved = report_.solve;
+        const std::string outcome =
+            solved.iterations > 0 ? format("%s, relative residual %.1e", to_string(solved.status),
+                                           solved.true_relative_residual)
+                                  : solved.message;
+        print_note(attempt.solver + " with " + attempt.preconditioner + " does not solve it (" +
+                   outcome + "); going on with " + next.solver + " and " + next.preconditioner);
     }
 
     /// The corrections of refinement are solved with the matrix in single precision.
