@@ -83,6 +83,12 @@ static void endings(tessera_context* context) {
     CHECK(report.status == TESSERA_MAX_ITERATIONS && report.iterations == 3);
     CHECK(strcmp(tessera_status_name(report.status), "max_iterations") == 0);
     CHECK(strcmp(tessera_status_name((tessera_status)99), "unknown") == 0);
+    tessera_solver* automatic = NULL;
+    SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "auto", "auto", "auto", &automatic));
+    SUCCEEDS(tessera_solver_setup(automatic, matrix));
+    SUCCEEDS(tessera_solver_solve(automatic, b, x, NULL, &report));
+    CHECK(report.status == TESSERA_CONVERGED && report.true_relative_residual <= 1e-8);
+    tessera_solver_free(automatic);
     /* A diagonal of zeros. */
     const struct {
         int64_t row_offsets[2];
