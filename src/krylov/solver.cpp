@@ -211,6 +211,7 @@ bool Solver<T>::State::take_next_attempt() {
 template <class T>
 void Solver<T>::State::setup(const CsrView<T>& matrix) {
     check(matrix, "Solver::setup");
+    drop();  // Looking at the matrix may fail.
     given = matrix;
     attempt = 0;
     if (!is_automatic) return make_attempt();

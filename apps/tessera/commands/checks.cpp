@@ -129,6 +129,13 @@ Context open_context(const std::string& device, int threads, std::string& why_no
     }
 }
 
+std::string attempt_text(const Attempt& attempt) {
+    return attempt.solver + " with " + attempt.preconditioner + ", format " + attempt.format +
+           (attempt.max_iterations > 0
+                ? ", for " + std::to_string(attempt.max_iterations) + " iterations"
+                : "");
+}
+
 void note_fallback(const std::string& why_not_cuda, bool quiet) {
     if (why_not_cuda.empty() || quiet) return;
     print_note("running on the CPU: " + why_not_cuda);

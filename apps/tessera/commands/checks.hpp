@@ -35,6 +35,9 @@ Context open_context(const std::string& device, int threads, std::string& why_no
 /// The options that the arguments give; an interrupt ends the solve.
 SolveOptions solve_options(const SolveArguments& arguments);
 
+/// "cg with jacobi, format csr, for 500 iterations".
+std::string attempt_text(const Attempt& attempt);
+
 /// Prints the reason on stderr; called after all arguments and files were checked, so that an error
 /// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
@@ -64,7 +67,6 @@ class SolveProblem {
                                  &arguments.mesh, !replaces_load(arguments));
         check_system(system_, arguments.allow_singular, arguments.quiet);
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
-        if (parsed_.preconditioner) parsed_.preconditioner->use_coordinates(system_.coordinates);
         matrix_ = system_.matrix.view();
     }
     /// Copies the matrix to the GPU, if that solves and does not have it yet, and frees it on the

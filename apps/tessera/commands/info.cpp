@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "commands/checks.hpp"
 #include "commands/commands.hpp"
 #include "commands/singular_blocks.hpp"
 #include "report/text.hpp"
@@ -90,8 +91,7 @@ std::vector<NamedFormat> find_formats(const Context& host, const CsrView<double>
 }
 
 /// The attempts of auto on the CPU and on a GPU.
-std::vector<Choice> find_choices(const Context& host, const System<double>& system) {
-    MatrixFacts facts = find_facts(host, system.matrix.view(), system.coordinates);
+std::vector<Choice> find_choices(MatrixFacts facts) {
     std::vector<Choice> choices;
     for (const bool on_gpu : {false, true}) {
         facts.on_gpu = on_gpu;
@@ -131,14 +131,15 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.formats = find_formats(host, matrix);
     if (!info.square) return info;
     info.symmetry = find_symmetry(matrix);
-    info.symmetric = is_symmetric(host, matrix);
+    const MatrixFacts facts = find_facts(host, matrix, system.coordinates);
+    info.symmetric = facts.symmetric;
     info.diagonal = find_diagonal(matrix);
     info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));
     if (info.nonzeros == 0) return info;
     for (const Index bound : bounds) {
         info.agglomerated.push_back(find_bound(host, matrix, bound));
     }
-    info.choices = find_choices(host, system);
+    info.choices = find_choices(facts);
     info.suggestion = suggest(arguments, info);
     return info;
 }
@@ -186,13 +187,7 @@ std::string choices_table(const std::vector<Choice>& choices) {
     for (const Choice& choice : choices) {
         std::string before = choice.device;
         for (const Attempt& attempt : choice.attempts) {
-            table += format(
-                "  %-6s%s with %s, format %s%s\n", before.c_str(), attempt.solver.c_str(),
-                attempt.preconditioner.c_str(), attempt.format.c_str(),
-                attempt.max_iterations > 0 ? format(", for %lld iterations",
-                                                    static_cast<long long>(attempt.max_iterations))
-                                                 .c_str()
-                                           : "");
+            table += format("  %-6s%s\n", before.c_str(), attempt_text(attempt).c_str());
             before = "then";
         }
     }

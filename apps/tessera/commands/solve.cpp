@@ -39,12 +39,8 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
         facts.positive_diagonal ? "positive" : "not positive everywhere", facts.rows_per_node,
         facts.has_coordinates ? " with coordinates" : "", facts.largest_block));
     for (const Attempt& attempt : attempts) {
-        lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt.solver + " with " +
-                        attempt.preconditioner + ", format " + attempt.format +
-                        (attempt.max_iterations > 0
-                             ? ", for " + std::to_string(attempt.max_iterations) + " iterations"
-                             : "") +
-                        ": " + attempt.reason);
+        lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt_text(attempt) + ": " +
+                        attempt.reason);
     }
     return lines;
 }

@@ -58,11 +58,12 @@ class Tuning : SolveProblem<T> {
   private:
     void load() {
         Problem::read_system(given_);
-        symmetric_ = is_symmetric(host_, matrix_);
-        positive_diagonal_ = find_diagonal(matrix_).positive();
+        const MatrixFacts facts = find_facts(host_, matrix_);
+        symmetric_ = facts.symmetric;
+        positive_diagonal_ = facts.positive_diagonal;
         chooses_solver_ = !parsed_.config;
         if (chooses_solver_) {
-            parsed_.use(automatic_solver(symmetric_ && positive_diagonal_), "none", given_.format);
+            parsed_.use(symmetric_ && positive_diagonal_ ? "cg" : "idr:4", "none", given_.format);
         }
         solver_ = parsed_.solver.normalised();
         check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());

@@ -68,18 +68,10 @@ RowStatistics find_rows(const CsrView<T>& matrix) {
     return result;
 }
 
-template <class T>
-bool looks_positive_definite(const Context& host, const CsrView<T>& matrix) {
-    return is_symmetric(host, matrix) && find_diagonal(matrix).positive();
-}
-
-const char* automatic_solver(bool positive_definite) { return positive_definite ? "cg" : "idr:4"; }
-
 #define TESSERA_INSTANTIATE(T)                                       \
     template SymmetryStatistics find_symmetry<T>(const CsrView<T>&); \
     template DiagonalStatistics find_diagonal<T>(const CsrView<T>&); \
-    template RowStatistics find_rows<T>(const CsrView<T>&);          \
-    template bool looks_positive_definite<T>(const Context&, const CsrView<T>&);
+    template RowStatistics find_rows<T>(const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

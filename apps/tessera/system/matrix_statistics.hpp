@@ -21,7 +21,6 @@ struct DiagonalStatistics {
     Offset missing = 0;  ///< Number of diagonal entries that are not stored.
     Offset zero = 0;     ///< Number of diagonal entries stored as zero.
     Offset negative = 0;
-    bool positive() const { return missing + zero + negative == 0; }
 };
 
 template <class T>
@@ -37,12 +36,5 @@ struct RowStatistics {
 
 template <class T>
 RowStatistics find_rows(const CsrView<T>& matrix);
-
-/// Whether conjugate gradients are worth trying: symmetric with a positive diagonal.
-template <class T>
-bool looks_positive_definite(const Context& host, const CsrView<T>& matrix);
-
-/// The solver that auto selects.
-const char* automatic_solver(bool positive_definite);
 
 }  // namespace tessera::cli
