@@ -12,6 +12,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "figures"))
 from recorded_results import load, one, results, root, select
+from readme_auto import auto
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
 from study_results import Study, geometric_mean
 
@@ -380,7 +381,7 @@ def block_ldlt():
 
 
 makers = [
-    batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, multigrid,
+    auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, multigrid,
     multigrid_matrices, multigrid_peers, peers, plate_info, plate_msh, plate_mtx, products, solves,
 ]
 

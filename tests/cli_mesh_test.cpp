@@ -172,7 +172,7 @@ TEST_F(cli_mesh, single_precision_and_tune) {
     words.insert(words.end(), {"--precision", "f32", "--rtol", "2e-4"});
     words.insert(words.begin(), "bar.msh");
     EXPECT_EQ(solve(words).code, 0);
-    words = {"tune", "bar.msh", "--device", "cpu", "--seconds", "2", "--bounds", "2,1"};
+    words = {"tune", "bar.msh", "--device", "cpu", "--seconds", "2"};
     words.insert(words.end(), load.begin(), load.end());
     const Outcome tuned = run(words);
     EXPECT_EQ(tuned.code, 0) << tuned.err;

@@ -149,8 +149,8 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol", "1e-3", "--rtol", "1e-4"}).err,
               "tessera: --rtol is given more than once (see tessera solve --help)\n");
     // Not similar to any option of tune.
-    EXPECT_EQ(run({"tune", "poisson2d:4", "--precond", "jacobi"}).err,
-              "tessera: unknown option '--precond'; tessera tune --help lists all\n");
+    EXPECT_EQ(run({"tune", "poisson2d:4", "--monitor", "none"}).err,
+              "tessera: unknown option '--monitor'; tessera tune --help lists all\n");
     const Outcome bench = run({"bench", "spmv"});
     EXPECT_EQ(bench.code, 2);
     EXPECT_EQ(bench.err, "tessera-bench: matrices is required (see tessera-bench spmv --help)\n");

@@ -138,6 +138,14 @@ void add_system(CLI::App& command, SolveArguments& to) {
                        "auto" + solvers +
                            ", refinement[:SOLVER] (corrections in f32), with options; auto: by the "
                            "matrix, see --explain");
+    std::string names;
+    for (const std::string& name : preconditioner_names()) {
+        names += (names.empty() ? "" : ", ") + name;
+    }
+    command.add_option("--precond", to.preconditioner,
+                       "auto, " + names + ", with options; see below");
+    command.add_option("--format", to.format,
+                       "Matrix format in products: auto, csr, sbell:3, sell:32, ...; see below");
     command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
     command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
@@ -192,15 +200,11 @@ void add_solve(CLI::App& app, SolveArguments& to) {
         ->check(file_name())
         ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the initial x; default: zero");
-    std::string names;
-    for (const std::string& name : preconditioner_names()) {
-        names += (names.empty() ? "" : ", ") + name;
-    }
-    solve.add_option("--precond", to.preconditioner,
-                     "auto, " + names + ", with options; see below");
-    solve.add_option("--format", to.format,
-                     "Matrix format in products: auto, csr, sbell:3, sell:32, ...; see below");
     solve.add_flag("--explain", to.explain, "Print what auto sees, what it chooses, and why");
+    solve
+        .add_option("--config", to.config,
+                    "Use what tessera tune --save NAME found: solver, preconditioner, format, side")
+        ->type_name("NAME");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
         ->transform(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
@@ -213,16 +217,16 @@ void add_solve(CLI::App& app, SolveArguments& to) {
 
 void add_tune(CLI::App& app, TuneArguments& to) {
     CLI::App& tune = *app.add_subcommand(
-        "tune", "Find the preconditioner and solver that solve A x = b fastest");
-    tune.footer(std::string(problems_help) + exit_codes_help);
+        "tune", "Find the solver, preconditioner and format that solve A x = b fastest");
+    tune.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(tune, to.solve);
     add_mesh(tune, to.solve.mesh);
     tune.add_option("--seconds", to.seconds, "Time limit of all trials together")
         ->transform(number());
-    tune.add_option("--bounds", to.bounds, "Block sizes to try; 1 is jacobi")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->transform(whole_number(largest_block_bound, 1));
+    tune.add_option("--save", to.save,
+                    "Keep the options of the fastest trial for tessera solve --config NAME, in "
+                    "~/.config/tessera, or in a file (a NAME with a slash)")
+        ->type_name("NAME");
 }
 
 void add_others(CLI::App& app, Arguments& to) {

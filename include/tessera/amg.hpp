@@ -53,7 +53,8 @@ struct AmgOptions {
     /// Products of the smoother, an optimal Chebyshev polynomial of the fourth kind, before and
     /// after the coarse correction, 2..16.
     int smoothing_steps = 2;
-    /// A level of no more rows is solved directly. 0: a twentieth of all, 1000 to 1500.
+    /// A level of no more rows is solved directly. 0: a twentieth of all, 1000
+    /// to 1500, on the CPU a 200th, 200 to 600.
     Index coarse_rows = 0;
     int max_levels = 10;           ///< The last one is only smoothed if it has many rows.
     double omega = 4. / 3;         ///< Of the smoothed prolongator, over the largest eigenvalue.

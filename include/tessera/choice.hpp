@@ -42,6 +42,8 @@ struct Attempt {
     /// far; 0: no limit of its own.
     Offset max_iterations = 0;
     std::string reason;  ///< Why it was chosen, half a sentence.
+    /// The same after as many iterations in which the residual did not fall below its least value.
+    Offset stagnation_window = 0;
 };
 
 /// The attempts for a matrix, the first one first, at least one: by rules that look at the facts
@@ -50,6 +52,13 @@ struct Attempt {
 TESSERA_API std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
                                         const std::string& preconditioner,
                                         const std::string& format);
+
+/// Ways to solve systems with such a matrix, without limits or reasons, the likely fastest first:
+/// those of choose and others that were the fastest somewhere. Ways for indefinite matrices are
+/// left out where the diagonal is positive. A word other than auto replaces that of every way.
+TESSERA_API std::vector<Attempt> candidates(const MatrixFacts& facts, const std::string& solver,
+                                            const std::string& preconditioner,
+                                            const std::string& format);
 
 /// Whether another attempt may do better after a solve of at most `attempt_limit` iterations (0: no
 /// limit of its own) ended so.

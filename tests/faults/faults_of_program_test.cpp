@@ -80,7 +80,9 @@ TEST_F(faults_of_program, convert_and_read) {
 }
 
 TEST_F(faults_of_program, tune) {
-    check({"tune", "poisson2d:4", "--device", "cpu", "--threads", "1", "--seconds", "1"}, {}, 20);
+    check({"tune", "poisson2d:4", "--device", "cpu", "--threads", "1", "--precond", "jacobi",
+           "--solver", "cg", "--format", "csr", "--save", "./options.json"},
+          {"options.json"}, 20);
 }
 
 }  // namespace

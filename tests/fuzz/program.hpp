@@ -66,6 +66,7 @@ inline int run_command_line(std::string_view input, const std::filesystem::path&
     // Another program, and measurements that take a second.
     if (!command.words.empty() && command.words[0] == "bench") return 0;
     if (std::ranges::count(command.words, "--test") > 0) return 0;
+    ::setenv("XDG_CONFIG_HOME", std::filesystem::absolute(folder).c_str(), 1);
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         std::filesystem::remove_all(entry);
     }

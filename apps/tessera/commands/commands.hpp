@@ -49,7 +49,9 @@ struct SolveArguments {
     std::string out;
     std::string monitor;  ///< Empty: bar on a terminal, else none.
     bool quiet = false;
-    bool explain = false;  ///< Print what auto chose, and why.
+    bool explain = false;       ///< Print what auto chose, and why.
+    std::string config;         ///< Name of saved options, which replace the words auto.
+    std::string config_device;  ///< cpu or cuda, where those options were found.
     bool allow_singular = false;
     bool allow_empty_rows = false;
     MeshArguments mesh;
@@ -57,10 +59,9 @@ struct SolveArguments {
 };
 
 struct TuneArguments {
-    SolveArguments solve;  ///< The preconditioner is ignored.
-    std::vector<int> bounds = {16, 32, 8, 24,
-                               12, 4,  1};  ///< Block sizes, in this order; 1: jacobi.
+    SolveArguments solve;
     double seconds = 60;
+    std::string save;  ///< Name to save the options of the fastest trial under.
 };
 
 struct InfoArguments {
@@ -90,10 +91,9 @@ struct CompareArguments {
 
 /// Each runs one subcommand and returns its exit code; errors are thrown.
 int solve(const SolveArguments& arguments);
-/// Solves the system with one preconditioner after the other, each for at most the time of the
-/// fastest so far, and prints the command that solves it fastest. The time is a budget for all of
-/// them. Symmetric systems are also solved with block LDL^T if the diagonal is not positive or the
-/// first block Jacobi fails; with the requested solver, else with sqmr and gmres:25.
+/// Solves the system in one way after the other, auto first, each for at most 1.35 times the time
+/// of the fastest so far, and prints the command that solves it fastest. Words other than auto for
+/// solver, preconditioner and format are kept in every trial. The time is a budget for all of them.
 int tune(const TuneArguments& arguments);
 int info(const InfoArguments& arguments);
 /// The output of `info` for a mesh.

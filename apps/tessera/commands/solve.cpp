@@ -9,6 +9,7 @@
 #include "run/interrupt.hpp"
 #include "run/monitor.hpp"
 #include "run/output.hpp"
+#include "run/saved_options.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
@@ -43,6 +44,22 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
                         attempt.reason);
     }
     return lines;
+}
+
+/// The arguments with the saved options of --config in place of words that are not given.
+SolveArguments with_saved_options(SolveArguments arguments) {
+    if (arguments.config.empty()) return arguments;
+    const SavedOptions saved = read_saved_options(arguments.config);
+    const auto use = [](std::string& word, const std::string& usual, const std::string& other) {
+        if (word == usual) word = other;
+    };
+    const SolveArguments usual;
+    use(arguments.solver, usual.solver, saved.solver);
+    use(arguments.preconditioner, usual.preconditioner, saved.preconditioner);
+    use(arguments.format, usual.format, saved.format);
+    use(arguments.side, usual.side, saved.side);
+    arguments.config_device = saved.device;
+    return arguments;
 }
 
 /// Prints which x an unconverged solve returned, and where it was written.
@@ -135,6 +152,11 @@ class SolveCommand : SolveProblem<T> {
         report_.seconds.read = clock.seconds();
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
         if (parsed_.refinement) check_corrections();
+        const std::string device = context_.on_gpu() ? "cuda" : "cpu";
+        if (!arguments_.config.empty() && arguments_.config_device != device && !arguments_.quiet) {
+            print_note("the options of --config " + arguments_.config + " were found on " +
+                       arguments_.config_device + ", not on " + device);
+        }
         if (is_automatic()) {
             choose_attempts();
         } else {
@@ -421,8 +443,9 @@ class SolveCommand : SolveProblem<T> {
 
 }  // namespace
 
-int solve(const SolveArguments& arguments) {
-    const InterruptNote note("preparing to solve " + arguments.matrix);
+int solve(const SolveArguments& given) {
+    const InterruptNote note("preparing to solve " + given.matrix);
+    const SolveArguments arguments = with_saved_options(given);
     ParsedSolve parsed = check_arguments(arguments);
     return arguments.precision == "f32" ? SolveCommand<float>(arguments, std::move(parsed))()
                                         : SolveCommand<double>(arguments, std::move(parsed))();

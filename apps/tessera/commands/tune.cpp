@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <limits>
 #include <optional>
 
 #include "commands/checks.hpp"
@@ -11,7 +9,7 @@
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
 #include "run/output.hpp"
-#include "system/matrix_statistics.hpp"
+#include "run/saved_options.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
@@ -20,12 +18,6 @@
 namespace tessera::cli {
 
 namespace {
-
-std::string text_of_bound(int bound) {
-    return bound == 1 ? "jacobi" : "block_jacobi:" + std::to_string(bound);
-}
-
-bool is_ldlt(const Trial& trial) { return trial.preconditioner.starts_with("block_ldlt"); }
 
 /// One run of `tessera tune`, step by step.
 template <class T>
@@ -41,45 +33,30 @@ class Tuning : SolveProblem<T> {
           given_(arguments.solve) {}
 
     int operator()() {
-        load();
-        const CsrOperator<T> matrix(context_, matrix_);
-        matrix_operator_ = &matrix;
-        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side, matrix, system_.load);
+        Problem::read_system(given_);
+        if (context_.on_gpu()) {
+            check_memory(estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
+                                         *parse_solver("cg"), *parse_preconditioner("none")),
+                         context_.free_memory(), true);
+        }
+        Problem::upload_matrix();
+        vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
+                                   CsrOperator<T>(context_, matrix_), system_.load);
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
         clock_ = Clock();
+        if (!given_.quiet) {
+            print_note(
+                format("this takes at most about %.3g s; Ctrl-C ends it with the results so "
+                       "far",
+                       arguments_.seconds));
+        }
         run_trials();
-        report();
-        if (interrupted()) return exit_interrupted;
-        return fastest() != nullptr ? exit_converged : exit_not_converged;
+        return finish();
     }
 
   private:
-    void load() {
-        Problem::read_system(given_);
-        const MatrixFacts facts = find_facts(host_, matrix_);
-        symmetric_ = facts.symmetric;
-        positive_diagonal_ = facts.positive_diagonal;
-        chooses_solver_ = !parsed_.config;
-        if (chooses_solver_) {
-            parsed_.use(symmetric_ && positive_diagonal_ ? "cg" : "idr:4", "none", given_.format);
-        }
-        solver_ = parsed_.solver.normalised();
-        check_memory(need(Trial("jacobi", solver_)), context_.free_memory(), context_.on_gpu());
-        rows_ = matrix_.rows;
-        nonzeros_ = matrix_.nonzeros;
-        Problem::upload_matrix();
-        matrix_is_loaded_ = true;
-    }
-
-    MemoryEstimate need(const Trial& trial) const {
-        MemoryEstimate memory = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                                *trial.solver_config, *trial.preconditioner_config);
-        if (matrix_is_loaded_ || !context_.on_gpu()) memory.matrix = 0;
-        return memory;
-    }
-
     double left() const { return arguments_.seconds - clock_.seconds(); }
     bool must_stop() const { return left() <= 0 || interrupted(); }
 
@@ -89,188 +66,105 @@ class Tuning : SolveProblem<T> {
         return best != nullptr && best->converged() ? best : nullptr;
     }
 
-    /// Time limit of the next run, its setup included. A run that is stopped early is not repeated,
-    /// so the limit exceeds the fastest time by more than the noise of some milliseconds.
-    double time_limit_of(const Trial& trial) const {
-        const Trial* best = fastest();
-        if (best != nullptr) return std::min(left(), 1.35 * best->seconds() + 0.01);
-        // Leaves time for other trials; block_ldlt has many.
-        return left() / (is_ldlt(trial) ? 4 : 2);
-    }
-
-    SolveOptions options(double seconds) const {
-        SolveOptions options = solve_options(given_);
-        options.max_seconds = seconds;
-        return options;
-    }
-
-    SolveReport solve(const Trial& trial, const Preconditioner<T>* preconditioner,
-                      const SolveOptions& options) {
-        fill(context_, T(0), x_.view());
-        return trial.solver_config->make(context_, *matrix_operator_, preconditioner)
-            ->solve(std::as_const(vectors_.b).view(), x_.view(), options);
-    }
-
-    std::unique_ptr<Preconditioner<T>> set_up(const Trial& trial) {
-        const std::string report = "; the results so far follow";
-        guard_->announce("interrupted while setting up " + trial.preconditioner + report +
-                         " after this setup (Ctrl-C again ends at once, without results)");
-        const auto config = parse_preconditioner(trial.preconditioner);
-        config->use_coordinates(system_.coordinates);
-        auto preconditioner = config->make(context_, matrix_);
-        context_.synchronize();
-        guard_->announce("interrupted while solving with " + trial.preconditioner + report);
-        return preconditioner;
-    }
-
-    /// Loads kernels and grows the memory pool, without the long setup of block_ldlt.
-    void warm_up(const Trial& trial) {
-        const auto first = set_up(is_ldlt(trial) ? Trial("none", trial.solver) : trial);
-        solve(trial, first.get(), options(std::clamp(left() / 20, 0.0, 0.1)));
-    }
-
-    /// Runs setup and solve.
-    void run(Trial& trial) {
-        const double before = left();
-        const bool has_fastest = fastest() != nullptr;
-        const double most = time_limit_of(trial);
-        const Clock clock;
-        const auto preconditioner = set_up(trial);
-        const double setup = clock.seconds();
-        if (trial.totals.empty()) {
-            trial.setup = setup;
-            const PreconditionerReport setup_report = preconditioner->report();
-            trial.blocks = setup_report.blocks;
-            trial.largest_block = setup_report.largest_block;
-            if (setup_report.partition != nullptr) {
-                trial.block_offsets = copy_to_host(context_, setup_report.partition->block_offsets);
-            }
-            if (find_same(trial)) return;
-            if (!setup_report.unusable.empty()) {
-                trial.solve.status = Status::singular_block;
-                return;
-            }
+    /// Every way to solve the system: what auto does, then the others, as far as time allows.
+    void run_trials() {
+        const std::string &solver = given_.solver, &preconditioner = given_.preconditioner;
+        if (solver == "auto" || preconditioner == "auto" || given_.format == "auto") {
+            Trial choice({solver, preconditioner, given_.format, 0, ""});
+            choice.is_auto = true;
+            run_trial(std::move(choice));
         }
-        trial.setup = std::min(trial.setup, setup);
-        const double seconds = std::max(most - setup, 0.0);
-        trial.solve = solve(trial, preconditioner.get(), options(seconds));
-        trial.cut_short = trial.solve.status == Status::max_seconds && has_fastest && most < before;
-        trial.totals.push_back(setup + trial.solve.seconds);
-    }
-
-    /// Whether an earlier trial has the same blocks in the same precision.
-    bool find_same(Trial& trial) const {
-        const auto same = [&](const Trial& other) {
-            return !other.totals.empty() && !trial.block_offsets.empty() &&
-                   other.block_offsets == trial.block_offsets && other.storage == trial.storage;
+        MatrixFacts facts = find_facts(context_, matrix_, system_.coordinates);
+        const auto run_all = [&] {
+            for (Attempt& way : candidates(facts, solver, preconditioner, given_.format)) {
+                run_trial(Trial(std::move(way)));
+            }
         };
-        const auto earlier = std::ranges::find_if(trials_, same);
-        if (earlier == trials_.end()) return false;
-        trial.same_as = earlier->preconditioner;
-        return true;
+        run_all();
+        if (facts.symmetric && facts.positive_diagonal && fastest() == nullptr) {
+            facts.positive_diagonal = false;  // It may be indefinite all the same.
+            run_all();
+        }
+        repeat_fastest();
     }
 
-    /// `storage`: storage options of the inverses of equal blocks.
-    void run_trial(const std::string& preconditioner, const std::string& solver,
-                   const std::string& storage = "") {
-        Trial trial(preconditioner + storage, solver);
-        trial.storage = storage;
+    /// Runs a trial once, a short one twice: the first run loads kernels and grows memory pools.
+    void run_trial(Trial trial) {
         if (must_stop() || setup_is_too_long(trial)) {
-            untried_.push_back(trial);
+            untried_.push_back(std::move(trial));
             return;
         }
-        if (need(trial).total() > context_.free_memory()) {
-            trial.does_not_fit = true;
-            trials_.push_back(trial);
-            return;
-        }
-        if (trials_.empty()) warm_up(trial);
         try {
-            run(trial);
-        } catch (const OutOfMemory&) {  // The memory of block_ldlt is known late.
-            trial.does_not_fit = true;
+            if (does_not_fit(trial)) {
+                trial.failure = "does not fit in memory";
+            } else {
+                run(trial);
+            }
+        } catch (const OutOfMemory&) {  // The memory of block_ldlt and amg is known late.
+            trial.failure = "does not fit in memory";
+        } catch (const InvalidArgument& error) {  // For example sqmr with --side left.
+            trial.failure = error.what();
         }
-        const bool again = trial.solve.status == Status::singular_block;
+        if (trial.converged() && trial.seconds() < 0.05 && !must_stop()) run_again(trial);
+        print_trial(trial);
         trials_.push_back(std::move(trial));
-        if (trials_.back().converged() && trials_.back().seconds() < 0.05 && !must_stop()) {
-            run_again(trials_.back());
-        }
-        print_trial(trials_.back());
-        if (again) run_trial(preconditioner, solver, storage + ",singular=shift");
+    }
+
+    bool does_not_fit(const Trial& trial) const {
+        if (trial.is_auto) return false;
+        const Spec solver = trial.way.solver;
+        const auto config = solver.name() == "refinement"
+                                ? std::move(parse_refinement(solver).inner)
+                                : parse_solver(solver);
+        MemoryEstimate need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), *config,
+                                              *parse_preconditioner(trial.way.preconditioner));
+        need.matrix = 0;  // It is in memory already.
+        return need.total() > context_.free_memory();
     }
 
     /// A setup cannot be interrupted, and that of block_ldlt may take as long as many solves.
     bool setup_is_too_long(const Trial& trial) const {
-        if (!is_ldlt(trial)) return false;
-        return std::ranges::any_of(
-            trials_, [&](const Trial& other) { return is_ldlt(other) && other.setup > left(); });
-    }
-
-    /// Block LDL^T without fill and with a small fill, by exact factorisation and by sweeps.
-    void run_ldlt_trials() {
-        tried_ldlt_ = true;
-        const auto with_all = [&](const std::string& solver) {
-            const std::string definite =
-                parsed_.solver.name() == "minres" ? ",positive_definite" : "";
-            for (const char* fill : {"", ",fill=1"}) {
-                for (const char* block : {"8", "16"}) {
-                    for (const char* method : {"", ",method=level"}) {
-                        run_trial(std::string("block_ldlt:") + block + fill + method + definite,
-                                  solver);
-                    }
-                }
-            }
-        };
-        if (!chooses_solver_) return with_all(solver_);
-        // sqmr needs the fewest products and vectors, but supports no left side and may break
-        // down.
-        if (given_.side == "right") with_all("sqmr");
-        const Trial* best = fastest();
-        if (best == nullptr) return with_all("gmres:25");
-        if (is_ldlt(*best)) run_trial(std::string(best->preconditioner), "gmres:25");
-    }
-
-    /// Whether no trial converged, and not for lack of time alone, which says nothing about the
-    /// matrix.
-    bool block_jacobi_failed() const {
-        const auto failed = [](const Trial& t) { return t.solve.status != Status::max_seconds; };
-        return fastest() == nullptr && std::ranges::any_of(trials_, failed);
-    }
-
-    void run_trials() {
-        if (symmetric_ && !positive_diagonal_) run_ldlt_trials();
-        for (const int bound : arguments_.bounds) {
-            run_trial(text_of_bound(bound), solver_);
-            if (symmetric_ && block_jacobi_failed() && !tried_ldlt_) run_ldlt_trials();
-        }
-        std::vector<Trial> ranked = trials_;
-        std::erase_if(ranked,
-                      [](const Trial& t) { return t.block_offsets.empty() || t.totals.empty(); });
-        std::ranges::stable_sort(ranked, {}, [](const Trial& trial) {
-            return trial.converged() ? trial.seconds() : std::numeric_limits<double>::infinity();
+        const auto name = [](const Trial& t) { return Spec(t.way.preconditioner).name(); };
+        return std::ranges::any_of(trials_, [&](const Trial& other) {
+            return other.setup > left() && name(other) == name(trial);
         });
-        // Rounded inverses may be faster for every bound.
-        for (const Trial& trial : ranked) {
-            run_trial(trial.preconditioner, solver_, ",precision=adaptive");
-        }
-        rerun_fastest();
     }
 
-    /// Repeats the trials that may be the fastest, in turns: up to fifty runs or half a second
-    /// each. The fastest of many runs is near the time on an idle machine.
-    void rerun_fastest() {
-        for (std::size_t runs = 2; runs <= 50; ++runs) {
-            for (Trial& trial : trials_) {
-                const Trial* best = fastest();
-                if (best == nullptr || must_stop()) return;
-                const double bar = (1.05 + 0.6 / double(runs)) * best->seconds();
-                const auto done = trial.totals.size();
-                if (trial.converged() && trial.seconds() <= bar && done < runs &&
-                    double(done) * trial.seconds() < 0.5) {
-                    run_again(trial);
-                }
-            }
+    /// Time limit of the next run, its setup included. A run that is stopped early is not repeated,
+    /// so the limit exceeds the fastest time by more than the noise of some milliseconds.
+    double time_limit(const Trial& trial) const {
+        const Trial* best = fastest();
+        if (best != nullptr && !trial.is_auto) {
+            return std::min(left(), 1.35 * best->seconds() + 0.01);
         }
+        return left() / 2;  // Leaves time for others.
+    }
+
+    /// Setup and solve.
+    void run(Trial& trial) {
+        const Attempt& way = trial.way;
+        const std::string report = "; the results so far follow";
+        guard_->announce("interrupted while setting up " + way.preconditioner + report +
+                         " after this setup (Ctrl-C again ends at once, without results)");
+        fill(context_, T(0), x_.view());
+        context_.synchronize();
+        const bool has_fastest = fastest() != nullptr;
+        const double before = left(), most = time_limit(trial);
+        const Clock clock;
+        Solver<T> solver(context_, trial.given.solver, trial.given.preconditioner,
+                         trial.given.format);
+        solver.use_coordinates(system_.coordinates);
+        solver.setup(matrix_);
+        const double setup = clock.seconds();
+        guard_->announce("interrupted while solving with " + way.preconditioner + report);
+        SolveOptions options = solve_options(given_);
+        options.max_seconds = std::max(most - setup, 0.0);
+        trial.solve = solver.solve(std::as_const(vectors_.b).view(), x_.view(), options);
+        const double total = clock.seconds();
+        if (trial.is_auto) trial.way = solver.attempts()[std::size_t(solver.attempt())];
+        if (trial.totals.empty() || total < trial.seconds()) trial.setup = setup;
+        trial.totals.push_back(total);
+        trial.cut_short = trial.solve.status == Status::max_seconds && has_fastest && most < before;
     }
 
     void run_again(Trial& trial) {
@@ -279,45 +173,73 @@ class Tuning : SolveProblem<T> {
         if (again.converged()) trial = std::move(again);
     }
 
+    /// Repeats the two fastest trials and auto in turns, so that a disturbance of the machine does
+    /// not decide: at least three runs of each, at most twenty or 0.3 seconds. The fastest of
+    /// several runs is near the time on an idle machine.
+    void repeat_fastest() {
+        for (std::size_t runs = 2; runs <= 20; ++runs) {
+            for (Trial* trial : best_two_and_auto()) {
+                if (must_stop()) return;
+                const auto done = trial->totals.size();
+                if (done < runs && (done < 3 || double(done) * trial->seconds() < 0.3)) {
+                    run_again(*trial);
+                }
+            }
+        }
+    }
+
+    std::vector<Trial*> best_two_and_auto() {
+        std::vector<Trial*> all;
+        for (Trial& trial : trials_) {
+            if (trial.converged()) all.push_back(&trial);
+        }
+        std::ranges::stable_sort(all, {}, [](const Trial* trial) { return trial->seconds(); });
+        std::vector<Trial*> result;
+        for (Trial* trial : all) {
+            if (result.size() < 2 || trial->is_auto) result.push_back(trial);
+        }
+        return result;
+    }
+
     void print_trial(const Trial& trial) const {
         if (given_.quiet) return;
-        std::string sentence =
-            trial.preconditioner + " with " + trial.solver + ": " + outcome_text(trial);
+        std::string sentence = (trial.is_auto ? "auto: " : "") + trial.way.solver + " with " +
+                               trial.way.preconditioner + ", format " + trial.way.format + ": " +
+                               outcome_text(trial);
         if (!trial.totals.empty()) {
-            sentence += format(", %.3f s, %lld iterations", trial.seconds(),
+            sentence += format(", %.4f s, %lld iterations", trial.seconds(),
                                static_cast<long long>(trial.solve.iterations));
         }
         print_note(sentence);
     }
 
-    void report() {
+    int finish() {
         guard_.reset();
         const InterruptNote note("writing the results");
-        TuneReport result{given_,
-                          system_.name,
-                          rows_,
-                          nonzeros_,
-                          context_.description(),
-                          arguments_.seconds,
-                          clock_.seconds(),
-                          trials_,
-                          untried_,
-                          interrupted()};
+        const TuneReport result{given_,
+                                system_.name,
+                                matrix_.rows,
+                                matrix_.nonzeros,
+                                context_.description(),
+                                arguments_.seconds,
+                                clock_.seconds(),
+                                trials_,
+                                untried_,
+                                interrupted()};
+        const Trial* best = fastest();
         if (!given_.json.empty()) write_text(given_.json, to_json(result));
         if (!given_.quiet && given_.json != "-") write_text("-", to_table(result));
+        if (best != nullptr && !arguments_.save.empty()) {
+            save_options(arguments_.save,
+                         {best->given.solver, best->given.preconditioner, best->given.format,
+                          given_.side, system_.name, context_.on_gpu() ? "cuda" : "cpu"});
+        }
+        if (interrupted()) return exit_interrupted;
+        return best != nullptr ? exit_converged : exit_not_converged;
     }
 
     const TuneArguments& arguments_;
     const SolveArguments& given_;
-    const Operator<T>* matrix_operator_ = nullptr;
-    Index rows_ = 0;
-    Offset nonzeros_ = 0;
-    bool matrix_is_loaded_ = false;
-    bool symmetric_ = false;
-    bool positive_diagonal_ = false;
-    bool chooses_solver_ = false;
-    bool tried_ldlt_ = false;
-    std::string solver_;                   ///< Solver for block Jacobi; normalised.
     std::optional<InterruptGuard> guard_;  ///< Set from the first trial on.
     Clock clock_;
     std::vector<Trial> trials_;
@@ -329,10 +251,7 @@ class Tuning : SolveProblem<T> {
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
     ParsedSolve parsed = check_arguments(arguments.solve);
-    if (parsed.refinement) {
-        throw InvalidArgument(
-            "tune does not try --solver refinement: give another solver or leave it out");
-    }
+    if (!arguments.save.empty()) check_saved_options_file(arguments.save);
     return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(parsed))()
                                               : Tuning<double>(arguments, std::move(parsed))();
 }

@@ -26,8 +26,10 @@ std::string command(const TuneReport& report, const Trial& trial) {
     for (const auto& [option, value] : given.mesh.given_options()) add(option.c_str(), value, true);
     add("--rhs", given.right_hand_side, !given.right_hand_side.empty());
     add("--seed", std::to_string(given.seed), given.seed != usual.seed);
-    add("--solver", trial.solver, true);
-    add("--precond", trial.preconditioner, true);
+    add("--solver", trial.given.solver, trial.given.solver != usual.solver);
+    add("--precond", trial.given.preconditioner,
+        trial.given.preconditioner != usual.preconditioner);
+    add("--format", trial.given.format, trial.given.format != usual.format);
     add("--side", given.side, given.side != usual.side);
     add("--rtol", shortest(given.rtol), given.rtol != usual.rtol);
     add("--atol", shortest(given.atol), given.atol != usual.atol);
@@ -44,50 +46,56 @@ std::string command(const TuneReport& report, const Trial& trial) {
 }
 
 std::string trial_table(const TuneReport& report) {
-    int width = int(std::string_view("preconditioner").size());
-    int solver_width = int(std::string_view("solver").size());
-    for (const std::vector<Trial>* trials : {&report.trials, &report.untried}) {
-        for (const Trial& trial : *trials) {
-            width = std::max(width, int(trial.preconditioner.size()));
-            solver_width = std::max(solver_width, int(trial.solver.size()));
-        }
-    }
-    const auto name = [&](const std::string& preconditioner, const std::string& solver) {
-        return format("  %-*s %-*s", width, preconditioner.c_str(), solver_width, solver.c_str());
-    };
-    std::string text = name("preconditioner", "solver") + format(" %9s %7s %10s %9s %10s %10s\n",
-                                                                 "blocks", "largest", "setup s",
-                                                                 "cycles", "solve s", "total s");
     std::vector<Trial> ranked = report.trials;
     std::ranges::stable_sort(ranked, [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();
         return a.converged() && a.seconds() < b.seconds();
     });
+    std::size_t solver_width = 6, width = 14;
+    for (const std::vector<Trial>* trials : {&report.trials, &report.untried}) {
+        for (const Trial& trial : *trials) {
+            solver_width = std::max(solver_width, trial.way.solver.size());
+            width = std::max(width, trial.way.preconditioner.size());
+        }
+    }
+    const auto name = [&](const std::string& solver, const std::string& preconditioner,
+                          const std::string& form) {
+        return format("  %-*s %-*s %-6s", int(solver_width), io::printable(solver).c_str(),
+                      int(width), io::printable(preconditioner).c_str(),
+                      io::printable(form).c_str());
+    };
+    std::string text =
+        name("solver", "preconditioner", "format") +
+        format(" %10s %10s %10s %10s\n", "setup s", "iterations", "solve s", "total s");
     for (const Trial& trial : ranked) {
-        const auto count = [](Offset n) { return n > 0 ? std::to_string(n) : "-"; };
-        text += name(trial.preconditioner, trial.solver) +
-                format(" %9s %7s %10.4f", count(trial.blocks).c_str(),
-                       count(trial.largest_block).c_str(), trial.setup);
+        text += name(trial.way.solver, trial.way.preconditioner, trial.way.format);
         if (trial.totals.empty()) {
-            text += format(" %9s %10s %10s", "-", "-", "-");
+            text += format(" %10s %10s %10s %10s", "-", "-", "-", "-");
         } else {
-            text += format(" %9lld %10.4f %10.4f", static_cast<long long>(trial.solve.iterations),
+            text += format(" %10.4f %10lld %10.4f %10.4f", trial.setup,
+                           static_cast<long long>(trial.solve.iterations),
                            trial.seconds() - trial.setup, trial.seconds());
         }
-        text += "  " + outcome_text(trial) + "\n";
+        text += "  " + io::printable(outcome_text(trial)) + (trial.is_auto ? " (auto)" : "") + "\n";
     }
     for (const Trial& trial : report.untried) {
-        text += name(trial.preconditioner, trial.solver) +
+        text += name(trial.way.solver, trial.way.preconditioner, trial.way.format) +
                 " not tried: " + (report.interrupted ? "interrupted" : "there was no time left") +
                 "\n";
     }
     return text;
 }
 
+/// How auto compares with the fastest trial, a sentence and a new line, or empty.
+std::string auto_text(const TuneReport& report, const Trial& best) {
+    const auto choice = std::ranges::find_if(report.trials, &Trial::is_auto);
+    if (choice == report.trials.end() || best.is_auto) return {};
+    if (!choice->converged()) return "auto does not solve it.\n";
+    return format("auto takes %.2f times as long.\n", choice->seconds() / best.seconds());
+}
+
 }  // namespace
 
-/// The fastest converged trial; if none converged, that with the smallest residual. nullptr: none
-/// ran.
 const Trial* best_of(const std::vector<Trial>& trials) {
     const auto better = [](const Trial& a, const Trial& b) {
         if (a.converged() != b.converged()) return a.converged();
@@ -102,8 +110,7 @@ const Trial* best_of(const std::vector<Trial>& trials) {
 }
 
 std::string outcome_text(const Trial& trial) {
-    if (!trial.same_as.empty()) return "same blocks as " + trial.same_as;
-    if (trial.does_not_fit) return "does not fit in memory";
+    if (!trial.failure.empty()) return trial.failure;
     if (trial.cut_short) return "slower";
     return to_string(trial.solve.status);
 }
@@ -115,7 +122,9 @@ std::string to_table(const TuneReport& report) {
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
     if (best == nullptr) return text + "No trial could be run.\n";
-    if (best->converged()) return text + "The fastest:\n  " + command(report, *best) + "\n";
+    if (best->converged()) {
+        return text + auto_text(report, *best) + "The fastest:\n  " + command(report, *best) + "\n";
+    }
     return text +
            format("None converged; the smallest residual, %.2e, came from\n  ",
                   best->solve.true_relative_residual) +
@@ -124,14 +133,17 @@ std::string to_table(const TuneReport& report) {
 
 std::string to_json(const TuneReport& report) {
     const Trial* best = best_of(report.trials);
+    const auto words = [](const Trial& trial) {
+        return JsonObject()
+            .add("auto", trial.is_auto)
+            .add("solver", trial.way.solver)
+            .add("preconditioner", trial.way.preconditioner)
+            .add("format", trial.way.format);
+    };
     std::vector<JsonObject> rows;
     for (const Trial& trial : report.trials) {
-        JsonObject row;
-        row.add("preconditioner", trial.preconditioner)
-            .add("solver", trial.solver)
-            .add("blocks", trial.blocks)
-            .add("largest", trial.largest_block)
-            .add("setup_seconds", trial.setup)
+        JsonObject row = words(trial);
+        row.add("setup_seconds", trial.setup)
             .add("iterations", trial.solve.iterations)
             .add("runs", Offset(trial.totals.size()))
             .add("true_relative_residual", trial.solve.true_relative_residual)
@@ -140,7 +152,7 @@ std::string to_json(const TuneReport& report) {
         rows.push_back(row);
     }
     JsonObject object;
-    object.add("schema", "tessera-tune/1")
+    object.add("schema", "tessera-tune/2")
         .add("version", version())
         .add("commit", commit())
         .add("device", report.device)
@@ -151,15 +163,10 @@ std::string to_json(const TuneReport& report) {
         .add("seconds", report.seconds)
         .add("converged", best != nullptr && best->converged());
     if (best != nullptr) {
-        object.add("best", best->preconditioner)
-            .add("solver", best->solver)
-            .add("command", command(report, *best));
+        object.add("best", words(*best)).add("command", command(report, *best));
     }
     std::vector<JsonObject> untried;
-    for (const Trial& trial : report.untried) {
-        untried.push_back(
-            JsonObject().add("preconditioner", trial.preconditioner).add("solver", trial.solver));
-    }
+    for (const Trial& trial : report.untried) untried.push_back(words(trial));
     return object.add("trials", rows).add("not_tried", untried).text() + "\n";
 }
 

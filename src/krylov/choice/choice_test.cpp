@@ -143,6 +143,39 @@ TEST(choice, words_that_are_given_are_kept) {
     }
 }
 
+TEST(choice, candidates_hold_what_auto_chooses_and_others_once) {
+    for (const MatrixFacts& facts : many_facts()) {
+        const auto ways = candidates(facts, "auto", "auto", "auto");
+        std::set<std::string> seen;
+        for (const Attempt& way : ways) {
+            EXPECT_NO_THROW(parse_solver(way.solver));
+            EXPECT_NO_THROW(
+                parse_preconditioner(way.preconditioner)->use_format(parse_format(way.format)));
+            EXPECT_EQ(way.max_iterations, 0);
+            EXPECT_TRUE(
+                seen.insert(way.solver + " " + way.preconditioner + " " + way.format).second)
+                << way.solver << " " << way.preconditioner;
+        }
+        EXPECT_GE(ways.size(), 10U);
+        const Attempt first = choose(facts, "auto", "auto", "auto").front();
+        EXPECT_TRUE(seen.contains(first.solver + " " + first.preconditioner + " " + first.format));
+    }
+}
+
+TEST(choice, candidates_keep_words_that_are_given) {
+    for (const MatrixFacts& facts : many_facts()) {
+        const auto ways = candidates(facts, "gmres:20", "jacobi", "auto");
+        ASSERT_EQ(ways.size(), 2U);  // csr and sbell.
+        EXPECT_EQ(ways[0].solver + ways[0].preconditioner, "gmres:20jacobi");
+        for (const Attempt& way : candidates(facts, "minres", "auto", "csr")) {
+            EXPECT_EQ(way.format, "csr");
+            const bool factors = way.preconditioner.starts_with("block_ldlt");
+            EXPECT_EQ(factors, way.preconditioner.ends_with("positive_definite"))
+                << way.preconditioner;
+        }
+    }
+}
+
 struct Solved {
     SolveReport report;
     std::vector<double> x;
@@ -273,14 +306,15 @@ TEST(choice, worth_another_attempt) {
         report.status = status;
         EXPECT_TRUE(worth_another(report, 0));
     }
-    for (const Status status :
-         {Status::interrupted, Status::max_seconds, Status::accuracy_lost, Status::non_finite}) {
+    for (const Status status : {Status::interrupted, Status::max_seconds, Status::non_finite}) {
         report.status = status;
         EXPECT_FALSE(worth_another(report, 300));
     }
-    report.status = Status::max_iterations;
-    EXPECT_TRUE(worth_another(report, 300));
-    EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
+    for (const Status status : {Status::max_iterations, Status::accuracy_lost}) {
+        report.status = status;
+        EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
+        EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
+    }
 }
 
 }  // namespace

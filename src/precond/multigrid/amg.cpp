@@ -65,7 +65,6 @@ struct Amg<T>::State {
         padded_rows = padding.empty() ? rows : padding.rows();
         require(padded_rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
-        if (options.coarse_rows == 0) options.coarse_rows = automatic_coarse_rows(padded_rows);
         choose_near_null();
         auto blocks = blocks_of(context, matrix, padding, options.block);
         if (options.single_precision) {
@@ -133,7 +132,11 @@ struct Amg<T>::State {
 
     template <class C>
     void make(const Context& context, BsrMatrix<double> blocks) {
-        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), options,
+        chosen = options;
+        if (chosen.coarse_rows == 0) {
+            chosen.coarse_rows = automatic_coarse_rows(padded_rows, context.on_gpu());
+        }
+        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), chosen,
                                                               std::numeric_limits<T>::epsilon());
     }
 
@@ -229,6 +232,7 @@ struct Amg<T>::State {
     }
 
     AmgOptions options;
+    AmgOptions chosen;  ///< The same with numbers in place of 0 for automatic.
     Index rows, padded_rows = 0;
     Offset nonzeros;
     multigrid::Padding padding;

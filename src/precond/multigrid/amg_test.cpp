@@ -25,7 +25,10 @@ TEST(amg, iterations) {
         const auto matrix = copy_to(context(), body.matrix());
         std::array<Offset, 2> found{};
         for (const bool single : {false, true}) {
-            const Amg<double> m(context(), matrix.view(), body.options(single));
+            AmgOptions options = body.options(single);
+            // On so small systems the CPU takes so few rows that slender bodies need 22 for 14.
+            options.coarse_rows = 1000;
+            const Amg<double> m(context(), matrix.view(), options);
             EXPECT_GE(m.levels().size(), 2u);
             EXPECT_LE(m.operator_complexity(), 3.5);
             found[std::size_t(single)] = iterations(matrix, m);

@@ -154,8 +154,7 @@ std::string Amg<T>::describe() const {
         text += std::string(",strength=") + to_string(given.strength);
     if (given.theta != usual.theta) text += ",theta=" + text_of(given.theta);
     if (given.second_pass >= 0) text += ",second_pass=" + std::to_string(given.second_pass);
-    const AmgLevel finest = levels().front();
-    if (given.coarse_rows != automatic_coarse_rows(finest.nodes * finest.block))
+    if (given.coarse_rows != usual.coarse_rows)
         text += ",coarse=" + std::to_string(given.coarse_rows);
     if (given.max_levels != usual.max_levels) text += ",levels=" + std::to_string(given.max_levels);
     if (!given.single_precision) text += ",precision=working";

@@ -16,14 +16,13 @@ enum class Mirrored : int {
     no,        ///< Not finite, or they differ by more than rounding.
 };
 
-/// Compares entry k of row i; `largest`: max |a_ij| per row.
+/// Compares entry k of row i, in column j, with its mirror image at `mirror`, -1 if that is not
+/// stored; `largest`: max |a_ij| per row.
 template <class T>
 TESSERA_HOST_DEVICE Mirrored compare_mirror_image(const CsrView<T>& matrix, const T* largest,
-                                                  Index i, Offset k) {
+                                                  Index i, Index j, Offset k, Offset mirror) {
     if (!std::isfinite(matrix.values[k])) return Mirrored::no;
-    const Index j = matrix.column_indices[k];
     if (i == j) return Mirrored::yes;
-    const Offset mirror = find_csr_entry(matrix, j, i);
     if (mirror >= 0 && j < i) return Mirrored::yes;  // Row j compares the values.
     const T image = mirror >= 0 ? matrix.values[mirror] : T(0);
     const T size = largest[i] < largest[j] ? largest[i] : largest[j];

@@ -8,32 +8,59 @@
 
 namespace tessera::cpu {
 
+namespace {
+
+/// Finds the entries (j, i) for rows i that do not descend: each row j is searched once, and from
+/// then on read forwards.
+template <class T>
+class FindMirrorImages {
+  public:
+    explicit FindMirrorImages(const CsrView<T>& matrix)
+        : matrix_(matrix), next_(std::size_t(matrix.rows), -1) {}
+
+    /// The position of the entry (j, i), -1 if it is not stored.
+    Offset operator()(Index i, Index j) {
+        const Index* const columns = matrix_.column_indices;
+        const Offset end = matrix_.row_offsets[j + 1];
+        Offset& k = next_[std::size_t(j)];
+        if (k < 0) {
+            k = std::lower_bound(columns + matrix_.row_offsets[j], columns + end, i) - columns;
+        } else {
+            while (k < end && columns[k] < i) ++k;
+        }
+        return k < end && columns[k] == i ? k : Offset(-1);
+    }
+
+  private:
+    const CsrView<T>& matrix_;
+    std::vector<Offset> next_;  ///< In each row; -1: not searched yet.
+};
+
+}  // namespace
+
 template <class T>
 SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
     std::vector<T> largest(std::size_t(matrix.rows), T(0));
     const auto find_largest = [&](Offset first, Offset last) {
         for (Offset i = first; i < last; ++i) {
+            T most = 0;
             for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-                largest[i] = std::max(largest[i], std::abs(matrix.values[k]));
+                most = std::max(most, std::abs(matrix.values[k]));
             }
+            largest[i] = most;
         }
     };
     parallel_ranges(context.threads(), matrix.rows, find_largest, 1024);
 
-    constexpr Offset ahead = 16;
     std::atomic<Offset> fault{matrix.nonzeros};
     std::atomic<bool> unpaired{false};
     const auto check = [&](Offset first, Offset last) {
+        FindMirrorImages<T> mirror_image(matrix);
         for (Index i = Index(first); i < Index(last); ++i) {
             for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-                if (k + 2 * ahead < matrix.nonzeros) {
-                    __builtin_prefetch(&matrix.row_offsets[matrix.column_indices[k + 2 * ahead]]);
-                    const Index to = matrix.column_indices[k + ahead];
-                    __builtin_prefetch(&matrix.column_indices[matrix.row_offsets[to]]);
-                    __builtin_prefetch(&matrix.values[matrix.row_offsets[to]]);
-                    __builtin_prefetch(&largest[to]);
-                }
-                const Mirrored mirrored = compare_mirror_image(matrix, largest.data(), i, k);
+                const Index j = matrix.column_indices[k];
+                const Mirrored mirrored =
+                    compare_mirror_image(matrix, largest.data(), i, j, k, mirror_image(i, j));
                 if (mirrored == Mirrored::yes) continue;
                 if (mirrored == Mirrored::unpaired) {
                     unpaired = true;

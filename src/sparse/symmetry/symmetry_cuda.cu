@@ -46,7 +46,9 @@ struct CheckEntry {
     int* unpaired;
 
     __device__ void operator()(Offset k) const {
-        const Mirrored mirrored = compare_mirror_image(matrix, largest, row_of(matrix, k), k);
+        const Index i = row_of(matrix, k), j = matrix.column_indices[k];
+        const Mirrored mirrored =
+            compare_mirror_image(matrix, largest, i, j, k, find_csr_entry(matrix, j, i));
         if (mirrored == Mirrored::unpaired) raise_flag(unpaired);
         if (mirrored == Mirrored::no) atomicMin(fault, static_cast<unsigned long long>(k));
     }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/choice.hpp"
+
+namespace tessera {
+
+/// The attempts for a symmetric positive definite matrix alone.
+std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
+
+/// Replaces the words of an attempt by those that were given, which are not auto.
+void keep_words(Attempt& attempt, const std::string& solver, const std::string& preconditioner,
+                const std::string& format);
+
+}  // namespace tessera
