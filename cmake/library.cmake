@@ -55,7 +55,7 @@ target_compile_definitions(tessera_internal INTERFACE TESSERA_TILE_MASK=${tile_m
 # Exactly SSE4, AVX2 and AVX-512 kernels; no contraction, so that results repeat.
 target_compile_options(tessera_internal INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-march=x86-64-v2;-ffp-contract=off>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;--expt-relaxed-constexpr;--extended-lambda;-lineinfo;--compress-mode=size;-Wno-deprecated-gpu-targets>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;--expt-relaxed-constexpr;--extended-lambda;--compress-mode=size;-Wno-deprecated-gpu-targets>)
 
 target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
