@@ -43,7 +43,7 @@ function is_own(name,   to) {
 }
 function is_standard(name) { return name ~ /^[a-z_]+$/ }
 function is_posix(name) {
-    return name ~ /^(sys\/[a-z]+|unistd|fcntl|signal|termios|pthread|poll|dlfcn)\.h$/
+    return name ~ /^(sys\/[a-z]+|unistd|fcntl|signal|termios|pthread|poll|dlfcn|spawn)\.h$/
 }
 !/^[ \t]*#[ \t]*include[ \t]*[<"]/ { next }
 {

@@ -229,6 +229,33 @@ void add_tune(CLI::App& app, TuneArguments& to) {
         ->type_name("NAME");
 }
 
+void add_plot(CLI::App& app, PlotArguments& to) {
+    CLI::App& plot = *app.add_subcommand("plot", "Draw what solve, tune and info wrote as JSON");
+    plot.footer(
+        "Draws residuals, condition numbers of blocks, times of phases and levels of multigrid of\n"
+        "runs, times of tune's trials, blocks and formats of info, and the nonzeros of a matrix.\n"
+        "Needs Python: pip install tessera-sparse matplotlib.\n" +
+        std::string(exit_codes_help));
+    plot.add_option(
+            "FILE", to.files,
+            "JSON of tessera solve, tune or info, several to compare runs; or a matrix (.mtx)")
+        ->required();
+    plot.add_option("-o,--output", to.output, "Picture to write: .html, .svg, .png or .pdf")
+        ->required()
+        ->check(file_name());
+    plot.add_option("--label", to.labels,
+                    "Name of a run, in the order of the files; may be repeated")
+        ->type_name("TEXT")
+        ->allow_extra_args(false);
+    plot.add_option("--only", to.only,
+                    "Draw these only: residuals, phases, conditions, hierarchy, trials, blocks, "
+                    "formats, spy, separated by commas");
+    plot.add_option("--blocks", to.blocks, "File of block sizes, drawn over the matrix")
+        ->check(file_name());
+    plot.add_option("--rows", to.rows, "Draw these rows and columns of the matrix only")
+        ->type_name("FIRST:END");
+}
+
 void add_others(CLI::App& app, Arguments& to) {
     CLI::App& info =
         *app.add_subcommand("info", "Describe a matrix or a mesh, and suggest a solver");
@@ -275,6 +302,7 @@ void add_commands(CLI::App& app, Arguments& to) {
     app.footer(exit_codes_help);  // Also of commands without a footer of their own.
     add_solve(app, to.solve);
     add_tune(app, to.tune);
+    add_plot(app, to.plot);
     add_others(app, to);
 }
 

@@ -14,6 +14,7 @@ struct Arguments {
     ConvertArguments convert;
     DevicesArguments devices;
     CompareArguments compare;
+    PlotArguments plot;
 };
 
 /// The subcommands with their options and help, which fill `to`.

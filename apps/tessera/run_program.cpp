@@ -106,6 +106,7 @@ int dispatch(const CLI::App& app, const Arguments& arguments) {
     if (name == "info") return info(arguments.info);
     if (name == "convert") return convert(arguments.convert);
     if (name == "compare") return compare(arguments.compare);
+    if (name == "plot") return plot({words.begin() + 2, words.end()});
     return devices(arguments.devices);
 }
 

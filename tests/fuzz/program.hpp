@@ -63,8 +63,10 @@ inline CommandLine parse_command_line(std::string_view input) {
 /// Runs it in `folder`; returns the exit code.
 inline int run_command_line(std::string_view input, const std::filesystem::path& folder) {
     CommandLine command = parse_command_line(input);
-    // Another program, and measurements that take a second.
-    if (!command.words.empty() && command.words[0] == "bench") return 0;
+    // Other programs, and measurements that take a second.
+    if (!command.words.empty() && (command.words[0] == "bench" || command.words[0] == "plot")) {
+        return 0;
+    }
     if (std::ranges::count(command.words, "--test") > 0) return 0;
     ::setenv("XDG_CONFIG_HOME", std::filesystem::absolute(folder).c_str(), 1);
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {

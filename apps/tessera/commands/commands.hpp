@@ -89,6 +89,16 @@ struct CompareArguments {
     std::string after;
 };
 
+/// Parsed to check them; Python gets the words as they were typed.
+struct PlotArguments {
+    std::vector<std::string> files;
+    std::string output;
+    std::vector<std::string> labels;
+    std::string only;
+    std::string blocks;
+    std::string rows;
+};
+
 /// Each runs one subcommand and returns its exit code; errors are thrown.
 int solve(const SolveArguments& arguments);
 /// Solves the system in one way after the other, auto first, each for at most 1.35 times the time
@@ -112,5 +122,9 @@ int compare(const CompareArguments& arguments);
 
 /// Replaces this process by tessera-bench from the same folder, with these arguments.
 int bench(const std::vector<std::string>& words);
+
+/// Replaces this process by the first python3 in PATH that can import tessera.plot, with these
+/// arguments.
+int plot(const std::vector<std::string>& words);
 
 }  // namespace tessera::cli

@@ -1,0 +1,206 @@
+"""Pictures of solves: residuals, phases, condition numbers of blocks, multigrid, patterns.
+
+Each function takes runs in any of these forms: a file that ``tessera solve --json FILE`` (or
+``tune``, ``info``) wrote, its parsed dict, a `tessera.Result`, a `tessera.MultilevelSolver`, or a
+list of residuals. It returns Matplotlib's axes, those that it was given or new ones. `save` writes
+all that the runs hold to a file, as ``python -m tessera plot`` does; pages of HTML need no
+Matplotlib.
+
+>>> from tessera import plot
+>>> axes = plot.residuals("cg.json", "amg.json")
+>>> plot.save("runs.html", "cg.json", "amg.json")
+
+Nothing here needs the compiled part of the package or a GPU.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ._panels import KINDS, panels, summary
+from ._runs import PlotError, Run, read, take
+
+__all__ = ["ENDINGS", "KINDS", "PlotError", "conditions", "hierarchy", "phases", "read",
+           "residuals", "save", "spy"]  # fmt: skip
+
+ENDINGS = (".html", ".svg", ".png", ".pdf")
+
+
+def _draw(
+    kind: str, runs: Sequence[Any], labels: Sequence[str] | None, ax: Any, **options: Any
+) -> Any:
+    from . import _matplotlib
+
+    panel, *_ = panels([take(run) for run in runs], labels, [kind], **options)
+    if ax is None:
+        return _matplotlib.new_axes(panel)
+    _matplotlib.draw(panel, ax)
+    return ax
+
+
+def residuals(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """Relative residuals over iterations, on a logarithmic axis.
+
+    Parameters
+    ----------
+    *runs
+        See the module. Residuals that are not finite or not positive are gaps.
+    labels : list of str, optional
+        Names of the runs; by default solver and preconditioner, and what tells the runs apart.
+    ax : matplotlib.axes.Axes, optional
+        By default new ones, in a figure of their own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        With one line for each run. A ring marks the true residual, a diamond where "auto" went on
+        with another attempt.
+
+    Raises
+    ------
+    PlotError
+        A ValueError: a file cannot be read, no run has residuals, or Matplotlib is not installed.
+    TypeError
+        For an object of another kind.
+    """
+    return _draw("residuals", runs, labels, ax)
+
+
+def phases(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """Time of each phase, and the share of the measured copy rate that its memory traffic reached.
+
+    Parameters, returned axes and errors as `residuals`. A share above 100 % comes from caches.
+    """
+    return _draw("phases", runs, labels, ax)
+
+
+def conditions(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """Numbers of diagonal blocks by the decade of their condition number; names the worst block.
+
+    Parameters, returned axes and errors as `residuals`. Runs with block Jacobi have them.
+    """
+    return _draw("conditions", runs, labels, ax)
+
+
+def hierarchy(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
+    """Rows, blocks and entries of each level of multigrid.
+
+    Parameters, returned axes and errors as `residuals`.
+    """
+    return _draw("hierarchy", runs, labels, ax)
+
+
+def spy(A: Any, blocks: Any = None, *, rows: tuple[int, int] | None = None, ax: Any = None) -> Any:
+    """The pattern of a sparse matrix, with its diagonal blocks over it.
+
+    Parameters
+    ----------
+    A : sparse matrix of SciPy, or path of a Matrix Market file
+        Needs its pattern only. Where many entries share a pixel, darker means more.
+    blocks : array of int, optional
+        The first row of each block, and the number of rows, as `tessera.find_blocks` returns them.
+        Blocks smaller than three pixels are joined in the picture.
+    rows : (first, end), optional
+        Draws these rows and columns only.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    PlotError
+        A ValueError: the file cannot be read, `rows` or `blocks` do not fit the matrix.
+    """
+    return _draw("spy", [A], None, ax, blocks=blocks, rows=rows)
+
+
+def _titles(things: Sequence[Any]) -> tuple[str, str]:
+    """Title of a page: the matrix, or how many; and the devices."""
+    names = list(dict.fromkeys(getattr(t, "matrix", "") or t.source for t in things))
+    devices = dict.fromkeys(getattr(t, "device", "") for t in things)
+    title = names[0] if len(names) == 1 else f"{len(things)} files, {len(names)} matrices"
+    return title or "Tessera", "; ".join(device for device in devices if device)
+
+
+def _ending(path: str) -> str:
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise PlotError(f"{path}: the ending is none of {', '.join(ENDINGS)}")
+    return ending
+
+
+def _write(path: str, write: Any) -> None:
+    """Calls write(name) with a new file in the same folder, which then replaces `path`; what is no
+    regular file is written in place."""
+    try:
+        real = os.path.realpath(path)
+        if os.path.exists(real) and not os.path.isfile(real):
+            write(real)
+            return
+        handle, name = tempfile.mkstemp(prefix=".tessera-", dir=os.path.dirname(real))
+        os.close(handle)
+        try:
+            write(name)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, os.stat(real).st_mode & 0o777 if os.path.exists(real) else 0o666 & ~mask)
+            os.replace(name, real)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise PlotError(f"{path}: {error.strerror or error}") from None
+
+
+def save(
+    file: str | os.PathLike[str],
+    *runs: Any,
+    labels: Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
+    blocks: Any = None,
+    rows: tuple[int, int] | None = None,
+) -> None:
+    """Writes pictures of all that the runs hold.
+
+    Parameters
+    ----------
+    file : path
+        The ending chooses the form: .html (a page that stands alone), .svg, .png or .pdf. A file is
+        replaced as a whole or not at all.
+    *runs
+        See the module; also sparse matrices and paths of Matrix Market files.
+    labels : list of str, optional
+        Names of the runs, in their order.
+    only : list of str, optional
+        Some of `KINDS`, in the order in which they are drawn; by default all that there are.
+    blocks, rows
+        Of a matrix; see `spy`.
+
+    Raises
+    ------
+    PlotError
+        A ValueError of one sentence that names the file.
+    TypeError
+        For an object of another kind.
+    """
+    path = os.fspath(file)
+    ending = _ending(path)
+    things = [take(run) for run in runs]
+    made = panels(things, labels, only, blocks, rows)
+    title, about = _titles(things)
+    if ending == ".html":
+        from ._page import page
+
+        solves = [thing for thing in things if isinstance(thing, Run)]
+        text = page(made, title, about, summary(solves))
+        _write(path, lambda name: Path(name).write_text(text, encoding="utf-8"))
+        return
+    from ._matplotlib import save as save_picture
+
+    _write(path, lambda name: save_picture(made, name, ending[1:], title))
