@@ -33,16 +33,15 @@ DistributedOperator::~DistributedOperator() {
 
 /// The matrix itself, or for SBAIJ of several ranks, whose upper triangle alone is stored, one in
 /// AIJ.
-PetscErrorCode DistributedOperator::use_aij(Mat matrix, bool again, Mat& usable) {
+PetscErrorCode DistributedOperator::use_aij(Mat matrix, Mat& usable) {
     PetscBool symmetric_half;
 
     PetscFunctionBegin;
     usable = matrix;
     PetscCall(PetscObjectBaseTypeCompare(PetscObject(matrix), MATMPISBAIJ, &symmetric_half));
     if (!symmetric_half) PetscFunctionReturn(PETSC_SUCCESS);
-    if (!again) PetscCall(MatDestroy(&converted_));
-    PetscCall(
-        MatConvert(matrix, MATMPIAIJ, again ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &converted_));
+    PetscCall(MatDestroy(&converted_));
+    PetscCall(MatConvert(matrix, MATMPIAIJ, MAT_INITIAL_MATRIX, &converted_));
     usable = converted_;
     PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,7 +74,7 @@ PetscErrorCode DistributedOperator::set(Mat matrix, const FormatOptions& format,
     PetscFunctionBegin;
     format_ = format;
     comm_ = PetscObjectComm(PetscObject(matrix));
-    PetscCall(use_aij(matrix, false, matrix));
+    PetscCall(use_aij(matrix, matrix));
     PetscCall(local_blocks(matrix, blocks));
     PetscCall(MatGetSize(matrix, &all_rows_, nullptr));
     PetscCall(MatGetLocalSize(matrix, &rows, &columns));
@@ -113,11 +112,15 @@ PetscErrorCode DistributedOperator::update(Mat matrix, bool& positive) {
     LocalBlocks blocks;
 
     PetscFunctionBegin;
-    PetscCall(use_aij(matrix, true, matrix));
+    PetscCall(use_aij(matrix, matrix));
     PetscCall(local_blocks(matrix, blocks));
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
-        PetscCall(diagonal_.update(blocks.diagonal));
-        if (has_off_diagonal_) PetscCall(off_diagonal_.update(blocks.off_diagonal));
+        const bool anew = converted_ != nullptr;  // In arrays of its own each time.
+        PetscCall(anew ? diagonal_.set(blocks.diagonal) : diagonal_.update(blocks.diagonal));
+        if (has_off_diagonal_) {
+            PetscCall(anew ? off_diagonal_.set(blocks.off_diagonal)
+                           : off_diagonal_.update(blocks.off_diagonal));
+        }
         return PETSC_SUCCESS;
     }));
     PetscCall(compute_scaling(blocks.diagonal, positive));

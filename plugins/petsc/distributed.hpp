@@ -44,7 +44,7 @@ class DistributedOperator final : public Operator<Scalar> {
     Offset nonzeros() const;
 
   private:
-    PetscErrorCode use_aij(Mat matrix, bool again, Mat& usable);
+    PetscErrorCode use_aij(Mat matrix, Mat& usable);
     PetscErrorCode find_ghosts(Mat matrix, const PetscInt* ghosts, PetscInt count, PetscInt block);
     PetscErrorCode compute_scaling(Mat block, bool& positive);
     void scale_off_diagonal(bool fresh);

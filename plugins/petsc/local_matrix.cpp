@@ -132,9 +132,9 @@ PetscErrorCode LocalMatrix::update(Mat matrix) {
         PetscCall(MatSeqBAIJRestoreArray(matrix, &values));
         PetscFunctionReturn(PETSC_SUCCESS);
     }
-    if (kind_ == Kind::sbaij) {
-        PetscCall(MatConvert(matrix, MATSEQAIJ, MAT_REUSE_MATRIX, &converted_));
-        matrix = converted_;
+    if (kind_ == Kind::sbaij) {  // MAT_REUSE_MATRIX gives wrong values in PETSc 3.18 of 64 bits.
+        PetscCall(set(matrix));
+        PetscFunctionReturn(PETSC_SUCCESS);
     }
     const PetscMemType before = memory_;
     PetscCall(MatSeqAIJGetCSRAndMemType(matrix, &offsets, &columns, &values, &memory_));

@@ -54,7 +54,8 @@ namespace {
 /// can be loaded: PETSc looks at nothing but its name.
 PetscErrorCode check_build() {
     PetscInt major = 0, minor = 0;
-    PetscDataType scalar = PETSC_DATATYPE_UNKNOWN, integer = PETSC_DATATYPE_UNKNOWN;
+    PetscDataType scalar = PETSC_DATATYPE_UNKNOWN;
+    std::size_t bytes = 0;
     PetscBool known = PETSC_FALSE;
 
     PetscFunctionBegin;
@@ -78,10 +79,10 @@ PetscErrorCode check_build() {
                "has %s",
                sizeof(PetscScalar) == 8 ? "double" : "single",
                scalar == PETSC_COMPLEX ? "complex scalars" : "scalars of another precision");
-    PetscCall(PetscDataTypeFromString("int", &integer, &known));
-    PetscCheck(!known || integer == PETSC_INT, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "libpetsctessera.so was compiled for %d-bit indices, and this PETSc has others",
-               int(8 * sizeof(PetscInt)));
+    PetscCall(PetscDataTypeGetSize(PETSC_INT, &bytes));
+    PetscCheck(bytes == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "libpetsctessera.so was compiled for %d-bit indices, and this PETSc has %d-bit ones",
+               int(8 * sizeof(PetscInt)), int(8 * bytes));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 

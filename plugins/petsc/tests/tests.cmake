@@ -17,6 +17,7 @@ foreach(target IN LISTS petsc_targets)
     endif()
     add_test(NAME ${prefix}.${name} COMMAND ${script} ${name} ${folder} ${PROJECT_BINARY_DIR}
              "${TESSERA_PETSC_MAIN_INCLUDE_DIRS}")
-    set_tests_properties(${prefix}.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120 PROCESSORS 2)
+    set_tests_properties(${prefix}.${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 240
+                         LABELS petsc)
   endforeach()
 endforeach()
