@@ -21,10 +21,10 @@ column = PETSc.Mat.Stencil()
 for j in range(bottom, top):
     for i in range(first, last):
         row.index = (i, j)
-        for k, value in (((i, j), 4), ((i - 1, j), -1), ((i + 1, j), -1), ((i, j - 1), -1), ((i, j + 1), -1)):
-            if 0 <= k[0] < n and 0 <= k[1] < n:
-                column.index = k
-                a.setValueStencil(row, column, value)
+        for x, y in ((i, j), (i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+            if 0 <= x < n and 0 <= y < n:
+                column.index = (x, y)
+                a.setValueStencil(row, column, 4 if (x, y) == (i, j) else -1)
 a.assemble()
 a.setOption(PETSc.Mat.Option.SPD, True)
 
@@ -37,4 +37,7 @@ ksp.setTolerances(rtol=1e-8)
 ksp.getPC().setType("tesserachebyshev")
 ksp.setFromOptions()
 ksp.solve(b, x)
-PETSc.Sys.Print(f"{ksp.getPC().getType()}: {ksp.getIterationNumber()} iterations, reason {ksp.getConvergedReason()}")
+PETSc.Sys.Print(
+    f"{ksp.getPC().getType()}: {ksp.getIterationNumber()} iterations, "
+    f"reason {ksp.getConvergedReason()}"
+)

@@ -391,6 +391,25 @@ test_python() {
     done
 }
 
+# DOLFINx finds the library by PETSC_OPTIONS.
+test_dolfinx() {
+    /usr/bin/python3 -c 'import dolfinx; assert dolfinx.__version__.startswith("0.5.")' 2>/dev/null ||
+        skip "DOLFINx 0.5 was not found"
+    export PETSC_OPTIONS XDG_CACHE_HOME=$scratch
+    local n type
+    for n in 1 2; do
+        for type in tesserabjacobi tesserachebyshev; do
+            PETSC_OPTIONS="-dll_append $library -pc_type $type"
+            timeout 100 mpirun --bind-to none -n $n /usr/bin/python3 \
+                "$here/../examples/dolfinx_elasticity.py" >"$scratch/log" 2>&1 || {
+                tail -20 "$scratch/log" >&2
+                fail "dolfinx_elasticity.py on $n ranks"
+            }
+            grep "^$type: .* reason 2" "$scratch/log" || fail "not solved"
+        done
+    done
+}
+
 # PETSc's own example of elasticity, unchanged, where its source is installed.
 test_ex56() {
     local source include

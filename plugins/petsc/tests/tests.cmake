@@ -12,7 +12,7 @@ foreach(target IN LISTS petsc_targets)
   endif()
   foreach(function IN LISTS functions)
     string(REGEX REPLACE "^test_([a-z0-9_]+).*" "\\1" name ${function})
-    if(number AND name MATCHES "^(installed|python|ex56)$")
+    if(number AND name MATCHES "^(installed|python|dolfinx|ex56)$")
       continue()
     endif()
     add_test(NAME ${prefix}.${name} COMMAND ${script} ${name} ${folder} ${PROJECT_BINARY_DIR}
