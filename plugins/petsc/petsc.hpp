@@ -4,6 +4,7 @@
 // errors of PETSc.
 
 #include <petsc/private/pcimpl.h>
+#include <petscdevice.h>
 #include <petscksp.h>
 #include <petscsf.h>
 
