@@ -17,6 +17,22 @@ Index local_size(PetscInt size) {
     return Index(size);
 }
 
+namespace {
+
+/// Ends reading the values of a SeqBAIJ matrix. PETSc counts that as a change in newer
+/// releases, and would set up preconditioners anew before each solve.
+PetscErrorCode end_reading(Mat matrix, Scalar** values) {
+    PetscObjectState state;
+
+    PetscFunctionBegin;
+    PetscCall(PetscObjectStateGet(PetscObject(matrix), &state));
+    PetscCall(MatSeqBAIJRestoreArray(matrix, values));
+    PetscCall(PetscObjectStateSet(PetscObject(matrix), state));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+}  // namespace
+
 LocalMatrix::~LocalMatrix() {
     if (converted_ != nullptr) static_cast<void>(MatDestroy(&converted_));
 }
@@ -114,7 +130,7 @@ PetscErrorCode LocalMatrix::set_baij(Mat matrix) {
         Offset(offsets[rows]), reinterpret_cast<const Integer*>(offsets),
         reinterpret_cast<const Integer*>(columns), values, BlockOrder::column_major);
     view_ = borrowed_.view();
-    PetscCall(MatSeqBAIJRestoreArray(matrix, &values));
+    PetscCall(end_reading(matrix, &values));
     PetscCall(
         MatRestoreRowIJ(matrix, 0, PETSC_FALSE, PETSC_TRUE, &rows, &offsets, &columns, &done));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -129,7 +145,7 @@ PetscErrorCode LocalMatrix::update(Mat matrix) {
         PetscCall(MatSeqBAIJGetArray(matrix, &values));
         borrowed_.update(*context_, values);
         view_ = borrowed_.view();
-        PetscCall(MatSeqBAIJRestoreArray(matrix, &values));
+        PetscCall(end_reading(matrix, &values));
         PetscFunctionReturn(PETSC_SUCCESS);
     }
     if (kind_ == Kind::sbaij) {  // MAT_REUSE_MATRIX gives wrong values in PETSc 3.18 of 64 bits.

@@ -187,14 +187,12 @@ PetscErrorCode product_option(OptionItems PetscOptionsObject, const char* name, 
 
 PetscErrorCode report_singular(PC pc, const std::string& reason) {
     PetscFunctionBegin;
-    if (reason.empty()) {
-        PetscCall(PCSetFailedReason(pc, PC_NOERROR));
-        PetscFunctionReturn(PETSC_SUCCESS);
+    if (!reason.empty()) PetscCall(PetscInfo(pc, "Tessera: %s\n", reason.c_str()));
+    if (pc->erroriffailure) {
+        PetscCall(agree(PetscObjectComm(PetscObject(pc)),
+                        {reason.empty() ? PETSC_SUCCESS : PETSC_ERR_MAT_LU_ZRPVT, reason}));
     }
-    PetscCall(PetscInfo(pc, "Tessera: %s\n", reason.c_str()));
-    PetscCheck(!pc->erroriffailure, PETSC_COMM_SELF, PETSC_ERR_MAT_LU_ZRPVT, "Tessera: %s",
-               reason.c_str());
-    PetscCall(PCSetFailedReason(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+    PetscCall(PCSetFailedReason(pc, reason.empty() ? PC_NOERROR : PC_FACTOR_NUMERIC_ZEROPIVOT));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 

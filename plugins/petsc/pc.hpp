@@ -55,7 +55,7 @@ PetscErrorCode choice_option(OptionItems PetscOptionsObject, const char* name, c
 PetscErrorCode product_option(OptionItems PetscOptionsObject, const char* name, Method& method);
 
 /// Marks the PC as failed on this rank, so that KSPSolve ends with KSP_DIVERGED_PC_FAILED (an error
-/// with KSPSetErrorIfNotConverged); an empty reason marks it as good.
+/// on all ranks with KSPSetErrorIfNotConverged); an empty reason marks it as good. Collective.
 PetscErrorCode report_singular(PC pc, const std::string& reason);
 
 /// Whether the matrix of the PC is known to be symmetric, so that M is M^T for functions of it.

@@ -281,6 +281,8 @@ test_singular() {
         grep -q 'FACTOR_NOERROR' "$scratch/case" || fail "the option singular is not heeded"
     done
     expect_error 1 "blocks are singular" singular -pc_type tesserabjacobi -ksp_error_if_not_converged
+    expect_error 2 "Tessera on rank 1: 1 of 20 blocks are singular" \
+        singular -pc_type tesserabjacobi -ksp_error_if_not_converged
     expect_error 2 "Tessera on rank 1: amg: the diagonal block of node 19" \
         singular -pc_type tessera -pc_tessera_spec amg
 }
