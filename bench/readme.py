@@ -14,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent / "figures"))
 from recorded_results import load, one, results, root, select
 from readme_auto import auto
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
+from readme_scaling import scaling, scaling_local
 from study_results import Study, geometric_mean
 
 
@@ -382,7 +383,8 @@ def block_ldlt():
 
 makers = [
     auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, multigrid,
-    multigrid_matrices, multigrid_peers, peers, plate_info, plate_msh, plate_mtx, products, solves,
+    multigrid_matrices, multigrid_peers, peers, plate_info, plate_msh, plate_mtx, products, scaling,
+    scaling_local, solves,
 ]
 
 

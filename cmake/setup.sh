@@ -97,7 +97,8 @@ install_packages() {
         return 0
     fi
     for package in "${wanted[@]}"; do
-        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+        # A name may be a pattern, of which one package is enough.
+        [[ " $(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null)" == *' installed '* ]] ||
             missing+=("$package")
     done
     ((${#missing[@]})) || return 0

@@ -9,6 +9,8 @@
 
 namespace tessera {
 
+struct NearNullSpace;
+
 /// A preconditioner and its options, read once from a text; preconditioner_help lists them,
 /// docs/guide/options.md says what each is for.
 class TESSERA_API PreconditionerConfig {
@@ -26,6 +28,8 @@ class TESSERA_API PreconditionerConfig {
     /// Positions of the nodes of the matrix, for preconditioners that need near-null vectors (amg),
     /// unless the text named others.
     virtual void use_coordinates(const NodeCoordinates& coordinates) = 0;
+    /// Near-null vectors of the matrix (tessera/amg.hpp) likewise.
+    virtual void use_near_null_space(const NearNullSpace& vectors) = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.

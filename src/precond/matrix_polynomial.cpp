@@ -1,4 +1,4 @@
-#include "precond/matrix_polynomial.hpp"
+#include "tessera/polynomial.hpp"
 
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "base/dispatch.hpp"
-#include "precond/matrix_polynomial.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera {
 

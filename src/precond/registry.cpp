@@ -13,7 +13,8 @@ namespace {
 
 /// A registered preconditioner. A Config is made of a Spec, all of which it reads (Spec::finish),
 /// and has `help`, the functions make<T> and bytes of a PreconditionerConfig, use_format if it
-/// multiplies with the matrix, and use_coordinates if it needs the positions of nodes.
+/// multiplies with the matrix, and use_coordinates and use_near_null_space if it needs
+/// them.
 struct Entry {
     std::string name;
     const char* help;
@@ -41,6 +42,11 @@ class Registered final : public PreconditionerConfig {
     void use_coordinates(const NodeCoordinates& coordinates) override {
         if constexpr (requires { config_.use_coordinates(coordinates); }) {
             config_.use_coordinates(coordinates);
+        }
+    }
+    void use_near_null_space(const NearNullSpace& vectors) override {
+        if constexpr (requires { config_.use_near_null_space(vectors); }) {
+            config_.use_near_null_space(vectors);
         }
     }
 

@@ -179,6 +179,23 @@ TEST(amg, texts_choose_the_nodes) {
         "strength=distance needs the coordinates");
 }
 
+/// Near-null vectors from the caller are used unless the text names others.
+TEST(amg, texts_yield_to_near_null_vectors) {
+    const auto problem = problems::generate<double>(host(), "elasticity3d:4");
+    const auto matrix = copy_to(context(), problem.matrix);
+    const NearNullSpace modes = rigid_body_modes(problem.coordinates);
+    const auto used = [&](const std::string& text) {
+        const auto config = parse_preconditioner(text);
+        config->use_near_null_space(modes);
+        const auto report = config->make(context(), matrix.view())->report();
+        const auto& values = std::get<ReportValues>(report.values.at(0).value);
+        return std::get<std::string>(values.at(0).value);
+    };
+    EXPECT_EQ(used("amg"), "given");
+    EXPECT_EQ(used("amg,near_null=translations"), "translations");
+    parse_preconditioner("jacobi")->use_near_null_space(modes);  // Has no use for them.
+}
+
 TEST(amg, wrong_matrices_are_named) {
     const auto on_device = [](const CsrMatrix<double>& matrix) {
         return copy_to(context(), matrix);

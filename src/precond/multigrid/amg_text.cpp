@@ -91,7 +91,9 @@ AmgConfig::AmgConfig(const Spec& text) {
         NearNullSpace array = read_array(coordinates, "coordinates", 3);
         options.coordinates = {array.columns, std::move(array.values)};
     }
-    read_near_null(spec.word("near_null", "auto"), options);
+    const std::string near_null = spec.word("near_null", "auto");
+    names_near_null = near_null != "auto";
+    read_near_null(near_null, options);
     options.strength = choose(spec, "strength",
                               {AmgStrength::both, AmgStrength::distance, AmgStrength::frobenius});
     options.theta = spec.real("theta", options.theta, 0, 1);
@@ -137,6 +139,10 @@ Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) con
 
 void AmgConfig::use_coordinates(const NodeCoordinates& coordinates) {
     if (!names_coordinates) options.coordinates = coordinates;
+}
+
+void AmgConfig::use_near_null_space(const NearNullSpace& vectors) {
+    if (!names_near_null) options.near_null = vectors;
 }
 
 template <class T>

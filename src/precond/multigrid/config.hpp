@@ -29,7 +29,7 @@ struct AmgConfig {
                            products of the smoother; theta (0.02): bound of strong couplings
 )";
     AmgOptions options;
-    bool names_coordinates = false;
+    bool names_coordinates = false, names_near_null = false;
 
     /// Reads the files named. Throws InvalidArgument for other options.
     explicit AmgConfig(const Spec& text);
@@ -38,6 +38,7 @@ struct AmgConfig {
     /// In the memory of the Context, at the peak of the setup.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
     void use_coordinates(const NodeCoordinates& coordinates);
+    void use_near_null_space(const NearNullSpace& vectors);
 };
 
 }  // namespace tessera

@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "precond/matrix_polynomial.hpp"
 #include "tessera/detail/bsr.hpp"
 #include "tessera/formats.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera::multigrid {
 

@@ -10,7 +10,7 @@
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
-#include "tessera/detail/spectrum.hpp"
+#include "tessera/spectrum.hpp"
 
 namespace tessera::multigrid {
 

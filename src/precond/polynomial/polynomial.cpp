@@ -8,9 +8,9 @@
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "precond/polynomial/config.hpp"
-#include "precond/matrix_polynomial.hpp"
 #include "precond/polynomial/scaling.hpp"
-#include "tessera/detail/spectrum.hpp"
+#include "tessera/polynomial.hpp"
+#include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "precond/matrix_polynomial.hpp"
 #include "tessera/formats.hpp"
+#include "tessera/polynomial.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {

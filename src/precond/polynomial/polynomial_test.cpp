@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <numbers>
 
-#include "precond/matrix_polynomial.hpp"
 #include "support/blocks.hpp"
+#include "tessera/polynomial.hpp"
 
 namespace tessera::test {
 

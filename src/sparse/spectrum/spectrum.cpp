@@ -12,7 +12,7 @@
 #include "sparse/spectrum/lanczos_steps.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
-#include "tessera/detail/spectrum.hpp"
+#include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -60,6 +60,29 @@ RitzValues make_ritz_values(const std::vector<double>& diagonal,
 
 }  // namespace
 
+RitzValues ritz_values(std::span<const double> diagonal, std::span<const double> off_diagonal,
+                       Offset rows, double epsilon) {
+    require(!diagonal.empty() && diagonal.size() == off_diagonal.size(),
+            "ritz_values: give as many couplings as diagonal entries, at least one");
+    double scale = 0;
+    std::vector<double> alphas, betas;
+    for (std::size_t j = 0; j < diagonal.size(); ++j) {
+        const double alpha = diagonal[j], beta = off_diagonal[j];
+        alphas.push_back(alpha);
+        scale = std::max({scale, std::abs(alpha), beta});
+        if (!std::isfinite(alpha) || !std::isfinite(beta)) {
+            const double unknown = std::numeric_limits<double>::quiet_NaN();
+            return {unknown, unknown, unknown, int(j) + 1};
+        }
+        // The rest is rounding error: the space is invariant.
+        const bool exhausted =
+            beta <= 4 * epsilon * std::sqrt(double(rows)) * scale || Offset(j) + 1 == rows;
+        betas.push_back(exhausted ? 0 : beta);
+        if (exhausted) break;
+    }
+    return make_ritz_values(alphas, betas, rows, epsilon);
+}
+
 template <class T>
 RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
                    std::uint64_t seed) {
@@ -92,24 +115,11 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
         dot<T>(context, w, w, squares.data() + j + 1);
     }
     const auto alpha_of = copy_to_host(context, alphas), square_of = copy_to_host(context, squares);
-    double scale = 0;
-    std::vector<double> diagonal, off_diagonal;
-    const double epsilon = double(std::numeric_limits<T>::epsilon());
+    std::vector<double> diagonal(alpha_of.begin(), alpha_of.end()), off_diagonal;
     for (int j = 0; j < max_steps; ++j) {
-        const double alpha = double(alpha_of[std::size_t(j)]);
-        const double beta = std::sqrt(double(square_of[std::size_t(j) + 1]));
-        diagonal.push_back(alpha);
-        scale = std::max({scale, std::abs(alpha), beta});
-        if (!std::isfinite(alpha) || !std::isfinite(beta)) {
-            const double unknown = std::numeric_limits<double>::quiet_NaN();
-            return {unknown, unknown, unknown, j + 1};
-        }
-        // The rest is rounding error: the space is invariant.
-        const bool exhausted = beta <= 4 * epsilon * std::sqrt(double(n)) * scale || j + 1 == n;
-        off_diagonal.push_back(exhausted ? 0 : beta);
-        if (exhausted) break;
+        off_diagonal.push_back(std::sqrt(double(square_of[std::size_t(j) + 1])));
     }
-    return make_ritz_values(diagonal, off_diagonal, n, epsilon);
+    return ritz_values(diagonal, off_diagonal, n, double(std::numeric_limits<T>::epsilon()));
 }
 
 template <class T>

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <numbers>
+#include <numeric>
+#include <random>
 
 #include "precond/polynomial/scaling.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
 #include "support/blocks.hpp"
-#include "tessera/detail/spectrum.hpp"
+#include "tessera/spectrum.hpp"
 
 namespace tessera::test {
 
@@ -205,6 +207,43 @@ TEST(spectrum, small_and_odd_matrices) {
     EXPECT_THROW(lanczos(device, CsrOperator<double>(device, flat.view())), InvalidArgument);
     const CsrMatrix<double> one = copy_to(device, diagonal_matrix<double>({1}).view());
     EXPECT_THROW(lanczos(device, CsrOperator<double>(device, one.view()), 0), InvalidArgument);
+}
+
+/// The bounds of Lanczos steps in plain loops are those of `lanczos` up to rounding, from another
+/// start within the risk that `upper` states.
+TEST(spectrum, ritz_values_of_own_steps) {
+    auto random = generator();
+    const int n = 400, steps = 30;
+    const auto eigenvalues = spectrum(random, 1, n);
+    const double truth = *std::ranges::max_element(eigenvalues);
+    std::normal_distribution<double> normal;
+    std::vector<double> v(n), before(n, 0), w(n), diagonal, off_diagonal;
+    for (double& value : v) value = normal(random);
+    const auto norm = [](const std::vector<double>& x) {
+        return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.));
+    };
+    double beta = norm(v);
+    for (double& value : v) value /= beta;
+    for (int j = 0; j < steps; ++j) {
+        for (int i = 0; i < n; ++i) w[i] = eigenvalues[i] * v[i] - (j > 0 ? beta : 0) * before[i];
+        const double alpha = std::inner_product(v.begin(), v.end(), w.begin(), 0.);
+        for (int i = 0; i < n; ++i) w[i] -= alpha * v[i];
+        beta = norm(w);
+        diagonal.push_back(alpha);
+        off_diagonal.push_back(beta);
+        before = v;
+        for (int i = 0; i < n; ++i) v[i] = w[i] / beta;
+    }
+    const RitzValues ritz = ritz_values(diagonal, off_diagonal, n);
+    EXPECT_LE(ritz.largest, truth * (1 + gamma<double>(n * steps)));
+    EXPECT_GE(ritz.upper, truth);
+    EXPECT_LE(ritz.upper, ritz.largest + off_diagonal.back() + truth * gamma<double>(n * steps));
+    EXPECT_EQ(ritz.steps, steps);
+    // Steps after a coupling of rounding error are ignored.
+    off_diagonal[4] = 0;
+    EXPECT_EQ(ritz_values(diagonal, off_diagonal, n).steps, 5);
+    EXPECT_THROW(ritz_values({}, {}, 0), InvalidArgument);
+    EXPECT_THROW(ritz_values(diagonal, std::span(off_diagonal).first(3), n), InvalidArgument);
 }
 
 }  // namespace tessera::test

@@ -22,7 +22,7 @@ enum class PolynomialKind : std::uint8_t {
     /// (Lottes, Optimal polynomial smoothers for multigrid V-cycles, 2022).
     chebyshev4_optimal,
 };
-const char* to_string(PolynomialKind kind);
+TESSERA_API const char* to_string(PolynomialKind kind);
 
 /// A term of the recurrence for a polynomial, which avoids powers of A:
 ///   d_1 = residual_1 r,  z_1 = weight_1 d_1,  r_0 = r;  for k = 2 .. degree + 1:
@@ -38,14 +38,15 @@ struct PolynomialTerm {
 /// The degree + 1 terms of s on (0, upper] or [lower, upper]. `alpha` > 0 and `beta` >= -1/2 are
 /// those of least_squares; `lower` is read by chebyshev (0 < lower < upper) and, where it is
 /// positive, by neumann. Throws InvalidArgument for other numbers and degrees beyond 1..16.
-std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree, double lower,
-                                             double upper, double alpha = 0.5, double beta = -0.5);
+TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree,
+                                                         double lower, double upper,
+                                                         double alpha = 0.5, double beta = -0.5);
 
 /// z = s(A) r for a square operator A, with exactly terms.size() - 1 products; no overlap. The
 /// directions of a polynomial follow a three-term recurrence, so Clenshaw's algorithm sums them
 /// with one Operator::apply_step per product.
 template <class T>
-class MatrixPolynomial final : public Operator<T> {
+class TESSERA_API MatrixPolynomial final : public Operator<T> {
   public:
     /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are at least
     /// two terms.

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "petsc.hpp"
+
+namespace tessera::petsc {
+
+/// What a PC of one of Tessera's types keeps, and how the types differ.
+class Method {
+  public:
+    virtual ~Method() = default;
+    virtual PetscErrorCode set_from_options(PC pc, OptionItems PetscOptionsObject) = 0;
+    /// Sets up for a new pattern (`fresh`) or for new values. Collective.
+    virtual PetscErrorCode set_up(PC pc, bool fresh) = 0;
+    /// Frees what set_up made.
+    virtual void reset() = 0;
+    virtual PetscErrorCode view(PC pc, PetscViewer viewer) = 0;
+    /// Called for PCSetCoordinates: `dimensions` numbers for each of the local nodes.
+    virtual void set_coordinates(int dimensions, std::vector<double> values) = 0;
+    /// What is applied; null before set_up.
+    virtual const Operator<Scalar>* map() const = 0;
+    /// z = M^-T r; false if there is none (PETSc then reports it).
+    virtual bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) = 0;
+
+    std::optional<Context> context;  ///< Of the set up.
+    PetscLogDouble flops = 0;        ///< Of one application on this rank; 0: not counted.
+    /// Format of products with the operator of the PC; empty: they stay PETSc's.
+    char product[256] = "";
+};
+
+/// Gives `pc` the functions of a PC that is a Method.
+PetscErrorCode create(PC pc, std::unique_ptr<Method> method);
+
+/// An option whose value is one of `all`, by the names that to_string gives them.
+template <class Enum, std::size_t count>
+PetscErrorCode choice_option(OptionItems PetscOptionsObject, const char* name, const char* help,
+                             const Enum (&all)[count], Enum& value) {
+    const char* names[count];
+    PetscInt chosen = 0;
+
+    PetscFunctionBegin;
+    for (std::size_t k = 0; k < count; ++k) {
+        names[k] = to_string(all[k]);
+        if (all[k] == value) chosen = PetscInt(k);
+    }
+    PetscCall(PetscOptionsEList(name, help, "PCSetFromOptions", names, PetscInt(count),
+                                names[chosen], &chosen, nullptr));
+    value = all[chosen];
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/// The option -NAME_product, within PetscOptionsHeadBegin, as choice_option.
+PetscErrorCode product_option(OptionItems PetscOptionsObject, const char* name, Method& method);
+
+/// Marks the PC as failed on this rank, so that KSPSolve ends with KSP_DIVERGED_PC_FAILED (an error
+/// on all ranks with KSPSetErrorIfNotConverged); an empty reason marks it as good. Collective.
+PetscErrorCode report_singular(PC pc, const std::string& reason);
+
+/// Whether the matrix of the PC is known to be symmetric, so that M is M^T for functions of it.
+bool known_symmetric(PC pc);
+
+/// The number of rows of a node: the block size of the matrix.
+Index block_size(PC pc);
+
+}  // namespace tessera::petsc
