@@ -197,6 +197,43 @@ static PetscErrorCode Updates(void) {
     PetscFunctionReturn(0);
 }
 
+/* PCSetCoordinates changes the multigrid of -pc_tessera_spec amg, which is set up with rotations.
+ */
+static PetscErrorCode Coordinates(void) {
+    Mat A;
+    PC pc;
+    Vec x, y, z;
+    PetscInt n, i;
+    PetscReal *places, norm;
+
+    PetscFunctionBeginUser;
+    PetscCall(CreateMatrix(300, 1, PETSC_FALSE, &A));
+    PetscCall(CreateRandom(A, 7, &x));
+    PetscCall(VecDuplicate(x, &y));
+    PetscCall(VecDuplicate(x, &z));
+    PetscCall(CreatePC(A, &pc));
+    PetscCall(PCApply(pc, x, y));
+    PetscCall(PCReset(pc));
+    PetscCall(MatGetLocalSize(A, &n, NULL));
+    PetscCall(PetscMalloc1(n, &places));
+    for (i = 0; i < n; ++i) places[i] = i % BLOCK == 0 ? i : (i * 7) % 11;
+    PetscCall(PCSetCoordinates(pc, BLOCK, n / BLOCK, places));
+    PetscCall(PetscFree(places));
+    PetscCall(PCSetOperators(pc, A, A));
+    PetscCall(PCSetUp(pc));
+    PetscCall(PCApply(pc, x, z));
+    PetscCall(VecAXPY(z, -1, y));
+    PetscCall(VecNorm(z, NORM_INFINITY, &norm));
+    PetscCheck(norm > 0 && norm < PETSC_INFINITY, PETSC_COMM_WORLD, PETSC_ERR_PLIB,
+               "the preconditioners with and without coordinates differ by %g", (double)norm);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+    PetscCall(MatDestroy(&A));
+    PetscFunctionReturn(0);
+}
+
 /* Products of A (ours) and of B (PETSc's), equal matrices. */
 static PetscErrorCode CompareProducts(Mat A, Mat B, const char* what) {
     Vec x, y, z;
@@ -438,9 +475,9 @@ int main(int argc, char** argv) {
     const struct {
         const char* name;
         PetscErrorCode (*run)(void);
-    } cases[] = {{"apply", Apply}, {"updates", Updates},    {"products", Products},
-                 {"few", Few},     {"singular", Singular},  {"cycles", Cycles},
-                 {"types", Types}, {"exhausted", Exhausted}};
+    } cases[] = {{"apply", Apply},       {"updates", Updates}, {"coordinates", Coordinates},
+                 {"products", Products}, {"few", Few},         {"singular", Singular},
+                 {"cycles", Cycles},     {"types", Types},     {"exhausted", Exhausted}};
     char name[64] = "";
     PetscBool same;
     size_t k;

@@ -232,6 +232,9 @@ test_defaults() {
         result iterations)
     echo "amg: $with iterations with the matrix's near-null vectors, $without with translations"
     ((with < without)) || fail "the near-null vectors of the matrix are not used"
+    # coarse=100 leaves levels above the one that is solved directly.
+    run_case 1 coordinates -pc_type tessera -pc_tessera_spec amg,coarse=100
+    run_case 2 coordinates -pc_type tessera -pc_tessera_spec amg,coarse=100
 }
 
 # PCView, help and notes.
