@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 def run_mypy(*arguments: str) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed")
     package = Path(tessera.__file__).parent
+    if not (package / "_core.pyi").exists():
+        pytest.skip("the extension has no stub here")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null"]
         + list(arguments),
