@@ -45,3 +45,13 @@ def test_the_examples_run(path):
     done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_the_lines_of_the_readme_run():
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not here")
+    code = readme.read_text().split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("converged")
