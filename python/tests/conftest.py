@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import tessera
 from hypothesis import HealthCheck, settings
+
+import tessera
 
 settings.register_profile(
     "tessera", deadline=None, max_examples=40, suppress_health_check=list(HealthCheck),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tessera
 from hypothesis import given
 from hypothesis import strategies as st
+
+import tessera
 from tessera import batched
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import tessera
 from conftest import spd, vector
+
+import tessera
 from tessera import batched
 
 A = spd(12)

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sl
-import tessera
 from conftest import general, relative_residual, spd, vector
 from hypothesis import given
 from hypothesis import strategies as st
+
+import tessera
 
 METHODS = ["cg", "fcg", "bicgstab", "gmres", "minres", "idr", "sqmr"]
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tessera
 from conftest import relative_residual, spd, vector
+
+import tessera
 from tessera import _core_file
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import tessera
 from conftest import general, spd, vector
+
+import tessera
 
 
 def test_every_problem_has_its_name():

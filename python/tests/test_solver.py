@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sl
-import tessera
 from conftest import general, relative_residual, spd, vector
+
+import tessera
 
 
 def elastic(size=6):

@@ -18,9 +18,11 @@ def run_mypy(*arguments: str) -> None:
     package = Path(tessera.__file__).parent
     if not (package / "_core.pyi").exists():
         pytest.skip("the extension has no stub here")
+    options = ["--strict", "--no-error-summary", "--cache-dir=/dev/null"]
+    if (ROOT / "pyproject.toml").exists():
+        options.append(f"--config-file={ROOT / 'pyproject.toml'}")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null"]
-        + list(arguments),
+        [sys.executable, "-m", "mypy", *options, *arguments],
         capture_output=True,
         text=True,
         cwd=package.parent,
