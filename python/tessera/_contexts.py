@@ -59,13 +59,15 @@ def stream_number(stream: Any) -> int:
 
 
 def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -> Any:
-    """A context that an object keeps."""
+    """A context for an object, which keeps it."""
     if device == HOST:
         if stream is not None:
             stream_number(stream)
         return core.cpu_context(threads)
-    number = kind.stream(device)[0] if stream is None else stream_number(stream)
-    return core.cuda_context(device, number, threads)
+    number, keep = kind.stream(device) if stream is None else (stream_number(stream), stream)
+    context = core.cuda_context(device, number, threads)
+    context.keep = keep  # The stream, which must outlive the context.
+    return context
 
 
 def host_context(threads: int = 0) -> Any:

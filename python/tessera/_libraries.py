@@ -383,7 +383,16 @@ class WarpKind(_InterfaceKind):
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
         warp = sys.modules["warp"]
         place = "cpu" if device == HOST else f"cuda:{device}"
-        return warp.empty(shape, dtype=warp.dtype_from_numpy(dtype), device=place)
+        # Arrays of Warp have at least one dimension.
+        return warp.empty(shape or (1,), dtype=warp.dtype_from_numpy(dtype), device=place)
+
+    def converted(self, array: Any, dtype: np.dtype[Any]) -> Any:
+        found = self.view(array)
+        if found.contiguous and found.dtype == dtype:
+            return array
+        # Through the host, so it waits.
+        given = array if isinstance(array, np.ndarray) else array.numpy()
+        return self.placed(np.ascontiguousarray(given, dtype), found.device)
 
     def joined(self, parts: list[Any]) -> Any:
         warp = sys.modules["warp"]

@@ -31,9 +31,21 @@ def is_matrix(a: Any) -> bool:
     """Whether this is one of the matrices that `take_apart` knows."""
     if isinstance(a, tuple):
         return True
-    if hasattr(a, "tocsr") or hasattr(a, "crow_indices") or type(a).__name__ == "BsrMatrix":
+    if hasattr(a, "tocsr") or hasattr(a, "crow_indices") or _is_warp(a):
         return True
     return getattr(a, "ndim", 0) == 2 and not hasattr(a, "matvec")
+
+
+def _is_warp(a: Any) -> bool:
+    """A warp.sparse.BsrMatrix, which is a struct of Warp."""
+    return all(hasattr(a, name) for name in ("nrow", "ncol", "offsets", "columns", "values"))
+
+
+def _is_sparse(a: Any) -> bool:
+    """A matrix of SciPy, CuPy or torch, or a tuple, and no array of values."""
+    if hasattr(a, "crow_indices"):
+        return str(a.layout) != "torch.strided"
+    return isinstance(a, tuple) or hasattr(a, "tocsr") or _is_warp(a)
 
 
 def _index_view(array: Any, name: str) -> View:
@@ -163,7 +175,7 @@ def take_apart(a: Any, name: str = "A") -> Parts:
         block = data.shape[1] if len(data.shape) == 3 else 1
         rows = (view(a[0], f"{name}: indptr").shape[0] - 1) * block
         return _csr((rows, rows), *a, name)
-    if type(a).__name__ == "BsrMatrix" and hasattr(a, "offsets"):
+    if _is_warp(a):
         return _warp(a, name)
     if hasattr(a, "crow_indices") and hasattr(a, "layout"):
         if not str(a.layout).startswith("torch.sparse"):
@@ -235,7 +247,7 @@ def without_values(parts: Parts) -> Parts:
 def new_values(matrix: Any, parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> None:
     """Gives `matrix`, built from `parts`, other values on its pattern: an array like that of its
     data, or a matrix of the same format and pattern."""
-    if hasattr(given, "tocsr") or hasattr(given, "crow_indices") or isinstance(given, tuple):
+    if _is_sparse(given):
         other = take_apart(given, name)
         if (other.layout, other.shape, other.block) != (parts.layout, parts.shape, parts.block):
             raise ValueError(f"{name}: a matrix of another format or shape than that of the setup")

@@ -50,6 +50,7 @@ class Preconditioner(LinearOperator):
         if self._matrix.rows != self._matrix.columns:
             shape = (self._matrix.rows, self._matrix.columns)
             raise ValueError(f"A: a square matrix is needed, the shape is {shape}")
+        self._context = context
         super().__init__(make(context, self._matrix), kind, place)
         unusable = self._map.report()["unusable"]
         if unusable:

@@ -146,6 +146,17 @@ def _(
     return x, torch.empty((), dtype=torch.int64, device="cpu")
 
 
+def _transposed(crow: Tensor, col: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """CSR or BSR of the transpose."""
+    size = crow.shape[0] - 1
+    rows = torch.repeat_interleave(crow.diff(), output_size=col.shape[0])
+    order = torch.argsort(col, stable=True)
+    counts = torch.bincount(col, minlength=size)
+    starts = torch.cat([counts.new_zeros(1), torch.cumsum(counts, 0)])
+    turned = values[order]
+    return starts, rows[order], (turned.mT if values.dim() == 3 else turned).contiguous()
+
+
 @torch.library.custom_op("tessera::sparse_adjoint", mutates_args=())
 def _adjoint(
     crow: Tensor,
@@ -163,15 +174,8 @@ def _adjoint(
     kept = _solvers.find(int(number))
     if kept is not None and kept[1]:
         return _checked(kept[0], gradient.detach(), rtol, maxiter)
-    size = crow.shape[0] - 1
-    if values.dim() == 3:
-        shape = size * values.shape[1]
-        a = torch.sparse_bsr_tensor(crow, col, values.detach(), (shape, shape))
-        a = a.to_sparse_csr() if hasattr(a, "to_sparse_csr") else a
-    else:
-        a = torch.sparse_csr_tensor(crow, col, values.detach(), (size, size))
     solver = Solver(
-        a.t().to_sparse_csr(),
+        _transposed(crow, col, values.detach()),
         method=method,
         M=M,
         coordinates=points if points.numel() else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg as sl
 import scipy.sparse as sp
 from conftest import general, spd, vector
 
@@ -61,7 +62,7 @@ def test_info(arrays):
 
 
 def test_find_blocks(arrays):
-    a = sp.block_diag([np.ones((2, 2)), np.ones((3, 3)), np.ones((1, 1))]).tocsr()
+    a = sp.csr_matrix(sl.block_diag(np.ones((2, 2)), np.ones((3, 3)), np.ones((1, 1))))
     np.testing.assert_array_equal(tessera.find_blocks(arrays.csr(a), natural=True), [0, 2, 5, 6])
     np.testing.assert_array_equal(tessera.find_blocks(arrays.csr(a), 4, True), [0, 2, 5, 6])
     np.testing.assert_array_equal(tessera.find_blocks(arrays.csr(a), 6), [0, 6])
