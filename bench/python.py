@@ -1,10 +1,10 @@
-"""Times the Python package: overheads of its calls, and solves and inverses against other libraries.
+"""Times the Python package: overheads of its calls, solves and inverses against other libraries.
 
     python3 bench/python.py [--json FILE] [--only NAME]
 
-What is not installed is left out by name. Times are medians, in seconds; on a GPU all work is waited
-for. The overhead of a call is its time less that of the same call of the extension with everything
-prepared, which is that of C++ and a microsecond.
+What is not installed is left out by name. Times are medians, in seconds; on a GPU all work is
+waited for. The overhead of a call is its time less that of the same call of the extension with
+everything prepared, which is that of C++ and a microsecond.
 """
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ def overhead_of_cg() -> None:
         options = core.Options(1e-5, 0.0, 10 * size, np.inf, 2000, False, True, None)
         systems = core.Systems(size, 1, found.pointer, size, out.pointer, size, False)
 
-        def direct(
-            c: Any = context, a: Any = a, m: Any = m, s: Any = systems, o: View = out, n: int = size,
-            options: Any = options,
-        ) -> None:  # fmt: skip
-            core.fill_zero(c, o.pointer, n, 8)
-            core.MapSolver(c, "cg", a._map, m._map).solve(s, options)
+        given_all = (context, a._map, m._map, systems, out.pointer, size, options)
+
+        def direct(given_all: Any = given_all) -> None:
+            at, a_map, m_map, systems, pointer, rows, options = given_all
+            core.fill_zero(at, pointer, rows, 8)
+            core.MapSolver(at, "cg", a_map, m_map).solve(systems, options)
 
         base = median(direct, wait, 200)
         full = median(lambda a=a, b=b, m=m: tessera.cg(a, b, M=m), wait, 200)
@@ -149,7 +149,8 @@ def inverses() -> None:
         note(
             f"{count} inverses of 4 rows, {name}",
             {"tessera": ours, "linalg.inv": theirs},
-            f"{1e3 * ours:.3f} ms, {name}.linalg.inv {1e3 * theirs:.3f} ms: {theirs / ours:.1f} times",
+            f"{1e3 * ours:.3f} ms, {name}.linalg.inv {1e3 * theirs:.3f} ms: "
+            f"{theirs / ours:.1f} times",
         )
         found = view(a, "a")
         peak = _contexts.call_context(found.kind, found.device).peak_memory_bytes
@@ -185,8 +186,8 @@ def elastic_solves(size: int = 90) -> None:
         note(
             f"elasticity3d:{size}, {label} coordinates",
             {"tessera": ours, "cupy": base, "chosen": result.preconditioner},
-            f"{ours:.3f} s ({result.preconditioner}, {result.true_residual:.1e}), CuPy's cg with the "
-            f"diagonal {base:.3f} s ({residual:.1e}): {base / ours:.1f} times",
+            f"{ours:.3f} s ({result.preconditioner}, {result.true_residual:.1e}), CuPy's cg with "
+            f"the diagonal {base:.3f} s ({residual:.1e}): {base / ours:.1f} times",
         )
 
 
