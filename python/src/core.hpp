@@ -10,6 +10,7 @@
 #include <nanobind/typing.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -99,6 +100,7 @@ struct Matrix {
     std::variant<TypedMatrix<float>, TypedMatrix<double>> typed = {};
     bool copied = false;             ///< From host memory to that of a GPU.
     nb::object arrays = nb::none();  ///< What the caller's memory belongs to.
+    nb::list kept = {};  ///< The same of values that an object may still use, as its update failed.
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;
@@ -106,6 +108,7 @@ struct Matrix {
     ~Matrix() {
         nb::gil_scoped_acquire gil;
         arrays.reset();
+        kept.reset();
     }
     template <class T>
     const CsrView<T>& view() const {
@@ -129,6 +132,11 @@ struct Map {
     }
     int bytes() const { return any.index() == 0 ? 4 : 8; }
 };
+
+/// Gives the matrix of one object other values in the order of those given first, which `arrays`
+/// owns, and calls use(), which makes the object use them. With the lock of the interpreter.
+void replace_values(Matrix& matrix, Address values, nb::object arrays,
+                    const std::function<void()>& use);
 
 /// A std::vector as a NumPy array that owns it.
 template <class T>

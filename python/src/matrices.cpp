@@ -93,27 +93,6 @@ std::shared_ptr<Matrix> coo(const Context& context, int bytes, bool on_host, Ind
         });
 }
 
-/// Other values in the order of those given first; `arrays` owns them.
-void update_values(Matrix& matrix, Address values, nb::object arrays) {
-    {
-        nb::gil_scoped_release release;
-        std::visit(
-            [&]<class T>(TypedMatrix<T>& typed) {
-                if (matrix.copied) {
-                    typed.borrowed.update(Context::cpu(matrix.context.threads()),
-                                          pointer<const T>(values));
-                    copy_from_host(matrix.context, typed.borrowed.view().values_span(),
-                                   typed.owned.values().view());
-                    return;
-                }
-                typed.borrowed.update(matrix.context, pointer<const T>(values));
-                typed.view = typed.borrowed.view();
-            },
-            matrix.typed);
-    }
-    matrix.arrays = std::move(arrays);
-}
-
 /// On the host.
 std::shared_ptr<Matrix> transposed(const Matrix& matrix) {
     auto result = std::make_shared<Matrix>(matrix.context);
@@ -129,7 +108,7 @@ std::shared_ptr<Matrix> transposed(const Matrix& matrix) {
 }
 
 AnyDict facts(const Matrix& matrix, const std::optional<Points>& points,
-               const std::vector<Index>& unknowns) {
+              const std::vector<Index>& unknowns) {
     const NodeCoordinates coordinates = to_coordinates(points, unknowns);
     MatrixFacts found;
     {
@@ -173,6 +152,31 @@ nb::object blocks(const Matrix& matrix, Index bound, bool natural) {
 
 }  // namespace
 
+void python_module::replace_values(Matrix& matrix, Address values, nb::object arrays,
+                                   const std::function<void()>& use) {
+    nb::object before = std::exchange(matrix.arrays, std::move(arrays));
+    try {
+        nb::gil_scoped_release release;
+        std::visit(
+            [&]<class T>(TypedMatrix<T>& typed) {
+                if (matrix.copied) {
+                    typed.borrowed.update(Context::cpu(matrix.context.threads()),
+                                          pointer<const T>(values));
+                    copy_from_host(matrix.context, typed.borrowed.view().values_span(),
+                                   typed.owned.values().view());
+                    return;
+                }
+                typed.borrowed.update(matrix.context, pointer<const T>(values));
+                typed.view = typed.borrowed.view();
+            },
+            matrix.typed);
+        use();
+    } catch (...) {
+        matrix.kept.append(before);
+        throw;
+    }
+}
+
 void python_module::bind_matrices(nb::module_& module) {
     nb::class_<Matrix>(module, "Matrix", "A sparse matrix in memory of the caller.")
         .def_prop_ro("rows",
@@ -195,7 +199,6 @@ void python_module::bind_matrices(nb::module_& module) {
                                     [](const auto& t) { return t.borrowed.borrows_values(); },
                                     m.typed);
                      })
-        .def("update", &update_values, nb::arg("values"), nb::arg("arrays").none())
         .def("transposed", &transposed)
         .def("facts", &facts, nb::arg("points").none(), nb::arg("unknowns"))
         .def("blocks", &blocks, nb::arg("bound"), nb::arg("natural"));

@@ -132,15 +132,16 @@ Preconditioner<T>& preconditioner_of(const std::shared_ptr<Operator<T>>& any) {
     return *found;
 }
 
-/// Takes the values that its matrix has now.
-void update_map(Map& map) {
+/// Sets up for other values of the matrix, which is its own.
+void update_map(Map& map, Address values, nb::object arrays) {
     const Users::Writer writer(map.users, "the preconditioner");
-    nb::gil_scoped_release release;
-    std::visit(
-        [&]<class T>(const std::shared_ptr<Operator<T>>& any) {
-            preconditioner_of(any).update(map.context, map.matrix->view<T>());
-        },
-        map.any);
+    replace_values(*map.matrix, values, std::move(arrays), [&] {
+        std::visit(
+            [&]<class T>(const std::shared_ptr<Operator<T>>& any) {
+                preconditioner_of(any).update(map.context, map.matrix->view<T>());
+            },
+            map.any);
+    });
 }
 
 std::string describe(const Map& map) {
@@ -189,7 +190,7 @@ void python_module::bind_operators(nb::module_& module) {
         .def_prop_ro("context", [](const Map& m) { return m.context; })
         .def("apply", &apply, nb::arg("context"), nb::arg("transposed"), nb::arg("count"),
              nb::arg("r"), nb::arg("r_leading"), nb::arg("z"), nb::arg("z_leading"))
-        .def("update", &update_map)
+        .def("update", &update_map, nb::arg("values"), nb::arg("arrays"))
         .def("describe", &describe)
         .def("report", &report)
         .def("levels", &levels);

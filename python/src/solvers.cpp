@@ -130,7 +130,11 @@ struct TextSolver {
             const NodeCoordinates coordinates = to_coordinates(points, unknowns);
             std::visit([&](auto& s) { s.use_coordinates(coordinates); }, any);
         }
-        setup(std::move(given), false);
+        matrix = std::move(given);
+        nb::gil_scoped_release release;
+        timed([&] {
+            std::visit([&]<class T>(Solver<T>& solver) { solver.setup(matrix->view<T>()); }, any);
+        });
     }
 
     static std::variant<Solver<float>, Solver<double>> make(const Context& at, int bytes,
@@ -141,22 +145,25 @@ struct TextSolver {
         return Solver<double>(at, solver, preconditioner, format);
     }
 
-    void setup(std::shared_ptr<Matrix> given, bool same_pattern) {
-        nb::gil_scoped_release release;
-        const Users::Writer writer(users, "the solver");
+    void timed(const std::function<void()>& work) {
         const Clock::time_point start = Clock::now();
-        std::visit(
-            [&]<class T>(Solver<T>& solver) {
-                if (same_pattern && solver.has_matrix()) {
-                    solver.update(given->view<T>());
-                } else {
-                    solver.setup(given->view<T>());
-                }
-            },
-            any);
+        work();
         setup_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        nb::gil_scoped_acquire gil;
-        matrix = std::move(given);
+    }
+
+    /// Other values of the matrix, which is its own.
+    void update(Address values, nb::object arrays) {
+        const Users::Writer writer(users, "the solver");
+        replace_values(*matrix, values, std::move(arrays), [&] {
+            timed([&] {
+                std::visit(
+                    [&]<class T>(Solver<T>& solver) {
+                        if (solver.has_matrix()) return solver.update(matrix->view<T>());
+                        solver.setup(matrix->view<T>());
+                    },
+                    any);
+            });
+        });
     }
 
     AnyList solve(const Systems& systems, const Options& options) {
@@ -265,7 +272,7 @@ void python_module::bind_solvers(nb::module_& module) {
                       const std::vector<Index>&>(),
              nb::arg("context"), nb::arg("matrix"), nb::arg("solver"), nb::arg("preconditioner"),
              nb::arg("format"), nb::arg("points").none(), nb::arg("unknowns"))
-        .def("setup", &TextSolver::setup, nb::arg("matrix"), nb::arg("same_pattern"))
+        .def("update", &TextSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &TextSolver::solve, nb::arg("systems"), nb::arg("options"))
         .def("report", &TextSolver::report)
         .def("preconditioner", &TextSolver::preconditioner)

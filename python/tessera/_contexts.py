@@ -66,7 +66,7 @@ def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -
         return core.cpu_context(threads)
     number, keep = kind.stream(device) if stream is None else (stream_number(stream), stream)
     context = core.cuda_context(device, number, threads)
-    context.keep = keep  # The stream, which must outlive the context.
+    context.__dict__["keep"] = keep  # The stream, which must outlive the context.
     return context
 
 

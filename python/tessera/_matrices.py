@@ -211,7 +211,7 @@ def _scipy(a: Any, name: str) -> Parts:
 def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> Any:
     """The matrix in the memory of `context`. What needs no conversion is borrowed."""
     data = values(parts.data, dtype, f"{name}: data")
-    arrays = (parts.first.array, parts.indices.array, data.array)
+    arrays = owners(parts, data)
     rows, columns = parts.shape
     if max(rows, columns) > np.iinfo(np.int32).max:
         raise ValueError(f"{name}: more than 2^31 - 1 rows or columns")
@@ -244,9 +244,9 @@ def without_values(parts: Parts) -> Parts:
     return parts._replace(data=None)
 
 
-def new_values(matrix: Any, parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> None:
-    """Gives `matrix`, built from `parts`, other values on its pattern: an array like that of its
-    data, or a matrix of the same format and pattern."""
+def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> View:
+    """Other values for the pattern of `parts`: an array like that of its data, or the values of a
+    matrix of the same format and pattern."""
     if _is_sparse(given):
         other = take_apart(given, name)
         if (other.layout, other.shape, other.block) != (parts.layout, parts.shape, parts.block):
@@ -264,7 +264,12 @@ def new_values(matrix: Any, parts: Parts, given: Any, dtype: np.dtype[Any], name
         )
     if found.device != parts.device:
         raise ValueError(f"{name}: the values are on another device than the matrix")
-    matrix.update(found.pointer, (parts.first.array, parts.indices.array, found.array))
+    return found
+
+
+def owners(parts: Parts, data: View) -> tuple[Any, ...]:
+    """What the memory of a matrix belongs to."""
+    return parts.first.array, parts.indices.array, data.array
 
 
 def checked_device(parts: Parts, other: View, name: str) -> None:

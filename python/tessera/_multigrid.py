@@ -107,8 +107,8 @@ class MultilevelSolver(Preconditioner):
         return self
 
     def update(self, values: Any) -> None:
-        self._product = None
         super().update(values)
+        self._product = None
 
     update.__doc__ = Preconditioner.update.__doc__
 

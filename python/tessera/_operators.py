@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
-from ._matrices import build, is_matrix, new_values, take_apart, without_values
+from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
 
 __all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
 
@@ -129,6 +129,7 @@ class SparseMatrix(LinearOperator):
         self._context = new_context(parts.kind, parts.device, stream)
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts)
+        self._data = parts.data
         super().__init__(
             core.matrix_operator(self._context, self._matrix, format), parts.kind, parts.device
         )
@@ -160,10 +161,29 @@ class SparseMatrix(LinearOperator):
 
     def update(self, values: Any) -> None:
         """Takes other values on the same pattern: an array in the order of those given first, or a
-        matrix of the same pattern."""
-        new_values(self._matrix, self._parts, values, self.dtype, "values")
+        matrix of the same format and pattern. Solvers and preconditioners that were made of this
+        object keep the values that it had."""
+        # A new matrix: objects that were made of the old one keep that.
+        found = checked_values(self._parts, values, self.dtype, "values")
+        if found.device != HOST:
+            call_context(found.kind, found.device).synchronize()
+        self._data = found.array
+        self._matrix = build(self.parts, self._context, self.dtype)
         self._map = core.matrix_operator(self._context, self._matrix, self.format)
         self._transposed = None
+
+    @property
+    def parts(self) -> Parts:
+        """Its arrays, for objects that are made of it."""
+        return self._parts._replace(data=self._data)
+
+
+def parts_of(a: Any) -> tuple[Parts, np.dtype[Any]]:
+    """The arrays of a matrix, and the type of its values."""
+    if isinstance(a, SparseMatrix):
+        return a.parts, a.dtype
+    parts = take_apart(a)
+    return parts, parts.dtype
 
 
 def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None) -> SparseMatrix:

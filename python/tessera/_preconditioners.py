@@ -8,10 +8,10 @@ import numpy as np
 
 from ._arrays import FLOAT64, HOST, kind_of, real_type
 from ._backend import core
-from ._contexts import new_context
+from ._contexts import call_context, new_context
 from ._krylov import number, whole
-from ._matrices import build, new_values, take_apart, without_values
-from ._operators import LinearOperator, SparseMatrix
+from ._matrices import build, checked_values, owners, without_values
+from ._operators import LinearOperator, parts_of
 
 __all__ = [
     "Preconditioner",
@@ -32,21 +32,16 @@ class Preconditioner(LinearOperator):
 
     def __init__(self, a: Any, make: Any, dtype: Any, stream: Any, device: Any) -> None:
         # Set up on a context of its own, so that several threads may apply it.
-        if isinstance(a, SparseMatrix):
-            self._matrix, self._parts = a._matrix, a._parts
-            context = new_context(a._kind, a._device, stream)
-            kind, place = a._kind, a._device
+        parts, of_matrix = parts_of(a)
+        chosen = of_matrix if dtype is None else real_type(np.dtype(dtype), "dtype")
+        kind, place = parts.kind, parts.device
+        if device is not None and place == HOST:
+            context = device_context(device)
+            place = context.device if context.on_gpu else HOST
         else:
-            self._parts = take_apart(a)
-            chosen = self._parts.dtype if dtype is None else real_type(np.dtype(dtype), "dtype")
-            kind, place = self._parts.kind, self._parts.device
-            if device is not None and place == HOST:
-                context = device_context(device)
-                place = context.device if context.on_gpu else HOST
-            else:
-                context = new_context(kind, place, stream)
-            self._matrix = build(self._parts, context, chosen)
-            self._parts = without_values(self._parts)
+            context = new_context(kind, place, stream)
+        self._matrix = build(parts, context, chosen)
+        self._parts = without_values(parts)
         if self._matrix.rows != self._matrix.columns:
             shape = (self._matrix.rows, self._matrix.columns)
             raise ValueError(f"A: a square matrix is needed, the shape is {shape}")
@@ -62,17 +57,17 @@ class Preconditioner(LinearOperator):
         Parameters
         ----------
         values : array or sparse matrix
-            In the order of the values given first, or a matrix of the same format and pattern. An
-            object made from a `SparseMatrix` shares its arrays: pass None after its `update`.
+            In the order of the values given first, or a matrix of the same format and pattern.
 
         Raises
         ------
         RuntimeError
             If another thread, or a solve that calls this from its callback, uses the object.
         """
-        if values is not None:
-            new_values(self._matrix, self._parts, values, self.dtype, "values")
-        self._map.update()
+        found = checked_values(self._parts, values, self.dtype, "values")
+        if found.device != HOST:
+            call_context(found.kind, found.device).synchronize()
+        self._map.update(found.pointer, owners(self._parts, found))
 
     @property
     def text(self) -> str:

@@ -11,9 +11,9 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._krylov import Callback, checked_vector, info_of, options_of, size_of, start_of, whole
-from ._matrices import build, is_matrix, new_values, take_apart, without_values
+from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._multigrid import smoothed_aggregation_solver
-from ._operators import LinearOperator, SparseMatrix, columns_of, operator_map
+from ._operators import LinearOperator, SparseMatrix, columns_of, operator_map, parts_of
 from ._preconditioners import Preconditioner, coordinates_of, device_context
 from ._result import Result, worst
 
@@ -110,8 +110,7 @@ class Solver:
 
     def _take_matrix(self, a: Any, device: Any, stream: Any) -> None:
         start = time.perf_counter()
-        parts = a._parts if isinstance(a, SparseMatrix) else take_apart(a)
-        self.dtype = a.dtype if isinstance(a, SparseMatrix) else parts.dtype
+        parts, self.dtype = parts_of(a)
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
@@ -123,10 +122,7 @@ class Solver:
                 raise ValueError("device: a matrix on a GPU is not copied to the host")
             self._context = new_context(parts.kind, parts.device, stream, self._threads)
         self._place = self._context.device if self._context.on_gpu else HOST
-        if isinstance(a, SparseMatrix) and self._place == parts.device:
-            self._matrix = a._matrix
-        else:
-            self._matrix = build(parts, self._context, self.dtype)
+        self._matrix = build(parts, self._context, self.dtype)
         self._parts = without_values(parts)
         if isinstance(self._m, str) and self._near_null is None:
             self._text = core.TextSolver(
@@ -230,14 +226,14 @@ class Solver:
         start = time.perf_counter()
         if self._matrix is None:
             raise ValueError("values: the solver has an operator, which is not updated")
-        if not self._context.on_gpu or self._device == HOST:
-            new_values(self._matrix, self._parts, values, self.dtype, "values")
-        else:
-            call_context(self._parts.kind, self._device).synchronize()
-            new_values(self._matrix, self._parts, values, self.dtype, "values")
+        parts = self._parts
+        found = checked_values(parts, values, self.dtype, "values")
+        if found.device != HOST:
+            call_context(found.kind, found.device).synchronize()
         if self._text is not None:
-            self._text.setup(self._matrix, True)
+            self._text.update(found.pointer, owners(parts, found))
         else:
+            self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
             if self._near_null is not None:
                 self._preconditioner.update(values)
             product = core.matrix_operator(self._context, self._matrix, self._used[1])

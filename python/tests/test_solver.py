@@ -91,6 +91,51 @@ def test_updates_of_converted_matrices(layout, near_null):
     np.testing.assert_allclose(solver.solve(b).x, x / 2, rtol=1e-6, atol=1e-9)
 
 
+def test_objects_of_a_matrix_keep_its_values(arrays):
+    a, b = spd(), vector(60)
+    matrix = tessera.matrix(arrays.csr(a))
+    solver = tessera.Solver(matrix, method="cg", M="none")
+    m = tessera.polynomial(matrix)
+    x, z = solver.solve(arrays.array(b)).x, m @ arrays.array(b)
+    for factor in range(2, 6):  # The arrays given before are released, and their memory used again.
+        matrix.update(arrays.array(a.data * factor))
+    again = arrays.numpy(solver.solve(arrays.array(b)).x)
+    np.testing.assert_array_equal(again, arrays.numpy(x))
+    np.testing.assert_array_equal(arrays.numpy(m @ arrays.array(b)), arrays.numpy(z))
+    m.update(arrays.array(a.data * 2))
+    y = arrays.numpy(matrix @ arrays.array(b))
+    np.testing.assert_allclose(y, 5 * (a @ b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["jacobi", "polynomial", "block_ldlt", "multigrid"])
+def test_a_failed_update_leaves_a_usable_object(name):
+    a, b, _ = elastic(4)
+    m = make(name)(a)
+    bad = a.data.copy()
+    bad[:] = np.nan
+    for _ in range(3):
+        try:
+            m.update(bad.copy())
+        except ValueError:
+            pass
+    try:
+        m @ b
+    except ValueError:  # Multigrid has no hierarchy then.
+        assert name == "multigrid"
+    m.update(a.data)
+    x, info = tessera.cg(a, b, M=m)
+    assert info == 0
+    solver = tessera.Solver(a, method="cg", M=m.text.split(",")[0])
+    for _ in range(3):
+        try:
+            solver.update(bad.copy())
+            assert not solver.solve(b).converged
+        except ValueError:
+            pass
+    solver.update(a.data)
+    assert solver.solve(b).converged
+
+
 def test_values_are_borrowed():
     a = sp.csr_matrix(spd())
     assert tessera.matrix(a)._matrix.borrows_values
