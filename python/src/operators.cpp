@@ -77,7 +77,7 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
     const bool blocks = Spec(text).name() == "block_jacobi";
     return of_matrix(context, std::move(matrix), !blocks, [&]<class T>(const CsrView<T>& view) {
         auto made = config->make(context, view);
-        if (made == nullptr) throw InvalidArgument("M: 'none' is no preconditioner");
+        if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
         return made;
     });
 }

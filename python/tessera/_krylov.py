@@ -225,7 +225,7 @@ def _preconditioner(
     context: Any,
 ) -> Any:
     """M as a map: None, a text, a preconditioner, a matrix, a LinearOperator or a callable."""
-    if m is None:
+    if m is None or (isinstance(m, str) and m == "none"):
         return None
     if not isinstance(m, str):
         return operator_map(m, size, dtype, kind, device, context, "M")

@@ -7,7 +7,13 @@ from typing import Any
 from ._arrays import HOST
 from ._backend import core
 from ._krylov import bicgstab, cg, fcg, gmres, number, whole
-from ._preconditioners import Preconditioner, coordinates_of, host_array, points_of
+from ._preconditioners import (
+    Preconditioner,
+    check_coordinates,
+    coordinates_of,
+    host_array,
+    points_of,
+)
 
 __all__ = ["MultilevelSolver", "rigid_body_modes", "smoothed_aggregation_solver"]
 
@@ -220,6 +226,7 @@ def smoothed_aggregation_solver(
     bound = number(theta, "theta")
 
     def make(context: Any, matrix: Any) -> Any:
+        check_coordinates(points, unknowns, matrix.rows)
         return core.multigrid(
             context, matrix, points, unknowns, near_null, size, bound, steps, coarse, most,
             bool(single_precision),

@@ -46,7 +46,13 @@ class Preconditioner(LinearOperator):
             shape = (self._matrix.rows, self._matrix.columns)
             raise ValueError(f"A: a square matrix is needed, the shape is {shape}")
         self._context = context
-        super().__init__(make(context, self._matrix), kind, place)
+        try:
+            made = make(context, self._matrix)
+        except ValueError as error:
+            if str(error).startswith("coordinates: "):
+                raise
+            raise ValueError(f"A: {error}") from None
+        super().__init__(made, kind, place)
         unusable = self._map.report()["unusable"]
         if unusable:
             raise ValueError(f"A: {unusable}")
@@ -139,6 +145,21 @@ def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
     return points_of(coordinates), []
 
 
+def check_coordinates(points: Any, unknowns: list[int], rows: int) -> None:
+    """ValueError unless there are as many as a matrix of `rows` rows needs."""
+    if points is None:
+        return
+    nodes = points.shape[0]
+    if unknowns:
+        if len(unknowns) != rows:
+            raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
+    elif nodes == 0 or rows % nodes or rows // nodes > 8:
+        raise ValueError(
+            f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
+            "equally many rows, at most 8"
+        )
+
+
 def preconditioner(
     A: Any, text: str, *, coordinates: Any = None, dtype: Any = None, stream: Any = None,
     device: str | None = None,
@@ -182,14 +203,15 @@ def preconditioner(
         core.check_texts("", text, "")
     except ValueError as error:
         raise ValueError(f"text: {error}") from None
+    if text == "none":
+        raise ValueError("text: 'none' is no preconditioner")
     points, unknowns = coordinates_of(coordinates)
-    return Preconditioner(
-        a=A,
-        make=lambda context, matrix: core.preconditioner(context, matrix, text, points, unknowns),
-        dtype=dtype,
-        stream=stream,
-        device=device,
-    )
+
+    def make(context: Any, matrix: Any) -> Any:
+        check_coordinates(points, unknowns, matrix.rows)
+        return core.preconditioner(context, matrix, text, points, unknowns)
+
+    return Preconditioner(A, make, dtype, stream, device)
 
 
 def jacobi(A: Any, *, dtype: Any = None, stream: Any = None) -> Preconditioner:

@@ -16,7 +16,7 @@ from ._contexts import host_context, new_context
 from ._krylov import whole
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
-from ._preconditioners import coordinates_of
+from ._preconditioners import check_coordinates, coordinates_of
 
 __all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
 
@@ -188,10 +188,8 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
         raise ValueError(
             f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
         )
-    try:
-        result: dict[str, Any] = matrix.facts(points, unknowns)
-    except ValueError as error:
-        raise ValueError(f"coordinates: {error}") from None
+    check_coordinates(points, unknowns, matrix.rows)
+    result: dict[str, Any] = matrix.facts(points, unknowns)
     return result
 
 

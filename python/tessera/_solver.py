@@ -14,7 +14,7 @@ from ._krylov import Callback, checked_vector, info_of, options_of, size_of, sta
 from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._multigrid import smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, columns_of, operator_map, parts_of
-from ._preconditioners import Preconditioner, coordinates_of, device_context
+from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
 from ._result import Result, worst
 
 __all__ = ["Solver", "solve"]
@@ -114,6 +114,7 @@ class Solver:
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
+        check_coordinates(self._points, self._unknowns, parts.shape[0])
         self._device = parts.device  # Of b and x.
         if device is not None and parts.device == HOST:
             self._context = device_context(device, self._threads)
@@ -125,10 +126,13 @@ class Solver:
         self._matrix = build(parts, self._context, self.dtype)
         self._parts = without_values(parts)
         if isinstance(self._m, str) and self._near_null is None:
-            self._text = core.TextSolver(
-                self._context, self._matrix, self._method, self._m, self._format,
-                self._points, self._unknowns,
-            )  # fmt: skip
+            try:
+                self._text = core.TextSolver(
+                    self._context, self._matrix, self._method, self._m, self._format,
+                    self._points, self._unknowns,
+                )  # fmt: skip
+            except ValueError as error:
+                raise ValueError(f"A: {error}") from None
         else:
             self._use_maps(a, parts.kind)
         self._setup_seconds = time.perf_counter() - start
@@ -137,6 +141,8 @@ class Solver:
         """A solver on operators: M is an object, or multigrid with near-null vectors."""
         assert self._size is not None
         chosen = self._method
+        if chosen.startswith("refinement"):
+            raise ValueError("method: 'refinement' needs M as a text, and no near_null")
         if isinstance(self._m, str):  # near_null
             if self._m not in ("auto", "amg"):
                 raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
@@ -298,6 +304,8 @@ class Solver:
         options = options_of(
             rtol, atol, whole(maxiter, "maxiter", 0), callback, max_seconds, bool(left)
         )
+        if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
+            raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:
             raise ValueError(
                 f"b: it is {'on the host' if found.device == HOST else 'on a GPU'}, the matrix is "
