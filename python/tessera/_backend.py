@@ -1,7 +1,7 @@
 """The extension in use: that of the package tessera_cu13, if it is installed, else the own one.
 
-Both are the same program, the first one with the CUDA backend. Importing it starts neither CUDA nor
-a thread.
+Both are the same program, the first one with the CUDA backend; one alone is loaded. Importing it
+starts neither CUDA nor a thread.
 """
 
 from __future__ import annotations
@@ -18,21 +18,17 @@ if TYPE_CHECKING:
 else:
 
     def _load():
-        own = None
         if importlib.util.find_spec("tessera_cu13") is not None:
-            cuda = importlib.import_module("tessera_cu13._core")
-            try:
-                own = importlib.import_module("tessera._core")
-            except ImportError:  # A folder with the CUDA package alone.
-                return cuda
-            if cuda.version() == own.version():
-                return cuda
+            ours = importlib.import_module("tessera._version").__version__
+            theirs = importlib.import_module("tessera_cu13._version").__version__
+            if ours == theirs:
+                return importlib.import_module("tessera_cu13._core")
             warnings.warn(
-                f"tessera_cu13 {cuda.version()} is left out: tessera is {own.version()}. Install "
-                f"tessera-sparse-cu13=={own.version()}",
+                f"tessera_cu13 {theirs} is left out, as tessera is {ours}: install "
+                f"tessera-sparse-cu13=={ours}",
                 RuntimeWarning,
                 stacklevel=4,
             )
-        return own or importlib.import_module("tessera._core")
+        return importlib.import_module("tessera._core")
 
     core = _load()

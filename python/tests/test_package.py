@@ -67,7 +67,29 @@ def test_only_the_initialisation_is_exported():
 
 
 def test_versions_agree():
-    assert tessera.__version__ == tessera._core.version()
+    from tessera import _version
+
+    assert tessera.__version__ == tessera._core.version() == _version.__version__
+
+
+def test_a_backend_of_another_version_is_left_out(tmp_path):
+    package = tmp_path / "tessera_cu13"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "_version.py").write_text('__version__ = "0.0.1"')
+    (package / "_core.py").write_text('raise ImportError("not this one")')
+    code = f"""
+import sys, warnings
+sys.path.insert(0, {str(tmp_path)!r})
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import tessera
+print(len(caught), "tessera_cu13 0.0.1 is left out" in str(caught[0].message))
+print(tessera._core_file().endswith("_core.py"))
+"""
+    if not list(Path(tessera.__file__).parent.glob("_core*.so")):
+        pytest.skip("the extension of the CPU alone is not here")
+    assert run(code).split() == ["1", "True", "False"]
 
 
 def test_the_child_of_a_fork_solves():
