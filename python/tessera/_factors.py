@@ -6,7 +6,7 @@ from typing import Any
 
 from ._arrays import INT32, View, values, view
 from ._backend import core
-from ._batches import Batch, take_batch
+from ._batches import Batch, require_apart, take_batch, take_out
 from ._contexts import call_context
 
 __all__ = ["Factors"]
@@ -48,18 +48,34 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
     )
 
 
-def run_vectors(batch: Batch, b: Any, name: str, context: Any, run: Any) -> Any:
-    """run(vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b."""
+def run_vectors(
+    batch: Batch, b: Any, name: str, context: Any, run: Any, out: Any = None, in_place: bool = True
+) -> Any:
+    """run(vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b, or in
+    `out`, which may be b if `in_place`."""
     found, vectors, columns = right_sides(b, batch, name)
     kind = batch.kind
+    if out is not None and batch.listed:
+        raise TypeError("out: lists of matrices have lists of new arrays as results")
     if not columns:
-        x, out = batch.empty_vectors(batch.dtype)
-        run(1, found.pointer, out.pointer)
+        if out is None:
+            x, target = batch.empty_vectors(batch.dtype)
+        else:
+            x, target = out, take_out(out, batch, found.shape, batch.dtype)
+            require_apart(target, found, in_place)
+        run(1, found.pointer, target.pointer)
         return batch.vectors(x, context)
+    if out is not None:
+        take_out(out, batch, (*batch.shape, batch.n, vectors), batch.dtype)
     x = kind.empty((*batch.shape, vectors, batch.n), batch.dtype, batch.device)
     if vectors and batch.count:
         run(vectors, found.pointer, kind.view(x).pointer)
-    return kind.transposed(kind.finished(x, context))
+    if out is None:
+        return kind.transposed(kind.finished(x, context))
+    if context.on_gpu and context.stream != kind.stream(batch.device)[0]:
+        context.synchronize()  # The copy is in the order of the library of the caller.
+    kind.assign(out, kind.transposed(x))
+    return out
 
 
 class Factors:
@@ -151,9 +167,11 @@ class Factors:
         columns = 0 if self._columns is None else kind.view(self._columns).pointer
         return core.Permutations(rows, columns, self._batch.vector_offsets())
 
-    def solve(self, b: Any, *, transposed: bool = False, stream: Any = None) -> Any:
-        """Solves a x = b, or the transpose of a, with the factors; shapes as in `solve`. Does not
-        wait unless sizes vary."""
+    def solve(
+        self, b: Any, *, transposed: bool = False, out: Any = None, stream: Any = None
+    ) -> Any:
+        """Solves a x = b, or the transpose of a, with the factors; shapes and `out` as in `solve`.
+        Does not wait unless sizes vary."""
         batch = self._batch
         context = call_context(batch.kind, batch.device, stream)
         f = batch.kind.view(self._f).pointer
@@ -163,6 +181,7 @@ class Factors:
                 context, batch.core(), batch.dtype.itemsize, self.kind, transposed, f,
                 self._permutations(), vectors, batch.vector_offsets(), given, x,
             ),
+            out,
         )  # fmt: skip
 
     def inv(self, *, stream: Any = None) -> Any:

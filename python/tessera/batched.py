@@ -229,7 +229,13 @@ def ldlt(a: Any, pivoting: str = "rook", *, stream: Any = None) -> Factors:
 
 
 def solve(
-    a: Any, b: Any, *, return_info: bool = False, sizes: Any = None, stream: Any = None
+    a: Any,
+    b: Any,
+    *,
+    out: Any = None,
+    return_info: bool = False,
+    sizes: Any = None,
+    stream: Any = None,
 ) -> Any:
     """Solves a x = b by elimination with partial pivoting.
 
@@ -238,6 +244,8 @@ def solve(
     a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
     b : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
         k columns are copied unless they are contiguous.
+    out : array, optional
+        For the results: contiguous, of the shape of `b` and the type of the results; may be `b`.
     return_info : bool
         Also returns an int32 array: k where the k-th pivot is zero or not finite; such solutions
         are not finite.
@@ -250,7 +258,7 @@ def solve(
     batch = take_batch(a, sizes)
     factors = factored(batch, "ldu", "partial", stream, True, False)
     # Rows that are contiguous were factored as the columns of the transpose.
-    x = factors.solve(b, transposed=not batch.turned, stream=stream)
+    x = factors.solve(b, transposed=not batch.turned, out=out, stream=stream)
     return (x, factors.info) if return_info else x
 
 
@@ -279,7 +287,7 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     return SlogdetResult(signs, kind.finished(logarithm, context))
 
 
-def matmul(a: Any, x: Any, *, sizes: Any = None, stream: Any = None) -> Any:
+def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = None) -> Any:
     """Products of each matrix with its vectors, or with a matrix.
 
     Parameters
@@ -287,6 +295,9 @@ def matmul(a: Any, x: Any, *, sizes: Any = None, stream: Any = None) -> Any:
     a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
     x : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
         Columns are copied unless k = n, or they are contiguous.
+    out : array, optional
+        For the results: contiguous, of the shape of `x` and the type of the results; it does not
+        overlap an argument.
 
     Returns
     -------
@@ -302,10 +313,15 @@ def matmul(a: Any, x: Any, *, sizes: Any = None, stream: Any = None) -> Any:
         same = found.kind is batch.kind and found.device == batch.device
         if same and found.shape == square and found.contiguous and found.dtype == batch.dtype:
             # Row i of the product is x^T times row i of a: both are read as they are.
-            y, out = batch.empty()
+            if out is None:
+                y, target = batch.empty()
+            else:
+                y, target = out, take_out(out, batch, square, batch.dtype)
+                require_apart(target, found, in_place=False)
+                require_apart(target, batch.found, in_place=False)
             core.multiply(
                 context, batch.core(False), size, False, found.pointer, batch.n, 0,
-                batch.found.pointer, out.pointer,
+                batch.found.pointer, target.pointer,
             )  # fmt: skip
             return batch.matrices(y, context)
     return run_vectors(
@@ -314,4 +330,5 @@ def matmul(a: Any, x: Any, *, sizes: Any = None, stream: Any = None) -> Any:
             context, batch.core(not batch.turned), size, False, batch.found.pointer, vectors,
             batch.vector_offsets(), given, y,
         ),
+        out, in_place=False,
     )  # fmt: skip

@@ -91,6 +91,25 @@ def test_out(arrays):
     np.testing.assert_array_equal(arrays.numpy(given_array), arrays.numpy(out))
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3), (4, 5, 5)])
+def test_out_of_vectors(arrays, shape):
+    if arrays.library == "jax":
+        pytest.skip(f"{arrays.name}: arrays are immutable")
+    a, b = random(4, 5, 5), random(*shape, seed=2)
+    full = b if len(shape) == 3 else b[..., None]
+    given_array, right = arrays.array(a), arrays.array(b.copy())
+    out = arrays.array(np.zeros(shape))
+    assert batched.solve(given_array, right, out=out) is out
+    assert close(arrays.numpy(out), np.linalg.solve(a, full).reshape(shape), a)
+    assert batched.matmul(given_array, right, out=out) is out
+    assert close(arrays.numpy(out), (a @ full).reshape(shape), factor=10)
+    if shape != (4, 5, 3):  # Whose columns are copied.
+        with pytest.raises(ValueError, match="out: it overlaps"):
+            batched.matmul(given_array, right, out=right)
+    batched.solve(given_array, right, out=right)
+    assert close(arrays.numpy(right), np.linalg.solve(a, full).reshape(shape), a)
+
+
 def test_overlap_is_an_error():
     memory = random(8, 3, 3)
     with pytest.raises(ValueError, match="out: it overlaps"):
