@@ -10,6 +10,7 @@ if [[ ! -x $python ]]; then
     exit 77
 fi
 log=$(mktemp)
+cd "$build/python"  # Where pytest and its plug-ins may write.
 trap 'rm -f "$log"' EXIT
 status=0
 PYTHONPATH=$build/python PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -rs --no-header \

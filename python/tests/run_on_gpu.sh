@@ -5,10 +5,11 @@
 # what is installed is tested. The last lines list what was skipped, by reason.
 set -euo pipefail
 tests=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
-site=$tests/../site
+site=$(dirname -- "$tests")/site
+cd "$(mktemp -d)"  # Where pytest and its plug-ins may write.
 python=${PYTHON:-python3}
 if [[ ! -d $site ]]; then
-    for wheel in "$tests"/../*.whl; do
+    for wheel in "$(dirname -- "$tests")"/*.whl; do
         "$python" -m zipfile -e "$wheel" "$site"
     done
 fi
