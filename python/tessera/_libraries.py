@@ -270,6 +270,9 @@ class _InterfaceKind(Kind):
         device = HOST
         if interface is not None:
             device = self.device_of(array)
+            stream = interface.get("stream")
+            if stream is not None and stream != 1:  # Not in the order of the default stream.
+                core.cuda_context(device, int(stream)).synchronize()
         else:
             interface = getattr(array, "__array_interface__", None)
         if interface is None:

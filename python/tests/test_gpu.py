@@ -175,6 +175,30 @@ def test_both_memories_are_an_error(device):
         batched.inv(device.array(np.eye(3)), out=np.eye(3))
 
 
+def test_ten_thousand_solves_leak_no_device_memory(device):
+    def free():
+        if device.library == "cupy":
+            return device.module.cuda.runtime.memGetInfo()[0]
+        return device.module.cuda.mem_get_info()[0]
+
+    a, b = device.csr(spd(12)), device.array(vector(12))
+    matrix = tessera.matrix(a)
+
+    def work(count):
+        for k in range(count):
+            assert tessera.cg(matrix, b)[1] == 0
+            if k % 20 == 0:
+                assert tessera.solve(a, b).converged
+                tessera.block_jacobi(a, 3) @ b
+                batched.inv(device.array(np.eye(3)))
+
+    work(1000)
+    before = free()
+    work(10000)
+    # Pools grow by 2 MB and more at a time; 500 contexts that stay would be a gigabyte.
+    assert before - free() < 64e6
+
+
 def test_torch_matrices_of_all_layouts():
     for place in ("cpu", "cuda"):
         try:

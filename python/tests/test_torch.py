@@ -149,3 +149,27 @@ def test_cuda_graph():
     torch.cuda.synchronize()
     torch.testing.assert_close(x, torch.linalg.inv(a))
     torch.testing.assert_close(y, torch.linalg.solve(a, b.unsqueeze(-1)).squeeze(-1))
+
+
+@pytest.mark.parametrize("text", ["jacobi", "block_jacobi:8", "chebyshev:4", "amg"])
+def test_preconditioners_in_a_cuda_graph(text):
+    if not (torch.cuda.is_available() and tessera.devices()):
+        pytest.skip("torch-cuda: no CUDA device, or tessera_cu13 is not installed")
+    p = tessera.problems("elasticity3d:6")
+    parts = [torch.from_numpy(each).cuda() for each in (p.A.indptr, p.A.indices, p.A.data)]
+    r = torch.from_numpy(p.b).cuda()
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        m = tessera.preconditioner(tuple(parts), text, coordinates=p.coordinates)
+        m @ r
+        m @ r
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        z = m @ r
+    r.mul_(3)
+    graph.replay()
+    torch.cuda.synchronize()
+    expected = m @ r
+    torch.testing.assert_close(z, expected, rtol=1e-5, atol=1e-6 * float(abs(expected).max()))
