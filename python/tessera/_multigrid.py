@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import HOST
+from ._arrays import HOST, values, view
 from ._backend import core
-from ._krylov import bicgstab, cg, fcg, gmres, number, whole
+from ._contexts import call_context
+from ._krylov import checked_vector, info_of, number, options_of, start_of, whole
 from ._preconditioners import (
     Preconditioner,
     check_coordinates,
@@ -82,22 +83,31 @@ class MultilevelSolver(Preconditioner):
         -----
         Waits.
         """
-        from ._solver import solve_maps
-
         if cycle != "V":
             raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
-        methods = {"cg": cg, "fcg": fcg, "gmres": gmres, "bicgstab": bicgstab}
+        methods = ("cg", "fcg", "gmres", "bicgstab")
         if accel is not None and accel not in methods:
             raise ValueError(f"accel: {accel!r} is none of {', '.join(methods)} and None")
         if residuals is not None and not isinstance(residuals, list):
             raise TypeError(f"residuals: expected a list, got {type(residuals).__name__}")
-        x, report, info = solve_maps(
-            accel or "richardson", self._operator(), self._map, self, b, x0,
-            number(tol, "tol"), whole(maxiter, "maxiter", 0), callback,
-        )  # fmt: skip
+        found = view(b, "b")
+        size = self.shape[0]
+        checked_vector(found, size, "b")
+        kind = found.kind
+        if found.device != self._device:
+            raise ValueError("b: it is on another device than the matrix; move one")
+        options = options_of(number(tol, "tol"), 0.0, whole(maxiter, "maxiter", 0), callback)
+        right = values(b, self.dtype, "b")
+        context = call_context(kind, found.device)
+        x = start_of(x0, found, self.dtype, context)
+        out = kind.view(x)
+        solver = core.MapSolver(context, accel or "richardson", self._operator(), self._map)
+        systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
+        report = solver.solve(systems, options)[0]
         if residuals is not None:
             residuals[:] = report["residuals"]
-        return (x, info) if return_info else x
+        x = kind.finished(x, context)
+        return (x, info_of(report)) if return_info else x
 
     def _operator(self) -> Any:
         if self._product is None:

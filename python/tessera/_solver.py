@@ -10,7 +10,7 @@ import numpy as np
 from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
-from ._krylov import Callback, checked_vector, info_of, options_of, size_of, start_of, whole
+from ._krylov import Callback, checked_vector, options_of, size_of, start_of, whole
 from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._multigrid import smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, columns_of, operator_map, parts_of
@@ -473,31 +473,3 @@ def solve(
             left=left,
             callback=callback,
         )
-
-
-def solve_maps(
-    method: str,
-    a: Any,
-    m: Any,
-    of: LinearOperator,
-    b: Any,
-    x0: Any,
-    rtol: float,
-    maxiter: int,
-    callback: Callback | None,
-) -> tuple[Any, dict[str, Any], int]:
-    """One solve with maps of one matrix: (x, report, info)."""
-    found = view(b, "b")
-    size = of.shape[0]
-    checked_vector(found, size, "b")
-    kind = found.kind
-    if found.device != of._device:
-        raise ValueError("b: it is on another device than the matrix; move one")
-    right = values(b, of.dtype, "b")
-    context = call_context(kind, found.device)
-    x = start_of(x0, found, of.dtype, context)
-    out = kind.view(x)
-    options = options_of(rtol, 0.0, maxiter, callback)
-    systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
-    report = core.MapSolver(context, method, a, m).solve(systems, options)[0]
-    return kind.finished(x, context), report, info_of(report)
