@@ -95,7 +95,9 @@ struct TypedMatrix {
     CsrView<T> view = {};
 };
 
-struct Matrix {
+/// Shared with its Python object without a reference that the garbage collector does not see; so is
+/// Map.
+struct Matrix : std::enable_shared_from_this<Matrix> {
     Context context;
     std::variant<TypedMatrix<float>, TypedMatrix<double>> typed = {};
     bool copied = false;             ///< From host memory to that of a GPU.
@@ -118,7 +120,7 @@ struct Matrix {
 };
 
 /// A matrix, a preconditioner or a function of Python as an operator of the library.
-struct Map {
+struct Map : std::enable_shared_from_this<Map> {
     Context context;  ///< Of its setup.
     std::variant<std::shared_ptr<Operator<float>>, std::shared_ptr<Operator<double>>> any = {};
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.

@@ -4,19 +4,14 @@ using namespace python_module;
 
 namespace {
 
-/// A function of Python, called as function(x, y, context) to write y = A x. On the host x and y
-/// are NumPy arrays, on a GPU addresses.
+/// A function of Python, called as function(x, y) to write y = A x. On the host x and y are NumPy
+/// arrays, on a GPU addresses. It does not own the function, so that the garbage collector sees
+/// who does: the Python object of the Map, which must outlive all uses.
 template <class T>
 class PythonOperator final : public Operator<T> {
   public:
-    PythonOperator(Index rows, Index columns, nb::object function)
-        : rows_(rows), columns_(columns), function_(std::move(function)) {}
-    PythonOperator(const PythonOperator&) = delete;
-    PythonOperator& operator=(const PythonOperator&) = delete;
-    ~PythonOperator() override {
-        nb::gil_scoped_acquire gil;
-        function_.reset();
-    }
+    PythonOperator(Index rows, Index columns, nb::handle function)
+        : rows_(rows), columns_(columns), function_(function) {}
     Index rows() const override { return rows_; }
     Index columns() const override { return columns_; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
@@ -34,17 +29,19 @@ class PythonOperator final : public Operator<T> {
 
   private:
     Index rows_, columns_;
-    nb::object function_;
+    nb::handle function_;
 };
 
-std::shared_ptr<Map> python_operator(const Context& context, int bytes, Index rows, Index columns,
-                                     nb::object function) {
+nb::typed<nb::object, Map> python_operator(const Context& context, int bytes, Index rows,
+                                           Index columns, nb::object function) {
     auto map = std::make_shared<Map>(context);
     with_type(bytes, [&]<class T>(T) {
         map->any = std::shared_ptr<Operator<T>>(
-            std::make_shared<PythonOperator<T>>(rows, columns, std::move(function)));
+            std::make_shared<PythonOperator<T>>(rows, columns, function));
     });
-    return map;
+    nb::object made = nb::cast(map);
+    made.attr("function") = function;
+    return made;
 }
 
 /// A map made of a matrix: make(matrix as CsrView<T>) gives a unique_ptr to an operator.
@@ -178,7 +175,7 @@ nb::object modes(const Points& points) {
 }  // namespace
 
 void python_module::bind_operators(nb::module_& module) {
-    nb::class_<Map>(module, "Map", "An operator of the library.")
+    nb::class_<Map>(module, "Map", nb::dynamic_attr(), "An operator of the library.")
         .def_prop_ro(
             "rows",
             [](const Map& m) { return std::visit([](const auto& a) { return a->rows(); }, m.any); })

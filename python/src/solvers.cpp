@@ -279,7 +279,7 @@ void python_module::bind_solvers(nb::module_& module) {
         .def("attempts", &TextSolver::attempts)
         .def_prop_ro("context", [](const TextSolver& s) { return s.context; })
         .def_ro("setup_seconds", &TextSolver::setup_seconds);
-    nb::class_<MapSolver>(module, "MapSolver", "A Krylov method on operators.")
+    nb::class_<MapSolver>(module, "MapSolver", nb::dynamic_attr(), "A Krylov method on operators.")
         .def(nb::init<const Context&, const std::string&, std::shared_ptr<Map>,
                       std::shared_ptr<Map>>(),
              nb::arg("context"), nb::arg("method"), nb::arg("a"), nb::arg("m").none())

@@ -11,6 +11,7 @@ from ._arrays import INT32, Kind, View, kind_of, real_type, values, view
 from ._backend import core
 
 LARGEST = core.largest_batched_size
+_MOST = 2**31 - 1
 
 
 class Batch:
@@ -43,7 +44,7 @@ class Batch:
         self.turned = False
         self.listed = False
         self._on_device: tuple[Any, ...] = ()
-        if self.count > np.iinfo(np.int32).max:
+        if self.count > _MOST:
             raise ValueError(f"a: {self.count} matrices; at most 2^31 - 1")
 
     @property
@@ -179,9 +180,9 @@ def take_batch(a: Any, sizes: Any = None) -> Batch:
     turned = False
     if not found.contiguous and found.dtype == dtype:
         other = found.kind.view(found.kind.transposed(a))
-        if other.contiguous:
-            found, turned = other, True
-    if not turned:
+        turned = other.contiguous
+        found = other if turned else values(a, dtype, "a")
+    elif found.dtype != dtype:
         found = values(a, dtype, "a")
     batch = Batch(found, dtype, found.shape[:-2], n)
     batch.turned = turned

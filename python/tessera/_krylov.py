@@ -12,7 +12,7 @@ from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
 from ._matrices import Parts, build, checked_device, is_matrix, take_apart
-from ._operators import LinearOperator, operator_map
+from ._operators import LinearOperator, map_solver, operator_map
 
 __all__ = ["Progress", "bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
@@ -209,7 +209,7 @@ def _solve(
     x = start_of(x0, system.b, dtype, context)
     out = kind.view(x)
     systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
-    report = core.MapSolver(context, method, a_map, m_map).solve(systems, options)[0]
+    report = map_solver(context, method, a_map, m_map).solve(systems, options)[0]
     return kind.finished(x, context), info_of(report)
 
 
@@ -249,7 +249,8 @@ _ABOUT = """
         (nblocks, b, b), a `SparseMatrix`, a LinearOperator of SciPy or CuPy, or a function
         ``A(x)``.
     b : array of shape (n,) or (n, 1)
-        Right-hand side. The solve is in float32 if `A` and `b` are, else in float64.
+        Right-hand side. The solve is in float32 if `A` and `b` are, else in float64; in the type of
+        `A`, if that is an object of this package.
     x0 : array, optional
         Start, by default zero. It is not changed.
     rtol, atol : float

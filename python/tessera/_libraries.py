@@ -196,6 +196,7 @@ class TorchKind(Kind):
     def __init__(self) -> None:
         self._numpy: dict[Any, np.dtype[Any]] = {}
         self._torch: dict[np.dtype[Any], Any] = {}
+        self._places: dict[int, Any] = {}
 
     def _fill(self) -> None:
         torch = sys.modules["torch"]
@@ -234,7 +235,10 @@ class TorchKind(Kind):
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
         torch = sys.modules["torch"]
-        place = "cpu" if device == HOST else f"cuda:{device}"
+        place = self._places.get(device)
+        if place is None:
+            place = torch.device("cpu" if device == HOST else f"cuda:{device}")
+            self._places[device] = place
         return torch.empty(shape, dtype=self.torch_type(dtype), device=place)
 
     def converted(self, array: Any, dtype: np.dtype[Any]) -> Any:

@@ -213,7 +213,7 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
     data = values(parts.data, dtype, f"{name}: data")
     arrays = owners(parts, data)
     rows, columns = parts.shape
-    if max(rows, columns) > np.iinfo(np.int32).max:
+    if max(rows, columns) >= 2**31:
         raise ValueError(f"{name}: more than 2^31 - 1 rows or columns")
     on_host = parts.device == HOST
     first, indices = parts.first, parts.indices

@@ -8,6 +8,7 @@ from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
 from ._krylov import checked_vector, info_of, number, options_of, start_of, whole
+from ._operators import map_solver
 from ._preconditioners import (
     Preconditioner,
     check_coordinates,
@@ -101,7 +102,7 @@ class MultilevelSolver(Preconditioner):
         context = call_context(kind, found.device)
         x = start_of(x0, found, self.dtype, context)
         out = kind.view(x)
-        solver = core.MapSolver(context, accel or "richardson", self._operator(), self._map)
+        solver = map_solver(context, accel or "richardson", self._operator(), self._map)
         systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
         report = solver.solve(systems, options)[0]
         if residuals is not None:

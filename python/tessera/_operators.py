@@ -264,6 +264,13 @@ def function_map(
     )
 
 
+def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
+    """A Krylov method on maps, which it keeps with the functions of Python in them."""
+    made = core.MapSolver(context, method, a, m)
+    made.__dict__["maps"] = a, m
+    return made
+
+
 def _from_numpy(kind: Kind, x: Any) -> Any:
     """A vector of the host as one of `kind`: a copy, as the memory is that of a solver."""
     result = kind.empty(x.shape, x.dtype, HOST)

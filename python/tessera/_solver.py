@@ -13,7 +13,7 @@ from ._contexts import call_context, new_context
 from ._krylov import Callback, checked_vector, options_of, size_of, start_of, whole
 from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._multigrid import smoothed_aggregation_solver
-from ._operators import LinearOperator, SparseMatrix, columns_of, operator_map, parts_of
+from ._operators import LinearOperator, SparseMatrix, columns_of, map_solver, operator_map, parts_of
 from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
 from ._result import Result, worst
 
@@ -165,7 +165,7 @@ class Solver:
         text = "csr" if self._format == "auto" else self._format
         self._used = (chosen, text)
         product = core.matrix_operator(self._context, self._matrix, text)
-        self._maps = core.MapSolver(self._context, chosen, product, m)
+        self._maps = map_solver(self._context, chosen, product, m)
 
     def _device_name(self) -> str | None:
         """Where the matrix was copied to, as `smoothed_aggregation_solver` takes it."""
@@ -208,7 +208,7 @@ class Solver:
         m = None if isinstance(self._m, str) else operator_map(self._m, *args, "M")
         chosen = "gmres:50" if self._method == "auto" else self._method
         self._used = (chosen, "operator")
-        self._maps = core.MapSolver(self._context, chosen, a, m)
+        self._maps = map_solver(self._context, chosen, a, m)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -249,7 +249,7 @@ class Solver:
                     self._m, int(self._size or 0), self.dtype, self._parts.kind, self._place,
                     self._context, "M",
                 )  # fmt: skip
-            self._maps = core.MapSolver(self._context, self._used[0], product, m)
+            self._maps = map_solver(self._context, self._used[0], product, m)
         self._setup_seconds = time.perf_counter() - start
 
     def solve(

@@ -256,3 +256,24 @@ def test_arrays_are_released():
     m.update(a.data)
     gc.collect()
     assert gone() is None
+
+
+def test_cycles_through_functions_are_collected():
+    import gc
+    import weakref
+
+    class Simulation:
+        def __init__(self):
+            self.a = spd(12)
+            self.solver = tessera.Solver(self.product, M=self.product)
+
+        def product(self, v):
+            return self.a @ v
+
+    simulation = Simulation()
+    simulation.solver.solve(vector(12), maxiter=3)
+    simulation.solver.solve(vector(12), maxiter=3)
+    gone = weakref.ref(simulation)
+    del simulation
+    gc.collect()
+    assert gone() is None
