@@ -49,9 +49,9 @@ nb::object new_array(const Context& context, const std::vector<std::size_t>& sha
     const auto kind = integers ? nb::dlpack::dtype_code::Int : nb::dlpack::dtype_code::Float;
     const nb::dlpack::dtype type{static_cast<std::uint8_t>(kind), std::uint8_t(8 * bytes), 1};
     const bool gpu = context.on_gpu();
-    return nb::cast(nb::ndarray<>(buffer->data(), shape.size(), shape.data(), owner, nullptr, type,
-                                  gpu ? nb::device::cuda::value : nb::device::cpu::value,
-                                  gpu ? context.device() : 0));
+    return nb::cast(nb::ndarray<nb::array_api>(
+        buffer->data(), shape.size(), shape.data(), owner, nullptr, type,
+        gpu ? nb::device::cuda::value : nb::device::cpu::value, gpu ? context.device() : 0));
 }
 
 /// (address, shape, strides in elements, code of the type, its bits, device: -1 the host, else of

@@ -53,9 +53,9 @@ class Preconditioner(LinearOperator):
                 raise
             raise ValueError(f"A: {error}") from None
         super().__init__(made, kind, place)
-        unusable = self._map.report()["unusable"]
-        if unusable:
-            raise ValueError(f"A: {unusable}")
+        self._report: dict[str, Any] | None = None
+        if self.report["unusable"]:
+            raise ValueError(f"A: {self.report['unusable']}")
 
     def update(self, values: Any) -> None:
         """Sets up again for other values on the same pattern.
@@ -73,6 +73,7 @@ class Preconditioner(LinearOperator):
         found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
+        self._report = None
         self._map.update(found.pointer, owners(self._parts, found))
 
     @property
@@ -82,9 +83,11 @@ class Preconditioner(LinearOperator):
 
     @property
     def report(self) -> dict[str, Any]:
-        """What the setup found: numbers of blocks, condition numbers, levels, warnings. Waits."""
-        result: dict[str, Any] = self._map.report()
-        return result
+        """What the latest setup or update found: numbers of blocks, condition numbers, levels,
+        warnings. Waits at the first look."""
+        if self._report is None:
+            self._report = self._map.report()
+        return self._report
 
     def __repr__(self) -> str:
         return f"<{self.text} of shape {self.shape}, {self.dtype}>"

@@ -84,6 +84,20 @@ def test_dlpack_on_the_host():
         tessera.gmres(a, Exchanged(1j * b))
 
 
+def test_arrays_of_the_library_are_exchanged():
+    """Results for callers whose library cannot make them, such as JAX on a GPU."""
+    core = tessera._core
+    context = core.cpu_context(1)
+    for integers, kind in ((False, np.float32), (True, np.int32)):
+        made = core.new_array(context, [3, 4], 4, integers)
+        found = view(made, "made")
+        assert found.shape == (3, 4) and found.dtype == kind and found.contiguous
+        core.fill_zero(context, found.pointer, 12, 4)
+        back = np.from_dlpack(made)
+        assert back.dtype == kind and not back.any()
+        assert back.__array_interface__["data"][0] == found.pointer
+
+
 def test_dlpack_on_a_gpu():
     arrays = Arrays("cupy-cuda")
     a, b = general(), vector(60)
