@@ -57,7 +57,7 @@ def test_solves_copy_no_vectors(arrays):
         return _contexts.call_context(found.kind, found.device).peak_memory_bytes
 
     # cg has seven vectors of its own.
-    assert in_new_thread(work) < 7.5 * a.shape[0] * 8
+    assert in_new_thread(work) < 7.9 * a.shape[0] * 8
 
 
 class Exchanged:
