@@ -364,6 +364,11 @@ class JaxKind(_InterfaceKind):
     def module(self) -> Any:
         return sys.modules["jax"].numpy
 
+    def joined(self, parts: list[Any]) -> Any:
+        if all(isinstance(part, np.ndarray) for part in parts):
+            return np.concatenate(parts)
+        return self.module().concatenate(parts)
+
     def placed(self, array: Any, device: int) -> Any:
         if device == HOST:
             return array
@@ -374,8 +379,8 @@ class JaxKind(_InterfaceKind):
         if context is not None:
             context.synchronize()
         jax = sys.modules["jax"]
-        if isinstance(array, np.ndarray):
-            return jax.numpy.asarray(array)
+        if isinstance(array, np.ndarray):  # Not on the default device, which may be a GPU.
+            return jax.device_put(array, jax.devices("cpu")[0])
         if hasattr(array, "devices"):
             return array
         return jax.dlpack.from_dlpack(array)

@@ -248,7 +248,8 @@ def function_map(
     def on_host(x: Any, y: Any) -> None:
         x.flags.writeable = False
         if kind is not NUMPY:
-            x = kind.finished(x, None) if kind.name == "JAX" else _from_numpy(kind, x)
+            # A copy, as the memory is that of a solver.
+            x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
         result = function(x)
         _checked_result(result, size, name)
         y[:] = np.asarray(result).reshape(size)
@@ -272,7 +273,7 @@ def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
 
 
 def _from_numpy(kind: Kind, x: Any) -> Any:
-    """A vector of the host as one of `kind`: a copy, as the memory is that of a solver."""
+    """A copy of a vector of the host as one of `kind`."""
     result = kind.empty(x.shape, x.dtype, HOST)
     np.asarray(result)[:] = x
     return result

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,8 +35,11 @@ class Arrays:
             pytest.skip(f"{name}: no CUDA device, or tessera_cu13 is not installed")
         if self.library == "jax":
             self.module.config.update("jax_enable_x64", True)
-            if self.on_gpu and not _jax_gpus(self.module):
-                pytest.skip(f"{name}: JAX has no GPU")
+            if not _jax_gpus(self.module):
+                if self.on_gpu:
+                    pytest.skip(f"{name}: JAX has no GPU")
+                # Results belong where the arguments are, not on the default device.
+                self.module.config.update("jax_default_device", self.module.devices("cpu")[1])
 
     def array(self, a: Any) -> Any:
         """A NumPy array as one of this library."""
@@ -83,13 +88,15 @@ class Arrays:
         if self.library == "torch":
             return isinstance(a, self.module.Tensor) and a.device.type == self.place
         if self.library == "jax":
-            return isinstance(a, self.module.Array) and a.device.platform == (
-                "gpu" if self.on_gpu else "cpu"
-            )
+            place = _jax_gpus(self.module)[0] if self.on_gpu else self.module.devices("cpu")[0]
+            return isinstance(a, self.module.Array) and a.devices() == {place}
         return isinstance(a, self.module.array) and a.device.is_cuda == self.on_gpu
 
 
 def _import(library: str, name: str) -> Any:
+    if library == "jax" and "jax" not in sys.modules:
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=2"
     try:
         return importlib.import_module(library)
     except ImportError:
