@@ -8,10 +8,10 @@ tests=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 site=$(dirname -- "$tests")/site
 cd "$(mktemp -d)"  # Where pytest and its plug-ins may write.
 python=${PYTHON:-python3}
-if [[ ! -d $site ]]; then
-    for wheel in "$(dirname -- "$tests")"/*.whl; do
-        "$python" -m zipfile -e "$wheel" "$site"
-    done
+wheels=$(find "$(dirname -- "$tests")" -maxdepth 1 -name '*.whl')
+if [[ -n $wheels ]]; then
+    rm -rf "$site"
+    while read -r wheel; do "$python" -m zipfile -e "$wheel" "$site"; done <<<"$wheels"
 fi
 # JAX takes most of the memory of a GPU unless it is told not to.
 export XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$site PYTHONDONTWRITEBYTECODE=1
