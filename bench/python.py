@@ -43,14 +43,15 @@ def note(name: str, value: Any, text: str) -> None:
 def median(run: Any, wait: Any = None, repeats: int = 20) -> float:
     """Seconds of one call; the first ones warm up."""
     times = []
-    for k in range(repeats + 3):
+    first = min(3, repeats)
+    for k in range(repeats + first):
         if wait:
             wait()
         start = time.perf_counter()
         run()
         if wait:
             wait()
-        if k >= 3:
+        if k >= first:
             times.append(time.perf_counter() - start)
     return statistics.median(times)
 
@@ -228,8 +229,8 @@ PARTS = {
     "inv": overhead_of_inv,
     "cg": overhead_of_cg,
     "inverses": inverses,
-    "cpu": cpu_solves,
     "elastic": elastic_solves,
+    "cpu": cpu_solves,
 }
 
 
