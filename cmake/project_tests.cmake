@@ -26,6 +26,12 @@ if(TARGET tessera_c)
   target_compile_options(c_interface PRIVATE -std=c11 -Wall -Wextra -pedantic)
   tessera_add_script(c_interface.cpu c_interface cpu)
 endif()
+# The Python package with the interpreters that ./check makes ready.
+if(NOT TESSERA_SANITIZE)
+  set(python_tests ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})
+  tessera_add_script(python.cpu ${python_tests} python.cpu "${TESSERA_PYTHON}")
+  tessera_add_script(python_newest.cpu ${python_tests} python_newest.cpu "${TESSERA_PYTHON_NEWEST}")
+endif()
 tessera_add_script(readme ${scripts}/readme.sh ${PROJECT_SOURCE_DIR})
 
 # Sanitizers change what is compiled and what a program outside must link.

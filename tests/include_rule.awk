@@ -79,6 +79,11 @@ part[1] == "apps" {
         wrong("programs include the public headers, their own folder, the standard library, CLI11, JSON")
     next
 }
+part[1] == "python" {
+    if (quoted ? !is_public(name) && !is_own(name) : !is_standard(name) && name !~ /^nanobind\//)
+        wrong("the extension includes the public headers, its own folder, the standard library, nanobind")
+    next
+}
 {
     family = part[2]
     if (!(family in rank)) {

@@ -12,6 +12,8 @@
 #   public     headers include the standard library and each other
 #   apps       include the public headers, their own folder, the standard library, CLI11 and
 #              nlohmann/json; the benchmarks also the peers they compare with
+#   python     the extension includes the public headers, its own folder, the standard library and
+#              nanobind
 # Tests may include everything.
 set -euo pipefail
 export LC_ALL=C
@@ -19,7 +21,7 @@ rule=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/include_rule.awk
 
 check_tree() {
     local tree=$1
-    (cd "$tree" && find include src apps -type f ! -name '*_test.[ch]pp' ! -name 'test_*.hpp' \
+    (cd "$tree" && find include src apps python/src -type f ! -name '*_test.[ch]pp' ! -name 'test_*.hpp' \
         \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh' \) |
         sort | xargs awk -f "$rule")
 }
@@ -29,7 +31,7 @@ self_test() {
     local expected=0 found file text
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
-    mkdir -p "$scratch"/{include/tessera,src/{base,simd,gpu/tiles,io,krylov},apps/tessera}
+    mkdir -p "$scratch"/{include/tessera,src/{base,simd,gpu/tiles,io,krylov},apps/tessera,python/src}
     mkdir -p "$scratch"/src/{sparse/{csr,find_blocks},precond/jacobi,batched/invert}
     allowed() { printf '#include %s\n' "$2" >>"$scratch/$1"; }
     allowed include/tessera/csr.hpp '"tessera/context.hpp"'
@@ -45,6 +47,8 @@ self_test() {
     allowed apps/tessera/main.cpp '<CLI/CLI.hpp>'
     allowed apps/tessera/main.cpp '"tessera/tessera.hpp"'
     allowed apps/tessera/compare.cpp '<nlohmann/json.hpp>'
+    allowed python/src/module.cpp '<nanobind/nanobind.h>'
+    allowed python/src/module.cpp '"tessera/tessera.hpp"'
     found=$(check_tree "$scratch")
     if [[ -n $found ]]; then
         printf 'the rule rejects what is allowed:\n%s\n' "$found"
@@ -77,6 +81,8 @@ src/krylov/cg.cpp "sparse/csr/kernels.hpp"
 src/krylov/idr.cpp <CLI/CLI.hpp>
 apps/tessera/one.cpp "base/parallel.hpp"
 src/io/report.cpp <nlohmann/json.hpp>
+python/src/core.cpp "base/parallel.hpp"
+python/src/gpu.cpp <cuda_runtime.h>
 include/tessera/io.hpp <omp.h>
 TEXT
     printf '#include "base/parallel.hpp"\n' >"$scratch/include/tessera/csr.hpp"

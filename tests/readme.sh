@@ -19,7 +19,7 @@ while IFS= read -r document; do
 done < <(find . -maxdepth 1 -name '*.md'; find docs bench/figures -name '*.md')
 
 lines=$(wc -l <README.md)
-((lines <= 120)) || fail "README.md has $lines lines; at most 120"
+((lines <= 135)) || fail "README.md has $lines lines; at most 135"
 for page in docs/decisions/*.md; do
     if [[ $page == */fewer-parts.md ]]; then continue; fi  # One table of all variants.
     words=$(wc -w <"$page")

@@ -1,0 +1,1 @@
+"""The extension of the package tessera with the CUDA backend; import tessera, which uses it."""

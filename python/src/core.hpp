@@ -1,0 +1,173 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <nanobind/typing.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "tessera/tessera.hpp"
+
+// The extension tessera._core: the public headers for the Python package, which checks arguments,
+// knows array libraries and keeps arrays alive. Arrays are addresses here, in the memory of the
+// Context unless a comment says otherwise; numbers of bytes tell their types (4: float or int32,
+// 8: double or int64).
+
+namespace python_module {
+
+namespace nb = nanobind;
+using namespace tessera;
+
+// Results with types that the stub can name.
+using AnyDict = nb::typed<nb::dict, std::string, nb::any>;
+using AnyList = nb::typed<nb::list, nb::any>;
+using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
+
+/// Of an array of the caller; 0: none.
+using Address = std::uintptr_t;
+
+template <class T>
+T* pointer(Address address) {
+    return reinterpret_cast<T*>(address);  // NOLINT
+}
+
+/// f(T()) for values of 4 or 8 bytes.
+template <class F>
+auto with_type(int bytes, F&& f) {
+    return bytes == 4 ? f(float()) : f(double());
+}
+
+/// Who uses an object that calls without the lock of the interpreter share: many readers or one
+/// writer. None waits: it throws std::runtime_error, as Python code that called from two threads,
+/// or from a callback, is to be told.
+class Users {
+  public:
+    class Reader {
+      public:
+        explicit Reader(Users& users, const char* what) : users_(users) {
+            int seen = users_.count_;
+            do {
+                if (seen < 0) throw_busy(what);
+            } while (!users_.count_.compare_exchange_weak(seen, seen + 1));
+        }
+        Reader(const Reader&) = delete;
+        Reader& operator=(const Reader&) = delete;
+        ~Reader() { --users_.count_; }
+
+      private:
+        Users& users_;
+    };
+    class Writer {
+      public:
+        explicit Writer(Users& users, const char* what) : users_(users) {
+            int none = 0;
+            if (!users_.count_.compare_exchange_strong(none, -1)) throw_busy(what);
+        }
+        Writer(const Writer&) = delete;
+        Writer& operator=(const Writer&) = delete;
+        ~Writer() { users_.count_ = 0; }
+
+      private:
+        Users& users_;
+    };
+
+  private:
+    [[noreturn]] static void throw_busy(const char* what) {
+        throw std::runtime_error(std::string(what) + " is in use by another call");
+    }
+    std::atomic<int> count_{0};  ///< Readers; -1: a writer.
+};
+
+/// A matrix in arrays of the caller, or in memory of its own.
+template <class T>
+struct TypedMatrix {
+    BorrowedMatrix<T> borrowed = {};  ///< In host memory if `owned` is its copy on a GPU.
+    CsrMatrix<T> owned = {};
+    CsrView<T> view = {};
+};
+
+/// Shared with its Python object without a reference that the garbage collector does not see; so is
+/// Map.
+struct Matrix : std::enable_shared_from_this<Matrix> {
+    Context context;
+    std::variant<TypedMatrix<float>, TypedMatrix<double>> typed = {};
+    bool copied = false;             ///< From host memory to that of a GPU.
+    nb::object arrays = nb::none();  ///< What the caller's memory belongs to.
+    nb::list kept = {};  ///< The same of values that an object may still use, as its update failed.
+
+    explicit Matrix(const Context& at) : context(at) {}
+    Matrix(const Matrix&) = delete;
+    Matrix& operator=(const Matrix&) = delete;
+    ~Matrix() {
+        nb::gil_scoped_acquire gil;
+        arrays.reset();
+        kept.reset();
+    }
+    template <class T>
+    const CsrView<T>& view() const {
+        return std::get<TypedMatrix<T>>(typed).view;
+    }
+    int bytes() const { return typed.index() == 0 ? 4 : 8; }
+};
+
+/// A matrix, a preconditioner or a function of Python as an operator of the library.
+struct Map : std::enable_shared_from_this<Map> {
+    Context context;  ///< Of its setup.
+    std::variant<std::shared_ptr<Operator<float>>, std::shared_ptr<Operator<double>>> any = {};
+    std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
+    bool symmetric = true;                     ///< Its transpose is the same map.
+    mutable Users users = {};                  ///< Those that apply it read.
+
+    explicit Map(const Context& at) : context(at) {}
+    template <class T>
+    const std::shared_ptr<Operator<T>>& as() const {
+        return std::get<std::shared_ptr<Operator<T>>>(any);
+    }
+    int bytes() const { return any.index() == 0 ? 4 : 8; }
+};
+
+/// Gives the matrix of one object other values in the order of those given first, which `arrays`
+/// owns, and calls use(), which makes the object use them. With the lock of the interpreter.
+void replace_values(Matrix& matrix, Address values, nb::object arrays,
+                    const std::function<void()>& use);
+
+/// A std::vector as a NumPy array that owns it.
+template <class T>
+nb::object to_numpy(std::vector<T>&& values, std::size_t columns = 0) {
+    auto* const kept = new std::vector<T>(std::move(values));
+    const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    if (columns == 0) {
+        const std::size_t shape[1] = {kept->size()};
+        return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 1, shape, owner));
+    }
+    const std::size_t shape[2] = {kept->size() / columns, columns};
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 2, shape, owner));
+}
+
+/// Numbers, texts and lists of a report as Python's.
+nb::object to_python(const ReportValues& values);
+AnyDict to_python(const PreconditionerReport& report);
+
+/// `points` is an array of nodes x 2 or 3 numbers; `unknowns` as in NodeCoordinates.
+using Points = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+NodeCoordinates to_coordinates(const std::optional<Points>& points,
+                               const std::vector<Index>& unknowns);
+
+void bind_context(nb::module_& module);
+void bind_matrices(nb::module_& module);
+void bind_files(nb::module_& module);
+void bind_operators(nb::module_& module);
+void bind_solvers(nb::module_& module);
+void bind_batched(nb::module_& module);
+void bind_factors(nb::module_& module);
+
+}  // namespace python_module

@@ -1,0 +1,220 @@
+#include "core.hpp"
+
+using namespace python_module;
+
+namespace {
+
+/// A function of Python, called as function(x, y) to write y = A x. On the host x and y are NumPy
+/// arrays, on a GPU addresses. It does not own the function, so that the garbage collector sees
+/// who does: the Python object of the Map, which must outlive all uses.
+template <class T>
+class PythonOperator final : public Operator<T> {
+  public:
+    PythonOperator(Index rows, Index columns, nb::handle function)
+        : rows_(rows), columns_(columns), function_(function) {}
+    Index rows() const override { return rows_; }
+    Index columns() const override { return columns_; }
+    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
+        nb::gil_scoped_acquire gil;
+        if (context.on_gpu()) {
+            function_(Address(x.data()), Address(y.data()));
+            return;
+        }
+        const std::size_t in[1] = {x.size()}, out[1] = {y.size()};
+        // Owned by none, so that NumPy takes the memory as it is.
+        function_(nb::cast(nb::ndarray<nb::numpy, const T>(x.data(), 1, in, nb::none())),
+                  nb::cast(nb::ndarray<nb::numpy, T>(y.data(), 1, out, nb::none())));
+    }
+    bool can_be_captured() const override { return false; }
+
+  private:
+    Index rows_, columns_;
+    nb::handle function_;
+};
+
+nb::typed<nb::object, Map> python_operator(const Context& context, int bytes, Index rows,
+                                           Index columns, nb::object function) {
+    auto map = std::make_shared<Map>(context);
+    with_type(bytes, [&]<class T>(T) {
+        map->any = std::shared_ptr<Operator<T>>(
+            std::make_shared<PythonOperator<T>>(rows, columns, function));
+    });
+    nb::object made = nb::cast(map);
+    made.attr("function") = function;
+    return made;
+}
+
+/// A map made of a matrix: make(matrix as CsrView<T>) gives a unique_ptr to an operator.
+template <class Make>
+std::shared_ptr<Map> of_matrix(const Context& context, std::shared_ptr<Matrix> matrix,
+                               bool symmetric, Make&& make) {
+    auto map = std::make_shared<Map>(context);
+    map->symmetric = symmetric;
+    with_type(matrix->bytes(), [&]<class T>(T) {
+        nb::gil_scoped_release release;
+        map->any = std::shared_ptr<Operator<T>>(make(matrix->view<T>()));
+    });
+    map->matrix = std::move(matrix);
+    return map;
+}
+
+std::shared_ptr<Map> matrix_operator(const Context& context, std::shared_ptr<Matrix> matrix,
+                                     const std::string& format) {
+    const FormatOptions options = parse_format(format);
+    return of_matrix(context, std::move(matrix), false, [&]<class T>(const CsrView<T>& view) {
+        return make_operator(context, view, options);
+    });
+}
+
+std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matrix> matrix,
+                                    const std::string& text, const std::optional<Points>& points,
+                                    const std::vector<Index>& unknowns) {
+    const auto config = parse_preconditioner(text);
+    if (points) config->use_coordinates(to_coordinates(points, unknowns));
+    const bool blocks = Spec(text).name() == "block_jacobi";
+    return of_matrix(context, std::move(matrix), !blocks, [&]<class T>(const CsrView<T>& view) {
+        auto made = config->make(context, view);
+        if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
+        return made;
+    });
+}
+
+std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> matrix,
+                               const std::optional<Points>& points,
+                               const std::vector<Index>& unknowns,
+                               const std::optional<Points>& near_null, int block, double theta,
+                               int smoothing_steps, Index coarse_rows, int max_levels,
+                               bool single_precision) {
+    AmgOptions options;
+    options.coordinates = to_coordinates(points, unknowns);
+    if (near_null) {
+        options.near_null = {int(near_null->shape(1)),
+                             {near_null->data(), near_null->data() + near_null->size()}};
+    }
+    options.block = block;
+    options.theta = theta;
+    options.smoothing_steps = smoothing_steps;
+    options.coarse_rows = coarse_rows;
+    options.max_levels = max_levels;
+    options.single_precision = single_precision;
+    return of_matrix(context, std::move(matrix), true, [&]<class T>(const CsrView<T>& view) {
+        return std::make_unique<Amg<T>>(context, view, options);
+    });
+}
+
+/// z = M r, or M^T r, for `count` vectors: columns of column-major arrays.
+void apply(const Map& map, const Context& context, bool transposed, Offset count, Address r,
+           Offset r_leading, Address z, Offset z_leading) {
+    nb::gil_scoped_release release;
+    const Users::Reader reader(map.users, "the operator");
+    std::visit(
+        [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
+            const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
+            const Vectors<T> out(pointer<T>(z), a->rows(), int(count), z_leading);
+            if (!transposed || map.symmetric) return a->apply_vectors(context, in, out);
+            const auto* const blocks = dynamic_cast<const BlockJacobi<T>*>(a.get());
+            if (blocks == nullptr) throw InvalidArgument("rmatvec: the transpose is not known");
+            for (int j = 0; j < in.count; ++j) {
+                blocks->apply(context, batched::Transpose::yes, 1, in[j], in.size, out[j],
+                              out.size);
+            }
+        },
+        map.any);
+}
+
+template <class T>
+Preconditioner<T>& preconditioner_of(const std::shared_ptr<Operator<T>>& any) {
+    auto* const found = dynamic_cast<Preconditioner<T>*>(any.get());
+    if (found == nullptr) throw InvalidArgument("this operator is no preconditioner");
+    return *found;
+}
+
+/// Sets up for other values of the matrix, which is its own.
+void update_map(Map& map, Address values, nb::object arrays) {
+    const Users::Writer writer(map.users, "the preconditioner");
+    replace_values(*map.matrix, values, std::move(arrays), [&] {
+        std::visit(
+            [&]<class T>(const std::shared_ptr<Operator<T>>& any) {
+                preconditioner_of(any).update(map.context, map.matrix->view<T>());
+            },
+            map.any);
+    });
+}
+
+std::string describe(const Map& map) {
+    return std::visit([](const auto& any) { return preconditioner_of(any).describe(); }, map.any);
+}
+
+AnyDict report(const Map& map) {
+    const Users::Writer writer(map.users, "the preconditioner");  // It waits on the Context.
+    return std::visit([](const auto& any) { return to_python(preconditioner_of(any).report()); },
+                      map.any);
+}
+
+/// (nodes, block, blocks, lambda, transfers) of each level, and the operator complexity.
+AnyTuple levels(const Map& map) {
+    return std::visit(
+        []<class T>(const std::shared_ptr<Operator<T>>& any) {
+            const auto* const amg = dynamic_cast<const Amg<T>*>(any.get());
+            if (amg == nullptr) throw InvalidArgument("levels: this is no multigrid");
+            nb::list list;
+            for (const AmgLevel& level : amg->levels()) {
+                list.append(nb::make_tuple(level.nodes, level.block, level.blocks, level.lambda,
+                                           level.transfers));
+            }
+            return nb::make_tuple(list, amg->operator_complexity());
+        },
+        map.any);
+}
+
+nb::object modes(const Points& points) {
+    NearNullSpace space = rigid_body_modes(to_coordinates(points, {}));
+    return to_numpy(std::move(space.values), std::size_t(space.columns));
+}
+
+}  // namespace
+
+void python_module::bind_operators(nb::module_& module) {
+    nb::class_<Map>(module, "Map", nb::dynamic_attr(), "An operator of the library.")
+        .def_prop_ro(
+            "rows",
+            [](const Map& m) { return std::visit([](const auto& a) { return a->rows(); }, m.any); })
+        .def_prop_ro("columns",
+                     [](const Map& m) {
+                         return std::visit([](const auto& a) { return a->columns(); }, m.any);
+                     })
+        .def_prop_ro("bytes", &Map::bytes)
+        .def_prop_ro("context", [](const Map& m) { return m.context; })
+        .def("apply", &apply, nb::arg("context"), nb::arg("transposed"), nb::arg("count"),
+             nb::arg("r"), nb::arg("r_leading"), nb::arg("z"), nb::arg("z_leading"))
+        .def("update", &update_map, nb::arg("values"), nb::arg("arrays"))
+        .def("describe", &describe)
+        .def("report", &report)
+        .def("levels", &levels);
+    module.def("python_operator", &python_operator, nb::arg("context"), nb::arg("bytes"),
+               nb::arg("rows"), nb::arg("columns"), nb::arg("function"));
+    module.def("matrix_operator", &matrix_operator, nb::arg("context"), nb::arg("matrix"),
+               nb::arg("format"));
+    module.def("preconditioner", &preconditioner, nb::arg("context"), nb::arg("matrix"),
+               nb::arg("text"), nb::arg("points").none(), nb::arg("unknowns"));
+    module.def("multigrid", &multigrid, nb::arg("context"), nb::arg("matrix"),
+               nb::arg("points").none(), nb::arg("unknowns"), nb::arg("near_null").none(),
+               nb::arg("block"), nb::arg("theta"), nb::arg("smoothing_steps"),
+               nb::arg("coarse_rows"), nb::arg("max_levels"), nb::arg("single_precision"));
+    module.def("rigid_body_modes", &modes, nb::arg("points"));
+    module.def("preconditioner_names", &preconditioner_names);
+    module.def("preconditioner_help", &preconditioner_help);
+    module.def("format_names", &format_names);
+    module.def(
+        "check_texts",
+        [](const std::string& solver, const std::string& precond, const std::string& format) {
+            if (!solver.empty() && Spec(solver).name() == "refinement") {
+                parse_refinement(solver);
+            } else if (!solver.empty() && solver != "auto") {
+                parse_solver(solver);
+            }
+            if (!precond.empty() && precond != "auto") parse_preconditioner(precond);
+            if (!format.empty() && format != "auto") parse_format(format);
+        },
+        nb::arg("solver"), nb::arg("preconditioner"), nb::arg("format"));
+}

@@ -1,0 +1,100 @@
+"""Tessera solves sparse linear systems made of small dense blocks, on GPUs and CPUs.
+
+>>> import tessera
+>>> p = tessera.problems("elasticity3d:8")
+>>> r = tessera.solve(p.A, p.b, coordinates=p.coordinates)
+>>> r.converged
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._backend import core as _core
+from ._krylov import Progress, bicgstab, cg, fcg, gmres, idr, minres, sqmr
+from ._multigrid import MultilevelSolver, rigid_body_modes, smoothed_aggregation_solver
+from ._operators import LinearOperator, SparseMatrix, matrix
+from ._preconditioners import (
+    Preconditioner,
+    block_jacobi,
+    block_ldlt,
+    jacobi,
+    polynomial,
+    preconditioner,
+)
+from ._problems import (
+    Problem,
+    find_blocks,
+    info,
+    problem_names,
+    problems,
+    read,
+    read_vector,
+    write,
+)
+from ._result import Result
+from ._solver import Solver, solve
+
+__version__: str = _core.version()
+
+DeviceError: type[RuntimeError] = vars(_core)["DeviceError"]
+ParseError: type[ValueError] = vars(_core)["ParseError"]
+
+
+def devices() -> list[str]:
+    """Names of the CUDA devices that can be used; starts CUDA. Empty without any, or without the
+    package tessera_cu13."""
+    return list(_core.cuda_devices()[0])
+
+
+def _core_file() -> str:
+    """Path of the extension in use."""
+    return str(_core.__file__)
+
+
+def __getattr__(name: str) -> Any:
+    # Modules that not everybody needs.
+    if name in ("batched", "plot", "torch"):
+        import importlib
+
+        return importlib.import_module(f"tessera.{name}")
+    raise AttributeError(f"module 'tessera' has no attribute {name!r}")
+
+
+__all__ = [
+    "DeviceError",
+    "LinearOperator",
+    "MultilevelSolver",
+    "ParseError",
+    "Preconditioner",
+    "Problem",
+    "Progress",
+    "Result",
+    "Solver",
+    "SparseMatrix",
+    "bicgstab",
+    "block_jacobi",
+    "block_ldlt",
+    "cg",
+    "devices",
+    "fcg",
+    "find_blocks",
+    "gmres",
+    "idr",
+    "info",
+    "jacobi",
+    "matrix",
+    "minres",
+    "polynomial",
+    "preconditioner",
+    "problem_names",
+    "problems",
+    "read",
+    "read_vector",
+    "rigid_body_modes",
+    "smoothed_aggregation_solver",
+    "solve",
+    "sqmr",
+    "write",
+]

@@ -1,0 +1,103 @@
+"""Looks at arrays without a copy, and checks their types."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ._libraries import (
+    CUPY,
+    FLOAT32,
+    FLOAT64,
+    HOST,
+    INT32,
+    JAX,
+    NUMPY,
+    OTHER,
+    TORCH,
+    WARP,
+    Kind,
+    View,
+)
+
+__all__ = [
+    "FLOAT32",
+    "FLOAT64",
+    "HOST",
+    "INT32",
+    "NUMPY",
+    "Kind",
+    "View",
+    "kind_of",
+    "real_type",
+    "require_real",
+    "values",
+    "view",
+]
+
+_kinds: dict[type, Kind] = {np.ndarray: NUMPY}
+
+
+def _find_kind(array: Any) -> Kind | None:
+    if isinstance(array, (np.ndarray, np.generic, list, tuple, float, int)):
+        return NUMPY
+    module = type(array).__module__.split(".")[0]
+    for name, kind in (("cupy", CUPY), ("jax", JAX), ("jaxlib", JAX), ("warp", WARP)):
+        if module == name:
+            return kind
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        return TORCH
+    for attribute in ("__cuda_array_interface__", "__dlpack__", "__array_interface__"):
+        if hasattr(array, attribute):
+            return OTHER
+    return None
+
+
+def kind_of(array: Any, name: str) -> Kind:
+    """The kind of an array; TypeError, which names the argument, if it is none."""
+    found = _kinds.get(type(array))
+    if found is None:
+        found = _find_kind(array)
+        if found is None:
+            raise TypeError(f"{name}: expected an array, got {type(array).__name__}")
+        _kinds[type(array)] = found
+    return found
+
+
+def view(array: Any, name: str) -> View:
+    """Looks at an array without a copy. Errors name the argument."""
+    kind = kind_of(array, name)
+    try:
+        return kind.view(array)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def require_real(dtype: np.dtype[Any], name: str) -> None:
+    """TypeError for complex numbers, texts and objects, and for 16-bit and long double numbers."""
+    if dtype.kind in "iub":
+        return
+    if dtype.kind == "c":
+        raise TypeError(f"{name}: complex values are not supported")
+    if dtype.kind != "f" or dtype.itemsize not in (4, 8):
+        raise TypeError(f"{name}: values of type {dtype} are not supported; use float32 or float64")
+
+
+def real_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
+    """float32 for float32, else float64; integers become float64."""
+    require_real(dtype, name)
+    return FLOAT32 if dtype == FLOAT32 else FLOAT64
+
+
+def values(array: Any, dtype: np.dtype[Any], name: str) -> View:
+    """The view of an array in C order with values of `dtype`, float32 or float64."""
+    found = view(array, name)
+    if found.dtype == dtype and found.contiguous:
+        return found
+    require_real(found.dtype, name)
+    kind = found.kind
+    source = found.array if kind is NUMPY else array
+    return kind.view(kind.converted(source, dtype))

@@ -1,0 +1,100 @@
+"""Contexts of the library: one for each thread, device and stream."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from ._arrays import HOST, Kind
+from ._backend import core
+
+_MAX_STREAMS = 16
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.host: dict[int, Any] = {}
+        # (device, stream) -> (context, what keeps the stream alive), the latest last.
+        self.streams: OrderedDict[tuple[int, int], tuple[Any, Any]] = OrderedDict()
+
+
+_local = _Local()
+
+
+def _forget() -> None:
+    _local.host.clear()
+    _local.streams.clear()
+
+
+atexit.register(_forget)
+
+
+def _forget_in_child() -> None:
+    """A child must not release what belongs to the CUDA of its parent."""
+    global _local
+    _kept.append(_local)
+    _local = _Local()
+
+
+_kept: list[Any] = []
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def stream_number(stream: Any) -> int:
+    """The address of a stream: an int, or an object with ``__cuda_stream__``."""
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        if stream < 0:
+            raise ValueError(f"stream: {stream} is no address of a stream")
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        pair = protocol() if callable(protocol) else protocol
+        return int(pair[1])
+    raise TypeError(
+        f"stream: expected an int or an object with __cuda_stream__, got {type(stream).__name__}"
+    )
+
+
+def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -> Any:
+    """A context for an object, which keeps it."""
+    if device == HOST:
+        if stream is not None:
+            stream_number(stream)
+        return core.cpu_context(threads)
+    number, keep = kind.stream(device) if stream is None else (stream_number(stream), stream)
+    context = core.cuda_context(device, number, threads)
+    context.__dict__["keep"] = keep  # The stream, which must outlive the context.
+    return context
+
+
+def host_context(threads: int = 0) -> Any:
+    """The context of this thread on the CPU."""
+    found = _local.host.get(threads)
+    if found is None:
+        found = _local.host[threads] = core.cpu_context(threads)
+    return found
+
+
+def call_context(kind: Kind, device: int, stream: Any = None) -> Any:
+    """The context of this thread for one call on the current stream, or on `stream`."""
+    if device == HOST:
+        if stream is not None:
+            stream_number(stream)
+        return host_context()
+    number, keep = kind.stream(device)
+    if stream is not None and stream_number(stream) != number:
+        call_context(kind, device).synchronize()  # Arguments may still be written there.
+        number, keep = stream_number(stream), stream
+    key = (device, number)
+    streams = _local.streams
+    entry = streams.get(key)
+    if entry is None:
+        entry = streams[key] = (core.cuda_context(device, number), keep)
+        if len(streams) > _MAX_STREAMS:
+            streams.popitem(last=False)
+    elif len(streams) > 1:
+        streams.move_to_end(key)
+    return entry[0]

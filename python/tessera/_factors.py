@@ -1,0 +1,248 @@
+"""Factors of batches of matrices, and operations on vectors of each matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._arrays import INT32, View, values, view
+from ._backend import core
+from ._batches import Batch, require_apart, take_batch, take_out
+from ._contexts import call_context
+
+__all__ = ["Factors"]
+
+
+def info_array(batch: Batch, wanted: bool) -> tuple[Any, int]:
+    if not wanted:
+        return None, 0
+    array, found = batch.empty_each(INT32)
+    return array, found.pointer
+
+
+def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
+    """Vectors of each matrix one after the other, their number, and whether each is a matrix."""
+    kind = batch.kind
+    if batch.listed:
+        if not isinstance(b, (list, tuple)) or len(b) != batch.count:
+            raise ValueError(f"{name}: expected a list of {batch.count} vectors, as a is a list")
+        parts = []
+        for k, each in enumerate(b):
+            found = values(each, batch.dtype, f"{name}[{k}]")
+            if found.shape != (int(batch.sizes[k]),):
+                raise ValueError(f"{name}[{k}]: the shape {found.shape} is not {(batch.sizes[k],)}")
+            if found.kind is not kind or found.device != batch.device:
+                raise ValueError(f"{name}[{k}]: it is of another library or device than a")
+            parts.append(found.array)
+        return kind.view(kind.joined(parts)), 1, False
+    found = view(b, name)
+    if found.kind is not kind or found.device != batch.device:
+        raise ValueError(f"{name}: it is of another library or device than a")
+    wanted = (batch.vector_total(),) if batch.ragged else (*batch.shape, batch.n)
+    if found.shape == wanted:
+        return values(b, batch.dtype, name), 1, False
+    if not batch.ragged and len(found.shape) == len(wanted) + 1 and found.shape[:-1] == wanted:
+        return values(kind.transposed(b), batch.dtype, name), found.shape[-1], True
+    raise ValueError(
+        f"{name}: the shape {found.shape} is neither {wanted}"
+        + ("" if batch.ragged else f" nor {wanted} and a number of columns")
+    )
+
+
+def run_vectors(
+    batch: Batch, b: Any, name: str, context: Any, run: Any, out: Any = None, in_place: bool = True
+) -> Any:
+    """run(vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b, or in
+    `out`, which may be b if `in_place`."""
+    found, vectors, columns = right_sides(b, batch, name)
+    kind = batch.kind
+    if out is not None and batch.listed:
+        raise TypeError("out: lists of matrices have lists of new arrays as results")
+    if not columns:
+        if out is None:
+            x, target = batch.empty_vectors(batch.dtype)
+        else:
+            x, target = out, take_out(out, batch, found.shape, batch.dtype)
+            require_apart(target, found, in_place)
+        run(1, found.pointer, target.pointer)
+        return batch.vectors(x, context)
+    if out is not None:
+        take_out(out, batch, (*batch.shape, batch.n, vectors), batch.dtype)
+    x = kind.empty((*batch.shape, vectors, batch.n), batch.dtype, batch.device)
+    if vectors and batch.count:
+        run(vectors, found.pointer, kind.view(x).pointer)
+    if out is None:
+        return kind.transposed(kind.finished(x, context))
+    if context.on_gpu and context.stream != kind.stream(batch.device)[0]:
+        context.synchronize()  # The copy is in the order of the library of the caller.
+    kind.assign(out, kind.transposed(x))
+    return out
+
+
+class Factors:
+    """Factors of a batch, made by `lu`, `cholesky` with ``return_factors`` and `ldlt`.
+
+    Attributes
+    ----------
+    kind : {"ldu", "llt", "ldlt"}
+    factor : array of shape (*batch, n, n), or list
+        L strictly below the diagonal, of which ``L`` has ones; D on the diagonal; of ldu U strictly
+        above it; of ldlt the off-diagonal element of a 2 x 2 pivot just above it. llt: L alone.
+    rows, columns : array of shape (*batch, n), list or None
+        ``a[rows[s], columns[t]]`` is in position (s, t); None: not exchanged. ldlt and llt exchange
+        rows and columns alike.
+    info : array of shape `batch`
+        0, or k: the pivot in position k (from 1) is the first that is zero (llt: not positive) or
+        not finite.
+    """
+
+    def __init__(
+        self, kind: str, batch: Batch, f: Any, rows: Any, columns: Any, info: Any, context: Any
+    ) -> None:
+        self.kind = kind
+        self._batch = batch
+        self._f = batch.kind.finished(f, context)
+        self._rows = rows if rows is None else batch.kind.finished(rows, context)
+        self._columns = columns if columns is None else batch.kind.finished(columns, context)
+        self.info = batch.kind.finished(info, context)
+
+    @property
+    def factor(self) -> Any:
+        return self._batch.matrices(self._f, None, True)
+
+    @property
+    def rows(self) -> Any:
+        return None if self._rows is None else self._batch.vectors(self._rows, None)
+
+    @property
+    def columns(self) -> Any:
+        return None if self._columns is None else self._batch.vectors(self._columns, None)
+
+    def _each(self, f: Any) -> Any:
+        factor = self.factor
+        return [f(each) for each in factor] if isinstance(factor, list) else f(factor)
+
+    @property
+    def L(self) -> Any:
+        """The lower triangular factors; with ones on the diagonal but of llt."""
+        kind, module = self._batch.kind, self._batch.kind.module()
+        if self.kind == "llt":
+            return self._each(module.tril)
+        return self._each(lambda f: module.tril(f, -1) + kind.eye(f.shape[-1], f))
+
+    @property
+    def U(self) -> Any:
+        """Of ldu: D U, so that ``a[rows][:, columns] == L @ U``; of the others the transpose of
+        L."""
+        kind, module = self._batch.kind, self._batch.kind.module()
+        if self.kind != "ldu":
+            lower = self.L
+            if isinstance(lower, list):
+                return [kind.transposed(each) for each in lower]
+            return kind.transposed(lower)
+
+        def upper(f: Any) -> Any:
+            d = module.diagonal(f, 0, -2, -1)
+            unit = module.triu(f, 1) + kind.eye(f.shape[-1], f)
+            return d[..., :, None] * unit
+
+        return self._each(upper)
+
+    @property
+    def D(self) -> Any:
+        """Of ldlt the block diagonal matrices: ``a[rows][:, rows] == L @ D @ L.T``."""
+        if self.kind != "ldlt":
+            raise AttributeError("only the factors of ldlt have D")
+        kind, module = self._batch.kind, self._batch.kind.module()
+
+        def middle(f: Any) -> Any:
+            identity = kind.eye(f.shape[-1], f)
+            above = module.triu(f, 1)
+            return f * identity + above + kind.transposed(above)
+
+        return self._each(middle)
+
+    def _permutations(self) -> Any:
+        kind = self._batch.kind
+        rows = 0 if self._rows is None else kind.view(self._rows).pointer
+        columns = 0 if self._columns is None else kind.view(self._columns).pointer
+        return core.Permutations(rows, columns, self._batch.vector_offsets())
+
+    def solve(
+        self, b: Any, *, transposed: bool = False, out: Any = None, stream: Any = None
+    ) -> Any:
+        """Solves a x = b, or the transpose of a, with the factors; shapes and `out` as in `solve`.
+        Does not wait unless sizes vary."""
+        batch = self._batch
+        context = call_context(batch.kind, batch.device, stream)
+        f = batch.kind.view(self._f).pointer
+        return run_vectors(
+            batch, b, "b", context,
+            lambda vectors, given, x: core.solve_factored(
+                context, batch.core(), batch.dtype.itemsize, self.kind, transposed, f,
+                self._permutations(), vectors, batch.vector_offsets(), given, x,
+            ),
+            out,
+        )  # fmt: skip
+
+    def inv(self, *, stream: Any = None) -> Any:
+        """The inverses, from the factors; exactly symmetric for llt and ldlt. Does not wait unless
+        sizes vary."""
+        batch = self._batch
+        context = call_context(batch.kind, batch.device, stream)
+        x, out = batch.empty()
+        core.inverse_from_factors(
+            context, batch.core(), batch.dtype.itemsize, self.kind,
+            batch.kind.view(self._f).pointer, self._permutations(), out.pointer,
+        )  # fmt: skip
+        return batch.matrices(x, context, True)
+
+    def __repr__(self) -> str:
+        return f"<Factors {self.kind} of {self._batch.count} matrices, {self._batch.dtype}>"
+
+
+def turned(a: Any, sizes: Any) -> Batch:
+    """The matrices with contiguous columns: a copy unless they are so already."""
+    batch = take_batch(a, sizes)
+    if batch.turned:
+        return batch
+    kind = batch.kind
+    if not batch.ragged:
+        found = kind.view(kind.converted(kind.transposed(batch.found.array), batch.dtype))
+    elif batch.listed:
+        parts = [
+            kind.reshaped(kind.converted(kind.transposed(each), batch.dtype), (int(n) ** 2,))
+            for each, n in zip(a, batch.sizes, strict=True)
+        ]
+        found = kind.view(kind.joined(parts))
+    else:
+        raise ValueError("a: factors of a packed vector are not supported; pass a list")
+    batch.found, batch.turned = found, True
+    return batch
+
+
+def factored(
+    batch: Batch, kind: str, pivoting: str, stream: Any, rows: bool, columns: bool
+) -> Factors:
+    context = call_context(batch.kind, batch.device, stream)
+    f, out = batch.empty()
+    permutations: list[Any] = [
+        batch.empty_vectors(INT32) if each else (None, None) for each in (rows, columns)
+    ]
+    first, second = permutations
+    info, info_pointer = info_array(batch, True)
+    order = core.Permutations(
+        first[1].pointer if rows else 0,
+        second[1].pointer if columns else 0,
+        batch.vector_offsets() if rows else 0,
+    )
+    core.factor(
+        context, batch.core(), batch.dtype.itemsize, kind, pivoting, batch.found.pointer,
+        out.pointer, order, info_pointer, 0, 0, 0,
+    )  # fmt: skip
+    return Factors(kind, batch, f, first[0], second[0], info, context)
+
+
+def pivoting_word(word: Any, choices: tuple[str, ...]) -> str:
+    if word not in choices:
+        raise ValueError(f"pivoting: {word!r} is none of {', '.join(choices)}")
+    return str(word)

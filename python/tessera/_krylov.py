@@ -1,0 +1,419 @@
+"""Krylov methods with SciPy's names and meaning."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
+from ._backend import core
+from ._contexts import call_context
+from ._matrices import Parts, build, checked_device, is_matrix, take_apart
+from ._operators import LinearOperator, map_solver, operator_map
+
+__all__ = ["Progress", "bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
+
+
+class Progress(NamedTuple):
+    """What a callback of a solver is given.
+
+    Attributes
+    ----------
+    iterations : int
+    relative_residual : float
+        Norm of the recursive residual over that of b.
+    target : float
+        The relative residual that ends the solve.
+    seconds : float
+        Since the start of the solve.
+    column : int
+        Number of the right-hand side, where there are several.
+    """
+
+    iterations: int
+    relative_residual: float
+    target: float
+    seconds: float
+    column: int
+
+
+Callback = Callable[[Progress], Any]
+
+# SciPy's convention: 0 converged, negative: the method broke down.
+_FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
+
+
+def info_of(report: dict[str, Any]) -> int:
+    """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
+    status = report["status"]
+    if status == "converged":
+        return 0
+    return int(_FAILURES.get(status, max(1, report["iterations"])))
+
+
+def number(value: Any, name: str, least: float = 0.0) -> float:
+    """A finite or infinite number of at least `least`."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+    if not result >= least:
+        raise ValueError(f"{name}: {value} is not at least {least:g}")
+    return result
+
+
+def whole(value: Any, name: str, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
+    result = value.__index__()
+    if result < least:
+        raise ValueError(f"{name}: {result} is below {least}")
+    return int(result)
+
+
+def options_of(
+    rtol: Any,
+    atol: Any,
+    maxiter: int,
+    callback: Callback | None,
+    max_seconds: Any = np.inf,
+    left: bool = False,
+) -> Any:
+    """The options of a solve; errors name the argument."""
+    given = None
+    if callback is not None:
+        if not callable(callback):
+            raise TypeError(f"callback: {type(callback).__name__} is not callable")
+
+        def given(*progress: Any) -> Any:
+            return callback(Progress(*progress))
+
+    main = threading.current_thread() is threading.main_thread()
+    return core.Options(
+        number(rtol, "rtol"),
+        number(atol, "atol"),
+        maxiter,
+        number(max_seconds, "max_seconds"),
+        2000,
+        left,
+        main,
+        given,
+    )
+
+
+def size_of(a: Any, b: View) -> int:
+    """Rows of the system; ValueError unless A is square."""
+    shape = getattr(a, "shape", None)
+    if shape is None:
+        return b.shape[0] if b.shape else 0
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
+    return int(shape[0])
+
+
+def checked_vector(found: View, size: int, name: str) -> None:
+    """ValueError unless this is a vector of `size` numbers."""
+    if found.shape != (size,) and found.shape != (size, 1):
+        raise ValueError(
+            f"{name}: the shape {found.shape} does not fit a system of {size} rows"
+            + (
+                "; for several right-hand sides use tessera.solve or tessera.Solver"
+                if name == "b" and len(found.shape) == 2 and found.shape[0] == size
+                else ""
+            )
+        )
+
+
+def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> Any:
+    """A new array for the solution that holds the start."""
+    kind = found.kind
+    result = kind.empty(found.shape, dtype, found.device)
+    out = kind.view(result)
+    size = int(np.prod(found.shape))
+    if x0 is None:
+        core.fill_zero(context, out.pointer, size, dtype.itemsize)
+        return result
+    start = view(x0, "x0")
+    if start.shape not in (found.shape, (found.shape[0],), (found.shape[0], 1)):
+        raise ValueError(f"x0: the shape {start.shape} does not fit {found.shape}")
+    if start.device != found.device:
+        raise ValueError("x0: it is on another device than b")
+    start = values(x0, dtype, "x0")
+    core.copy_values(context, start.pointer, out.pointer, size, dtype.itemsize)
+    return result
+
+
+class _System(NamedTuple):
+    """What a call of a method is about, checked."""
+
+    b: View
+    dtype: np.dtype[Any]
+    size: int
+    parts: Parts | None  # of A, where it is a matrix
+
+
+def _system(a: Any, b: Any) -> _System:
+    found = view(b, "b")
+    own = isinstance(a, LinearOperator)
+    parts = take_apart(a, "A") if not own and is_matrix(a) else None
+    size = parts.shape[0] if parts is not None else size_of(a, found)
+    if parts is not None and parts.shape[0] != parts.shape[1]:
+        raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
+    checked_vector(found, size, "b")
+    wanted = real_type(found.dtype, "b")
+    if own:
+        dtype = a.dtype
+    elif parts is not None:
+        dtype = FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
+        checked_device(parts, found, "b")
+    else:
+        given = getattr(a, "dtype", None)
+        single = wanted == FLOAT32 and (
+            given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
+        )
+        dtype = FLOAT32 if single else FLOAT64
+    return _System(found, dtype, size, parts)
+
+
+def _solve(
+    method: str,
+    a: Any,
+    b: Any,
+    x0: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    m: Any,
+    callback: Callback | None,
+    stream: Any,
+    left: bool = False,
+) -> tuple[Any, int]:
+    system = _system(a, b)
+    dtype, size, kind = system.dtype, system.size, system.b.kind
+    device = system.b.device
+    most = 10 * size if maxiter is None else whole(maxiter, "maxiter", 0)
+    options = options_of(rtol, atol, most, callback, left=left)
+    context = call_context(kind, device, stream)
+    if system.parts is not None:
+        matrix = build(system.parts, context, dtype)
+        a_map = core.matrix_operator(context, matrix, "csr")
+    else:
+        matrix = None
+        a_map = operator_map(a, size, dtype, kind, device, context, "A")
+    m_map = _preconditioner(m, a, matrix, a_map, size, dtype, kind, device, context)
+    right = values(b, dtype, "b")
+    x = start_of(x0, system.b, dtype, context)
+    out = kind.view(x)
+    systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
+    report = map_solver(context, method, a_map, m_map).solve(systems, options)[0]
+    return kind.finished(x, context), info_of(report)
+
+
+def _preconditioner(
+    m: Any,
+    a: Any,
+    matrix: Any,
+    a_map: Any,
+    size: int,
+    dtype: np.dtype[Any],
+    kind: Kind,
+    device: int,
+    context: Any,
+) -> Any:
+    """M as a map: None, a text, a preconditioner, a matrix, a LinearOperator or a callable."""
+    if m is None or (isinstance(m, str) and m == "none"):
+        return None
+    if not isinstance(m, str):
+        return operator_map(m, size, dtype, kind, device, context, "M")
+    if matrix is None:
+        matrix = getattr(a, "_matrix", None)
+    if matrix is None:
+        raise ValueError(f"M: {m!r} needs a matrix, A is an operator; pass a preconditioner")
+    try:
+        return core.preconditioner(context, matrix, m, None, [])
+    except ValueError as error:
+        raise ValueError(f"M: {error}") from None
+
+
+_ABOUT = """
+
+    Parameters
+    ----------
+    A : sparse matrix, LinearOperator or callable
+        n x n: of scipy.sparse, cupyx.scipy.sparse, torch (sparse_csr, sparse_bsr) or Warp
+        (BsrMatrix), a tuple ``(indptr, indices, data)`` with data of shape (nnz,) or
+        (nblocks, b, b), a `SparseMatrix`, a LinearOperator of SciPy or CuPy, or a function
+        ``A(x)``.
+    b : array of shape (n,) or (n, 1)
+        Right-hand side. The solve is in float32 if `A` and `b` are, else in float64; in the type of
+        `A`, if that is an object of this package.
+    x0 : array, optional
+        Start, by default zero. It is not changed.
+    rtol, atol : float
+        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+    maxiter : int, optional
+        Most iterations, by default ``10 * n``.
+    M : preconditioner, LinearOperator, callable, sparse matrix or str, optional
+        Approximates the inverse of `A`: an object of this package, of SciPy or CuPy, a function, or
+        a text such as ``"block_jacobi:32"``, which is set up for this call.
+    callback : callable, optional
+        Called with a `Progress` after each iteration. If it returns False, the solve ends.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `b` belongs to.
+
+    Returns
+    -------
+    x : array
+        Of the kind and shape of `b`, on its device.
+    info : int
+        0: converged, the true residual was checked. Positive: not converged, the number of
+        iterations. Negative: -1 breakdown, -2 NaN or infinity, -3 M has a singular block.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    MemoryError, DeviceError
+        If memory runs out, or CUDA fails.
+    KeyboardInterrupt
+        For Ctrl-C, after the iterations that run.
+
+    Notes
+    -----
+    Waits: `info` is a number of Python. The lock of the interpreter is released meanwhile.
+"""
+
+
+def _documented(function: Any) -> Any:
+    function.__doc__ += _ABOUT
+    return function
+
+
+@_documented
+def cg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Conjugate gradients, for symmetric positive definite A and M."""
+    return _solve("cg", A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def fcg(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Flexible conjugate gradients: as `cg`, and M may change from one iteration to the next."""
+    return _solve("fcg", A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def bicgstab(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Stabilised biconjugate gradients, for any A."""
+    return _solve("bicgstab", A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def gmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 30,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Generalised minimal residuals with restarts after `restart` steps, for any A. Iterations,
+    also those of `maxiter`, are inner steps; M is applied from the right."""
+    method = f"gmres:{whole(restart, 'restart', 1)}"
+    return _solve(method, A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def minres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Minimal residuals, for symmetric A, also indefinite, and positive definite M."""
+    return _solve("minres", A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def idr(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    s: int = 4,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """IDR(s) with `s` shadow vectors, 1 to 16, for any A. An iteration has s + 1 products."""
+    method = f"idr:{whole(s, 's', 1)}"
+    if s > 16:
+        raise ValueError(f"s: {s} is above 16")
+    return _solve(method, A, b, x0, rtol, atol, maxiter, M, callback, stream)
+
+
+@_documented
+def sqmr(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callback | None = None,
+    stream: Any = None,
+) -> tuple[Any, int]:
+    """Symmetric quasi-minimal residuals, for symmetric A and M, both may be indefinite."""
+    return _solve("sqmr", A, b, x0, rtol, atol, maxiter, M, callback, stream)

@@ -1,0 +1,284 @@
+"""Sparse matrices of SciPy, CuPy, torch and Warp, and plain arrays, as matrices of the library."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
+from ._backend import core
+
+
+class Parts(NamedTuple):
+    """The arrays of a matrix, as they were given."""
+
+    layout: str  # csr, bsr or coo
+    shape: tuple[int, int]
+    block: int
+    first: View  # row offsets, of coo the rows
+    indices: View
+    data: Any
+    dtype: np.dtype[Any]  # of the library: float32 or float64
+    device: int
+    kind: Kind
+    data_shape: tuple[int, ...]
+    converted: str = ""  # The format that it was given in, where that has another order of values
+
+
+def is_matrix(a: Any) -> bool:
+    """Whether this is one of the matrices that `take_apart` knows."""
+    if isinstance(a, tuple):
+        return True
+    if hasattr(a, "tocsr") or hasattr(a, "crow_indices") or _is_warp(a):
+        return True
+    return getattr(a, "ndim", 0) == 2 and not hasattr(a, "matvec")
+
+
+def _is_warp(a: Any) -> bool:
+    """A warp.sparse.BsrMatrix, which is a struct of Warp."""
+    return all(hasattr(a, name) for name in ("nrow", "ncol", "offsets", "columns", "values"))
+
+
+def _is_sparse(a: Any) -> bool:
+    """A matrix of SciPy, CuPy or torch, or a tuple, and no array of values."""
+    if hasattr(a, "crow_indices"):
+        return str(a.layout) != "torch.strided"
+    return isinstance(a, tuple) or hasattr(a, "tocsr") or _is_warp(a)
+
+
+def _index_view(array: Any, name: str) -> View:
+    found = view(array, name)
+    if found.dtype.kind not in "iu" or found.dtype.itemsize not in (4, 8):
+        if found.dtype.kind in "iu" and found.kind is NUMPY:
+            return NUMPY.view(np.ascontiguousarray(found.array, np.int64))
+        raise TypeError(f"{name}: expected 32- or 64-bit integers, got {found.dtype}")
+    if len(found.shape) != 1:
+        raise ValueError(f"{name}: expected one dimension, got the shape {found.shape}")
+    if not found.contiguous:
+        found = found.kind.view(found.kind.converted(array, found.dtype))
+    return found
+
+
+def _csr(shape: tuple[int, int], indptr: Any, indices: Any, data: Any, name: str) -> Parts:
+    """CSR, or BSR with data of three dimensions."""
+    offsets = _index_view(indptr, f"{name}: indptr")
+    columns = _index_view(indices, f"{name}: indices")
+    found = view(data, f"{name}: data")
+    dtype = real_type(found.dtype, f"{name}: data")
+    if len({offsets.device, columns.device, found.device}) != 1:
+        raise ValueError(f"{name}: indptr, indices and data are on different devices")
+    if offsets.shape[0] < 1:
+        raise ValueError(f"{name}: indptr is empty; it has a number for each row and one more")
+    block = 1
+    if len(found.shape) == 3:
+        block = found.shape[1]
+        if found.shape[2] != block:
+            raise ValueError(f"{name}: the blocks of data are not square: {found.shape[1:]}")
+        if block < 1:
+            raise ValueError(f"{name}: the blocks of data are empty")
+        if block > 1 and (shape[0] % block or shape[1] % block):
+            raise ValueError(f"{name}: blocks of {block} rows do not divide the shape {shape}")
+    elif len(found.shape) != 1:
+        raise ValueError(f"{name}: data has {len(found.shape)} dimensions; expected 1 or 3")
+    if columns.shape[0] < found.shape[0] or found.shape[0] < columns.shape[0]:
+        raise ValueError(
+            f"{name}: indices and data have {columns.shape[0]} and {found.shape[0]} entries"
+        )
+    if offsets.shape[0] * block != shape[0] + block:
+        raise ValueError(
+            f"{name}: indptr has {offsets.shape[0]} numbers; {shape[0]} rows need "
+            f"{shape[0] // block + 1}"
+        )
+    return Parts(
+        "csr" if block == 1 else "bsr",
+        shape,
+        block,
+        offsets,
+        columns,
+        data,
+        dtype,
+        found.device,
+        found.kind,
+        found.shape,
+    )
+
+
+def _coo(shape: tuple[int, int], rows: Any, columns: Any, data: Any, name: str) -> Parts:
+    first, second = _index_view(rows, f"{name}: row"), _index_view(columns, f"{name}: col")
+    if first.dtype.itemsize != second.dtype.itemsize:
+        second = _index_view(second.kind.converted(columns, first.dtype), f"{name}: col")
+    found = view(data, f"{name}: data")
+    dtype = real_type(found.dtype, f"{name}: data")
+    if not (first.shape == second.shape == found.shape):
+        raise ValueError(f"{name}: row, col and data have different lengths")
+    if len({first.device, second.device, found.device}) != 1:
+        raise ValueError(f"{name}: row, col and data are on different devices")
+    return Parts("coo", shape, 1, first, second, data, dtype, found.device, found.kind, found.shape)
+
+
+def _torch(a: Any, name: str) -> Parts:
+    if len(a.shape) != 2:
+        raise ValueError(f"{name}: expected two dimensions, got the shape {tuple(a.shape)}")
+    shape = (int(a.shape[0]), int(a.shape[1]))
+    layout = str(a.layout)
+    converted = ""
+    if layout == "torch.sparse_coo":
+        converted = "" if a.is_coalesced() else "tensor that is not coalesced"
+        a = a.coalesce()
+        indices = a.indices()
+        parts = _coo(shape, indices[0], indices[1], a.values(), name)
+        return parts._replace(converted=converted)
+    if layout not in ("torch.sparse_csr", "torch.sparse_bsr"):
+        a, converted = a.to_sparse_csr(), layout
+    data = a.values()
+    if data.ndim == 3 and data.shape[1] != data.shape[2]:
+        raise ValueError(f"{name}: the blocks are not square: {tuple(data.shape[1:])}")
+    parts = _csr(shape, a.crow_indices(), a.col_indices(), data, name)
+    return parts._replace(converted=converted)
+
+
+def _warp(a: Any, name: str) -> Parts:
+    height, width = a.block_shape
+    if height != width:
+        raise ValueError(f"{name}: the blocks are not square: {(height, width)}")
+    nonzeros = int(a.nnz_sync()) if hasattr(a, "nnz_sync") else int(a.nnz)
+    shape = (int(a.nrow) * height, int(a.ncol) * width)
+    return _csr(shape, a.offsets, a.columns[:nonzeros], a.values[:nonzeros], name)
+
+
+def _dense(a: Any, name: str) -> Parts:
+    found = view(a, name)
+    if found.kind is not NUMPY:
+        raise TypeError(
+            f"{name}: a dense {type(a).__name__} is no sparse matrix; convert it to CSR"
+        )
+    array = found.array
+    dtype = real_type(array.dtype, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected two dimensions, got the shape {array.shape}")
+    rows, columns = np.nonzero(array)
+    offsets = np.zeros(array.shape[0] + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=array.shape[0]), out=offsets[1:])
+    data = np.ascontiguousarray(array[rows, columns], dtype)
+    parts = _csr(array.shape, offsets, columns.astype(np.int64), data, name)
+    return parts._replace(converted="dense array")
+
+
+def take_apart(a: Any, name: str = "A") -> Parts:
+    """The arrays of a matrix; formats that the library lacks are converted by their own library."""
+    if isinstance(a, tuple):
+        if len(a) != 3:
+            raise ValueError(f"{name}: expected (indptr, indices, data), got {len(a)} items")
+        data = view(a[2], f"{name}: data")
+        block = data.shape[1] if len(data.shape) == 3 else 1
+        rows = (view(a[0], f"{name}: indptr").shape[0] - 1) * block
+        return _csr((rows, rows), *a, name)
+    if _is_warp(a):
+        return _warp(a, name)
+    if hasattr(a, "crow_indices") and hasattr(a, "layout"):
+        if not str(a.layout).startswith("torch.sparse"):
+            raise TypeError(f"{name}: a dense tensor is no sparse matrix; call its to_sparse_csr()")
+        return _torch(a, name)
+    if hasattr(a, "tocsr"):
+        return _scipy(a, name)
+    if isinstance(a, (np.ndarray, list)) or getattr(a, "ndim", 0) == 2:
+        return _dense(a, name)
+    raise TypeError(f"{name}: expected a sparse matrix, got {type(a).__name__}")
+
+
+def _scipy(a: Any, name: str) -> Parts:
+    """Matrices and arrays of scipy.sparse and cupyx.scipy.sparse."""
+    if len(a.shape) != 2:
+        raise ValueError(f"{name}: expected two dimensions, got the shape {a.shape}")
+    if a.dtype.kind == "c":
+        raise TypeError(f"{name}: complex values are not supported")
+    shape = (int(a.shape[0]), int(a.shape[1]))
+    layout = a.format
+    if layout == "coo":
+        return _coo(shape, a.row, a.col, a.data, name)
+    if layout == "bsr":
+        height, width = a.blocksize
+        if height == width > 1:
+            return _csr(shape, a.indptr, a.indices, a.data, name)
+    converted = "" if layout == "csr" else f"{layout} matrix"
+    if converted:
+        a = a.tocsr()
+    return _csr(shape, a.indptr, a.indices, a.data, name)._replace(converted=converted)
+
+
+def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> Any:
+    """The matrix in the memory of `context`. What needs no conversion is borrowed."""
+    data = values(parts.data, dtype, f"{name}: data")
+    arrays = owners(parts, data)
+    rows, columns = parts.shape
+    if max(rows, columns) >= 2**31:
+        raise ValueError(f"{name}: more than 2^31 - 1 rows or columns")
+    on_host = parts.device == HOST
+    first, indices = parts.first, parts.indices
+    size = dtype.itemsize
+    try:
+        if parts.layout == "coo":
+            return core.coo(
+                context, size, on_host, rows, columns, indices.shape[0], indices.dtype.itemsize,
+                first.pointer, indices.pointer, data.pointer, arrays,
+            )  # fmt: skip
+        if parts.layout == "bsr":
+            block = parts.block
+            return core.bsr(
+                context, size, on_host, rows // block, columns // block, block, indices.shape[0],
+                first.pointer, first.dtype.itemsize, indices.pointer, indices.dtype.itemsize,
+                data.pointer, arrays,
+            )  # fmt: skip
+        return core.csr(
+            context, size, on_host, rows, columns, indices.shape[0], first.pointer,
+            first.dtype.itemsize, indices.pointer, indices.dtype.itemsize, data.pointer, arrays,
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def without_values(parts: Parts) -> Parts:
+    """To be kept with a matrix, which may get other values; those given first are not held."""
+    return parts._replace(data=None)
+
+
+def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> View:
+    """Other values for the pattern of `parts`: an array like that of its data, or the values of a
+    matrix of the same format and pattern."""
+    if _is_sparse(given):
+        other = take_apart(given, name)
+        if (other.layout, other.shape, other.block) != (parts.layout, parts.shape, parts.block):
+            raise ValueError(f"{name}: a matrix of another format or shape than that of the setup")
+        given = other.data
+    elif parts.converted:
+        raise ValueError(
+            f"{name}: the matrix was given as a {parts.converted}, whose values have another order;"
+            " pass a matrix"
+        )
+    found = values(given, dtype, name)
+    if math.prod(found.shape) != math.prod(parts.data_shape):
+        raise ValueError(
+            f"{name}: the shape {found.shape} is not that of the values, {parts.data_shape}"
+        )
+    if found.device != parts.device:
+        raise ValueError(f"{name}: the values are on another device than the matrix")
+    return found
+
+
+def owners(parts: Parts, data: View) -> tuple[Any, ...]:
+    """What the memory of a matrix belongs to."""
+    return parts.first.array, parts.indices.array, data.array
+
+
+def checked_device(parts: Parts, other: View, name: str) -> None:
+    """ValueError unless both are in the same memory."""
+    if parts.device != other.device:
+        raise ValueError(
+            f"{name}: {_place(other.device)}, but the matrix is {_place(parts.device)}; move one"
+        )
+
+
+def _place(device: int) -> str:
+    return "on the host" if device == HOST else f"on GPU {device}"

@@ -1,0 +1,246 @@
+"""Multigrid by smoothed aggregation, in the shape of pyamg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._arrays import HOST, values, view
+from ._backend import core
+from ._contexts import call_context
+from ._krylov import checked_vector, info_of, number, options_of, start_of, whole
+from ._operators import map_solver
+from ._preconditioners import (
+    Preconditioner,
+    check_coordinates,
+    coordinates_of,
+    host_array,
+    points_of,
+)
+
+__all__ = ["MultilevelSolver", "rigid_body_modes", "smoothed_aggregation_solver"]
+
+
+def rigid_body_modes(coordinates: Any) -> Any:
+    """Translations and rotations of nodes: what an elastic body does without energy.
+
+    Parameters
+    ----------
+    coordinates : array of shape (nodes, 2 or 3)
+
+    Returns
+    -------
+    numpy.ndarray
+        (2 nodes, 3) or (3 nodes, 6) float64: a column for each motion, the unknowns of a node in
+        consecutive rows.
+    """
+    return core.rigid_body_modes(points_of(coordinates))
+
+
+class MultilevelSolver(Preconditioner):
+    """A hierarchy of matrices; made by `smoothed_aggregation_solver`.
+
+    As an operator it is one V-cycle, symmetric and positive definite.
+    """
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        tol: float = 1e-5,
+        maxiter: int = 100,
+        cycle: str = "V",
+        accel: str | None = "cg",
+        residuals: list[float] | None = None,
+        callback: Any = None,
+        return_info: bool = False,
+    ) -> Any:
+        """Solves A x = b by the cycle, inside a Krylov method.
+
+        Parameters
+        ----------
+        b : array of shape (n,) or (n, 1)
+        x0 : array, optional
+            Start, by default zero.
+        tol : float
+            Relative residual that ends the solve.
+        maxiter : int
+            Most iterations.
+        cycle : {"V"}
+        accel : {"cg", "fcg", "gmres", "bicgstab", None}
+            The Krylov method; None: the cycles alone.
+        residuals : list, optional
+            Receives the relative residuals, the initial one first.
+        callback : callable, optional
+            As in `tessera.cg`.
+        return_info : bool
+            Also returns `info` as `tessera.cg` does.
+
+        Returns
+        -------
+        x : array
+            Of the kind of `b`, on its device; with `return_info` the pair (x, info).
+
+        Notes
+        -----
+        Waits.
+        """
+        if cycle != "V":
+            raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
+        methods = ("cg", "fcg", "gmres", "bicgstab")
+        if accel is not None and accel not in methods:
+            raise ValueError(f"accel: {accel!r} is none of {', '.join(methods)} and None")
+        if residuals is not None and not isinstance(residuals, list):
+            raise TypeError(f"residuals: expected a list, got {type(residuals).__name__}")
+        found = view(b, "b")
+        size = self.shape[0]
+        checked_vector(found, size, "b")
+        kind = found.kind
+        if found.device != self._device:
+            raise ValueError("b: it is on another device than the matrix; move one")
+        options = options_of(number(tol, "tol"), 0.0, whole(maxiter, "maxiter", 0), callback)
+        right = values(b, self.dtype, "b")
+        context = call_context(kind, found.device)
+        x = start_of(x0, found, self.dtype, context)
+        out = kind.view(x)
+        solver = map_solver(context, accel or "richardson", self._operator(), self._map)
+        systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
+        report = solver.solve(systems, options)[0]
+        if residuals is not None:
+            residuals[:] = report["residuals"]
+        x = kind.finished(x, context)
+        return (x, info_of(report)) if return_info else x
+
+    def _operator(self) -> Any:
+        if self._product is None:
+            self._product = core.matrix_operator(self._map.context, self._matrix, "csr")
+        return self._product
+
+    _product: Any = None
+
+    def aspreconditioner(self, cycle: str = "V") -> Preconditioner:
+        """This object: one V-cycle as a `LinearOperator`."""
+        if cycle != "V":
+            raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
+        return self
+
+    def update(self, values: Any) -> None:
+        super().update(values)
+        self._product = None
+
+    update.__doc__ = Preconditioner.update.__doc__
+
+    @property
+    def levels(self) -> list[dict[str, Any]]:
+        """For each level its nodes, unknowns of a node, blocks of the matrix and the bound of the
+        spectrum of the scaled matrix (0: solved directly)."""
+        names = ("nodes", "block", "blocks", "spectrum", "transfers")
+        return [dict(zip(names, level, strict=True)) for level in self._map.levels()[0]]
+
+    def operator_complexity(self) -> float:
+        """Entries of all levels over those of the first."""
+        return float(self._map.levels()[1])
+
+    def __repr__(self) -> str:
+        levels = self.levels
+        lines = [
+            "MultilevelSolver",
+            f"  text                 {self.text}",
+            f"  device               {'CPU' if self._device == HOST else f'cuda:{self._device}'}",
+            f"  levels               {len(levels)}",
+            f"  operator complexity  {self.operator_complexity():.3f}",
+            "  level     unknowns      nonzeros  unknowns per node",
+        ]
+        for k, level in enumerate(levels):
+            block = level["block"]
+            unknowns, nonzeros = level["nodes"] * block, level["blocks"] * block * block
+            lines.append(f"  {k:5d}  {unknowns:11d}  {nonzeros:12d}  {block}")
+        lines += [f"  warning: {warning}" for warning in self.report["warnings"]]
+        return "\n".join(lines)
+
+    __str__ = __repr__
+
+
+def smoothed_aggregation_solver(
+    A: Any,
+    B: Any = None,
+    coordinates: Any = None,
+    *,
+    block: int | None = None,
+    theta: float = 0.02,
+    smoothing_steps: int = 2,
+    coarse_rows: int | None = None,
+    max_levels: int = 10,
+    single_precision: bool = True,
+    dtype: Any = None,
+    stream: Any = None,
+    device: str | None = None,
+) -> MultilevelSolver:
+    """Multigrid by smoothed aggregation for symmetric positive definite `A`.
+
+    Parameters
+    ----------
+    A : sparse matrix
+        See `tessera.cg`; the unknowns of a node are consecutive rows.
+    B : array of shape (n, k), optional
+        Near-null vectors, k at most 8: what `A` maps to almost nothing. By default those of
+        `coordinates`, or the constant of each unknown of a node.
+    coordinates : array of shape (nodes, 2 or 3), optional
+        Positions of the nodes: strengths of couplings, and rigid body modes for elasticity;
+        (points, unknowns) as in `preconditioner`.
+    block : int, optional
+        Unknowns of a node, 1 to 8, by default found.
+    theta : float
+        Bound of strong couplings.
+    smoothing_steps : int
+        Products of the smoother before and after the coarse correction, 2 to 16.
+    coarse_rows : int, optional
+        A level of no more rows is solved directly.
+    max_levels : int
+    single_precision : bool
+        Whether the cycle is in float32; the setup is always in float64.
+    dtype, stream, device
+        As in `preconditioner`.
+
+    Returns
+    -------
+    MultilevelSolver
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arrays and numbers that do not fit, and for a matrix with a diagonal block that is not
+        positive definite. The message names the argument.
+
+    Notes
+    -----
+    Waits.
+    """
+    points, unknowns = coordinates_of(coordinates)
+    near_null = None
+    if B is not None:
+        near_null = host_array(B, "B")
+        if near_null.ndim == 1:
+            near_null = near_null[:, None]
+        rows = A.shape[0] if hasattr(A, "shape") else near_null.shape[0]
+        if near_null.ndim != 2 or near_null.shape[0] != rows or not 1 <= near_null.shape[1] <= 8:
+            raise ValueError(
+                f"B: the shape {near_null.shape} does not fit ({rows}, k) with k from 1 to 8"
+            )
+    size = 0 if block is None else whole(block, "block", 1)
+    if size > 8:
+        raise ValueError(f"block: {size} is above 8")
+    steps = whole(smoothing_steps, "smoothing_steps", 2)
+    if steps > 16:
+        raise ValueError(f"smoothing_steps: {steps} is above 16")
+    coarse = 0 if coarse_rows is None else whole(coarse_rows, "coarse_rows", 1)
+    most = whole(max_levels, "max_levels", 1)
+    bound = number(theta, "theta")
+
+    def make(context: Any, matrix: Any) -> Any:
+        check_coordinates(points, unknowns, matrix.rows)
+        return core.multigrid(
+            context, matrix, points, unknowns, near_null, size, bound, steps, coarse, most,
+            bool(single_precision),
+        )  # fmt: skip
+
+    return MultilevelSolver(A, make, dtype, stream, device)

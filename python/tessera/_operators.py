@@ -1,0 +1,310 @@
+"""Linear operators: matrices and preconditioners of the library, and functions of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
+from ._backend import core
+from ._contexts import call_context, new_context
+from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
+
+__all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
+
+
+def columns_of(array: Any, dtype: np.dtype[Any], name: str) -> View:
+    """The columns of an (n, k) array one after the other: a view of (k, n); a copy where the array
+    is not in Fortran's order already."""
+    found = view(array, name)
+    source = found.array if found.kind is NUMPY else array
+    if len(found.shape) == 2 and found.shape[1] == 1 and found.contiguous:
+        turned = found.kind.reshaped(source, (1, found.shape[0]))
+    else:
+        turned = found.kind.transposed(source)
+    return values(turned, dtype, name)
+
+
+class LinearOperator:
+    """A map of the library, with the interface of ``scipy.sparse.linalg.LinearOperator``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+        float32 or float64: the type of results; arguments are converted to it.
+
+    Notes
+    -----
+    Results are arrays of the caller's kind on the caller's device. On a GPU a call returns before
+    its work is done, in the order of the current stream. Several threads may apply one operator.
+    """
+
+    __array_ufunc__ = None
+    ndim = 2
+
+    def __init__(self, map: Any, kind: Kind, device: int, keep: Any = None) -> None:
+        self._map = map
+        self._kind = kind
+        self._device = device
+        self._keep = keep
+        self.shape: tuple[int, int] = (map.rows, map.columns)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if map.bytes == 4 else np.float64)
+
+    def _checked(self, found: View, name: str) -> None:
+        if found.device != self._device:
+            raise ValueError(
+                f"{name}: an array {'on the host' if found.device == HOST else 'on a GPU'}, but "
+                f"the operator is {'on the host' if self._device == HOST else 'on a GPU'}"
+            )
+
+    def _vector(self, x: Any, transposed: bool) -> Any:
+        found = values(x, self.dtype, "x")
+        self._checked(found, "x")
+        rows, columns = self.shape if not transposed else self.shape[::-1]
+        if found.shape != (columns,) and found.shape != (columns, 1):
+            raise ValueError(f"x: the shape {found.shape} does not fit {(columns,)}")
+        kind = found.kind
+        shape = (rows,) if len(found.shape) == 1 else (rows, 1)
+        result = kind.empty(shape, self.dtype, found.device)
+        context = call_context(kind, found.device)
+        out = kind.view(result)
+        self._map.apply(context, transposed, 1, found.pointer, columns, out.pointer, rows)
+        return kind.finished(result, context)
+
+    def _vectors(self, x: Any, transposed: bool) -> Any:
+        found = view(x, "X")
+        rows, columns = self.shape if not transposed else self.shape[::-1]
+        if len(found.shape) != 2 or found.shape[0] != columns:
+            raise ValueError(f"X: the shape {found.shape} does not fit ({columns}, k)")
+        self._checked(found, "X")
+        turned = columns_of(x, self.dtype, "X")
+        kind, count = found.kind, found.shape[1]
+        result = kind.empty((count, rows), self.dtype, found.device)
+        if count:
+            context = call_context(kind, found.device)
+            out = kind.view(result)
+            self._map.apply(context, transposed, count, turned.pointer, columns, out.pointer, rows)
+            result = kind.finished(result, context)
+        return kind.transposed(result)
+
+    def matvec(self, x: Any) -> Any:
+        """The product with a vector of shape (n,) or (n, 1). Does not wait."""
+        return self._vector(x, False)
+
+    def rmatvec(self, x: Any) -> Any:
+        """The product of the transpose with a vector. Does not wait."""
+        return self._vector(x, True)
+
+    def matmat(self, X: Any) -> Any:
+        """The product with the columns of an (n, k) array. Does not wait."""
+        return self._vectors(X, False)
+
+    def rmatmat(self, X: Any) -> Any:
+        """The product of the transpose with the columns of an (n, k) array. Does not wait."""
+        return self._vectors(X, True)
+
+    def dot(self, x: Any) -> Any:
+        """`matvec` or `matmat`, by the dimensions of `x`."""
+        return self @ x
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.matvec(x) if getattr(x, "ndim", 1) == 1 else self.matmat(x)
+
+    def __call__(self, x: Any) -> Any:
+        return self @ x
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of shape {self.shape}, {self.dtype}>"
+
+
+class SparseMatrix(LinearOperator):
+    """A matrix taken once, for products and solves one after the other; see `matrix`."""
+
+    def __init__(self, a: Any, format: str, dtype: Any, stream: Any) -> None:
+        parts = take_apart(a)
+        chosen = parts.dtype if dtype is None else real_type(np.dtype(dtype), "dtype")
+        self._context = new_context(parts.kind, parts.device, stream)
+        self._matrix = build(parts, self._context, chosen)
+        self._parts = without_values(parts)
+        self._data = parts.data
+        super().__init__(
+            core.matrix_operator(self._context, self._matrix, format), parts.kind, parts.device
+        )
+        self._transposed: Any = None
+        self.format = format
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries, zeros that are stored included."""
+        return int(self._matrix.nonzeros)
+
+    def _transposed_map(self) -> Any:
+        if self._transposed is None:
+            turned = self._matrix.transposed()
+            self._transposed = core.matrix_operator(self._context, turned, self.format)
+        return self._transposed
+
+    def _vector(self, x: Any, transposed: bool) -> Any:
+        if not transposed:
+            return super()._vector(x, False)
+        turned = LinearOperator(self._transposed_map(), self._kind, self._device)
+        return turned._vector(x, False)
+
+    def _vectors(self, x: Any, transposed: bool) -> Any:
+        if not transposed:
+            return super()._vectors(x, False)
+        turned = LinearOperator(self._transposed_map(), self._kind, self._device)
+        return turned._vectors(x, False)
+
+    def update(self, values: Any) -> None:
+        """Takes other values on the same pattern: an array in the order of those given first, or a
+        matrix of the same format and pattern. Solvers and preconditioners that were made of this
+        object keep the values that it had."""
+        # A new matrix: objects that were made of the old one keep that.
+        found = checked_values(self._parts, values, self.dtype, "values")
+        if found.device != HOST:
+            call_context(found.kind, found.device).synchronize()
+        self._data = found.array
+        self._matrix = build(self.parts, self._context, self.dtype)
+        self._map = core.matrix_operator(self._context, self._matrix, self.format)
+        self._transposed = None
+
+    @property
+    def parts(self) -> Parts:
+        """Its arrays, for objects that are made of it."""
+        return self._parts._replace(data=self._data)
+
+
+def parts_of(a: Any) -> tuple[Parts, np.dtype[Any]]:
+    """The arrays of a matrix, and the type of its values."""
+    if isinstance(a, SparseMatrix):
+        return a.parts, a.dtype
+    parts = take_apart(a)
+    return parts, parts.dtype
+
+
+def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None) -> SparseMatrix:
+    """Takes a sparse matrix once, so that later calls do not look at its arrays again.
+
+    Parameters
+    ----------
+    A : sparse matrix
+        As in `solve`. Its arrays are not copied where the library can use them as they are: 64-bit
+        offsets, 32-bit columns, sorted and unique in each row, float32 or float64 values. They must
+        not change but by `update`.
+    format : str
+        Of the products: "csr", "sell", "sbell:3", ... (see docs/guide/options.md).
+    dtype : float32 or float64, optional
+        Of the values; by default that of `A`, float64 for integers.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `A` belongs to.
+
+    Returns
+    -------
+    SparseMatrix
+        A `LinearOperator`, which all functions take in place of `A`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arrays that are no real matrix; the message names the argument.
+    """
+    try:
+        return SparseMatrix(A, format, dtype, stream)
+    except ValueError as error:
+        if str(error).startswith(("A", "dtype", "stream")):
+            raise
+        raise ValueError(f"format: {error}") from None
+
+
+def function_of(a: Any, name: str) -> Callable[[Any], Any]:
+    """The product with a vector of a LinearOperator of any library, or a callable."""
+    found = getattr(a, "matvec", None)
+    if found is None and callable(a):
+        found = a
+    if found is None:
+        raise TypeError(
+            f"{name}: expected a matrix, a LinearOperator or a callable, got {type(a).__name__}"
+        )
+    result: Callable[[Any], Any] = found
+    return result
+
+
+def _checked_result(y: Any, size: int, name: str) -> None:
+    shape = tuple(getattr(y, "shape", ()))
+    if shape not in ((size,), (size, 1)):
+        raise ValueError(f"{name}: the function returned the shape {shape}; expected {(size,)}")
+
+
+def function_map(
+    a: Any, size: int, dtype: np.dtype[Any], kind: Kind, device: int, context: Any, name: str
+) -> Any:
+    """A function of the caller as a map on vectors of `kind`."""
+    function = function_of(a, name)
+
+    def on_host(x: Any, y: Any) -> None:
+        x.flags.writeable = False
+        if kind is not NUMPY:
+            # A copy, as the memory is that of a solver.
+            x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
+        result = function(x)
+        _checked_result(result, size, name)
+        y[:] = np.asarray(result).reshape(size)
+
+    def on_gpu(x: int, y: int) -> None:
+        result = function(kind.wrapped(x, size, dtype, device))
+        _checked_result(result, size, name)
+        out = kind.wrapped(y, size, dtype, device)
+        kind.assign(out, kind.reshaped(result, (size,)))
+
+    return core.python_operator(
+        context, dtype.itemsize, size, size, on_host if device == HOST else on_gpu
+    )
+
+
+def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
+    """A Krylov method on maps, which it keeps with the functions of Python in them."""
+    made = core.MapSolver(context, method, a, m)
+    made.__dict__["maps"] = a, m
+    return made
+
+
+def _from_numpy(kind: Kind, x: Any) -> Any:
+    """A copy of a vector of the host as one of `kind`."""
+    result = kind.empty(x.shape, x.dtype, HOST)
+    np.asarray(result)[:] = x
+    return result
+
+
+def operator_map(
+    a: Any,
+    size: int,
+    dtype: np.dtype[Any],
+    kind: Kind,
+    device: int,
+    context: Any,
+    name: str,
+) -> Any:
+    """Anything that is a linear map of `size` rows as a map of the library."""
+    shape = getattr(a, "shape", None)
+    if shape is not None and tuple(shape) != (size, size):
+        raise ValueError(f"{name}: the shape {tuple(shape)} does not fit ({size}, {size})")
+    if isinstance(a, LinearOperator):
+        if a._device != device:
+            raise ValueError(f"{name}: it is on another device than b")
+        if a.dtype != dtype:
+            raise ValueError(
+                f"{name}: values of type {a.dtype}, but the system is in {dtype}; make both alike"
+            )
+        return a._map
+    if is_matrix(a):
+        parts = take_apart(a, name)
+        if parts.shape != (size, size):
+            raise ValueError(f"{name}: the shape {parts.shape} does not fit ({size}, {size})")
+        if parts.device != device:
+            raise ValueError(f"{name}: it is on another device than b")
+        return core.matrix_operator(context, build(parts, context, dtype, name), "csr")
+    return function_map(a, size, dtype, kind, device, context, name)

@@ -1,0 +1,225 @@
+"""Generated systems, files, and what a matrix looks like."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._arrays import HOST, NUMPY, real_type, values
+from ._backend import core
+from ._contexts import host_context, new_context
+from ._krylov import whole
+from ._matrices import build, take_apart
+from ._operators import SparseMatrix
+from ._preconditioners import check_coordinates, coordinates_of
+
+__all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
+
+
+@dataclass
+class Problem:
+    """A generated system A x = b.
+
+    Attributes
+    ----------
+    A : scipy.sparse.csr_array, or tuple
+        ``(indptr, indices, data)`` where SciPy is not installed.
+    b : numpy.ndarray
+    coordinates : numpy.ndarray of shape (nodes, 2 or 3), tuple or None
+        Positions of the nodes, as `solve` takes them.
+    block : int
+        Unknowns of a node; 1 if they vary.
+    name : str
+    """
+
+    A: Any
+    b: Any
+    coordinates: Any
+    block: int
+    name: str
+
+    def __repr__(self) -> str:
+        rows = self.b.shape[0]
+        return f"<Problem {self.name}: {rows} rows, {self.block} unknowns per node>"
+
+
+def _matrix(arrays: tuple[Any, ...]) -> Any:
+    rows, columns, indptr, indices, data = arrays
+    try:
+        sparse = importlib.import_module("scipy.sparse")
+    except ImportError:
+        return indptr, indices, data
+    return sparse.csr_array((data, indices, indptr), shape=(rows, columns), copy=False)
+
+
+def problems(name: str, dtype: Any = np.float64) -> Problem:
+    """Generates a system by name.
+
+    Parameters
+    ----------
+    name : str
+        Such as "elasticity3d:20", "poisson3d:50", "cantilever3d:8,length=8", "kkt:1000";
+        ``tessera.problem_names()`` lists all, docs/guide/options.md their options.
+    dtype : float32 or float64
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    ValueError
+        For an unknown name or option.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a text, got {type(name).__name__}")
+    chosen = real_type(np.dtype(dtype), "dtype")
+    try:
+        arrays, load, points, unknowns, text, block = core.generate(
+            host_context(), name, chosen.itemsize
+        )
+    except ValueError as error:
+        raise ValueError(f"name: {error}") from None
+    coordinates = points if unknowns is None else (points, unknowns)
+    return Problem(_matrix(arrays), load, coordinates, block, text)
+
+
+def _require_file(path: str | os.PathLike[str]) -> None:
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+
+
+def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
+    """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing or PETSc binary, also
+    gzipped, recognised by content.
+
+    Returns
+    -------
+    scipy.sparse.csr_array, or tuple
+        ``(indptr, indices, data)`` where SciPy is not installed.
+
+    Raises
+    ------
+    ParseError
+        A ValueError with the file and the first bad line.
+    FileNotFoundError
+    """
+    _require_file(path)
+    chosen = real_type(np.dtype(dtype), "dtype")
+    return _matrix(core.read_matrix(host_context(), os.fspath(path), chosen.itemsize))
+
+
+def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
+    """Reads a vector: Matrix Market with one column or row, or PETSc binary; errors as `read`."""
+    _require_file(path)
+    chosen = real_type(np.dtype(dtype), "dtype")
+    return core.read_vector(host_context(), os.fspath(path), chosen.itemsize)
+
+
+def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> None:
+    """Writes a sparse matrix or a vector of the host.
+
+    Parameters
+    ----------
+    path : path
+        The ending chooses the format: .mtx, .mtx.gz (Matrix Market; numbers read back bitwise) or
+        .petsc (matrices only). A file is replaced as a whole or not at all.
+    a : sparse matrix or vector
+    symmetry : {"general", "symmetric", "skew_symmetric"}
+        Other than general: the lower triangle is written.
+
+    Raises
+    ------
+    ValueError
+        If the matrix does not have that symmetry, for another ending, and for values that are not
+        finite.
+    OSError
+        If the file cannot be written.
+    """
+    if symmetry not in ("general", "symmetric", "skew_symmetric"):
+        raise ValueError(f"symmetry: {symmetry!r} is none of general, symmetric, skew_symmetric")
+    if isinstance(a, np.ndarray) and a.ndim == 1:
+        found = values(a, real_type(a.dtype, "a"), "a")
+        core.write_vector(
+            host_context(), os.fspath(path), found.pointer, found.shape[0], found.dtype.itemsize
+        )
+        return
+    if isinstance(a, SparseMatrix):
+        matrix, device = a._matrix, a._device
+    else:
+        parts = take_apart(a, "a")
+        device = parts.device
+        if device == HOST:
+            matrix = build(parts, new_context(NUMPY, HOST), parts.dtype, "a")
+    if device != HOST:
+        raise ValueError("a: it is on a GPU; copy it to the host first")
+    core.write_matrix(matrix, os.fspath(path), symmetry)
+
+
+def _built(a: Any) -> Any:
+    if isinstance(a, SparseMatrix):
+        return a._matrix
+    parts = take_apart(a)
+    return build(parts, new_context(parts.kind, parts.device), parts.dtype)
+
+
+def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
+    """What a square matrix looks like, and what "auto" chooses for it.
+
+    Returns
+    -------
+    dict
+        rows, nonzeros, symmetric (up to rounding), positive_diagonal, natural_blocks (of at most 8
+        rows of equal pattern), largest_natural_block, rows_per_node, and attempts: (solver,
+        preconditioner, format, reason) in the order in which they are tried.
+
+    Notes
+    -----
+    Costs about as much as a few products with the matrix. Waits.
+    """
+    points, unknowns = coordinates_of(coordinates)
+    matrix = _built(A)
+    if matrix.rows != matrix.columns:
+        raise ValueError(
+            f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
+        )
+    check_coordinates(points, unknowns, matrix.rows)
+    result: dict[str, Any] = matrix.facts(points, unknowns)
+    return result
+
+
+def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
+    """Consecutive diagonal blocks of a square matrix: rows of equal pattern.
+
+    Parameters
+    ----------
+    A : sparse matrix
+    bound : int
+        Most rows of a block, 1 to 64.
+    natural : bool
+        If False, adjacent groups are joined while they fit into `bound` rows.
+
+    Returns
+    -------
+    numpy.ndarray of int32
+        First row of each block, and the number of rows. Waits.
+    """
+    most = whole(bound, "bound", 1)
+    if most > 64:
+        raise ValueError(f"bound: {most} is above 64")
+    matrix = _built(A)
+    if matrix.rows != matrix.columns:
+        raise ValueError(
+            f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
+        )
+    return matrix.blocks(most, bool(natural))
+
+
+def problem_names() -> list[str]:
+    """The names that `problems` knows."""
+    return list(core.generator_names())

@@ -1,0 +1,129 @@
+"""The result of a solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Result"]
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"
+
+
+@dataclass(repr=False)
+class Result:
+    """The result of `solve`; ``repr`` prints it as a table.
+
+    With several right-hand sides the numbers are those of the one that ended worst, and `columns`
+    has all.
+
+    Attributes
+    ----------
+    x : array
+        Of the kind and shape of b, on its device.
+    converged : bool
+        Whether ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+    status : str
+        "converged", "max_iterations", "max_seconds", "accuracy_lost", "stagnated", "breakdown",
+        "non_finite", "singular_block" or "interrupted".
+    message : str
+        One sentence unless it converged.
+    iterations : int
+    residuals : list of float
+        Relative recursive residuals, the initial one first.
+    true_residual : float
+        ``norm(b - A @ x) / norm(b)``.
+    timings : dict of str to float
+        Seconds of "setup" (0 where it was done before) and "solve".
+    memory : int
+        Most bytes that the solver held, on its device.
+    solver, preconditioner, format : str
+        In use; what "auto" chose.
+    chosen : list of tuple
+        (solver, preconditioner, format, reason) of each attempt of "auto".
+    device : str
+    report : dict
+        Of the preconditioner: numbers of blocks, condition numbers, levels.
+    warnings : list of str
+        What made the solve slow, and the remedy.
+    columns : list of dict
+        Status, message, iterations, residuals and true_residual of each right-hand side.
+    """
+
+    x: Any
+    converged: bool
+    status: str
+    message: str
+    iterations: int
+    residuals: list[float]
+    true_residual: float
+    timings: dict[str, float]
+    memory: int
+    solver: str
+    preconditioner: str
+    format: str
+    device: str
+    chosen: list[tuple[str, str, str, str]] = field(default_factory=list)
+    report: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    columns: list[dict[str, Any]] = field(default_factory=list)
+    _recursive: float = 0.0
+    _attempt: int = 0
+    _products: int = 0
+    _restarts: int = 0
+
+    def __repr__(self) -> str:
+        rows = [
+            ("solver", self.solver),
+            ("preconditioner", self.preconditioner),
+            ("format", self.format),
+        ]
+        if self.chosen:
+            rows.append(("chosen", self.chosen[self._attempt][3]))
+        rows += [
+            ("device", self.device),
+            (
+                "iterations",
+                f"{self.iterations} ({self._products} products with A, {self._restarts} restarts)",
+            ),
+            ("residual", f"{self.true_residual:.3e} (recursive {self._recursive:.3e})"),
+            ("seconds", ", ".join(f"{name} {each:.3f}" for name, each in self.timings.items())),
+            ("peak memory", _bytes(self.memory)),
+        ]
+        if len(self.columns) > 1:
+            ended = sum(column["status"] == "converged" for column in self.columns)
+            rows.insert(0, ("right sides", f"{len(self.columns)}, {ended} converged"))
+        rows += [("warning", text) for text in self.warnings]
+        first = f"converged in {self.iterations} iterations"
+        if not self.converged:
+            first = f"not converged: {self.message}"
+        return "\n".join([first] + [f"  {name:<15} {text}" for name, text in rows])
+
+    def plot(self, *args: Any, **kwargs: Any) -> Any:
+        """Draws the residuals; see `tessera.plot`."""
+        import importlib
+
+        return importlib.import_module("tessera.plot").residuals(self, *args, **kwargs)
+
+
+_ORDER = (
+    "converged",
+    "max_iterations",
+    "max_seconds",
+    "stagnated",
+    "accuracy_lost",
+    "interrupted",
+    "breakdown",
+    "singular_block",
+    "non_finite",
+)
+
+
+def worst(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """The report of the right-hand side that ended worst; of equals the one of most iterations."""
+    return max(reports, key=lambda each: (_ORDER.index(each["status"]), each["iterations"]))

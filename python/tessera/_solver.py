@@ -1,0 +1,475 @@
+"""Solves of one matrix: `solve`, and `Solver` for one solve after another."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
+from ._backend import core
+from ._contexts import call_context, new_context
+from ._krylov import Callback, checked_vector, options_of, size_of, start_of, whole
+from ._matrices import build, checked_values, is_matrix, owners, without_values
+from ._multigrid import smoothed_aggregation_solver
+from ._operators import LinearOperator, SparseMatrix, columns_of, map_solver, operator_map, parts_of
+from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
+from ._result import Result, worst
+
+__all__ = ["Solver", "solve"]
+
+
+def _checked_text(word: Any, name: str) -> str:
+    if not isinstance(word, str):
+        raise TypeError(f"{name}: expected a text, got {type(word).__name__}")
+    try:
+        core.check_texts(
+            word if name == "method" else "",
+            word if name == "M" else "",
+            word if name == "format" else "",
+        )
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return word
+
+
+class Solver:
+    """A matrix, a preconditioner and a method for one solve after another.
+
+    Parameters
+    ----------
+    A : sparse matrix, LinearOperator or callable
+        Square; see `cg`. A callable needs ``b`` of the first solve to know its size. Arrays of a
+        matrix must not change but by `update`.
+    method : str
+        "auto", or one of "cg", "fcg", "bicgstab", "gmres:50", "minres", "idr:8", "sqmr",
+        "richardson", "refinement:cg" (docs/guide/options.md).
+    M : str, preconditioner, LinearOperator, callable, sparse matrix or None
+        "auto", a text such as "amg" or "block_jacobi:32", an object of this package, of SciPy or
+        CuPy, or a function; None: no preconditioner.
+    coordinates : array of shape (nodes, 2 or 3), optional
+        Positions of the nodes, whose unknowns are consecutive rows; (points, unknowns) as in
+        `preconditioner`.
+    near_null : array of shape (n, k), optional
+        Near-null vectors for multigrid, which `M` is then.
+    format : str
+        Of the matrix in products: "auto", "csr", "sbell:3", ...
+    device : str, optional
+        "cuda:0" or "auto" copies a matrix of the host to a GPU and solves there; x is where b is.
+        By default the solve is where the arrays are.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the stream that is current in the library of `A` now; all solves use it.
+    threads : int
+        Of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    MemoryError, DeviceError
+
+    Notes
+    -----
+    The setup waits. One thread at a time may use a solver; a second one gets a RuntimeError.
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        *,
+        method: str = "auto",
+        M: Any = "auto",
+        coordinates: Any = None,
+        near_null: Any = None,
+        format: str = "auto",
+        device: str | None = None,
+        stream: Any = None,
+        threads: int = 0,
+    ) -> None:
+        self._method = _checked_text(method, "method")
+        self._format = _checked_text(format, "format")
+        if M is None:
+            M = "none"
+        if isinstance(M, str):
+            _checked_text(M, "M")
+        self._m = M
+        self._threads = whole(threads, "threads", 0)
+        self._points, self._unknowns = coordinates_of(coordinates)
+        self._near_null = near_null
+        self._closed = False
+        self._setup_seconds = 0.0
+        self._text: Any = None
+        self._maps: Any = None
+        self._preconditioner: Any = None
+        own = isinstance(A, SparseMatrix)
+        if own or (is_matrix(A) and not isinstance(A, LinearOperator)):
+            self._take_matrix(A, device, stream)
+        else:
+            self._take_operator(A, device, stream)
+
+    def _take_matrix(self, a: Any, device: Any, stream: Any) -> None:
+        start = time.perf_counter()
+        parts, self.dtype = parts_of(a)
+        if parts.shape[0] != parts.shape[1]:
+            raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
+        self._size: int | None = parts.shape[0]
+        check_coordinates(self._points, self._unknowns, parts.shape[0])
+        self._device = parts.device  # Of b and x.
+        if device is not None and parts.device == HOST:
+            self._context = device_context(device, self._threads)
+        else:
+            if device is not None and not str(device).startswith(("cuda", "auto")):
+                raise ValueError("device: a matrix on a GPU is not copied to the host")
+            self._context = new_context(parts.kind, parts.device, stream, self._threads)
+        self._place = self._context.device if self._context.on_gpu else HOST
+        self._matrix = build(parts, self._context, self.dtype)
+        self._parts = without_values(parts)
+        if isinstance(self._m, str) and self._near_null is None:
+            try:
+                self._text = core.TextSolver(
+                    self._context, self._matrix, self._method, self._m, self._format,
+                    self._points, self._unknowns,
+                )  # fmt: skip
+            except ValueError as error:
+                raise ValueError(f"A: {error}") from None
+        else:
+            self._use_maps(a, parts.kind)
+        self._setup_seconds = time.perf_counter() - start
+
+    def _use_maps(self, a: Any, kind: Kind) -> None:
+        """A solver on operators: M is an object, or multigrid with near-null vectors."""
+        assert self._size is not None
+        chosen = self._method
+        if chosen.startswith("refinement"):
+            raise ValueError("method: 'refinement' needs M as a text, and no near_null")
+        if isinstance(self._m, str):  # near_null
+            if self._m not in ("auto", "amg"):
+                raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
+            self._preconditioner = smoothed_aggregation_solver(
+                a,
+                self._near_null,
+                (self._points, self._unknowns) if self._unknowns else self._points,
+                dtype=self.dtype,
+                device=self._device_name(),
+            )
+            m = self._preconditioner._map
+            chosen = "cg" if chosen == "auto" else chosen
+        else:
+            if isinstance(self._m, Preconditioner):
+                self._preconditioner = self._m
+            m = operator_map(self._m, self._size, self.dtype, kind, self._place, self._context, "M")
+        if chosen == "auto":
+            facts = self._matrix.facts(None, [])
+            chosen = "cg" if facts["symmetric"] and facts["positive_diagonal"] else "gmres:50"
+        text = "csr" if self._format == "auto" else self._format
+        self._used = (chosen, text)
+        product = core.matrix_operator(self._context, self._matrix, text)
+        self._maps = map_solver(self._context, chosen, product, m)
+
+    def _device_name(self) -> str | None:
+        """Where the matrix was copied to, as `smoothed_aggregation_solver` takes it."""
+        return f"cuda:{self._place}" if self._place != self._device else None
+
+    def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
+        if device is not None:
+            raise ValueError("device: an operator is not copied; leave it out")
+        if self._near_null is not None:
+            raise ValueError("near_null: multigrid needs a matrix, A is an operator")
+        if isinstance(self._m, str) and self._m not in ("auto", "none"):
+            raise ValueError(f"M: {self._m!r} needs a matrix, A is an operator")
+        if isinstance(a, str) or not (hasattr(a, "matvec") or callable(a)):
+            raise TypeError(
+                f"A: expected a matrix, a LinearOperator or a callable, got {type(a).__name__}"
+            )
+        self._operator = a
+        self._stream = stream
+        self._matrix = None
+        shape = getattr(a, "shape", None)
+        if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
+            raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
+        self._size = None if shape is None else int(shape[0])
+        given = getattr(a, "dtype", None)
+        self._wanted = None if given is None else np.dtype(str(given).split(".")[-1])
+
+    def _setup_operator(self, b: View) -> None:
+        """The first right-hand side decides kind, device and type."""
+        size = size_of(self._operator, b)
+        self._size = size
+        wanted = real_type(b.dtype, "b")
+        single = wanted == FLOAT32 and self._wanted in (None, FLOAT32)
+        self.dtype = FLOAT32 if single else np.dtype(np.float64)
+        if isinstance(self._operator, LinearOperator):
+            self.dtype = self._operator.dtype
+        self._device = self._place = b.device
+        self._context = new_context(b.kind, b.device, self._stream, self._threads)
+        args = (size, self.dtype, b.kind, b.device, self._context)
+        a = operator_map(self._operator, *args, "A")
+        m = None if isinstance(self._m, str) else operator_map(self._m, *args, "M")
+        chosen = "gmres:50" if self._method == "auto" else self._method
+        self._used = (chosen, "operator")
+        self._maps = map_solver(self._context, chosen, a, m)
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Of the matrix; None for a callable before the first solve."""
+        return None if self._size is None else (self._size, self._size)
+
+    def update(self, values: Any) -> None:
+        """Takes other values on the same pattern, and sets the preconditioner up for them.
+
+        Parameters
+        ----------
+        values : array or sparse matrix
+            In the order of the values given first, or a matrix of the same format and pattern.
+            Where no conversion is needed the array is borrowed.
+
+        Notes
+        -----
+        Waits. A preconditioner that was passed as an object is not updated.
+        """
+        self._require_open()
+        start = time.perf_counter()
+        if self._matrix is None:
+            raise ValueError("values: the solver has an operator, which is not updated")
+        parts = self._parts
+        found = checked_values(parts, values, self.dtype, "values")
+        if found.device != HOST:
+            call_context(found.kind, found.device).synchronize()
+        if self._text is not None:
+            self._text.update(found.pointer, owners(parts, found))
+        else:
+            self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
+            if self._near_null is not None:
+                self._preconditioner.update(values)
+            product = core.matrix_operator(self._context, self._matrix, self._used[1])
+            m = self._preconditioner._map if self._preconditioner is not None else None
+            if m is None:
+                m = operator_map(
+                    self._m, int(self._size or 0), self.dtype, self._parts.kind, self._place,
+                    self._context, "M",
+                )  # fmt: skip
+            self._maps = map_solver(self._context, self._used[0], product, m)
+        self._setup_seconds = time.perf_counter() - start
+
+    def solve(
+        self,
+        b: Any,
+        x0: Any = None,
+        *,
+        rtol: float = 1e-8,
+        atol: float = 0.0,
+        maxiter: int = 10000,
+        max_seconds: float = np.inf,
+        left: bool = False,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Solves A x = b, or A X = B for the columns of an (n, k) array.
+
+        Parameters
+        ----------
+        b : array of shape (n,) or (n, k)
+            Converted to the type of the matrix. Columns are copied unless the array is in Fortran's
+            order.
+        x0 : array, optional
+            Start, of the shape of `b`; by default zero.
+        rtol, atol : float
+            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+        maxiter : int
+        max_seconds : float
+        left : bool
+            Preconditioning from the left, for gmres, idr, bicgstab and richardson.
+        callback : callable, optional
+            Called with a `Progress` after each iteration; False ends the solve.
+
+        Returns
+        -------
+        Result
+
+        Raises
+        ------
+        KeyboardInterrupt
+            For Ctrl-C, after the iterations that run; the solver stays usable.
+
+        Notes
+        -----
+        Waits, with the lock of the interpreter released.
+        """
+        self._require_open()
+        found = view(b, "b")
+        if self._maps is None and self._text is None:
+            self._setup_operator(found)
+        assert self._size is not None
+        size = self._size
+        options = options_of(
+            rtol, atol, whole(maxiter, "maxiter", 0), callback, max_seconds, bool(left)
+        )
+        if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
+            raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
+        if found.device != self._device:
+            raise ValueError(
+                f"b: it is {'on the host' if found.device == HOST else 'on a GPU'}, the matrix is "
+                "not; move one"
+            )
+        count = 1
+        if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
+            count = found.shape[1]
+        elif not (len(found.shape) == 2 and found.shape == (size, 0)):
+            checked_vector(found, size, "b")
+        kind = found.kind
+        right = values(b, self.dtype, "b") if count == 1 else columns_of(b, self.dtype, "b")
+        if found.device != HOST:
+            context = call_context(kind, found.device)
+        else:
+            context = call_context(kind, HOST)
+        x, out = self._start(x0, found, count, context)
+        if found.device != HOST:
+            context.synchronize()  # The solver has a stream of its own choice.
+        on_host = found.device == HOST
+        systems = core.Systems(size, count, right.pointer, size, out.pointer, size, on_host)
+        reports = (self._text or self._maps).solve(systems, options)
+        result = kind.finished(x, self._context)
+        return self._result(result if count == 1 else kind.transposed(result), reports)
+
+    def _start(self, x0: Any, found: View, count: int, context: Any) -> tuple[Any, View]:
+        """The array of the solution with the start in it; several columns as (k, n)."""
+        kind = found.kind
+        if count == 1:
+            x = start_of(x0, found, self.dtype, context)
+            return x, kind.view(x)
+        size = found.shape[0] * count
+        x = kind.empty((count, found.shape[0]), self.dtype, found.device)
+        out = kind.view(x)
+        if x0 is None:
+            core.fill_zero(context, out.pointer, size, self.dtype.itemsize)
+            return x, out
+        start = view(x0, "x0")
+        if start.shape != found.shape or start.device != found.device:
+            raise ValueError(f"x0: the shape {start.shape} or the device is not that of b")
+        turned = columns_of(x0, self.dtype, "x0")
+        core.copy_values(context, turned.pointer, out.pointer, size, self.dtype.itemsize)
+        return x, out
+
+    def _result(self, x: Any, reports: list[dict[str, Any]]) -> Result:
+        report = worst(reports)
+        chosen: list[tuple[str, str, str, str]] = []
+        attempt = 0
+        about: dict[str, Any] = {}
+        if self._text is not None:
+            chosen, attempt = self._text.attempts()
+            about = self._text.report()
+            precond = self._text.preconditioner()
+            method, text = self._method, self._format
+            if chosen:
+                method, _, text, _ = chosen[attempt]
+        else:
+            method, text = self._used
+            precond = "none" if isinstance(self._m, str) else repr(self._m)
+            if self._preconditioner is not None:
+                about, precond = self._preconditioner.report, self._preconditioner.text
+        timings = {"setup": self._setup_seconds, "solve": report["seconds"]}
+        self._setup_seconds = 0.0
+        names = ("status", "message", "iterations", "residuals", "true_residual")
+        return Result(
+            x=x,
+            converged=report["status"] == "converged",
+            status=report["status"],
+            message=report["message"],
+            iterations=report["iterations"],
+            residuals=report["residuals"],
+            true_residual=report["true_residual"],
+            timings=timings,
+            memory=self._context.peak_memory_bytes,
+            solver=method,
+            preconditioner=precond,
+            format=text,
+            device=self._context.description,
+            chosen=chosen,
+            report=about,
+            warnings=list(about.get("warnings", [])),
+            columns=[{name: each[name] for name in names} for each in reports],
+            _recursive=report["relative_residual"],
+            _attempt=attempt,
+            _products=report["operator_applications"],
+            _restarts=report["restarts"],
+        )
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the solver is closed")
+
+    def close(self) -> None:
+        """Releases the matrix, the preconditioner and all memory."""
+        self._closed = True
+        self._text = self._maps = self._matrix = self._preconditioner = None
+
+    def __enter__(self) -> Solver:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def solve(
+    A: Any,
+    b: Any,
+    method: str = "auto",
+    M: Any = "auto",
+    coordinates: Any = None,
+    near_null: Any = None,
+    *,
+    x0: Any = None,
+    rtol: float = 1e-8,
+    atol: float = 0.0,
+    maxiter: int = 10000,
+    max_seconds: float = np.inf,
+    left: bool = False,
+    callback: Callback | None = None,
+    format: str = "auto",
+    device: str | None = None,
+    stream: Any = None,
+    threads: int = 0,
+) -> Result:
+    """Solves A x = b; by default the method is chosen by the matrix and the device.
+
+    The parameters are those of `Solver` and of `Solver.solve`.
+
+    Returns
+    -------
+    Result
+        x, converged, status, message, iterations, residuals, true_residual, timings, memory.
+        ``print(result)`` shows the table.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    MemoryError, DeviceError
+    KeyboardInterrupt
+        For Ctrl-C, after the iterations that run.
+
+    Notes
+    -----
+    Waits, with the lock of the interpreter released.
+    """
+    with Solver(
+        A,
+        method=method,
+        M=M,
+        coordinates=coordinates,
+        near_null=near_null,
+        format=format,
+        device=device,
+        stream=stream,
+        threads=threads,
+    ) as solver:
+        return solver.solve(
+            b,
+            x0,
+            rtol=rtol,
+            atol=atol,
+            maxiter=maxiter,
+            max_seconds=max_seconds,
+            left=left,
+            callback=callback,
+        )

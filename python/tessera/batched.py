@@ -1,0 +1,334 @@
+"""Many small dense matrices at once: inverses, factors, solves, products, norms.
+
+Arguments are arrays of shape (*batch, n, n) with n at most 128, of NumPy, CuPy, torch, JAX or Warp;
+lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the matrices one
+after the other. float32 and float64 are computed as they are, integers as float64. Results are
+arrays of the caller's kind on the caller's device.
+
+On a GPU the functions return before their work is done, in the order of the current stream (of
+`stream`, if that is given); those for various sizes wait once, to sort the sizes. Failures are
+data: with ``return_info=True`` an int32 array, on the device, has 0 for each matrix that succeeded.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import INT32, View, view
+from ._backend import core
+from ._batches import Batch, require_apart, take_batch, take_out
+from ._contexts import call_context
+from ._factors import Factors, factored, info_array, pivoting_word, run_vectors, turned
+
+__all__ = [
+    "Factors",
+    "SlogdetResult",
+    "cholesky",
+    "cond",
+    "inv",
+    "ldlt",
+    "lu",
+    "matmul",
+    "norm",
+    "slogdet",
+    "solve",
+]
+
+
+class SlogdetResult(NamedTuple):
+    """Signs (1, -1 or 0) and logarithms of the absolute values of determinants."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def inv(
+    a: Any, *, out: Any = None, return_info: bool = False, sizes: Any = None, stream: Any = None
+) -> Any:
+    """Inverses, by Gauss-Jordan elimination with partial pivoting.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
+    out : array, optional
+        For the results: contiguous, of the shape and type of the results; may be `a`.
+    return_info : bool
+        Also returns an int32 array of shape `batch`: 0, or k where the k-th pivot is zero or not
+        finite. Such an inverse is NaN.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+
+    Returns
+    -------
+    x : array, or list of arrays
+        With `return_info` the pair (x, info). Does not wait unless sizes vary.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
+    """
+    batch = take_batch(a, sizes)
+    if out is not None and batch.turned:
+        batch = take_batch(batch.kind.converted(a, batch.dtype))
+    context = call_context(batch.kind, batch.device, stream)
+    if out is None:
+        x, found = batch.empty()
+    else:
+        shape = (int(batch.offsets[-1]),) if batch.ragged else (*batch.shape, batch.n, batch.n)
+        x, found = out, take_out(out, batch, shape, batch.dtype)
+        require_apart(found, batch.found, in_place=True)
+    info, info_pointer = info_array(batch, return_info)
+    core.invert(
+        context,
+        batch.core(),
+        batch.dtype.itemsize,
+        batch.found.pointer,
+        found.pointer,
+        info_pointer,
+    )
+    result = batch.matrices(x, context, batch.turned)
+    return (result, batch.kind.finished(info, context)) if return_info else result
+
+
+def _norms(a: Any, sizes: Any, stream: Any, flipped: bool, run: Any) -> tuple[Any, Batch, Any]:
+    batch = take_batch(a, sizes)
+    context = call_context(batch.kind, batch.device, stream)
+    numbers, found = batch.empty_each(batch.dtype)
+    run(context, batch.core(batch.turned == flipped), batch, found)
+    return numbers, batch, context
+
+
+def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) -> Any:
+    """Norms: ``ord=inf`` the largest sum of a row of absolute values, ``ord=1`` of a column.
+
+    Returns
+    -------
+    array of shape `batch`
+        NaN where an element is NaN. Does not wait unless sizes vary.
+    """
+    if ord not in (1, np.inf):
+        raise ValueError(f"ord: {ord!r} is neither 1 nor inf")
+    numbers, batch, context = _norms(
+        a, sizes, stream, False,
+        lambda at, view, batch, found: core.norm(
+            at, view, batch.dtype.itemsize, ord == 1, batch.found.pointer, found.pointer
+        ),
+    )  # fmt: skip
+    return batch.kind.finished(numbers, context)
+
+
+def cond(
+    a: Any,
+    p: Any = np.inf,
+    *,
+    reciprocal: bool = False,
+    return_info: bool = False,
+    sizes: Any = None,
+    stream: Any = None,
+) -> Any:
+    """Condition numbers ``norm(a, p) * norm(inv(a), p)`` for p = inf or 1.
+
+    Parameters
+    ----------
+    reciprocal : bool
+        Returns their reciprocals, which are 0 for singular matrices.
+    return_info : bool
+        Also returns the info of `inv`.
+
+    Returns
+    -------
+    array of shape `batch`
+        inf for singular matrices. Does not wait unless sizes vary.
+    """
+    if p not in (1, np.inf):
+        raise ValueError(f"p: {p!r} is neither 1 nor inf")
+    info: Any = None
+
+    def run(at: Any, described: Any, batch: Batch, found: View) -> None:
+        nonlocal info
+        info, pointer = info_array(batch, return_info)
+        core.condition(
+            at, described, batch.dtype.itemsize, batch.found.pointer, found.pointer, pointer
+        )
+
+    # The one norm is the infinity norm of the transpose.
+    numbers, batch, context = _norms(a, sizes, stream, p == 1, run)
+    result = batch.kind.finished(numbers, context)
+    if not reciprocal:
+        batch.kind.module()
+        with np.errstate(divide="ignore"):
+            result = 1 / result
+    return (result, batch.kind.finished(info, context)) if return_info else result
+
+
+def lu(a: Any, pivoting: str = "partial", *, stream: Any = None) -> Factors:
+    """Factors ``a[rows][:, columns] == L @ U``.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), or list of matrices
+        Copied unless columns are contiguous.
+    pivoting : {"partial", "full", "static"}
+
+    Returns
+    -------
+    Factors
+        Does not wait unless sizes vary.
+    """
+    word = pivoting_word(pivoting, ("partial", "full", "static"))
+    return factored(turned(a, None), "ldu", word, stream, word != "static", word == "full")
+
+
+def cholesky(
+    a: Any, *, return_info: bool = False, return_factors: bool = False, stream: Any = None
+) -> Any:
+    """Lower triangular L with ``a == L @ L.T`` of symmetric positive definite matrices.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), or list of matrices
+        Symmetric; one of the triangles is read.
+    return_info : bool
+        Also returns an int32 array: k where the pivot in position k is not positive; such factors
+        are meaningless.
+    return_factors : bool
+        Returns `Factors` instead, for solves.
+
+    Returns
+    -------
+    L : array, or list
+        Columns are contiguous. Does not wait unless sizes vary.
+    """
+    factors = factored(take_batch(a), "llt", "static", stream, False, False)
+    if return_factors:
+        return factors
+    return (factors.factor, factors.info) if return_info else factors.factor
+
+
+def ldlt(a: Any, pivoting: str = "rook", *, stream: Any = None) -> Factors:
+    """Factors ``a[rows][:, rows] == L @ D @ L.T`` of symmetric matrices, also indefinite; D has
+    1 x 1 and 2 x 2 blocks.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), or list of matrices
+        Symmetric; one of the triangles is read.
+    pivoting : {"rook", "bunch_kaufman", "full", "static"}
+
+    Returns
+    -------
+    Factors
+        Does not wait unless sizes vary.
+    """
+    word = pivoting_word(pivoting, ("rook", "bunch_kaufman", "full", "static"))
+    return factored(take_batch(a), "ldlt", word, stream, True, False)
+
+
+def solve(
+    a: Any,
+    b: Any,
+    *,
+    out: Any = None,
+    return_info: bool = False,
+    sizes: Any = None,
+    stream: Any = None,
+) -> Any:
+    """Solves a x = b by elimination with partial pivoting.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
+    b : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
+        k columns are copied unless they are contiguous.
+    out : array, optional
+        For the results: contiguous, of the shape of `b` and the type of the results; may be `b`.
+    return_info : bool
+        Also returns an int32 array: k where the k-th pivot is zero or not finite; such solutions
+        are not finite.
+
+    Returns
+    -------
+    x : array of the shape of `b`, or list
+        Does not wait unless sizes vary.
+    """
+    batch = take_batch(a, sizes)
+    factors = factored(batch, "ldu", "partial", stream, True, False)
+    # Rows that are contiguous were factored as the columns of the transpose.
+    x = factors.solve(b, transposed=not batch.turned, out=out, stream=stream)
+    return (x, factors.info) if return_info else x
+
+
+def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
+    """Signs and logarithms of the absolute values of determinants.
+
+    Returns
+    -------
+    SlogdetResult
+        ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
+        singular matrices. Does not wait unless sizes vary.
+    """
+    batch = take_batch(a, sizes)
+    context = call_context(batch.kind, batch.device, stream)
+    f, out = batch.empty()
+    rows, order = batch.empty_vectors(INT32)
+    sign, sign_view = batch.empty_each(INT32)
+    logarithm, log_view = batch.empty_each(batch.dtype)
+    core.factor(
+        context, batch.core(), batch.dtype.itemsize, "ldu", "partial", batch.found.pointer,
+        out.pointer, core.Permutations(order.pointer, 0, batch.vector_offsets()), 0, 0,
+        log_view.pointer, sign_view.pointer,
+    )  # fmt: skip
+    kind = batch.kind
+    signs = kind.converted(kind.finished(sign, context), batch.dtype)
+    return SlogdetResult(signs, kind.finished(logarithm, context))
+
+
+def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = None) -> Any:
+    """Products of each matrix with its vectors, or with a matrix.
+
+    Parameters
+    ----------
+    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
+    x : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
+        Columns are copied unless k = n, or they are contiguous.
+    out : array, optional
+        For the results: contiguous, of the shape of `x` and the type of the results; it does not
+        overlap an argument.
+
+    Returns
+    -------
+    y : array of the shape of `x`, or list
+        Does not wait unless sizes vary.
+    """
+    batch = take_batch(a, sizes)
+    context = call_context(batch.kind, batch.device, stream)
+    size = batch.dtype.itemsize
+    if not batch.ragged and not batch.turned and batch.n:
+        found = view(x, "x")
+        square = (*batch.shape, batch.n, batch.n)
+        same = found.kind is batch.kind and found.device == batch.device
+        if same and found.shape == square and found.contiguous and found.dtype == batch.dtype:
+            # Row i of the product is x^T times row i of a: both are read as they are.
+            if out is None:
+                y, target = batch.empty()
+            else:
+                y, target = out, take_out(out, batch, square, batch.dtype)
+                require_apart(target, found, in_place=False)
+                require_apart(target, batch.found, in_place=False)
+            core.multiply(
+                context, batch.core(False), size, False, found.pointer, batch.n, 0,
+                batch.found.pointer, target.pointer,
+            )  # fmt: skip
+            return batch.matrices(y, context)
+    return run_vectors(
+        batch, x, "x", context,
+        lambda vectors, given, y: core.multiply(
+            context, batch.core(not batch.turned), size, False, batch.found.pointer, vectors,
+            batch.vector_offsets(), given, y,
+        ),
+        out, in_place=False,
+    )  # fmt: skip

@@ -1,0 +1,264 @@
+"""What is particular to devices: streams, copies, arrays of libraries that only exchange them."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from conftest import Arrays, general, spd, vector
+
+import tessera
+from tessera import _contexts, batched
+from tessera._arrays import view
+
+
+def in_new_thread(work):
+    """The result of work(), with contexts of its own."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    assert results
+    return results[0]
+
+
+def test_batches_copy_nothing(arrays):
+    a = arrays.array(np.random.default_rng(1).standard_normal((1000, 8, 8)))
+    found = view(a, "a")
+
+    def work():
+        batched.inv(a)
+        return _contexts.call_context(found.kind, found.device).peak_memory_bytes
+
+    assert in_new_thread(work) < 1000 * 8 * 8 * 8
+
+
+def test_matrices_are_borrowed(arrays):
+    a = tessera.problems("poisson3d:20").A
+    given = [arrays.array(p) for p in (a.indptr.astype(np.int64), a.indices, a.data)]
+    matrix = tessera.matrix(tuple(given))
+    assert matrix._matrix.borrows_values
+    # The plan of products alone.
+    assert matrix._context.memory_bytes < a.data.nbytes
+    narrow = tessera.matrix((given[0], given[1], given[2]), dtype=np.float32)
+    assert narrow.dtype == np.float32
+
+
+def test_solves_copy_no_vectors(arrays):
+    """The solver allocates its own vectors, and neither b nor x."""
+    a = tessera.problems("poisson3d:20").A
+    matrix = tessera.matrix(arrays.csr(a))
+    b = arrays.array(np.ones(a.shape[0]))
+    found = view(b, "b")
+
+    def work():
+        assert tessera.cg(matrix, b)[1] == 0
+        return _contexts.call_context(found.kind, found.device).peak_memory_bytes
+
+    # cg has seven vectors of its own.
+    assert in_new_thread(work) < 7.9 * a.shape[0] * 8
+
+
+class Exchanged:
+    """An array that is known by DLPack alone."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+def test_dlpack_on_the_host():
+    a, b = general(), vector(60)
+    x, info = tessera.gmres(a, Exchanged(b), rtol=1e-9)
+    assert info == 0 and type(x) is np.ndarray
+    np.testing.assert_allclose(a @ x, b, atol=1e-7)
+    inverse = batched.inv(Exchanged(np.eye(3) * 2))
+    np.testing.assert_allclose(inverse, np.eye(3) / 2)
+    with pytest.raises(TypeError, match="b: complex"):
+        tessera.gmres(a, Exchanged(1j * b))
+
+
+def test_arrays_of_the_library_are_exchanged():
+    """Results for callers whose library cannot make them, such as JAX on a GPU."""
+    core = tessera._core
+    context = core.cpu_context(1)
+    for integers, kind in ((False, np.float32), (True, np.int32)):
+        made = core.new_array(context, [3, 4], 4, integers)
+        found = view(made, "made")
+        assert found.shape == (3, 4) and found.dtype == kind and found.contiguous
+        core.fill_zero(context, found.pointer, 12, 4)
+        back = np.from_dlpack(made)
+        assert back.dtype == kind and not back.any()
+        assert back.__array_interface__["data"][0] == found.pointer
+
+
+def test_dlpack_on_a_gpu():
+    arrays = Arrays("cupy-cuda")
+    a, b = general(), vector(60)
+    given = arrays.array(b)
+    x, info = tessera.gmres(arrays.csr(a), Exchanged(given), rtol=1e-9)
+    assert info == 0
+    back = arrays.numpy(arrays.module.from_dlpack(x))
+    np.testing.assert_allclose(a @ back, b, atol=1e-7)
+
+
+@pytest.fixture(params=["cupy-cuda", "torch-cuda"])
+def device(request):
+    return Arrays(request.param)
+
+
+def other_stream(device):
+    """A stream that is not the current one, its address, and what makes it current."""
+    if device.library == "cupy":
+        stream = device.module.cuda.Stream(non_blocking=True)
+        return stream, stream.ptr, stream
+    stream = device.module.cuda.Stream()
+    return stream, stream.cuda_stream, device.module.cuda.stream(stream)
+
+
+def slow(device, a, b):
+    """a @ b by the library of the caller, large enough that an early reader sees old values."""
+    for _ in range(20):
+        b = a @ b
+        b = b / abs(b).max()
+    return b
+
+
+def test_the_current_stream_is_used(device):
+    """Arguments that are still being computed on it are read afterwards, without a wait."""
+    stream, address, current = other_stream(device)
+    large = device.array(np.random.default_rng(1).standard_normal((3000, 3000)))
+    eye = device.array(np.eye(3000)[:, :60].copy())
+    matrix, m = device.csr(spd()), tessera.jacobi(device.csr(spd()))
+    _contexts.call_context(view(large, "large").kind, 0).synchronize()
+    for _ in range(5):
+        with current:
+            computed = slow(device, large, eye)[:60, 0] + 1
+            z = m @ computed
+            expected = m @ device.array(device.numpy(computed))
+            np.testing.assert_array_equal(device.numpy(z), device.numpy(expected))
+            x, info = tessera.cg(matrix, slow(device, large, eye)[:60, 0] + 1, rtol=1e-9)
+            assert info == 0
+            stack = slow(device, large, eye)[:8, :8] + 10 * device.array(np.eye(8))
+            inverse = batched.inv(stack)
+            np.testing.assert_allclose(
+                device.numpy(inverse), np.linalg.inv(device.numpy(stack)), rtol=1e-6, atol=1e-9
+            )
+
+
+def test_a_stream_may_be_given(device):
+    stream, address, _ = other_stream(device)
+
+    class Protocol:
+        def __cuda_stream__(self):
+            return 0, address
+
+    a = np.random.default_rng(1).standard_normal((50, 5, 5))
+    for given in (address, Protocol()):
+        x = batched.inv(device.array(a), stream=given)
+        stream.synchronize()
+        np.testing.assert_allclose(device.numpy(x), np.linalg.inv(a), rtol=1e-6, atol=1e-8)
+        x, info = tessera.cg(device.csr(spd()), device.array(vector(60)), stream=given, rtol=1e-9)
+        assert info == 0
+        np.testing.assert_allclose(spd() @ device.numpy(x), vector(60), atol=1e-7)
+        r = tessera.solve(device.csr(spd()), device.array(vector(60)), stream=given)
+        assert r.converged
+
+
+def test_both_memories_are_an_error(device):
+    a, b = spd(), vector(60)
+    with pytest.raises(ValueError, match="b: .*on the host"):
+        tessera.cg(device.csr(a), b)
+    with pytest.raises(ValueError, match="b: .*on GPU 0"):
+        tessera.cg(a, device.array(b))
+    with pytest.raises(ValueError, match="x: "):
+        tessera.jacobi(a) @ device.array(b)
+    with pytest.raises(ValueError, match="M: "):
+        tessera.cg(device.csr(a), device.array(b), M=tessera.jacobi(a))
+    with pytest.raises(ValueError, match="x0: "):
+        tessera.cg(device.csr(a), device.array(b), b)
+    with pytest.raises(ValueError, match="b: "):
+        tessera.solve(a, device.array(b))
+    with pytest.raises(TypeError, match="out: "):
+        batched.inv(device.array(np.eye(3)), out=np.eye(3))
+
+
+def test_ten_thousand_solves_leak_no_device_memory(device):
+    def free():
+        if device.library == "cupy":
+            return device.module.cuda.runtime.memGetInfo()[0]
+        return device.module.cuda.mem_get_info()[0]
+
+    a, b = device.csr(spd(12)), device.array(vector(12))
+    matrix = tessera.matrix(a)
+
+    def work(count):
+        for k in range(count):
+            assert tessera.cg(matrix, b)[1] == 0
+            if k % 20 == 0:
+                assert tessera.solve(a, b).converged
+                tessera.block_jacobi(a, 3) @ b
+                batched.inv(device.array(np.eye(3)))
+
+    work(1000)
+    before = free()
+    work(10000)
+    # Pools grow by 2 MB and more at a time; 500 contexts that stay would be a gigabyte.
+    assert before - free() < 64e6
+
+
+def test_torch_matrices_of_all_layouts():
+    for place in ("cpu", "cuda"):
+        try:
+            arrays = Arrays(f"torch-{place}")
+        except pytest.skip.Exception as reason:
+            if place == "cpu":
+                raise
+            print(reason)
+            continue
+        torch = arrays.module
+        a, b = spd(), vector(60)
+        matrix = arrays.csr(a)
+        dense = arrays.array(a.toarray())
+        for given in (
+            matrix,
+            matrix.to_sparse_coo(),
+            dense.to_sparse(),
+            dense.to_sparse_csc(),
+            dense.to_sparse_bsr((3, 3)),
+        ):
+            x, info = tessera.cg(given, arrays.array(b), rtol=1e-9)
+            assert info == 0, given.layout
+            np.testing.assert_allclose(a @ arrays.numpy(x), b, atol=1e-7)
+        b = torch.from_numpy(b).to(place).requires_grad_()
+        assert tessera.cg(matrix, b)[1] == 0
+
+
+@pytest.mark.parametrize("place", ["cpu", "cuda"])
+def test_matrices_of_warp(place):
+    arrays = Arrays(f"warp-{place}")
+    sparse = pytest.importorskip("warp.sparse")
+    warp = arrays.module
+    a, b = spd(), vector(60)
+    for block in (1, 3):
+        matrix = a.tobsr((block, block))
+        kind = warp.float64 if block == 1 else warp.types.matrix((block, block), warp.float64)
+        rows = np.repeat(np.arange(60 // block), np.diff(matrix.indptr)).astype(np.int32)
+        values = matrix.data if block > 1 else matrix.data.ravel()
+        device = "cuda:0" if place == "cuda" else "cpu"
+        given = sparse.bsr_zeros(60 // block, 60 // block, kind, device=device)
+        sparse.bsr_set_from_triplets(
+            given,
+            warp.array(rows, device=device),
+            warp.array(matrix.indices.astype(np.int32), device=device),
+            warp.array(values, dtype=kind, device=device),
+        )
+        x, info = tessera.cg(given, arrays.array(b), rtol=1e-9)
+        assert info == 0
+        np.testing.assert_allclose(a @ arrays.numpy(x), b, atol=1e-7)

@@ -1,0 +1,358 @@
+"""solve, Solver, preconditioners and multigrid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.sparse.linalg as sl
+from conftest import general, relative_residual, spd, vector
+
+import tessera
+
+
+def elastic(size=6):
+    p = tessera.problems(f"elasticity3d:{size}")
+    return p.A, p.b, p.coordinates
+
+
+def test_solve(arrays):
+    a, b, points = elastic()
+    r = tessera.solve(arrays.csr(a), arrays.array(b), coordinates=points)
+    assert r.converged and r.status == "converged" and r.message == ""
+    assert arrays.is_ours(r.x)
+    assert relative_residual(a, arrays.numpy(r.x), b) == pytest.approx(r.true_residual, rel=0.01)
+    assert r.true_residual <= 1.01e-8
+    assert len(r.residuals) >= r.iterations and r.residuals[-1] <= 1e-8
+    assert r.memory > 0 and set(r.timings) == {"setup", "solve"}
+    text = repr(r)
+    for word in ("converged in", "solver", "preconditioner", "iterations", "seconds", "memory"):
+        assert word in text
+
+
+@pytest.mark.parametrize("method, m", [
+    ("cg", "amg"), ("cg", "block_jacobi:24"), ("minres", None), ("idr:8", "jacobi"),
+    ("gmres:20", "block_ldlt:8"), ("refinement:cg", "none"), ("auto", "chebyshev:4"),
+    ("bicgstab", "auto"),
+])  # fmt: skip
+def test_texts(arrays, method, m):
+    a, b, _ = elastic()
+    r = tessera.solve(arrays.csr(a), arrays.array(b), method, m)
+    assert r.converged, r
+    assert relative_residual(a, arrays.numpy(r.x), b) <= 1.1e-8
+
+
+def test_a_failed_solve_says_why():
+    a, b, _ = elastic()
+    r = tessera.solve(a, b, "cg", None, maxiter=3)
+    assert not r.converged and r.status == "max_iterations" and r.iterations == 3
+    assert r.message and "not converged" in repr(r)
+
+
+def test_several_right_hand_sides(arrays):
+    a, _, _ = elastic(4)
+    wanted = np.random.default_rng(3).standard_normal((a.shape[0], 5))
+    for order in "CF":
+        b = np.array(a @ wanted, order=order)
+        r = tessera.solve(arrays.csr(a), arrays.array(b), "cg", "jacobi", rtol=1e-10)
+        assert r.converged and len(r.columns) == 5
+        x = arrays.numpy(r.x)
+        np.testing.assert_allclose(x, wanted, rtol=1e-6, atol=1e-8)
+        start = tessera.solve(arrays.csr(a), arrays.array(b), "cg", "jacobi", x0=r.x)
+        assert start.iterations == 0
+
+
+def test_solver_updates(arrays):
+    a, b = spd(), vector(60)
+    with tessera.Solver(arrays.csr(a), method="cg", M="jacobi") as solver:
+        assert solver.shape == (60, 60)
+        first = solver.solve(arrays.array(b))
+        solver.update(arrays.array(2 * a.data))
+        second = solver.solve(arrays.array(b))
+        solver.update(arrays.csr(3 * a))
+        third = solver.solve(arrays.array(b))
+    x = arrays.numpy(first.x)
+    np.testing.assert_allclose(arrays.numpy(second.x), x / 2, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(arrays.numpy(third.x), x / 3, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("near_null", [False, True])
+@pytest.mark.parametrize("layout", ["csr", "bsr", "csc", "coo"])
+def test_updates_of_converted_matrices(layout, near_null):
+    a = sp.bsr_matrix(spd(), blocksize=(3, 3)).asformat(layout)
+    b = vector(60)
+    space = np.ones((60, 1)) if near_null else None
+    solver = tessera.Solver(a, method="cg", M="amg", near_null=space)
+    x = solver.solve(b).x
+    if layout == "csc":  # Converted by SciPy: a matrix, not its values.
+        solver.update(a * 2)
+    else:
+        solver.update(a.data * 2)
+    np.testing.assert_allclose(solver.solve(b).x, x / 2, rtol=1e-6, atol=1e-9)
+
+
+def test_objects_of_a_matrix_keep_its_values(arrays):
+    a, b = spd(), vector(60)
+    matrix = tessera.matrix(arrays.csr(a))
+    solver = tessera.Solver(matrix, method="cg", M="none")
+    m = tessera.polynomial(matrix)
+    x, z = solver.solve(arrays.array(b)).x, m @ arrays.array(b)
+    for factor in range(2, 6):  # The arrays given before are released, and their memory used again.
+        matrix.update(arrays.array(a.data * factor))
+    again = arrays.numpy(solver.solve(arrays.array(b)).x)
+    np.testing.assert_array_equal(again, arrays.numpy(x))
+    np.testing.assert_array_equal(arrays.numpy(m @ arrays.array(b)), arrays.numpy(z))
+    m.update(arrays.array(a.data * 2))
+    y = arrays.numpy(matrix @ arrays.array(b))
+    np.testing.assert_allclose(y, 5 * (a @ b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["jacobi", "polynomial", "block_ldlt", "multigrid"])
+def test_a_failed_update_leaves_a_usable_object(name):
+    a, b, _ = elastic(4)
+    m = make(name)(a)
+    bad = a.data.copy()
+    bad[:] = np.nan
+    for _ in range(3):
+        try:
+            m.update(bad.copy())
+        except ValueError:
+            pass
+    try:
+        m @ b
+    except ValueError:  # Multigrid has no hierarchy then.
+        assert name == "multigrid"
+    m.update(a.data)
+    x, info = tessera.cg(a, b, M=m)
+    assert info == 0
+    solver = tessera.Solver(a, method="cg", M=m.text.split(",")[0])
+    for _ in range(3):
+        try:
+            solver.update(bad.copy())
+            assert not solver.solve(b).converged
+        except ValueError:
+            pass
+    solver.update(a.data)
+    assert solver.solve(b).converged
+
+
+def test_values_are_borrowed():
+    a = sp.csr_matrix(spd())
+    assert tessera.matrix(a)._matrix.borrows_values
+    assert tessera.matrix((a.indptr.astype(np.int64), a.indices, a.data))._matrix.borrows_values
+    assert not tessera.matrix(sp.coo_matrix(a))._matrix.borrows_values
+
+
+def test_objects_as_preconditioners(arrays):
+    a, b, points = elastic()
+    matrix, right = arrays.csr(a), arrays.array(b)
+    for m in (
+        tessera.block_jacobi(matrix),
+        tessera.smoothed_aggregation_solver(matrix, coordinates=points),
+        tessera.polynomial(matrix, degree=4),
+    ):
+        r = tessera.solve(matrix, right, M=m)
+        assert r.converged and r.solver == "cg" and r.preconditioner == m.text
+        assert relative_residual(a, arrays.numpy(r.x), b) <= 1.1e-8
+
+
+def test_operators_in_solve():
+    a, b = general(), vector(60)
+    for given in (sl.aslinearoperator(a), lambda v: a @ v, tessera.matrix(a)):
+        r = tessera.solve(given, b, M=None)
+        assert r.converged
+        assert relative_residual(a, r.x, b) <= 1.1e-8
+    with tessera.Solver(lambda v: a @ v, M=lambda v: v / 3) as solver:
+        assert solver.shape is None
+        assert solver.solve(b).converged and solver.shape == (60, 60)
+
+
+def test_near_null(arrays):
+    a, b, points = elastic(10)
+    plain = tessera.solve(arrays.csr(a), arrays.array(b), "cg", "amg")
+    modes = tessera.rigid_body_modes(points)
+    given = tessera.solve(arrays.csr(a), arrays.array(b), near_null=modes)
+    assert given.converged and given.iterations < plain.iterations
+    assert relative_residual(a, arrays.numpy(given.x), b) <= 1.1e-8
+
+
+def make(name):
+    return {
+        "jacobi": tessera.jacobi,
+        "block_jacobi": tessera.block_jacobi,
+        "uniform": lambda a: tessera.block_jacobi(a, 3, "working"),
+        "polynomial": tessera.polynomial,
+        "block_ldlt": tessera.block_ldlt,
+        "multigrid": tessera.smoothed_aggregation_solver,
+    }[name]
+
+
+NAMES = ["jacobi", "block_jacobi", "uniform", "polynomial", "block_ldlt", "multigrid"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_preconditioners_are_linear_operators(arrays, name):
+    a, b, _ = elastic(4)
+    n = a.shape[0]
+    m = make(name)(arrays.csr(a))
+    assert m.shape == (n, n) and m.dtype == np.float64 and m.ndim == 2
+    z = m @ arrays.array(b)
+    assert arrays.is_ours(z)
+    expected = arrays.numpy(z)
+    np.testing.assert_array_equal(arrays.numpy(m.matvec(arrays.array(b))), expected)
+    column = arrays.numpy(m.matvec(arrays.array(b[:, None])))
+    np.testing.assert_array_equal(column, expected[:, None])
+    wide = np.stack([b, 2 * b, -b], axis=1)
+    for order in "CF":
+        many = arrays.numpy(m @ arrays.array(np.array(wide, order=order)))
+        # Sums of several vectors may be rounded differently on a GPU.
+        np.testing.assert_allclose(many[:, 0], expected, rtol=1e-5, atol=1e-6 * abs(expected).max())
+        np.testing.assert_allclose(
+            many[:, 2], -expected, rtol=1e-5, atol=1e-6 * abs(expected).max()
+        )
+    assert arrays.numpy(m @ arrays.array(b.astype(np.float32))).dtype == np.float64
+    # The transpose: x^T (M y) == (M^T x)^T y.
+    x, y = vector(n, 5), vector(n, 6)
+    left = x @ arrays.numpy(m.matvec(arrays.array(y)))
+    right = arrays.numpy(m.rmatvec(arrays.array(x))) @ y
+    assert left == pytest.approx(right, rel=1e-4, abs=1e-4 * abs(expected).max())
+    assert m.text.split(":")[0].split(",")[0] in repr(m)
+    assert isinstance(m.report, dict)
+
+
+def test_block_jacobi_of_a_nonsymmetric_matrix():
+    a = general()
+    m = tessera.block_jacobi(a, 6, "working")
+    blocks = sp.block_diag(
+        [np.linalg.inv(a[k : k + 6, k : k + 6].toarray()) for k in range(0, 60, 6)]
+    )
+    x = vector(60)
+    np.testing.assert_allclose(m @ x, blocks @ x, rtol=1e-10)
+    np.testing.assert_allclose(m.rmatvec(x), blocks.T @ x, rtol=1e-10)
+    np.testing.assert_allclose(m.rmatmat(x[:, None]), blocks.T @ x[:, None], rtol=1e-10)
+
+
+def test_matrices_are_linear_operators(arrays):
+    a = general()
+    m = tessera.matrix(arrays.csr(a))
+    x, many = vector(60), np.random.default_rng(1).standard_normal((60, 3))
+    np.testing.assert_allclose(arrays.numpy(m @ arrays.array(x)), a @ x, rtol=1e-12)
+    np.testing.assert_allclose(arrays.numpy(m.rmatvec(arrays.array(x))), a.T @ x, rtol=1e-12)
+    np.testing.assert_allclose(
+        arrays.numpy(m @ arrays.array(many)), a @ many, rtol=1e-12, atol=1e-12
+    )
+    assert m.nnz == a.nnz
+    m.update(arrays.array(a.data * 2))
+    np.testing.assert_allclose(arrays.numpy(m @ arrays.array(x)), 2 * (a @ x), rtol=1e-12)
+    sliced = tessera.matrix(arrays.csr(a), format="sell")
+    np.testing.assert_allclose(arrays.numpy(sliced @ arrays.array(x)), a @ x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_scipy(name):
+    a, b, _ = elastic()
+    m = make(name)(a)
+    theirs, ours = [], []
+    x, info = sl.cg(a, b, M=m, atol=0, callback=theirs.append)
+    assert info == 0
+    assert relative_residual(a, x, b) <= 1.1e-5
+    assert tessera.cg(a, b, M=m, callback=ours.append)[1] == 0
+    assert abs(len(theirs) - ours[-1].iterations) <= 2
+    operator = sl.aslinearoperator(m)
+    np.testing.assert_array_equal(operator.matvec(b), m @ b)
+    x, info = tessera.cg(a, b, M=operator)
+    assert info == 0
+
+
+def test_in_cupy():
+    linalg = pytest.importorskip("cupyx.scipy.sparse.linalg", reason="cupy is not installed")
+    if not tessera.devices():
+        pytest.skip("no CUDA device")
+    import cupy
+    import cupyx.scipy.sparse
+
+    a, b, points = elastic()
+    matrix, right = cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(a)), cupy.asarray(b)
+    for m in (
+        tessera.block_jacobi(matrix),
+        tessera.smoothed_aggregation_solver(matrix, coordinates=points),
+    ):
+        x, info = linalg.cg(matrix, right, M=m)
+        assert info == 0
+        assert relative_residual(a, x.get(), b) <= 1.1e-5
+        x, info = tessera.cg(linalg.aslinearoperator(matrix), right, M=m)
+        assert info == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_updates_of_preconditioners(arrays, name):
+    a, b, _ = elastic(4)
+    m = make(name)(arrays.csr(a))
+    z = arrays.numpy(m @ arrays.array(b))
+    m.update(arrays.array(2 * a.data))
+    np.testing.assert_allclose(
+        arrays.numpy(m @ arrays.array(b)), z / 2, rtol=1e-3, atol=1e-4 * abs(z).max()
+    )
+
+
+def test_multigrid_like_pyamg(arrays):
+    a, b, points = elastic(10)
+    ml = tessera.smoothed_aggregation_solver(arrays.csr(a), tessera.rigid_body_modes(points))
+    residuals: list[float] = []
+    x = ml.solve(arrays.array(b), tol=1e-9, residuals=residuals)
+    assert relative_residual(a, arrays.numpy(x), b) <= 1.1e-9
+    assert residuals[0] == 1 and residuals[-1] <= 1e-9
+    assert ml.aspreconditioner() is ml
+    assert len(ml.levels) >= 2 and ml.levels[0]["nodes"] * 3 == a.shape[0]
+    assert 1 < ml.operator_complexity() < 3
+    assert "levels" in str(ml) and "operator complexity" in str(ml)
+    for accel in ("fcg", "gmres", "bicgstab", None):
+        x, info = ml.solve(arrays.array(b), tol=1e-6, accel=accel, return_info=True)
+        assert info == 0, accel
+        assert relative_residual(a, arrays.numpy(x), b) <= 1.1e-6
+    ml.update(arrays.array(4 * a.data))
+    x = ml.solve(arrays.array(b), tol=1e-9)
+    assert relative_residual(4 * a, arrays.numpy(x), b) <= 1.1e-9
+
+
+def test_rigid_body_modes():
+    a, _, points = elastic()
+    free = tessera.problems("elasticity3d:3,free")
+    count = free.A.shape[0] // 3
+    modes = tessera.rigid_body_modes(np.random.default_rng(1).random((count, 3)))
+    assert modes.shape == (3 * count, 6)
+    assert np.linalg.matrix_rank(modes) == 6
+    # Translations are in the kernel of a free body wherever its nodes are.
+    assert abs(free.A @ modes[:, :3]).max() <= 1e-12 * abs(free.A).max()
+    assert tessera.rigid_body_modes(np.ones((4, 2))).shape == (8, 3)
+
+
+def test_roller_supports():
+    p = tessera.problems("plate_hole:8")
+    assert isinstance(p.coordinates, tuple)
+    r = tessera.solve(p.A, p.b, M="amg", coordinates=p.coordinates)
+    assert r.converged
+
+
+def test_float32_systems(arrays):
+    a, b = spd(dtype=np.float32), vector(60, dtype=np.float32)
+    r = tessera.solve(arrays.csr(a), arrays.array(b), rtol=1e-5)
+    assert r.converged and arrays.numpy(r.x).dtype == np.float32
+
+
+def test_host_matrices_on_a_gpu():
+    if not tessera.devices():
+        pytest.skip("no CUDA device, or tessera_cu13 is not installed")
+    a, b, points = elastic(10)
+    r = tessera.solve(a, b, coordinates=points, device="cuda")
+    assert r.converged and type(r.x) is np.ndarray and "NVIDIA" in r.device
+    assert relative_residual(a, r.x, b) <= 1.1e-8
+    r = tessera.solve(a, np.stack([b, 2 * b], axis=1), M="amg", device="cuda:0")
+    assert r.converged
+    assert relative_residual(a, r.x[:, 1], 2 * b) <= 1.1e-8
+    r = tessera.solve(a, b, near_null=tessera.rigid_body_modes(points), device="cuda")
+    assert r.converged
+    with tessera.Solver(a, device="cuda") as solver:
+        x = solver.solve(b).x
+        solver.update(a.data * 2)
+        np.testing.assert_allclose(solver.solve(b).x, x / 2, rtol=1e-5, atol=1e-8 * abs(x).max())

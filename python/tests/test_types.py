@@ -1,0 +1,59 @@
+"""Types: the package and the examples under mypy's strict rules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tessera
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_mypy(*arguments: str) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    package = Path(tessera.__file__).parent
+    if not (package / "_core.pyi").exists():
+        pytest.skip("the extension has no stub here")
+    options = ["--strict", "--no-error-summary", "--cache-dir=/dev/null"]
+    if (ROOT / "pyproject.toml").exists():
+        options.append(f"--config-file={ROOT / 'pyproject.toml'}")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=package.parent,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_is_typed():
+    assert (Path(tessera.__file__).parent / "py.typed").exists()
+    run_mypy("-p", "tessera")
+
+
+def test_the_examples_are_typed():
+    examples = sorted((ROOT / "examples").glob("*.py"))
+    if not examples:
+        pytest.skip("the examples are not here")
+    run_mypy(*map(str, examples))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_the_examples_run(path):
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_lines_of_the_readme_run():
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not here")
+    code = readme.read_text().split("```python\n")[1].split("```")[0]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("converged")
