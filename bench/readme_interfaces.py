@@ -1,0 +1,55 @@
+"""The tables of the Python package and of the PETSc plug-in, for docs/performance.md."""
+from recorded_results import load
+
+
+def python():
+    document = load("h100/python.json")
+    results, versions = document["results"], document["versions"]
+    lines = [
+        f"On one {document['device']}, with CuPy {versions['cupy']} and torch {versions['torch']}:",
+        "",
+        "| Call | Time | Beside it | Times as fast |",
+        "| --- | --- | --- | --- |",
+    ]
+    for peer in ("cupy", "torch"):
+        row = results[f"1000000 inverses of 4 rows, {peer}"]
+        lines.append(
+            f"| `tessera.batched.inv`, 1,000,000 matrices of 4 rows, FP32, {peer} | "
+            f"{1e3 * row['tessera']:.3f} ms | `{peer}.linalg.inv`, {1e3 * row['linalg.inv']:.2f} ms | "
+            f"{row['linalg.inv'] / row['tessera']:.1f} |")
+    for how in ("with", "without"):
+        row = results[f"elasticity3d:90, {how} coordinates"]
+        lines.append(
+            f"| `tessera.solve`, `elasticity3d:90` as CuPy CSR, {how} coordinates, setup included | "
+            f"{1e3 * row['tessera']:.0f} ms | CuPy's `cg` with the diagonal, "
+            f"{1e3 * row['cupy']:.0f} ms | {row['cupy'] / row['tessera']:.1f} |")
+    overheads = []
+    for name in ("numpy", "cupy", "torch"):
+        inverse, solve = results[f"overhead of batched.inv, {name}"], results[f"overhead of cg, {name}"]
+        overheads.append(f"{name} {1e6 * (inverse['inv'] - inverse['direct']):.0f} and "
+                         f"{1e6 * (solve['cg'] - solve['direct']):.0f}")
+    return ("\n".join(lines) + "\n\nMicroseconds that a call takes beyond the same call of the extension, "
+            "`batched.inv` and `cg`: " + "; ".join(overheads) + ".")
+
+
+def petsc():
+    document = load("h100/petsc.json")
+    lines = [
+        f"Linear elasticity, hexahedra, conjugate gradients to 1e-8 in PETSc {document['petsc']} on one "
+        f"{document['device']}; setup is that of new values on a known pattern:",
+        "",
+        "| Unknowns | `-pc_type` | Product | Iterations | PCSetUp | KSPSolve |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in document["rows"]:
+        kind = f"`{row['pc_type']}`"
+        if "nodes_per_block" in row:
+            kind += f", {row['nodes_per_block']} nodes a block"
+        if "values" in row:
+            kind += f", {row['values']} values"
+        setup = 1e3 * row["PCSetUp_seconds"]
+        setup = round(setup) if setup >= 1000 else setup
+        lines.append(
+            f"| {row['rows']:,} | {kind} | {row.get('product', 'PETSc')} | {row['iterations']} | "
+            f"{setup:.4g} ms | {row['KSPSolve_seconds']:.3f} s |")
+    return "\n".join(lines)
