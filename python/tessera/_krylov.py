@@ -268,7 +268,8 @@ _ABOUT = """
     Returns
     -------
     x : array
-        Of the kind and shape of `b`, on its device.
+        Of the kind and shape of `b`, on its device. Without convergence the iterate whose residual
+        was the least, which may be the start.
     info : int
         0: converged, the true residual was checked. Positive: not converged, the number of
         iterations. Negative: -1 breakdown, -2 NaN or infinity, -3 M has a singular block.

@@ -244,6 +244,9 @@ def function_map(
 ) -> Any:
     """A function of the caller as a map on vectors of `kind`."""
     function = function_of(a, name)
+    given = getattr(a, "dtype", None)
+    if isinstance(given, np.dtype) and given.kind == "c":
+        raise TypeError(f"{name}: complex numbers are not supported, the dtype is {given}")
 
     def on_host(x: Any, y: Any) -> None:
         x.flags.writeable = False
@@ -252,7 +255,10 @@ def function_map(
             x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
         result = function(x)
         _checked_result(result, size, name)
-        y[:] = np.asarray(result).reshape(size)
+        numbers = np.asarray(result)
+        if numbers.dtype.kind == "c":
+            raise TypeError(f"{name}: complex numbers are not supported, the function returned some")
+        y[:] = numbers.reshape(size)
 
     def on_gpu(x: int, y: int) -> None:
         result = function(kind.wrapped(x, size, dtype, device))

@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from conftest import spd, vector
 
+from scipy.sparse.linalg import aslinearoperator
+
 import tessera
 from tessera import batched
 
@@ -53,6 +55,8 @@ CASES = [
     (lambda: tessera.cg(3.0, B), TypeError, "A: expected"),
     (lambda: tessera.cg(A * 1j, B), TypeError, "A: complex"),
     (lambda: tessera.cg(A.tocoo() * 1j, B), TypeError, "A: complex"),
+    (lambda: tessera.cg(aslinearoperator(A * 1j), B), TypeError, "A: complex"),
+    (lambda: tessera.cg(lambda x: x * 1j, B), TypeError, "A: complex"),
     (lambda: tessera.cg(csr(data=A.data * 1j), B), TypeError, "A: data: complex"),
     (lambda: tessera.cg(csr(data=A.data.astype(np.float16)), B), TypeError, "A: data: values of"),
     (lambda: tessera.cg(csr(data=A.data.astype(np.longdouble)), B), TypeError, "A: data: values"),

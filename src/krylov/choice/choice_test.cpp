@@ -70,6 +70,24 @@ TEST(choice, facts_of_nodes_of_which_some_have_fixed_unknowns) {
     EXPECT_TRUE(facts.has_various_blocks());
 }
 
+TEST(choice, multigrid_is_not_the_first_where_it_cannot_find_the_nodes) {
+    MatrixFacts facts;
+    facts.rows = 2'000'000;
+    facts.nonzeros = Offset(facts.rows) * 18;
+    facts.symmetric = facts.positive_diagonal = true;
+    facts.rows_per_node = facts.largest_block = 2;
+    for (const bool on_gpu : {false, true}) {
+        facts.on_gpu = on_gpu;
+        facts.blocks = facts.rows / 2;
+        EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
+        facts.blocks += 100;  // Of some nodes one unknown is fixed.
+        EXPECT_NE(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
+        facts.has_coordinates = true;
+        EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
+        facts.has_coordinates = false;
+    }
+}
+
 TEST(choice, facts_of_the_empty_matrix) {
     const MatrixFacts facts = facts_of(CsrMatrix<double>(Context::cpu(), 0, 0, 0));
     EXPECT_EQ(facts.rows, 0);
