@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from conftest import spd, vector
-
 from scipy.sparse.linalg import aslinearoperator
 
 import tessera
