@@ -86,6 +86,15 @@ TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
     EXPECT_EQ(few.err, "");
 }
 
+TEST_F(cli_solve, singular_systems_without_a_solution_are_named) {
+    const std::string matrix = write("neumann.mtx",
+                                     "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n"
+                                     "1 1 1\n2 1 -1\n2 2 2\n3 2 -1\n3 3 1\n");
+    const Outcome outcome = solve({matrix});
+    EXPECT_EQ(outcome.code, 3);
+    expect_contains(outcome.out + outcome.err, "singular, and b not in its range");
+}
+
 TEST_F(cli_solve, auto_takes_no_options) {
     for (const char* option : {"--solver", "--precond", "--format"}) {
         const Outcome outcome = solve({"poisson2d:5", option, "auto:3"});

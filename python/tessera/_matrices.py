@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -236,7 +237,8 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
             first.dtype.itemsize, indices.pointer, indices.dtype.itemsize, data.pointer, arrays,
         )  # fmt: skip
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        text = re.sub(r"^borrow_\w+: ", "", str(error))
+        raise ValueError(f"{name}: {text}") from None
 
 
 def without_values(parts: Parts) -> Parts:

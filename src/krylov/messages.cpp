@@ -68,6 +68,11 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
         case Status::max_seconds:
             return "Out of time (" + reached + "); allow more, or use a stronger preconditioner.";
         case Status::accuracy_lost:
+            // Rounding error alone leaves much less than that.
+            if (report.true_relative_residual > 0.01) {
+                return "The recursive residual fell, the true one did not (" + reached +
+                       "); the matrix is probably singular, and b not in its range.";
+            }
             return "Rounding error limits the true residual (" + reached +
                    "); use a larger --rtol, a higher precision or a better scaled matrix.";
         case Status::stagnated:

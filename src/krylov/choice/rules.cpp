@@ -15,8 +15,9 @@ constexpr const char* polynomial = "chebyshev:6";
 constexpr const char* rounded_polynomial = "chebyshev:6,precision=f32,values=f16";
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
 
-/// Whether amg finds the nodes and their several unknowns: by coordinates, or as blocks of one size.
-/// Rows as nodes of one unknown: plate_hole:60 as a file 229 iterations, longer than block_jacobi:32.
+/// Whether amg finds the nodes and their several unknowns: by coordinates, or as blocks of one
+/// size. Rows as nodes of one unknown: plate_hole:60 as a file 229 iterations, longer than
+/// block_jacobi:32.
 bool has_known_nodes(const MatrixFacts& a) {
     return a.rows_per_node > 1 && (a.has_coordinates || !a.has_various_blocks());
 }
