@@ -99,12 +99,7 @@ PetscErrorCode DistributedOperator::set(Mat matrix, const FormatOptions& format,
         return PETSC_SUCCESS;
     }));
     PetscCall(find_ghosts(matrix, blocks.ghosts, ghosts, block));
-    PetscCall(compute_scaling(blocks.diagonal, positive));
-    if (!positive) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
-        convert();
-        return PETSC_SUCCESS;
-    }));
+    PetscCall(scale_and_convert(blocks.diagonal, positive));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -123,7 +118,13 @@ PetscErrorCode DistributedOperator::update(Mat matrix, bool& positive) {
         }
         return PETSC_SUCCESS;
     }));
-    PetscCall(compute_scaling(blocks.diagonal, positive));
+    PetscCall(scale_and_convert(blocks.diagonal, positive));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode DistributedOperator::scale_and_convert(Mat block, bool& positive) {
+    PetscFunctionBegin;
+    PetscCall(compute_scaling(block, positive));
     if (!positive) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
         convert();

@@ -47,6 +47,7 @@ class DistributedOperator final : public Operator<Scalar> {
     PetscErrorCode use_aij(Mat matrix, Mat& usable);
     PetscErrorCode find_ghosts(Mat matrix, const PetscInt* ghosts, PetscInt count, PetscInt block);
     PetscErrorCode compute_scaling(Mat block, bool& positive);
+    PetscErrorCode scale_and_convert(Mat block, bool& positive);
     void scale_off_diagonal(bool fresh);
     void convert();
     void begin_exchange(std::span<const Scalar> x) const;

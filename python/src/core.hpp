@@ -48,7 +48,7 @@ auto with_type(int bytes, F&& f) {
 
 /// Who uses an object that calls without the lock of the interpreter share: many readers or one
 /// writer. None waits: it throws std::runtime_error, as Python code that called from two threads,
-/// or from a callback, is to be told.
+/// or from a callback, is to be reported.
 class Users {
   public:
     class Reader {

@@ -11,7 +11,7 @@ auto with_integers(int bytes, Address array, F&& f) {
 }
 
 /// borrow(context, options), once more with sorting where the rows are not sorted; faults that
-/// sorting does not mend are thrown by the second call.
+/// sorting does not remove are thrown by the second call.
 template <class Borrow>
 auto borrow_sorted(const Context& context, Borrow&& borrow) {
     try {

@@ -71,7 +71,8 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
             // Rounding error alone leaves much less than that.
             if (report.true_relative_residual > 0.01) {
                 return "The recursive residual fell, the true one did not (" + reached +
-                       "); the matrix is probably singular, and b not in its range.";
+                       "); the matrix is probably singular, and b not in its range (are supports "
+                       "missing?), or it needs a higher precision.";
             }
             return "Rounding error limits the true residual (" + reached +
                    "); use a larger --rtol, a higher precision or a better scaled matrix.";

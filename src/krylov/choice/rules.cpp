@@ -119,9 +119,10 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
 /// Symmetric and indefinite: some entries of the diagonal are missing, zero or negative, or cg
 /// broke down.
 std::vector<Attempt> indefinite(const MatrixFacts& a) {
-    // A residual of minres that will fall soon cannot be told from one that will not: after 300
-    // iterations stokes:48, which needs 1,051, is at 0.5, aug3dcqp, which does not converge, too.
-    const char* const next = "minres did not converge in as many iterations as their setup costs";
+    // A residual of minres that will fall soon cannot be distinguished from one that will not:
+    // after 300 iterations stokes:48, which needs 1,051, is at 0.5, aug3dcqp, which does not
+    // converge, too.
+    const char* const next = "minres did not converge in its limit of iterations";
     if (a.on_gpu) {
         // minres alone: kkt_aug2dc 11 for 51 with block LDL^T, helmholtz:60 4.9 for 36, stokes:48
         // 21 for 37; its 1,000 iterations take 20 to 25, block LDL^T 22 (darcy:48) to 117.
