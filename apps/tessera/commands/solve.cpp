@@ -192,9 +192,12 @@ class SolveCommand : SolveProblem<T> {
                             refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
         if (!context_.on_gpu() || is_uploaded_) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
-        if (parsed_.format.format != MatrixFormat::csr) {
-            const Context& where = is_uploaded_ ? context_ : host_;
-            need.matrix += format_statistics(where, matrix_, parsed_.format).bytes;
+        if (parsed_.format.format !=
+            MatrixFormat::csr) {  // At least; fill is known once it is made.
+            const ValueFormat values = parsed_.format.values;
+            need.matrix += matrix_.nonzeros * Offset(values == ValueFormat::working ? sizeof(T)
+                                                     : values == ValueFormat::f32   ? 4
+                                                                                    : 2);
         }
         check_memory(need, context_.free_memory(), context_.on_gpu());
     }

@@ -64,9 +64,12 @@ constexpr Pair nonsymmetric[] = {
 
 class Candidates {
   public:
-    Candidates(const std::string& solver, const std::string& preconditioner,
-               const std::string& format)
-        : solver_(solver), preconditioner_(preconditioner), format_(format) {}
+    Candidates(const MatrixFacts& facts, const std::string& solver,
+               const std::string& preconditioner, const std::string& format)
+        : sliced_(sliced_format(facts)),
+          solver_(solver),
+          preconditioner_(preconditioner),
+          format_(format) {}
 
     /// Adds an attempt, with the words that were given in place of its own, unless it is known.
     void add(Attempt attempt) {
@@ -83,12 +86,13 @@ class Candidates {
     void add(const Pair (&pairs)[n], bool csr = true) {
         for (const Pair& pair : pairs) {
             if (csr) add(Attempt{pair.solver, pair.preconditioner, "csr", 0, ""});
-            if (pair.both_formats) add(Attempt{pair.solver, pair.preconditioner, "sbell", 0, ""});
+            if (pair.both_formats) add(Attempt{pair.solver, pair.preconditioner, sliced_, 0, ""});
         }
     }
     std::vector<Attempt> list() && { return std::move(list_); }
 
   private:
+    std::string sliced_;
     const std::string &solver_, &preconditioner_, &format_;
     std::vector<Attempt> list_;
 };
@@ -97,7 +101,7 @@ class Candidates {
 
 std::vector<Attempt> candidates(const MatrixFacts& facts, const std::string& solver,
                                 const std::string& preconditioner, const std::string& format) {
-    Candidates all(solver, preconditioner, format);
+    Candidates all(facts, solver, preconditioner, format);
     if (facts.symmetric && facts.positive_diagonal) {
         for (const Attempt& attempt : definite_attempts(facts)) all.add(attempt);
         all.add(definite);

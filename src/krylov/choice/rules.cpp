@@ -57,7 +57,7 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
         first = {"cg", largest_blocks, "csr", 500, "rows with equal patterns are blocks"};
     }
     // elasticity3d:20: 51 for 61 in CSR; elasticity3d:17: 37 for 31.
-    if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = "sbell";
+    if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
     // elasticity3d:14: 25, factors 320; poisson2d:100: 11, factors 20.
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
@@ -77,17 +77,17 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     if (a.rows <= 1'000) {
         return {{"fcg", "amg", "csr", 50, "so small that multigrid solves it directly"}, blocks};
     }
-    const char* const format = a.rows < 1'000'000 ? "csr" : "sbell";
+    const std::string sliced = sliced_format(a), format = a.rows < 1'000'000 ? "csr" : sliced;
     // elasticity3d:54: 33, polynomial 36; elasticity3d:90: 116 for 200; plate_hole:120: 14 for 23;
     // cantilever3d:24,length=16: 42 for 255; elasticity3d:40, the worst: 24 for 17.
     if (has_known_nodes(a) && a.rows >= 50'000) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
-                {"cg", rounded_polynomial, "sbell", 0, "multigrid did not converge"}};
+                {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
     // poisson2d:1000: 29 for 62; poisson2d:400, 160,000 rows: 13 for 10.
     if (a.entries_per_row() <= 5.5 && a.rows >= 200'000) {
         return {{"fcg", "amg", format, 500, "a large plane mesh (few entries per row)"},
-                {"cg", rounded_polynomial, "sbell", 0, "multigrid did not converge"}};
+                {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
     // bcsstk38: 47, jacobi 379; bcsstk11: 15, jacobi 89. elasticity3d:10: jacobi 3.0 for 4.4.
     if (a.rows < 10'000) {
@@ -108,7 +108,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     }
     // poisson3d:60: 5.9, jacobi 5.7; poisson3d:100: f16 13.5, f64 15.9;
     // diffusion3d:48,checkerboard=1e4: f16 6.4, f64 5.3; poisson3d:200: f16 125, amg 188.
-    const Attempt steps{"cg", a.rows < 200'000 ? polynomial : rounded_polynomial, "sbell", 0,
+    const Attempt steps{"cg", a.rows < 200'000 ? polynomial : rounded_polynomial, sliced, 0,
                         "a polynomial reads the matrix at the rate of the memory"};
     Attempt limited = steps;
     limited.max_iterations = 150;
@@ -185,6 +185,13 @@ std::string preconditioner_for(const std::string& solver, const Attempt& attempt
 }
 
 }  // namespace
+
+std::string sliced_format(const MatrixFacts& facts) {
+    const Index block = facts.largest_block;
+    const bool is_stored = block >= 1 && block <= 6 && block != 5;
+    if (facts.has_various_blocks() || !is_stored) return "sbell";
+    return "sbell:" + std::to_string(block);
+}
 
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     return facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);

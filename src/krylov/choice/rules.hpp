@@ -10,6 +10,10 @@ namespace tessera {
 /// The attempts for a symmetric positive definite matrix alone.
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 
+/// SBELL with the blocks of the nodes, where all nodes have one; else conversion chooses them,
+/// which takes as long as several products.
+std::string sliced_format(const MatrixFacts& facts);
+
 /// Replaces the words of an attempt by those that were given, which are not auto.
 void keep_words(Attempt& attempt, const std::string& solver, const std::string& preconditioner,
                 const std::string& format);

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <ranges>
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
@@ -222,18 +224,22 @@ Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Of
             "a sliced matrix: there are blocks of 1, 2, 3, 4 and 6 rows");
     require(options.slice_height >= 0, "a sliced matrix: the slice height is negative");
     if (options.block != 0) return arrange_sorted<T>(context, matrix, nonzeros, options);
-    Arrangement best;
+    std::optional<Arrangement> best;
     const int index_bits = options.index_bits;
     if (index_bits == 16) options.index_bits = 0;
-    for (const Index block : block_sizes) {
+    // Large blocks first: where one has little fill, smaller ones need more indices, whatever fill
+    // they have.
+    for (const Index block : block_sizes | std::views::reverse) {
+        const double least = double(nonzeros) * (double(value_bytes<T>(options.values)) +
+                                                 double(sizeof(std::uint16_t)) / (block * block));
+        const Offset bytes = best ? best->statistics.matrix_bytes_per_product : 0;
+        if (best && least > double(bytes)) continue;
         options.block = block;
         Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
-        if (block == 1 ||
-            next.statistics.matrix_bytes_per_product < best.statistics.matrix_bytes_per_product)
-            best = std::move(next);
+        if (!best || next.statistics.matrix_bytes_per_product <= bytes) best = std::move(next);
     }
-    if (index_bits != 16 || best.statistics.index_bits == 16) return best;
-    options.block = best.statistics.block;
+    if (index_bits != 16 || best->statistics.index_bits == 16) return std::move(*best);
+    options.block = best->statistics.block;
     options.index_bits = 16;
     return arrange_sorted<T>(context, matrix, nonzeros, options);
 }
