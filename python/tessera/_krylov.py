@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
 from ._matrices import Parts, build, checked_device, is_matrix, take_apart
-from ._operators import LinearOperator, map_solver, operator_map
+from ._operators import LinearOperator, operator_map
 
 __all__ = ["Progress", "bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
@@ -46,12 +47,11 @@ Callback = Callable[[Progress], Any]
 _FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
 
 
-def info_of(report: dict[str, Any]) -> int:
+def info_of(status: str, iterations: int) -> int:
     """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
-    status = report["status"]
     if status == "converged":
         return 0
-    return int(_FAILURES.get(status, max(1, report["iterations"])))
+    return _FAILURES.get(status, max(1, iterations))
 
 
 def number(value: Any, name: str, least: float = 0.0) -> float:
@@ -128,55 +128,41 @@ def checked_vector(found: View, size: int, name: str) -> None:
         )
 
 
-def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> Any:
-    """A new array for the solution that holds the start."""
-    kind = found.kind
-    result = kind.empty(found.shape, dtype, found.device)
-    out = kind.view(result)
-    size = int(np.prod(found.shape))
+def given_start(x0: Any, found: View, dtype: np.dtype[Any]) -> View | None:
+    """The caller's start for a right-hand side, if there is one, with values of `dtype`."""
     if x0 is None:
-        core.fill_zero(context, out.pointer, size, dtype.itemsize)
-        return result
+        return None
     start = view(x0, "x0")
     if start.shape not in (found.shape, (found.shape[0],), (found.shape[0], 1)):
         raise ValueError(f"x0: the shape {start.shape} does not fit {found.shape}")
     if start.device != found.device:
         raise ValueError("x0: it is on another device than b")
-    start = values(x0, dtype, "x0")
-    core.copy_values(context, start.pointer, out.pointer, size, dtype.itemsize)
-    return result
+    return values(x0, dtype, "x0")
 
 
-class _System(NamedTuple):
-    """What a call of a method is about, checked."""
-
-    b: View
-    dtype: np.dtype[Any]
-    size: int
-    parts: Parts | None  # of A, where it is a matrix
-
-
-def _system(a: Any, b: Any) -> _System:
-    found = view(b, "b")
-    own = isinstance(a, LinearOperator)
-    parts = take_apart(a, "A") if not own and is_matrix(a) else None
-    size = parts.shape[0] if parts is not None else size_of(a, found)
-    if parts is not None and parts.shape[0] != parts.shape[1]:
-        raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
-    checked_vector(found, size, "b")
-    wanted = real_type(found.dtype, "b")
-    if own:
-        dtype = a.dtype
-    elif parts is not None:
-        dtype = FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
-        checked_device(parts, found, "b")
+def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> tuple[Any, int]:
+    """A new array for the solution that holds the start, and its address."""
+    start = given_start(x0, found, dtype)
+    result = found.kind.empty(found.shape, dtype, found.device)
+    pointer = found.kind.address(result)
+    size = math.prod(found.shape)
+    if start is None:
+        core.fill_zero(context, pointer, size, dtype.itemsize)
     else:
-        given = getattr(a, "dtype", None)
-        single = wanted == FLOAT32 and (
-            given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
-        )
-        dtype = FLOAT32 if single else FLOAT64
-    return _System(found, dtype, size, parts)
+        core.copy_values(context, start.pointer, pointer, size, dtype.itemsize)
+    return result, pointer
+
+
+def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
+    """Of the solve: float32 where A and b are, if A is no object of this package."""
+    wanted = real_type(b.dtype, "b")
+    if isinstance(a, LinearOperator):
+        return a.dtype
+    if parts is not None:
+        return FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
+    given = getattr(a, "dtype", None)
+    single = given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
+    return FLOAT32 if single and wanted == FLOAT32 else FLOAT64
 
 
 def _solve(
@@ -192,32 +178,38 @@ def _solve(
     stream: Any,
     left: bool = False,
 ) -> tuple[Any, int]:
-    system = _system(a, b)
-    dtype, size, kind = system.dtype, system.size, system.b.kind
-    device = system.b.device
+    found = view(b, "b")
+    own = isinstance(a, LinearOperator)
+    parts = take_apart(a, "A") if not own and is_matrix(a) else None
+    size = size_of(a if parts is None else parts, found)
+    checked_vector(found, size, "b")
+    dtype = _type_of(a, parts, found)
+    kind, device = found.kind, found.device
     most = 10 * size if maxiter is None else whole(maxiter, "maxiter", 0)
     options = options_of(rtol, atol, most, callback, left=left)
     context = call_context(kind, device, stream)
-    if system.parts is not None:
-        matrix = build(system.parts, context, dtype)
+    matrix = None
+    if parts is not None:
+        checked_device(parts, found, "b")
+        matrix = build(parts, context, dtype)
         a_map = core.matrix_operator(context, matrix, "csr")
     else:
-        matrix = None
         a_map = operator_map(a, size, dtype, kind, device, context, "A")
-    m_map = _preconditioner(m, a, matrix, a_map, size, dtype, kind, device, context)
-    right = values(b, dtype, "b")
-    x = start_of(x0, system.b, dtype, context)
-    out = kind.view(x)
-    systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
-    report = map_solver(context, method, a_map, m_map).solve(systems, options)[0]
-    return kind.finished(x, context), info_of(report)
+    m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
+    right = found if found.dtype == dtype and found.contiguous else values(b, dtype, "b")
+    start = given_start(x0, found, dtype)
+    x = kind.empty(found.shape, dtype, device)
+    ended = core.solve_once(
+        context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
+        kind.address(x), options,
+    )  # fmt: skip
+    return kind.finished(x, context), info_of(*ended)
 
 
 def _preconditioner(
     m: Any,
     a: Any,
     matrix: Any,
-    a_map: Any,
     size: int,
     dtype: np.dtype[Any],
     kind: Kind,

@@ -100,15 +100,14 @@ class MultilevelSolver(Preconditioner):
         options = options_of(number(tol, "tol"), 0.0, whole(maxiter, "maxiter", 0), callback)
         right = values(b, self.dtype, "b")
         context = call_context(kind, found.device)
-        x = start_of(x0, found, self.dtype, context)
-        out = kind.view(x)
+        x, pointer = start_of(x0, found, self.dtype, context)
         solver = map_solver(context, accel or "richardson", self._operator(), self._map)
-        systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
+        systems = core.Systems(size, 1, right.pointer, size, pointer, size, False)
         report = solver.solve(systems, options)[0]
         if residuals is not None:
             residuals[:] = report["residuals"]
         x = kind.finished(x, context)
-        return (x, info_of(report)) if return_info else x
+        return (x, info_of(report["status"], report["iterations"])) if return_info else x
 
     def _operator(self) -> Any:
         if self._product is None:

@@ -70,8 +70,8 @@ class LinearOperator:
         shape = (rows,) if len(found.shape) == 1 else (rows, 1)
         result = kind.empty(shape, self.dtype, found.device)
         context = call_context(kind, found.device)
-        out = kind.view(result)
-        self._map.apply(context, transposed, 1, found.pointer, columns, out.pointer, rows)
+        to = kind.address(result)
+        self._map.apply(context, transposed, 1, found.pointer, columns, to, rows)
         return kind.finished(result, context)
 
     def _vectors(self, x: Any, transposed: bool) -> Any:
@@ -85,8 +85,8 @@ class LinearOperator:
         result = kind.empty((count, rows), self.dtype, found.device)
         if count:
             context = call_context(kind, found.device)
-            out = kind.view(result)
-            self._map.apply(context, transposed, count, turned.pointer, columns, out.pointer, rows)
+            to = kind.address(result)
+            self._map.apply(context, transposed, count, turned.pointer, columns, to, rows)
             result = kind.finished(result, context)
         return kind.transposed(result)
 

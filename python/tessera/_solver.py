@@ -314,7 +314,7 @@ class Solver:
         count = 1
         if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
             count = found.shape[1]
-        elif not (len(found.shape) == 2 and found.shape == (size, 0)):
+        else:
             checked_vector(found, size, "b")
         kind = found.kind
         right = values(b, self.dtype, "b") if count == 1 else columns_of(b, self.dtype, "b")
@@ -322,33 +322,32 @@ class Solver:
             context = call_context(kind, found.device)
         else:
             context = call_context(kind, HOST)
-        x, out = self._start(x0, found, count, context)
+        x, pointer = self._start(x0, found, count, context)
         if found.device != HOST:
             context.synchronize()  # The solver has a stream of its own choice.
         on_host = found.device == HOST
-        systems = core.Systems(size, count, right.pointer, size, out.pointer, size, on_host)
+        systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         reports = (self._text or self._maps).solve(systems, options)
         result = kind.finished(x, self._context)
         return self._result(result if count == 1 else kind.transposed(result), reports)
 
-    def _start(self, x0: Any, found: View, count: int, context: Any) -> tuple[Any, View]:
-        """The array of the solution with the start in it; several columns as (k, n)."""
+    def _start(self, x0: Any, found: View, count: int, context: Any) -> tuple[Any, int]:
+        """The array of the solution with the start in it, several columns as (k, n); its address."""
         kind = found.kind
         if count == 1:
-            x = start_of(x0, found, self.dtype, context)
-            return x, kind.view(x)
+            return start_of(x0, found, self.dtype, context)
         size = found.shape[0] * count
         x = kind.empty((count, found.shape[0]), self.dtype, found.device)
-        out = kind.view(x)
+        pointer = kind.address(x)
         if x0 is None:
-            core.fill_zero(context, out.pointer, size, self.dtype.itemsize)
-            return x, out
+            core.fill_zero(context, pointer, size, self.dtype.itemsize)
+            return x, pointer
         start = view(x0, "x0")
         if start.shape != found.shape or start.device != found.device:
             raise ValueError(f"x0: the shape {start.shape} or the device is not that of b")
         turned = columns_of(x0, self.dtype, "x0")
-        core.copy_values(context, turned.pointer, out.pointer, size, self.dtype.itemsize)
-        return x, out
+        core.copy_values(context, turned.pointer, pointer, size, self.dtype.itemsize)
+        return x, pointer
 
     def _result(self, x: Any, reports: list[dict[str, Any]]) -> Result:
         report = worst(reports)

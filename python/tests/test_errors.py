@@ -199,6 +199,7 @@ CASES = [
     (lambda: tessera.solve(WIDE, np.ones(3)), ValueError, "A: a square matrix"),
     (lambda: tessera.solve(A, B[:4]), ValueError, "b: the shape"),
     (lambda: tessera.solve(A, np.ones((4, 3))), ValueError, "b: the shape"),
+    (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape"),
     (lambda: tessera.solve(A, B, max_seconds=-1), ValueError, "max_seconds: -1"),
     (lambda: tessera.solve(A, B, coordinates=np.ones(12)), ValueError, "coordinates: expected"),
     (
