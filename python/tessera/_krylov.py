@@ -2,155 +2,28 @@
 
 from __future__ import annotations
 
-import math
-import threading
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ._arguments import (
+    FAILURES,
+    Callback,
+    checked_vector,
+    given_start,
+    info_of,
+    options_of,
+    size_of,
+    whole,
+)
 from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._matrices import Parts, build, checked_device, is_matrix, take_apart
+from ._matrices import Parts, build, checked_device, fault, is_matrix, take_apart
 from ._operators import LinearOperator, operator_map
+from ._texts import checked_text
 
-__all__ = ["Progress", "bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
-
-
-class Progress(NamedTuple):
-    """What a callback of a solver is given.
-
-    Attributes
-    ----------
-    iterations : int
-    relative_residual : float
-        Norm of the recursive residual over that of b.
-    target : float
-        The relative residual that ends the solve.
-    seconds : float
-        Since the start of the solve.
-    column : int
-        Number of the right-hand side, where there are several.
-    """
-
-    iterations: int
-    relative_residual: float
-    target: float
-    seconds: float
-    column: int
-
-
-Callback = Callable[[Progress], Any]
-
-# SciPy's convention: 0 converged, negative: the method broke down.
-_FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
-
-
-def info_of(status: str, iterations: int) -> int:
-    """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
-    if status == "converged":
-        return 0
-    return _FAILURES.get(status, max(1, iterations))
-
-
-def number(value: Any, name: str, least: float = 0.0) -> float:
-    """A finite or infinite number of at least `least`."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
-    if not result >= least:
-        raise ValueError(f"{name}: {value} is not at least {least:g}")
-    return result
-
-
-def whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
-    result = value.__index__()
-    if result < least:
-        raise ValueError(f"{name}: {result} is below {least}")
-    return int(result)
-
-
-def options_of(
-    rtol: Any,
-    atol: Any,
-    maxiter: int,
-    callback: Callback | None,
-    max_seconds: Any = np.inf,
-    left: bool = False,
-) -> Any:
-    """The options of a solve; errors name the argument."""
-    given = None
-    if callback is not None:
-        if not callable(callback):
-            raise TypeError(f"callback: {type(callback).__name__} is not callable")
-
-        def given(*progress: Any) -> Any:
-            return callback(Progress(*progress))
-
-    main = threading.current_thread() is threading.main_thread()
-    return core.Options(
-        number(rtol, "rtol"),
-        number(atol, "atol"),
-        maxiter,
-        number(max_seconds, "max_seconds"),
-        2000,
-        left,
-        main,
-        given,
-    )
-
-
-def size_of(a: Any, b: View) -> int:
-    """Rows of the system; ValueError unless A is square."""
-    shape = getattr(a, "shape", None)
-    if shape is None:
-        return b.shape[0] if b.shape else 0
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
-    return int(shape[0])
-
-
-def checked_vector(found: View, size: int, name: str) -> None:
-    """ValueError unless this is a vector of `size` numbers."""
-    if found.shape != (size,) and found.shape != (size, 1):
-        raise ValueError(
-            f"{name}: the shape {found.shape} does not fit a system of {size} rows"
-            + (
-                "; for several right-hand sides use tessera.solve or tessera.Solver"
-                if name == "b" and len(found.shape) == 2 and found.shape[0] == size
-                else ""
-            )
-        )
-
-
-def given_start(x0: Any, found: View, dtype: np.dtype[Any]) -> View | None:
-    """The caller's start for a right-hand side, if there is one, with values of `dtype`."""
-    if x0 is None:
-        return None
-    start = view(x0, "x0")
-    if start.shape not in (found.shape, (found.shape[0],), (found.shape[0], 1)):
-        raise ValueError(f"x0: the shape {start.shape} does not fit {found.shape}")
-    if start.device != found.device:
-        raise ValueError("x0: it is on another device than b")
-    return values(x0, dtype, "x0")
-
-
-def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> tuple[Any, int]:
-    """A new array for the solution that holds the start, and its address."""
-    start = given_start(x0, found, dtype)
-    result = found.kind.empty(found.shape, dtype, found.device)
-    pointer = found.kind.address(result)
-    size = math.prod(found.shape)
-    if start is None:
-        core.fill_zero(context, pointer, size, dtype.itemsize)
-    else:
-        core.copy_values(context, start.pointer, pointer, size, dtype.itemsize)
-    return result, pointer
+__all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
 
 def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
@@ -203,7 +76,12 @@ def _solve(
         context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
         kind.address(x), options,
     )  # fmt: skip
-    return kind.finished(x, context), info_of(*ended)
+    info = info_of(*ended)
+    if info == FAILURES["singular_block"]:
+        given = getattr(a, "_matrix", None) if matrix is None else matrix
+        if given is not None and given.non_finite_row() >= 0:
+            info = FAILURES["non_finite"]
+    return kind.finished(x, context), info
 
 
 def _preconditioner(
@@ -225,10 +103,11 @@ def _preconditioner(
         matrix = getattr(a, "_matrix", None)
     if matrix is None:
         raise ValueError(f"M: {m!r} needs a matrix, A is an operator; pass a preconditioner")
+    checked_text(m, "M", auto=False)
     try:
         return core.preconditioner(context, matrix, m, None, [])
     except ValueError as error:
-        raise ValueError(f"M: {error}") from None
+        raise ValueError(f"A: {fault(matrix, error)}") from None
 
 
 _ABOUT = """

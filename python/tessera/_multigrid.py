@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arguments import checked_vector, info_of, number, options_of, start_of, whole
 from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._krylov import checked_vector, info_of, number, options_of, start_of, whole
 from ._operators import map_solver
 from ._preconditioners import (
     Preconditioner,

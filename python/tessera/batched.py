@@ -146,9 +146,7 @@ def cond(
     def run(at: Any, described: Any, batch: Batch, to: int) -> None:
         nonlocal info
         info, pointer = info_array(batch, return_info)
-        core.condition(
-            at, described, batch.dtype.itemsize, batch.found.pointer, to, pointer
-        )
+        core.condition(at, described, batch.dtype.itemsize, batch.found.pointer, to, pointer)
 
     # The one norm is the infinity norm of the transpose.
     numbers, batch, context = _norms(a, sizes, stream, p == 1, run)

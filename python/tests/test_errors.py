@@ -78,7 +78,11 @@ CASES = [
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, 0, 1)), B), ValueError, "A: .*offset"),
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, 3, 999)), B), ValueError, "A: .*row"),
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, -1, 2)), B), ValueError, "A: .*"),
-    (lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, 12)), B), ValueError, "A: row .*column"),
+    (
+        lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, 12)), B),
+        ValueError,
+        "A: row .*column",
+    ),
     (lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, -1)), B), ValueError, "A: .*column"),
     (
         lambda: tessera.cg(([0, 1], [0], np.ones((1, 2, 3))), np.ones(2)),
@@ -137,7 +141,7 @@ CASES = [
     (lambda: tessera.idr(A, B, s=0), ValueError, "s: 0"),
     (lambda: tessera.idr(A, B, s=17), ValueError, "s: 17"),
     # Preconditioners.
-    (lambda: tessera.cg(A, B, M="no_such"), ValueError, "M: unknown preconditioner"),
+    (lambda: tessera.cg(A, B, M="no_such"), ValueError, "M: unknown preconditioner .*optimal$"),
     (lambda: tessera.cg(A, B, M="block_jacobi:900"), ValueError, "M: "),
     (lambda: tessera.cg(A, B, M=3), TypeError, "M: expected"),
     (lambda: tessera.cg(A, B, M=sp.identity(5, format="csr")), ValueError, "M: the shape"),
@@ -188,10 +192,23 @@ CASES = [
     (lambda: multigrid().solve(B[:3]), ValueError, "b: the shape"),
     (lambda: multigrid().aspreconditioner("W"), ValueError, "cycle: 'W'"),
     # Solver.
-    (lambda: tessera.solve(A, B, method="newton"), ValueError, "method: unknown solver"),
+    (
+        lambda: tessera.solve(A, B, method="newton"),
+        ValueError,
+        "method: unknown solver 'newton'. Valid: cg, .*, refinement, auto$",
+    ),
+    (lambda: tessera.solve(A, B, method="auto:3"), ValueError, "method: 'auto' has no options"),
     (lambda: tessera.solve(A, B, method=3), TypeError, "method: expected a text"),
-    (lambda: tessera.solve(A, B, M="no_such"), ValueError, "M: unknown preconditioner"),
-    (lambda: tessera.solve(A, B, format="cst"), ValueError, "format: "),
+    (
+        lambda: tessera.solve(A, B, M="no_such"),
+        ValueError,
+        "M: unknown preconditioner 'no_such'. Valid: none, .*, auto$",
+    ),
+    (
+        lambda: tessera.solve(A, B, format="cst"),
+        ValueError,
+        "format: unknown format 'cst'; did you mean 'csr'[?] Valid: csr, .*, auto$",
+    ),
     (lambda: tessera.solve(A, B, format=None), TypeError, "format: expected a text"),
     (lambda: tessera.solve(A, B, threads=-1), ValueError, "threads: -1"),
     (lambda: tessera.solve(A, B, device="tpu"), ValueError, "device: 'tpu'"),
