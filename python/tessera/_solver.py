@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ._arguments import (
-    FAILURES,
     Callback,
     checked_vector,
     columns_of,
@@ -25,7 +24,7 @@ from ._matrices import build, checked_values, fault, is_matrix, owners, without_
 from ._multigrid import smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, map_solver, operator_map, parts_of
 from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
-from ._result import Result, worst
+from ._result import Result, blame_matrix, worst
 from ._texts import checked_text
 
 __all__ = ["Solver"]
@@ -95,6 +94,7 @@ class Solver:
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._closed = False
+        self._updates = 0
         self._setup_seconds = 0.0
         self._text: Any = None
         self._maps: Any = None
@@ -231,6 +231,7 @@ class Solver:
             raise ValueError("values: the solver has an operator, which is not updated")
         parts = self._parts
         found = checked_values(parts, values, self.dtype, "values")
+        self._updates += 1
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
         if self._text is not None:
@@ -328,16 +329,9 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         reports = (self._text or self._maps).solve(systems, options)
-        self._blame_matrix([each for each in reports if each["status"] in FAILURES])
+        blame_matrix(self._matrix, reports)
         result = kind.finished(x, self._context)
         return self._result(result if count == 1 else kind.transposed(result), reports)
-
-    def _blame_matrix(self, failed: list[dict[str, Any]]) -> None:
-        """Says so where the matrix of failed solves holds NaN or infinity."""
-        row = self._matrix.non_finite_row() if failed and self._matrix is not None else -1
-        for report in failed if row >= 0 else []:
-            report["status"] = "non_finite"
-            report["message"] = f"A: row {row} holds NaN or infinity"
 
     def _result(self, x: Any, reports: list[dict[str, Any]]) -> Result:
         report = worst(reports)
