@@ -7,7 +7,7 @@ from typing import Any
 from ._arrays import INT32, View, values, view
 from ._backend import core
 from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context
+from ._contexts import call_context, in_order
 
 __all__ = ["Factors"]
 
@@ -70,9 +70,8 @@ def run_vectors(
         run(vectors, found.pointer, kind.address(x))
     if out is None:
         return kind.transposed(kind.finished(x, context))
-    if context.on_gpu and context.stream != kind.stream(batch.device)[0]:
-        context.synchronize()  # The copy is in the order of the library of the caller.
-    kind.assign(out, kind.transposed(x))
+    with in_order(context, kind):
+        kind.assign(out, kind.transposed(x))
     return out
 
 

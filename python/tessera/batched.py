@@ -12,6 +12,7 @@ data: with ``return_info=True`` an int32 array, on the device, has 0 for each ma
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from ._arrays import INT32, view
 from ._backend import core
 from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context
+from ._contexts import call_context, in_order
 from ._factors import Factors, factored, info_array, pivoting_word, run_vectors, turned
 
 __all__ = [
@@ -97,6 +98,16 @@ def _norms(a: Any, sizes: Any, stream: Any, flipped: bool, run: Any) -> tuple[An
     return numbers, batch, context
 
 
+def _is_one_norm(given: Any, name: str, function: str) -> bool:
+    """Of the two norms that there are, whether this is the one norm."""
+    if isinstance(given, Real) and given in (1, np.inf):
+        return given == 1
+    raise ValueError(
+        f"{name}: {given!r} is not supported, only 1 and inf are; linalg.{function} of NumPy, CuPy "
+        "and torch has others"
+    )
+
+
 def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) -> Any:
     """Norms: ``ord=inf`` the largest sum of a row of absolute values, ``ord=1`` of a column.
 
@@ -104,13 +115,17 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
     -------
     array of shape `batch`
         NaN where an element is NaN. Does not wait unless sizes vary.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, also for other norms; the message names the argument.
     """
-    if ord not in (1, np.inf):
-        raise ValueError(f"ord: {ord!r} is neither 1 nor inf")
+    one = _is_one_norm(ord, "ord", "norm")
     numbers, batch, context = _norms(
         a, sizes, stream, False,
         lambda at, view, batch, to: core.norm(
-            at, view, batch.dtype.itemsize, ord == 1, batch.found.pointer, to
+            at, view, batch.dtype.itemsize, one, batch.found.pointer, to
         ),
     )  # fmt: skip
     return batch.kind.finished(numbers, context)
@@ -137,10 +152,15 @@ def cond(
     Returns
     -------
     array of shape `batch`
-        inf for singular matrices. Does not wait unless sizes vary.
+        inf for singular matrices. Does not wait unless sizes vary, or `stream` is not the current
+        one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, also for other norms; the message names the argument.
     """
-    if p not in (1, np.inf):
-        raise ValueError(f"p: {p!r} is neither 1 nor inf")
+    one = _is_one_norm(p, "p", "cond")
     info: Any = None
 
     def run(at: Any, described: Any, batch: Batch, to: int) -> None:
@@ -149,11 +169,11 @@ def cond(
         core.condition(at, described, batch.dtype.itemsize, batch.found.pointer, to, pointer)
 
     # The one norm is the infinity norm of the transpose.
-    numbers, batch, context = _norms(a, sizes, stream, p == 1, run)
+    numbers, batch, context = _norms(a, sizes, stream, one, run)
     result = batch.kind.finished(numbers, context)
     if not reciprocal:
         batch.kind.module()
-        with np.errstate(divide="ignore"):
+        with in_order(context, batch.kind), np.errstate(divide="ignore"):
             result = 1 / result
     return (result, batch.kind.finished(info, context)) if return_info else result
 
@@ -262,7 +282,7 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     -------
     SlogdetResult
         ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
-        singular matrices. Does not wait unless sizes vary.
+        singular matrices. Does not wait unless sizes vary, or `stream` is not the current one.
     """
     batch = take_batch(a, sizes)
     context = call_context(batch.kind, batch.device, stream)
@@ -276,7 +296,8 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
         log_pointer, sign_pointer,
     )  # fmt: skip
     kind = batch.kind
-    signs = kind.converted(kind.finished(sign, context), batch.dtype)
+    with in_order(context, kind):
+        signs = kind.converted(kind.finished(sign, context), batch.dtype)
     return SlogdetResult(signs, kind.finished(logarithm, context))
 
 

@@ -164,6 +164,12 @@ def test_a_stream_may_be_given(device):
         x = batched.inv(device.array(a), stream=given)
         stream.synchronize()
         np.testing.assert_allclose(device.numpy(x), np.linalg.inv(a), rtol=1e-6, atol=1e-8)
+        # Where the library of the arrays works on the results, on its own stream.
+        c = batched.cond(device.array(a), stream=given)
+        sign = batched.slogdet(device.array(a), stream=given).sign
+        stream.synchronize()
+        np.testing.assert_allclose(device.numpy(c), np.linalg.cond(a, np.inf), rtol=1e-6)
+        np.testing.assert_array_equal(device.numpy(sign), np.linalg.slogdet(a)[0])
         x, info = tessera.cg(device.csr(spd()), device.array(vector(60)), stream=given, rtol=1e-9)
         assert info == 0
         np.testing.assert_allclose(spd() @ device.numpy(x), vector(60), atol=1e-7)
