@@ -15,6 +15,7 @@ struct Options {
     bool left = false;
     bool signals = false;  ///< Ctrl-C is looked at: the caller is the main thread.
     nb::object callback = nb::none();
+    Address iterate = 0;  ///< Where x is copied to before each call of the callback; 0: it is not.
 };
 
 using Clock = std::chrono::steady_clock;
@@ -25,12 +26,14 @@ class Observer {
   public:
     explicit Observer(const Options& options)
         : callback_(options.callback.is_none() ? nb::handle() : nb::handle(options.callback)),
-          signals_(options.signals) {}
+          signals_(options.signals),
+          iterate_(options.iterate) {}
 
     bool operator()(const Progress& progress) {
         const Clock::time_point now = Clock::now();
         const bool look = signals_ && now - latest_ > std::chrono::milliseconds(20);
         if (!look && !callback_) return true;
+        if (iterate_ != 0 && progress.copy_x) progress.copy_x(pointer<void>(iterate_));
         nb::gil_scoped_acquire gil;
         if (look) {
             latest_ = now;
@@ -45,6 +48,7 @@ class Observer {
   private:
     nb::handle callback_;  // The caller holds it during the call.
     bool signals_;
+    Address iterate_;
     Clock::time_point latest_ = Clock::now();
 };
 
@@ -285,7 +289,8 @@ void python_module::bind_solvers(nb::module_& module) {
             },
             nb::arg("rtol"), nb::arg("atol"), nb::arg("max_iterations"), nb::arg("max_seconds"),
             nb::arg("stagnation_window"), nb::arg("left"), nb::arg("signals"),
-            nb::arg("callback").none());
+            nb::arg("callback").none())
+        .def_rw("iterate", &Options::iterate);
     nb::class_<Systems>(module, "Systems", "Right-hand sides and solutions.")
         .def(
             "__init__",

@@ -11,12 +11,13 @@ import numpy as np
 
 from ._arrays import NUMPY, View, values, view
 from ._backend import core
+from ._contexts import in_order
 
 __all__ = ["Progress"]
 
 
 class Progress(NamedTuple):
-    """What a callback of a solver is given.
+    """What a callback of `solve` and of `Solver.solve` is given.
 
     Attributes
     ----------
@@ -72,25 +73,61 @@ def whole(value: Any, name: str, least: int) -> int:
     return int(result)
 
 
+Hook = Callable[..., Any]  # Called with the numbers of a Progress.
+
+
+def _require_callable(callback: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"callback: {type(callback).__name__} is not callable")
+
+
+def progress_hook(callback: Callback | None) -> Hook | None:
+    """Calls a callback with a `Progress`."""
+    if callback is None:
+        return None
+    _require_callable(callback)
+    return lambda *progress: callback(Progress(*progress))
+
+
+def scipy_hook(
+    callback: Callable[[Any], Any] | None,
+    method: str,
+    b: View,
+    dtype: np.dtype[Any],
+    context: Any,
+) -> tuple[Hook | None, int]:
+    """Calls a callback as SciPy does, with x, or with the relative residual in gmres; and the
+    address of an array that x is copied to before, if it is."""
+    if callback is None:
+        return None, 0
+    _require_callable(callback)
+    if method.startswith("gmres"):
+        return lambda iterations, residual, *_: callback(residual), 0
+    kind, size = b.kind, b.shape[0]
+    kept = kind.empty((size,), dtype, b.device)
+    address = kind.address(kept)
+
+    def hook(*_: Any, owner: Any = kept) -> Any:
+        x = kind.empty((size,), dtype, b.device)
+        core.copy_values(context, address, kind.address(x), size, dtype.itemsize)
+        with in_order(context, kind):
+            return callback(kind.finished(x, context))
+
+    return hook, address
+
+
 def options_of(
     rtol: Any,
     atol: Any,
     maxiter: int,
-    callback: Callback | None,
+    hook: Hook | None,
     max_seconds: Any = np.inf,
     left: bool = False,
+    iterate: int = 0,
 ) -> Any:
-    """The options of a solve; errors name the argument."""
-    given = None
-    if callback is not None:
-        if not callable(callback):
-            raise TypeError(f"callback: {type(callback).__name__} is not callable")
-
-        def given(*progress: Any) -> Any:
-            return callback(Progress(*progress))
-
+    """The options of a solve; errors name the argument. `iterate`: of `scipy_hook`."""
     main = threading.current_thread() is threading.main_thread()
-    return core.Options(
+    options = core.Options(
         number(rtol, "rtol"),
         number(atol, "atol"),
         maxiter,
@@ -98,8 +135,11 @@ def options_of(
         2000,
         left,
         main,
-        given,
+        hook,
     )
+    if iterate:
+        options.iterate = iterate
+    return options
 
 
 def size_of(a: Any, b: View) -> int:

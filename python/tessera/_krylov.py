@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._arguments import (
     FAILURES,
-    Callback,
     checked_vector,
     given_start,
     info_of,
     options_of,
+    scipy_hook,
     size_of,
     whole,
 )
@@ -47,9 +48,8 @@ def _solve(
     atol: float,
     maxiter: int | None,
     m: Any,
-    callback: Callback | None,
+    callback: Callable[[Any], Any] | None,
     stream: Any,
-    left: bool = False,
 ) -> tuple[Any, int]:
     found = view(b, "b")
     own = isinstance(a, LinearOperator)
@@ -59,8 +59,9 @@ def _solve(
     dtype = _type_of(a, parts, found)
     kind, device = found.kind, found.device
     most = 10 * size if maxiter is None else whole(maxiter, "maxiter", 0)
-    options = options_of(rtol, atol, most, callback, left=left)
     context = call_context(kind, device, stream)
+    hook, iterate = scipy_hook(callback, method, found, dtype, context)
+    options = options_of(rtol, atol, most, hook, iterate=iterate)
     matrix = None
     if parts is not None:
         checked_device(parts, found, "b")
@@ -132,7 +133,8 @@ _ABOUT = """
         Approximates the inverse of `A`: an object of this package, of SciPy or CuPy, a function, or
         a text such as ``"block_jacobi:32"``, which is set up for this call.
     callback : callable, optional
-        Called with a `Progress` after each iteration. If it returns False, the solve ends.
+        Called after each iteration with x, a new array of shape (n,); `gmres` calls it with the
+        relative residual. If it returns False, the solve ends. `tessera.solve` gives a `Progress`.
     stream : int or object with ``__cuda_stream__``, optional
         By default the current stream of the library that `b` belongs to.
 
@@ -175,7 +177,7 @@ def cg(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Conjugate gradients, for symmetric positive definite A and M."""
@@ -192,7 +194,7 @@ def fcg(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Flexible conjugate gradients: as `cg`, and M may change from one iteration to the next."""
@@ -209,7 +211,7 @@ def bicgstab(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Stabilised biconjugate gradients, for any A."""
@@ -227,7 +229,7 @@ def gmres(
     restart: int = 30,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Generalised minimal residuals with restarts after `restart` steps, for any A. Iterations,
@@ -246,7 +248,7 @@ def minres(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Minimal residuals, for symmetric A, also indefinite, and positive definite M."""
@@ -264,7 +266,7 @@ def idr(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """IDR(s) with `s` shadow vectors, 1 to 16, for any A. An iteration has s + 1 products."""
@@ -284,7 +286,7 @@ def sqmr(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Symmetric quasi-minimal residuals, for symmetric A and M, both may be indefinite."""

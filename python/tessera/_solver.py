@@ -12,6 +12,7 @@ from ._arguments import (
     checked_vector,
     columns_of,
     options_of,
+    progress_hook,
     size_of,
     start_of,
     starts_of,
@@ -303,8 +304,9 @@ class Solver:
         assert self._size is not None
         size = self._size
         options = options_of(
-            rtol, atol, whole(maxiter, "maxiter", 0), callback, max_seconds, bool(left)
-        )
+            rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
+            bool(left),
+        )  # fmt: skip
         if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:

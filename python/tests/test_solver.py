@@ -289,7 +289,7 @@ def test_in_scipy(name):
     assert info == 0
     assert relative_residual(a, x, b) <= 1.1e-5
     assert tessera.cg(a, b, M=m, callback=ours.append)[1] == 0
-    assert abs(len(theirs) - ours[-1].iterations) <= 2
+    assert abs(len(theirs) - len(ours)) <= 2
     operator = sl.aslinearoperator(m)
     np.testing.assert_array_equal(operator.matvec(b), m @ b)
     x, info = tessera.cg(a, b, M=operator)
