@@ -268,3 +268,17 @@ def test_matrices_of_warp(place):
         x, info = tessera.cg(given, arrays.array(b), rtol=1e-9)
         assert info == 0
         np.testing.assert_allclose(a @ arrays.numpy(x), b, atol=1e-7)
+
+
+@pytest.mark.parametrize("a", [
+    np.arange(6.0), np.arange(6).astype("M8[s]"), np.ones((4, 4))[:, ::2], np.ones(3, np.float16),
+    np.array(["a"]), np.float64(3.0), np.ones(3, ">f8"),
+])  # fmt: skip
+@pytest.mark.parametrize("writeable", [False, True])
+def test_addresses_of_numpy(a, writeable):
+    """Also of types that the buffer protocol does not know."""
+    if isinstance(a, np.ndarray):
+        a = a.copy(order="K")
+        a.flags.writeable = writeable
+    found = view(a, "a")
+    assert found.pointer == found.array.__array_interface__["data"][0] != 0
