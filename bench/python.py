@@ -43,18 +43,25 @@ def note(name: str, value: Any, text: str) -> None:
 
 def median(run: Any, wait: Any = None, repeats: int = 20) -> float:
     """Seconds of one call; the first ones warm up."""
-    times = []
+    return medians([run], wait, repeats)[0]
+
+
+def medians(runs: list[Any], wait: Any = None, repeats: int = 20) -> list[float]:
+    """Seconds of one call of each; they take turns, so that what else the machine does and its
+    clocks are alike for all."""
+    times: list[list[float]] = [[] for _ in runs]
     first = min(3, repeats)
     for k in range(repeats + first):
-        if wait:
-            wait()
-        start = time.perf_counter()
-        run()
-        if wait:
-            wait()
-        if k >= first:
-            times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        for run, samples in zip(runs, times, strict=True):
+            if wait:
+                wait()
+            start = time.perf_counter()
+            run()
+            if wait:
+                wait()
+            if k >= first:
+                samples.append(time.perf_counter() - start)
+    return [statistics.median(samples) for samples in times]
 
 
 def enqueue_time(run: Any, wait: Any, calls: int = 200) -> float:
@@ -116,20 +123,17 @@ def overhead_of_cg() -> None:
         x = place(np.zeros_like(problem.b))
         found, out = view(b, "b"), view(x, "x")
         context = _contexts.call_context(found.kind, found.device)
-        size = problem.b.shape[0]
-        options = core.Options(1e-5, 0.0, 10 * size, np.inf, 2000, False, True, None)
-        systems = core.Systems(size, 1, found.pointer, size, out.pointer, size, False)
-
-        given_all = (context, a._map, m._map, systems, out.pointer, size, options)
-
-        def direct(given_all: Any = given_all) -> None:
-            at, a_map, m_map, systems, pointer, rows, options = given_all
-            core.fill_zero(at, pointer, rows, 8)
-            core.MapSolver(at, "cg", a_map, m_map).solve(systems, options)
-
-        base = median(direct, wait, 200)
-        full = median(lambda a=a, b=b, m=m: tessera.cg(a, b, M=m), wait, 200)
-        raw = median(lambda g=given, b=b, m=m: tessera.cg(g, b, M=m), wait, 50)
+        options = core.Options(1e-5, 0.0, 10 * len(problem.b), np.inf, 2000, False, True, None)
+        prepared = (context, "cg", a._map, m._map, found.pointer, 0, out.pointer, options)
+        base, full, raw = medians(
+            [
+                lambda prepared=prepared: core.solve_once(*prepared),
+                lambda a=a, b=b, m=m: tessera.cg(a, b, M=m),
+                lambda g=given, b=b, m=m: tessera.cg(g, b, M=m),
+            ],
+            wait,
+            200,
+        )
         note(
             f"overhead of cg, {name}",
             {"direct": base, "cg": full, "cg_of_arrays": raw},

@@ -32,6 +32,10 @@ struct Progress {
     double target = 0;             ///< The relative residual that ends the solve.
     double seconds = 0;
     int vector = 0;  ///< Number of the right-hand side, where there are several.
+    /// Copies x after these iterations to as many numbers of the type of the system in the memory
+    /// of the Context, and waits; valid during the call of the observer. Empty where the method has
+    /// no x between restarts: gmres, idr with smoothing, refinement.
+    std::function<void(void* to)> copy_x = {};
 };
 
 struct SolveOptions {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "core.hpp"
 
 using namespace python_module;
@@ -134,6 +137,24 @@ AnyDict facts(const Matrix& matrix, const std::optional<Points>& points,
     return result;
 }
 
+/// The first row that holds NaN or infinity; -1: none. Waits; from a GPU the values are copied.
+Offset non_finite_row(const Matrix& matrix) {
+    nb::gil_scoped_release release;
+    return std::visit(
+        [&]<class T>(const TypedMatrix<T>& typed) -> Offset {
+            const CsrView<T>& view = typed.view;
+            std::vector<T> values(std::size_t(view.nonzeros));
+            copy_to_host(matrix.context, view.values_span(), std::span<T>(values));
+            const auto found = std::ranges::find_if(values, [](T v) { return !std::isfinite(v); });
+            if (found == values.end()) return -1;
+            std::vector<Offset> offsets(std::size_t(view.rows) + 1);
+            copy_to_host(matrix.context, view.row_offsets_span(), std::span<Offset>(offsets));
+            return std::ranges::upper_bound(offsets, Offset(found - values.begin())) -
+                   offsets.begin() - 1;
+        },
+        matrix.typed);
+}
+
 nb::object blocks(const Matrix& matrix, Index bound, bool natural) {
     std::vector<Index> offsets;
     {
@@ -200,6 +221,7 @@ void python_module::bind_matrices(nb::module_& module) {
                                     m.typed);
                      })
         .def("transposed", &transposed)
+        .def("non_finite_row", &non_finite_row)
         .def("facts", &facts, nb::arg("points").none(), nb::arg("unknowns"))
         .def("blocks", &blocks, nb::arg("bound"), nb::arg("natural"));
     module.def("csr", &csr, nb::arg("context"), nb::arg("bytes"), nb::arg("on_host"),

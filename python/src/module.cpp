@@ -73,6 +73,19 @@ AnyTuple view_array(const nb::typed<nb::object, nb::any>& given) {
                           host ? -1 : array.device_id(), nb::cast(array));
 }
 
+/// The address of an array of NumPy by the buffer protocol, which takes a fifth of the time of its
+/// attribute with that; 0 where the protocol does not know its type.
+Address buffer_address(nb::handle array) {
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_STRIDES) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    const auto address = reinterpret_cast<Address>(buffer.buf);  // NOLINT
+    PyBuffer_Release(&buffer);
+    return address;
+}
+
 }  // namespace
 
 nb::object python_module::to_python(const ReportValues& values) {
@@ -177,6 +190,7 @@ void python_module::bind_context(nb::module_& module) {
         nb::arg("context"), nb::arg("to"), nb::arg("size"), nb::arg("bytes"),
         nb::call_guard<nb::gil_scoped_release>());
     module.def("view_array", &view_array, nb::arg("array"));
+    module.def("buffer_address", &buffer_address, nb::arg("array"));
 }
 
 NB_MODULE(_core, module) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core.hpp"
 
 using namespace python_module;
@@ -167,6 +169,33 @@ AnyTuple levels(const Map& map) {
         map.any);
 }
 
+/// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format
+/// with its options. `more`: names that are accepted, too.
+void check_text(const std::string& kind, const std::string& text,
+                const std::vector<std::string>& more) {
+    const std::string name = Spec(text).name();
+    const bool method = kind == "method", preconditioner = kind == "M";
+    std::vector<std::string> names = method           ? solver_names()
+                                     : preconditioner ? preconditioner_names()
+                                                      : format_names();
+    names.insert(names.end(), more.begin(), more.end());
+    if (std::ranges::find(names, name) == names.end()) {
+        const char* const what = method ? "solver" : preconditioner ? "preconditioner" : "format";
+        throw InvalidArgument(unknown_word_message(what, name, names));
+    }
+    if (name == "auto") {
+        if (text != name) throw InvalidArgument("'auto' has no options, it was '" + text + "'");
+    } else if (name == "refinement") {
+        parse_refinement(text);
+    } else if (method) {
+        parse_solver(text);
+    } else if (preconditioner) {
+        parse_preconditioner(text);
+    } else {
+        parse_format(text);
+    }
+}
+
 nb::object modes(const Points& points) {
     NearNullSpace space = rigid_body_modes(to_coordinates(points, {}));
     return to_numpy(std::move(space.values), std::size_t(space.columns));
@@ -205,16 +234,5 @@ void python_module::bind_operators(nb::module_& module) {
     module.def("preconditioner_names", &preconditioner_names);
     module.def("preconditioner_help", &preconditioner_help);
     module.def("format_names", &format_names);
-    module.def(
-        "check_texts",
-        [](const std::string& solver, const std::string& precond, const std::string& format) {
-            if (!solver.empty() && Spec(solver).name() == "refinement") {
-                parse_refinement(solver);
-            } else if (!solver.empty() && solver != "auto") {
-                parse_solver(solver);
-            }
-            if (!precond.empty() && precond != "auto") parse_preconditioner(precond);
-            if (!format.empty() && format != "auto") parse_format(format);
-        },
-        nb::arg("solver"), nb::arg("preconditioner"), nb::arg("format"));
+    module.def("check_text", &check_text, nb::arg("kind"), nb::arg("text"), nb::arg("more"));
 }

@@ -15,6 +15,7 @@ struct Options {
     bool left = false;
     bool signals = false;  ///< Ctrl-C is looked at: the caller is the main thread.
     nb::object callback = nb::none();
+    Address iterate = 0;  ///< Where x is copied to before each call of the callback; 0: it is not.
 };
 
 using Clock = std::chrono::steady_clock;
@@ -25,12 +26,14 @@ class Observer {
   public:
     explicit Observer(const Options& options)
         : callback_(options.callback.is_none() ? nb::handle() : nb::handle(options.callback)),
-          signals_(options.signals) {}
+          signals_(options.signals),
+          iterate_(options.iterate) {}
 
     bool operator()(const Progress& progress) {
         const Clock::time_point now = Clock::now();
         const bool look = signals_ && now - latest_ > std::chrono::milliseconds(20);
         if (!look && !callback_) return true;
+        if (iterate_ != 0 && progress.copy_x) progress.copy_x(pointer<void>(iterate_));
         nb::gil_scoped_acquire gil;
         if (look) {
             latest_ = now;
@@ -45,6 +48,7 @@ class Observer {
   private:
     nb::handle callback_;  // The caller holds it during the call.
     bool signals_;
+    Address iterate_;
     Clock::time_point latest_ = Clock::now();
 };
 
@@ -242,6 +246,35 @@ struct MapSolver {
     }
 };
 
+/// Solves A x = b by a Krylov method on operators of the caller, from the start at `start` (0: from
+/// zero), and returns the status and the number of iterations. All of a call of cg and the like in
+/// one, as a solve of a small system takes little longer than a few calls of the interpreter.
+nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
+                                                     const std::string& method, const Map& a,
+                                                     const Map* m, Address b, Address start,
+                                                     Address x, const Options& options) {
+    SolveReport report;
+    {
+        nb::gil_scoped_release release;
+        const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
+        with_type(a.bytes(), [&]<class T>(T) {
+            const Operator<T>& matrix = *a.as<T>();
+            const auto size = std::size_t(matrix.rows());
+            const std::span<T> to(pointer<T>(x), size);
+            if (start == 0) {
+                fill(context, T(0), to);
+            } else {
+                copy(context, std::span<const T>(pointer<const T>(start), size), to);
+            }
+            report =
+                parse_solver(method)
+                    ->make(context, matrix, m != nullptr ? m->as<T>().get() : nullptr)
+                    ->solve(std::span<const T>(pointer<const T>(b), size), to, to_options(options));
+        });
+    }
+    return nb::make_tuple(to_string(report.status), report.iterations);
+}
+
 }  // namespace
 
 void python_module::bind_solvers(nb::module_& module) {
@@ -256,7 +289,8 @@ void python_module::bind_solvers(nb::module_& module) {
             },
             nb::arg("rtol"), nb::arg("atol"), nb::arg("max_iterations"), nb::arg("max_seconds"),
             nb::arg("stagnation_window"), nb::arg("left"), nb::arg("signals"),
-            nb::arg("callback").none());
+            nb::arg("callback").none())
+        .def_rw("iterate", &Options::iterate);
     nb::class_<Systems>(module, "Systems", "Right-hand sides and solutions.")
         .def(
             "__init__",
@@ -286,6 +320,9 @@ void python_module::bind_solvers(nb::module_& module) {
         .def("solve", &MapSolver::solve, nb::arg("systems"), nb::arg("options"))
         .def("operators_changed", &MapSolver::operators_changed)
         .def_prop_ro("context", [](const MapSolver& s) { return s.context; });
+    module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
+               nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),
+               nb::arg("options"));
     module.def("solver_names", &solver_names);
     module.def("solver_help", &solver_help);
 }

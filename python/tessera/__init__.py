@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arguments import Progress
 from ._backend import core as _core
-from ._krylov import Progress, bicgstab, cg, fcg, gmres, idr, minres, sqmr
+from ._krylov import bicgstab, cg, fcg, gmres, idr, minres, sqmr
 from ._multigrid import MultilevelSolver, rigid_body_modes, smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, matrix
 from ._preconditioners import (
@@ -34,7 +35,8 @@ from ._problems import (
     write,
 )
 from ._result import Result
-from ._solver import Solver, solve
+from ._solve import solve
+from ._solver import Solver
 
 __version__: str = _core.version()
 

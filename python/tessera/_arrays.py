@@ -69,7 +69,7 @@ def kind_of(array: Any, name: str) -> Kind:
 
 def view(array: Any, name: str) -> View:
     """Looks at an array without a copy. Errors name the argument."""
-    kind = kind_of(array, name)
+    kind = _kinds.get(type(array)) or kind_of(array, name)
     try:
         return kind.view(array)
     except (TypeError, ValueError) as error:
@@ -88,6 +88,8 @@ def require_real(dtype: np.dtype[Any], name: str) -> None:
 
 def real_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
     """float32 for float32, else float64; integers become float64."""
+    if dtype is FLOAT64 or dtype is FLOAT32:
+        return dtype
     require_real(dtype, name)
     return FLOAT32 if dtype == FLOAT32 else FLOAT64
 

@@ -31,6 +31,12 @@ class Batch:
         Whether columns are contiguous.
     """
 
+    sizes: Any = None
+    offsets: Any = None
+    turned = False
+    listed = False
+    _on_device: tuple[Any, ...] = ()
+
     def __init__(self, found: View, dtype: np.dtype[Any], shape: tuple[int, ...], n: int) -> None:
         self.found = found
         self.kind: Kind = found.kind
@@ -39,11 +45,6 @@ class Batch:
         self.shape = shape
         self.n = n
         self.count = math.prod(shape)
-        self.sizes: Any = None
-        self.offsets: Any = None
-        self.turned = False
-        self.listed = False
-        self._on_device: tuple[Any, ...] = ()
         if self.count > _MOST:
             raise ValueError(f"a: {self.count} matrices; at most 2^31 - 1")
 
@@ -53,7 +54,7 @@ class Batch:
 
     def core(self, row_major: bool = True) -> Any:
         """For the extension; `row_major`: how the memory is read."""
-        if not self.ragged:
+        if self.sizes is None:
             return core.Batch(self.count, self.n, 0, 0, row_major)
         sizes, offsets = self._arrays()[:2]
         return core.Batch(self.count, 0, sizes.pointer, offsets.pointer, row_major)
@@ -74,22 +75,22 @@ class Batch:
     def vector_total(self) -> int:
         return int(self.sizes.sum()) if self.ragged else self.count * self.n
 
-    def empty(self) -> tuple[Any, View]:
-        """A new array for as many matrices."""
-        shape = (int(self.offsets[-1]),) if self.ragged else (*self.shape, self.n, self.n)
-        return self._new(shape, self.dtype)
+    def empty(self) -> tuple[Any, int]:
+        """A new array for as many matrices, and its address."""
+        array = self.kind.empty_like(self.found)
+        return array, self.kind.address(array)
 
-    def empty_each(self, dtype: np.dtype[Any]) -> tuple[Any, View]:
-        """A new array with a number for each matrix."""
+    def empty_each(self, dtype: np.dtype[Any]) -> tuple[Any, int]:
+        """The same with a number for each matrix."""
         return self._new(self.shape, dtype)
 
-    def empty_vectors(self, dtype: np.dtype[Any]) -> tuple[Any, View]:
-        """A new array with a number for each row."""
+    def empty_vectors(self, dtype: np.dtype[Any]) -> tuple[Any, int]:
+        """The same with a number for each row."""
         return self._new((self.vector_total(),) if self.ragged else (*self.shape, self.n), dtype)
 
-    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, View]:
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, int]:
         array = self.kind.empty(shape, dtype, self.device)
-        return array, self.kind.view(array)
+        return array, self.kind.address(array)
 
     def matrices(self, array: Any, context: Any, turned: bool = False) -> Any:
         """An array of `empty` as results: `turned`, if columns are contiguous in it."""
@@ -178,12 +179,12 @@ def take_batch(a: Any, sizes: Any = None) -> Batch:
     n = _require_square(found.shape, "a")
     dtype = real_type(found.dtype, "a")
     turned = False
-    if not found.contiguous and found.dtype == dtype:
+    if found.dtype != dtype:
+        found = values(a, dtype, "a")
+    elif not found.contiguous:
         other = found.kind.view(found.kind.transposed(a))
         turned = other.contiguous
         found = other if turned else values(a, dtype, "a")
-    elif found.dtype != dtype:
-        found = values(a, dtype, "a")
     batch = Batch(found, dtype, found.shape[:-2], n)
     batch.turned = turned
     return batch
@@ -212,10 +213,10 @@ def take_out(out: Any, batch: Batch, shape: tuple[int, ...], dtype: np.dtype[Any
 
 def require_apart(out: View, other: View, in_place: bool) -> None:
     """ValueError where `out` overlaps an argument and is not the same array."""
+    if out.device != other.device or (in_place and out.pointer == other.pointer):
+        return
     size = math.prod(out.shape) * out.dtype.itemsize
     length = math.prod(other.shape) * other.dtype.itemsize
-    if in_place and out.pointer == other.pointer:
-        return
-    if out.device == other.device and size and length:
+    if size and length:
         if out.pointer < other.pointer + length and other.pointer < out.pointer + size:
             raise ValueError("out: it overlaps an argument")

@@ -6,6 +6,8 @@ import atexit
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._arrays import HOST, Kind
@@ -98,3 +100,15 @@ def call_context(kind: Kind, device: int, stream: Any = None) -> Any:
     elif len(streams) > 1:
         streams.move_to_end(key)
     return entry[0]
+
+
+@contextmanager
+def in_order(context: Any, kind: Kind) -> Iterator[None]:
+    """Work of the caller's library, which is on its current stream, after that of `context` and
+    before what follows on either stream."""
+    apart = context.on_gpu and context.stream != kind.stream(context.device)[0]
+    if apart:
+        context.synchronize()
+    yield
+    if apart:
+        call_context(kind, context.device).synchronize()

@@ -7,16 +7,13 @@ from typing import Any
 from ._arrays import INT32, View, values, view
 from ._backend import core
 from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context
+from ._contexts import call_context, in_order
 
 __all__ = ["Factors"]
 
 
 def info_array(batch: Batch, wanted: bool) -> tuple[Any, int]:
-    if not wanted:
-        return None, 0
-    array, found = batch.empty_each(INT32)
-    return array, found.pointer
+    return batch.empty_each(INT32) if wanted else (None, 0)
 
 
 def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
@@ -59,22 +56,22 @@ def run_vectors(
         raise TypeError("out: lists of matrices have lists of new arrays as results")
     if not columns:
         if out is None:
-            x, target = batch.empty_vectors(batch.dtype)
+            x, to = batch.empty_vectors(batch.dtype)
         else:
-            x, target = out, take_out(out, batch, found.shape, batch.dtype)
+            target = take_out(out, batch, found.shape, batch.dtype)
             require_apart(target, found, in_place)
-        run(1, found.pointer, target.pointer)
+            x, to = out, target.pointer
+        run(1, found.pointer, to)
         return batch.vectors(x, context)
     if out is not None:
         take_out(out, batch, (*batch.shape, batch.n, vectors), batch.dtype)
     x = kind.empty((*batch.shape, vectors, batch.n), batch.dtype, batch.device)
     if vectors and batch.count:
-        run(vectors, found.pointer, kind.view(x).pointer)
+        run(vectors, found.pointer, kind.address(x))
     if out is None:
         return kind.transposed(kind.finished(x, context))
-    if context.on_gpu and context.stream != kind.stream(batch.device)[0]:
-        context.synchronize()  # The copy is in the order of the library of the caller.
-    kind.assign(out, kind.transposed(x))
+    with in_order(context, kind):
+        kind.assign(out, kind.transposed(x))
     return out
 
 
@@ -189,10 +186,10 @@ class Factors:
         sizes vary."""
         batch = self._batch
         context = call_context(batch.kind, batch.device, stream)
-        x, out = batch.empty()
+        x, pointer = batch.empty()
         core.inverse_from_factors(
             context, batch.core(), batch.dtype.itemsize, self.kind,
-            batch.kind.view(self._f).pointer, self._permutations(), out.pointer,
+            batch.kind.view(self._f).pointer, self._permutations(), pointer,
         )  # fmt: skip
         return batch.matrices(x, context, True)
 
@@ -224,22 +221,16 @@ def factored(
     batch: Batch, kind: str, pivoting: str, stream: Any, rows: bool, columns: bool
 ) -> Factors:
     context = call_context(batch.kind, batch.device, stream)
-    f, out = batch.empty()
-    permutations: list[Any] = [
-        batch.empty_vectors(INT32) if each else (None, None) for each in (rows, columns)
-    ]
-    first, second = permutations
-    info, info_pointer = info_array(batch, True)
-    order = core.Permutations(
-        first[1].pointer if rows else 0,
-        second[1].pointer if columns else 0,
-        batch.vector_offsets() if rows else 0,
-    )
+    f, pointer = batch.empty()
+    first, row_order = batch.empty_vectors(INT32) if rows else (None, 0)
+    second, column_order = batch.empty_vectors(INT32) if columns else (None, 0)
+    info, info_pointer = batch.empty_each(INT32)
+    order = core.Permutations(row_order, column_order, batch.vector_offsets() if rows else 0)
     core.factor(
         context, batch.core(), batch.dtype.itemsize, kind, pivoting, batch.found.pointer,
-        out.pointer, order, info_pointer, 0, 0, 0,
+        pointer, order, info_pointer, 0, 0, 0,
     )  # fmt: skip
-    return Factors(kind, batch, f, first[0], second[0], info, context)
+    return Factors(kind, batch, f, first, second, info, context)
 
 
 def pivoting_word(word: Any, choices: tuple[str, ...]) -> str:

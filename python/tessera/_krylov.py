@@ -2,181 +2,41 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ._arguments import (
+    FAILURES,
+    checked_vector,
+    given_start,
+    info_of,
+    options_of,
+    scipy_hook,
+    size_of,
+    whole,
+)
 from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._matrices import Parts, build, checked_device, is_matrix, take_apart
-from ._operators import LinearOperator, map_solver, operator_map
+from ._matrices import Parts, build, checked_device, fault, is_matrix, take_apart
+from ._operators import LinearOperator, operator_map
+from ._texts import checked_text
 
-__all__ = ["Progress", "bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
-
-
-class Progress(NamedTuple):
-    """What a callback of a solver is given.
-
-    Attributes
-    ----------
-    iterations : int
-    relative_residual : float
-        Norm of the recursive residual over that of b.
-    target : float
-        The relative residual that ends the solve.
-    seconds : float
-        Since the start of the solve.
-    column : int
-        Number of the right-hand side, where there are several.
-    """
-
-    iterations: int
-    relative_residual: float
-    target: float
-    seconds: float
-    column: int
+__all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
 
-Callback = Callable[[Progress], Any]
-
-# SciPy's convention: 0 converged, negative: the method broke down.
-_FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
-
-
-def info_of(report: dict[str, Any]) -> int:
-    """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
-    status = report["status"]
-    if status == "converged":
-        return 0
-    return int(_FAILURES.get(status, max(1, report["iterations"])))
-
-
-def number(value: Any, name: str, least: float = 0.0) -> float:
-    """A finite or infinite number of at least `least`."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
-    if not result >= least:
-        raise ValueError(f"{name}: {value} is not at least {least:g}")
-    return result
-
-
-def whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
-    result = value.__index__()
-    if result < least:
-        raise ValueError(f"{name}: {result} is below {least}")
-    return int(result)
-
-
-def options_of(
-    rtol: Any,
-    atol: Any,
-    maxiter: int,
-    callback: Callback | None,
-    max_seconds: Any = np.inf,
-    left: bool = False,
-) -> Any:
-    """The options of a solve; errors name the argument."""
-    given = None
-    if callback is not None:
-        if not callable(callback):
-            raise TypeError(f"callback: {type(callback).__name__} is not callable")
-
-        def given(*progress: Any) -> Any:
-            return callback(Progress(*progress))
-
-    main = threading.current_thread() is threading.main_thread()
-    return core.Options(
-        number(rtol, "rtol"),
-        number(atol, "atol"),
-        maxiter,
-        number(max_seconds, "max_seconds"),
-        2000,
-        left,
-        main,
-        given,
-    )
-
-
-def size_of(a: Any, b: View) -> int:
-    """Rows of the system; ValueError unless A is square."""
-    shape = getattr(a, "shape", None)
-    if shape is None:
-        return b.shape[0] if b.shape else 0
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
-    return int(shape[0])
-
-
-def checked_vector(found: View, size: int, name: str) -> None:
-    """ValueError unless this is a vector of `size` numbers."""
-    if found.shape != (size,) and found.shape != (size, 1):
-        raise ValueError(
-            f"{name}: the shape {found.shape} does not fit a system of {size} rows"
-            + (
-                "; for several right-hand sides use tessera.solve or tessera.Solver"
-                if name == "b" and len(found.shape) == 2 and found.shape[0] == size
-                else ""
-            )
-        )
-
-
-def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> Any:
-    """A new array for the solution that holds the start."""
-    kind = found.kind
-    result = kind.empty(found.shape, dtype, found.device)
-    out = kind.view(result)
-    size = int(np.prod(found.shape))
-    if x0 is None:
-        core.fill_zero(context, out.pointer, size, dtype.itemsize)
-        return result
-    start = view(x0, "x0")
-    if start.shape not in (found.shape, (found.shape[0],), (found.shape[0], 1)):
-        raise ValueError(f"x0: the shape {start.shape} does not fit {found.shape}")
-    if start.device != found.device:
-        raise ValueError("x0: it is on another device than b")
-    start = values(x0, dtype, "x0")
-    core.copy_values(context, start.pointer, out.pointer, size, dtype.itemsize)
-    return result
-
-
-class _System(NamedTuple):
-    """What a call of a method is about, checked."""
-
-    b: View
-    dtype: np.dtype[Any]
-    size: int
-    parts: Parts | None  # of A, where it is a matrix
-
-
-def _system(a: Any, b: Any) -> _System:
-    found = view(b, "b")
-    own = isinstance(a, LinearOperator)
-    parts = take_apart(a, "A") if not own and is_matrix(a) else None
-    size = parts.shape[0] if parts is not None else size_of(a, found)
-    if parts is not None and parts.shape[0] != parts.shape[1]:
-        raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
-    checked_vector(found, size, "b")
-    wanted = real_type(found.dtype, "b")
-    if own:
-        dtype = a.dtype
-    elif parts is not None:
-        dtype = FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
-        checked_device(parts, found, "b")
-    else:
-        given = getattr(a, "dtype", None)
-        single = wanted == FLOAT32 and (
-            given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
-        )
-        dtype = FLOAT32 if single else FLOAT64
-    return _System(found, dtype, size, parts)
+def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
+    """Of the solve: float32 where A and b are, if A is no object of this package."""
+    wanted = real_type(b.dtype, "b")
+    if isinstance(a, LinearOperator):
+        return a.dtype
+    if parts is not None:
+        return FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
+    given = getattr(a, "dtype", None)
+    single = given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
+    return FLOAT32 if single and wanted == FLOAT32 else FLOAT64
 
 
 def _solve(
@@ -188,36 +48,47 @@ def _solve(
     atol: float,
     maxiter: int | None,
     m: Any,
-    callback: Callback | None,
+    callback: Callable[[Any], Any] | None,
     stream: Any,
-    left: bool = False,
 ) -> tuple[Any, int]:
-    system = _system(a, b)
-    dtype, size, kind = system.dtype, system.size, system.b.kind
-    device = system.b.device
+    found = view(b, "b")
+    own = isinstance(a, LinearOperator)
+    parts = take_apart(a, "A") if not own and is_matrix(a) else None
+    size = size_of(a if parts is None else parts, found)
+    checked_vector(found, size, "b")
+    dtype = _type_of(a, parts, found)
+    kind, device = found.kind, found.device
     most = 10 * size if maxiter is None else whole(maxiter, "maxiter", 0)
-    options = options_of(rtol, atol, most, callback, left=left)
     context = call_context(kind, device, stream)
-    if system.parts is not None:
-        matrix = build(system.parts, context, dtype)
+    hook, iterate = scipy_hook(callback, method, found, dtype, context)
+    options = options_of(rtol, atol, most, hook, iterate=iterate)
+    matrix = None
+    if parts is not None:
+        checked_device(parts, found, "b")
+        matrix = build(parts, context, dtype)
         a_map = core.matrix_operator(context, matrix, "csr")
     else:
-        matrix = None
         a_map = operator_map(a, size, dtype, kind, device, context, "A")
-    m_map = _preconditioner(m, a, matrix, a_map, size, dtype, kind, device, context)
-    right = values(b, dtype, "b")
-    x = start_of(x0, system.b, dtype, context)
-    out = kind.view(x)
-    systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
-    report = map_solver(context, method, a_map, m_map).solve(systems, options)[0]
-    return kind.finished(x, context), info_of(report)
+    m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
+    right = found if found.dtype == dtype and found.contiguous else values(b, dtype, "b")
+    start = given_start(x0, found, dtype)
+    x = kind.empty(found.shape, dtype, device)
+    ended = core.solve_once(
+        context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
+        kind.address(x), options,
+    )  # fmt: skip
+    info = info_of(*ended)
+    if info == FAILURES["singular_block"]:
+        given = getattr(a, "_matrix", None) if matrix is None else matrix
+        if given is not None and given.non_finite_row() >= 0:
+            info = FAILURES["non_finite"]
+    return kind.finished(x, context), info
 
 
 def _preconditioner(
     m: Any,
     a: Any,
     matrix: Any,
-    a_map: Any,
     size: int,
     dtype: np.dtype[Any],
     kind: Kind,
@@ -233,10 +104,11 @@ def _preconditioner(
         matrix = getattr(a, "_matrix", None)
     if matrix is None:
         raise ValueError(f"M: {m!r} needs a matrix, A is an operator; pass a preconditioner")
+    checked_text(m, "M", auto=False)
     try:
         return core.preconditioner(context, matrix, m, None, [])
     except ValueError as error:
-        raise ValueError(f"M: {error}") from None
+        raise ValueError(f"A: {fault(matrix, error)}") from None
 
 
 _ABOUT = """
@@ -261,7 +133,8 @@ _ABOUT = """
         Approximates the inverse of `A`: an object of this package, of SciPy or CuPy, a function, or
         a text such as ``"block_jacobi:32"``, which is set up for this call.
     callback : callable, optional
-        Called with a `Progress` after each iteration. If it returns False, the solve ends.
+        Called after each iteration with x, a new array of shape (n,); `gmres` calls it with the
+        relative residual. If it returns False, the solve ends. `tessera.solve` gives a `Progress`.
     stream : int or object with ``__cuda_stream__``, optional
         By default the current stream of the library that `b` belongs to.
 
@@ -304,7 +177,7 @@ def cg(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Conjugate gradients, for symmetric positive definite A and M."""
@@ -321,7 +194,7 @@ def fcg(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Flexible conjugate gradients: as `cg`, and M may change from one iteration to the next."""
@@ -338,7 +211,7 @@ def bicgstab(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Stabilised biconjugate gradients, for any A."""
@@ -356,7 +229,7 @@ def gmres(
     restart: int = 30,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Generalised minimal residuals with restarts after `restart` steps, for any A. Iterations,
@@ -375,7 +248,7 @@ def minres(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Minimal residuals, for symmetric A, also indefinite, and positive definite M."""
@@ -393,7 +266,7 @@ def idr(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """IDR(s) with `s` shadow vectors, 1 to 16, for any A. An iteration has s + 1 products."""
@@ -413,7 +286,7 @@ def sqmr(
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-    callback: Callback | None = None,
+    callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Symmetric quasi-minimal residuals, for symmetric A and M, both may be indefinite."""

@@ -269,6 +269,13 @@ def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) ->
     return found
 
 
+def fault(matrix: Any, text: object) -> str:
+    """Why a matrix cannot be used: `text`, unless it holds NaN or infinity, which explains all
+    else. Only to be called once something failed, as all values are looked at."""
+    row = matrix.non_finite_row()
+    return str(text) if row < 0 else f"row {row} holds NaN or infinity"
+
+
 def owners(parts: Parts, data: View) -> tuple[Any, ...]:
     """What the memory of a matrix belongs to."""
     return parts.first.array, parts.indices.array, data.array

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._arguments import (
+    checked_vector,
+    info_of,
+    number,
+    options_of,
+    scipy_hook,
+    start_of,
+    whole,
+)
 from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._krylov import checked_vector, info_of, number, options_of, start_of, whole
 from ._operators import map_solver
 from ._preconditioners import (
     Preconditioner,
@@ -71,7 +79,7 @@ class MultilevelSolver(Preconditioner):
         residuals : list, optional
             Receives the relative residuals, the initial one first.
         callback : callable, optional
-            As in `tessera.cg`.
+            As in `tessera.cg`, with "gmres" as in `tessera.gmres`.
         return_info : bool
             Also returns `info` as `tessera.cg` does.
 
@@ -97,18 +105,20 @@ class MultilevelSolver(Preconditioner):
         kind = found.kind
         if found.device != self._device:
             raise ValueError("b: it is on another device than the matrix; move one")
-        options = options_of(number(tol, "tol"), 0.0, whole(maxiter, "maxiter", 0), callback)
-        right = values(b, self.dtype, "b")
         context = call_context(kind, found.device)
-        x = start_of(x0, found, self.dtype, context)
-        out = kind.view(x)
-        solver = map_solver(context, accel or "richardson", self._operator(), self._map)
-        systems = core.Systems(size, 1, right.pointer, size, out.pointer, size, False)
+        method = accel or "richardson"
+        hook, iterate = scipy_hook(callback, method, found, self.dtype, context)
+        most = whole(maxiter, "maxiter", 0)
+        options = options_of(number(tol, "tol"), 0.0, most, hook, iterate=iterate)
+        right = values(b, self.dtype, "b")
+        x, pointer = start_of(x0, found, self.dtype, context)
+        solver = map_solver(context, method, self._operator(), self._map)
+        systems = core.Systems(size, 1, right.pointer, size, pointer, size, False)
         report = solver.solve(systems, options)[0]
         if residuals is not None:
             residuals[:] = report["residuals"]
         x = kind.finished(x, context)
-        return (x, info_of(report)) if return_info else x
+        return (x, info_of(report["status"], report["iterations"])) if return_info else x
 
     def _operator(self) -> Any:
         if self._product is None:

@@ -7,24 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import columns_of
 from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
 
 __all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
-
-
-def columns_of(array: Any, dtype: np.dtype[Any], name: str) -> View:
-    """The columns of an (n, k) array one after the other: a view of (k, n); a copy where the array
-    is not in Fortran's order already."""
-    found = view(array, name)
-    source = found.array if found.kind is NUMPY else array
-    if len(found.shape) == 2 and found.shape[1] == 1 and found.contiguous:
-        turned = found.kind.reshaped(source, (1, found.shape[0]))
-    else:
-        turned = found.kind.transposed(source)
-    return values(turned, dtype, name)
 
 
 class LinearOperator:
@@ -70,8 +59,8 @@ class LinearOperator:
         shape = (rows,) if len(found.shape) == 1 else (rows, 1)
         result = kind.empty(shape, self.dtype, found.device)
         context = call_context(kind, found.device)
-        out = kind.view(result)
-        self._map.apply(context, transposed, 1, found.pointer, columns, out.pointer, rows)
+        to = kind.address(result)
+        self._map.apply(context, transposed, 1, found.pointer, columns, to, rows)
         return kind.finished(result, context)
 
     def _vectors(self, x: Any, transposed: bool) -> Any:
@@ -85,8 +74,8 @@ class LinearOperator:
         result = kind.empty((count, rows), self.dtype, found.device)
         if count:
             context = call_context(kind, found.device)
-            out = kind.view(result)
-            self._map.apply(context, transposed, count, turned.pointer, columns, out.pointer, rows)
+            to = kind.address(result)
+            self._map.apply(context, transposed, count, turned.pointer, columns, to, rows)
             result = kind.finished(result, context)
         return kind.transposed(result)
 
@@ -257,7 +246,9 @@ def function_map(
         _checked_result(result, size, name)
         numbers = np.asarray(result)
         if numbers.dtype.kind == "c":
-            raise TypeError(f"{name}: complex numbers are not supported, the function returned some")
+            raise TypeError(
+                f"{name}: complex numbers are not supported, the function returned some"
+            )
         y[:] = numbers.reshape(size)
 
     def on_gpu(x: int, y: int) -> None:

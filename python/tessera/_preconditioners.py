@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import number, whole
 from ._arrays import FLOAT64, HOST, kind_of, real_type
 from ._backend import core
 from ._contexts import call_context, new_context
-from ._krylov import number, whole
-from ._matrices import build, checked_values, owners, without_values
+from ._matrices import build, checked_values, fault, owners, without_values
 from ._operators import LinearOperator, parts_of
+from ._texts import checked_text
 
 __all__ = [
     "Preconditioner",
@@ -51,11 +52,11 @@ class Preconditioner(LinearOperator):
         except ValueError as error:
             if str(error).startswith("coordinates: "):
                 raise
-            raise ValueError(f"A: {error}") from None
+            raise ValueError(f"A: {fault(self._matrix, error)}") from None
         super().__init__(made, kind, place)
         self._report: dict[str, Any] | None = None
         if self.report["unusable"]:
-            raise ValueError(f"A: {self.report['unusable']}")
+            raise ValueError(f"A: {fault(self._matrix, self.report['unusable'])}")
 
     def update(self, values: Any) -> None:
         """Sets up again for other values on the same pattern.
@@ -74,7 +75,10 @@ class Preconditioner(LinearOperator):
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
         self._report = None
-        self._map.update(found.pointer, owners(self._parts, found))
+        try:
+            self._map.update(found.pointer, owners(self._parts, found))
+        except ValueError as error:
+            raise ValueError(f"values: {fault(self._matrix, error)}") from None
 
     @property
     def text(self) -> str:
@@ -200,12 +204,7 @@ def preconditioner(
     -----
     Waits.
     """
-    if not isinstance(text, str):
-        raise TypeError(f"text: expected a text, got {type(text).__name__}")
-    try:
-        core.check_texts("", text, "")
-    except ValueError as error:
-        raise ValueError(f"text: {error}") from None
+    checked_text(text, "text", "M", auto=False)
     if text == "none":
         raise ValueError("text: 'none' is no preconditioner")
     points, unknowns = coordinates_of(coordinates)
@@ -324,10 +323,7 @@ def polynomial(
         format = "sbell"
     text = f"{kind}:{steps}" + (f",values={values}" if values != "working" else "")
     if format is not None:
-        try:
-            core.check_texts("", "", format)
-        except ValueError as error:
-            raise ValueError(f"format: {error}") from None
+        checked_text(format, "format", auto=False)
         text += f",format={format}"
     return preconditioner(A, text, dtype=dtype, stream=stream)
 

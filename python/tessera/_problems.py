@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import whole
 from ._arrays import HOST, NUMPY, real_type, values
 from ._backend import core
 from ._contexts import host_context, new_context
-from ._krylov import whole
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
 from ._preconditioners import check_coordinates, coordinates_of

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ._arguments import FAILURES
+
 __all__ = ["Result"]
 
 
@@ -127,3 +129,13 @@ _ORDER = (
 def worst(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """The report of the right-hand side that ended worst; of equals the one of most iterations."""
     return max(reports, key=lambda each: (_ORDER.index(each["status"]), each["iterations"]))
+
+
+def blame_matrix(matrix: Any, reports: list[dict[str, Any]]) -> None:
+    """Says so in the reports of failed solves if the matrix (None: an operator) holds NaN or
+    infinity; only then its values are looked at."""
+    failed = [each for each in reports if each["status"] in FAILURES]
+    row = matrix.non_finite_row() if failed and matrix is not None else -1
+    for report in failed if row >= 0 else []:
+        report["status"] = "non_finite"
+        report["message"] = f"A: row {row} holds NaN or infinity"

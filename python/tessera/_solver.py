@@ -1,4 +1,4 @@
-"""Solves of one matrix: `solve`, and `Solver` for one solve after another."""
+"""Solves of one matrix, one after another."""
 
 from __future__ import annotations
 
@@ -7,31 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import (
+    Callback,
+    checked_vector,
+    columns_of,
+    options_of,
+    progress_hook,
+    size_of,
+    start_of,
+    starts_of,
+    whole,
+)
 from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
-from ._krylov import Callback, checked_vector, options_of, size_of, start_of, whole
-from ._matrices import build, checked_values, is_matrix, owners, without_values
+from ._matrices import build, checked_values, fault, is_matrix, owners, without_values
 from ._multigrid import smoothed_aggregation_solver
-from ._operators import LinearOperator, SparseMatrix, columns_of, map_solver, operator_map, parts_of
+from ._operators import LinearOperator, SparseMatrix, map_solver, operator_map, parts_of
 from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
-from ._result import Result, worst
+from ._result import Result, blame_matrix, worst
+from ._texts import checked_text
 
-__all__ = ["Solver", "solve"]
-
-
-def _checked_text(word: Any, name: str) -> str:
-    if not isinstance(word, str):
-        raise TypeError(f"{name}: expected a text, got {type(word).__name__}")
-    try:
-        core.check_texts(
-            word if name == "method" else "",
-            word if name == "M" else "",
-            word if name == "format" else "",
-        )
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    return word
+__all__ = ["Solver"]
 
 
 class Solver:
@@ -87,17 +84,18 @@ class Solver:
         stream: Any = None,
         threads: int = 0,
     ) -> None:
-        self._method = _checked_text(method, "method")
-        self._format = _checked_text(format, "format")
+        self._method = checked_text(method, "method")
+        self._format = checked_text(format, "format")
         if M is None:
             M = "none"
         if isinstance(M, str):
-            _checked_text(M, "M")
+            checked_text(M, "M")
         self._m = M
         self._threads = whole(threads, "threads", 0)
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._closed = False
+        self._updates = 0
         self._setup_seconds = 0.0
         self._text: Any = None
         self._maps: Any = None
@@ -132,7 +130,7 @@ class Solver:
                     self._points, self._unknowns,
                 )  # fmt: skip
             except ValueError as error:
-                raise ValueError(f"A: {error}") from None
+                raise ValueError(f"A: {fault(self._matrix, error)}") from None
         else:
             self._use_maps(a, parts.kind)
         self._setup_seconds = time.perf_counter() - start
@@ -234,10 +232,14 @@ class Solver:
             raise ValueError("values: the solver has an operator, which is not updated")
         parts = self._parts
         found = checked_values(parts, values, self.dtype, "values")
+        self._updates += 1
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
         if self._text is not None:
-            self._text.update(found.pointer, owners(parts, found))
+            try:
+                self._text.update(found.pointer, owners(parts, found))
+            except ValueError as error:
+                raise ValueError(f"values: {fault(self._matrix, error)}") from None
         else:
             self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
             if self._near_null is not None:
@@ -302,8 +304,9 @@ class Solver:
         assert self._size is not None
         size = self._size
         options = options_of(
-            rtol, atol, whole(maxiter, "maxiter", 0), callback, max_seconds, bool(left)
-        )
+            rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
+            bool(left),
+        )  # fmt: skip
         if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:
@@ -314,41 +317,23 @@ class Solver:
         count = 1
         if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
             count = found.shape[1]
-        elif not (len(found.shape) == 2 and found.shape == (size, 0)):
+        else:
             checked_vector(found, size, "b")
         kind = found.kind
         right = values(b, self.dtype, "b") if count == 1 else columns_of(b, self.dtype, "b")
-        if found.device != HOST:
-            context = call_context(kind, found.device)
+        context = call_context(kind, found.device)
+        if count == 1:
+            x, pointer = start_of(x0, found, self.dtype, context)
         else:
-            context = call_context(kind, HOST)
-        x, out = self._start(x0, found, count, context)
+            x, pointer = starts_of(x0, found, count, self.dtype, context)
         if found.device != HOST:
             context.synchronize()  # The solver has a stream of its own choice.
         on_host = found.device == HOST
-        systems = core.Systems(size, count, right.pointer, size, out.pointer, size, on_host)
+        systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         reports = (self._text or self._maps).solve(systems, options)
+        blame_matrix(self._matrix, reports)
         result = kind.finished(x, self._context)
         return self._result(result if count == 1 else kind.transposed(result), reports)
-
-    def _start(self, x0: Any, found: View, count: int, context: Any) -> tuple[Any, View]:
-        """The array of the solution with the start in it; several columns as (k, n)."""
-        kind = found.kind
-        if count == 1:
-            x = start_of(x0, found, self.dtype, context)
-            return x, kind.view(x)
-        size = found.shape[0] * count
-        x = kind.empty((count, found.shape[0]), self.dtype, found.device)
-        out = kind.view(x)
-        if x0 is None:
-            core.fill_zero(context, out.pointer, size, self.dtype.itemsize)
-            return x, out
-        start = view(x0, "x0")
-        if start.shape != found.shape or start.device != found.device:
-            raise ValueError(f"x0: the shape {start.shape} or the device is not that of b")
-        turned = columns_of(x0, self.dtype, "x0")
-        core.copy_values(context, turned.pointer, out.pointer, size, self.dtype.itemsize)
-        return x, out
 
     def _result(self, x: Any, reports: list[dict[str, Any]]) -> Result:
         report = worst(reports)
@@ -408,68 +393,3 @@ class Solver:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def solve(
-    A: Any,
-    b: Any,
-    method: str = "auto",
-    M: Any = "auto",
-    coordinates: Any = None,
-    near_null: Any = None,
-    *,
-    x0: Any = None,
-    rtol: float = 1e-8,
-    atol: float = 0.0,
-    maxiter: int = 10000,
-    max_seconds: float = np.inf,
-    left: bool = False,
-    callback: Callback | None = None,
-    format: str = "auto",
-    device: str | None = None,
-    stream: Any = None,
-    threads: int = 0,
-) -> Result:
-    """Solves A x = b; by default the method is chosen by the matrix and the device.
-
-    The parameters are those of `Solver` and of `Solver.solve`.
-
-    Returns
-    -------
-    Result
-        x, converged, status, message, iterations, residuals, true_residual, timings, memory.
-        ``print(result)`` shows the table.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments that do not fit; the message names the argument.
-    MemoryError, DeviceError
-    KeyboardInterrupt
-        For Ctrl-C, after the iterations that run.
-
-    Notes
-    -----
-    Waits, with the lock of the interpreter released.
-    """
-    with Solver(
-        A,
-        method=method,
-        M=M,
-        coordinates=coordinates,
-        near_null=near_null,
-        format=format,
-        device=device,
-        stream=stream,
-        threads=threads,
-    ) as solver:
-        return solver.solve(
-            b,
-            x0,
-            rtol=rtol,
-            atol=atol,
-            maxiter=maxiter,
-            max_seconds=max_seconds,
-            left=left,
-            callback=callback,
-        )

@@ -12,14 +12,15 @@ data: with ``return_info=True`` an int32 array, on the device, has 0 for each ma
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import INT32, View, view
+from ._arrays import INT32, view
 from ._backend import core
 from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context
+from ._contexts import call_context, in_order
 from ._factors import Factors, factored, info_array, pivoting_word, run_vectors, turned
 
 __all__ = [
@@ -76,19 +77,14 @@ def inv(
         batch = take_batch(batch.kind.converted(a, batch.dtype))
     context = call_context(batch.kind, batch.device, stream)
     if out is None:
-        x, found = batch.empty()
+        x, pointer = batch.empty()
     else:
-        shape = (int(batch.offsets[-1]),) if batch.ragged else (*batch.shape, batch.n, batch.n)
-        x, found = out, take_out(out, batch, shape, batch.dtype)
-        require_apart(found, batch.found, in_place=True)
+        target = take_out(out, batch, batch.found.shape, batch.dtype)
+        require_apart(target, batch.found, in_place=True)
+        x, pointer = out, target.pointer
     info, info_pointer = info_array(batch, return_info)
     core.invert(
-        context,
-        batch.core(),
-        batch.dtype.itemsize,
-        batch.found.pointer,
-        found.pointer,
-        info_pointer,
+        context, batch.core(), batch.dtype.itemsize, batch.found.pointer, pointer, info_pointer
     )
     result = batch.matrices(x, context, batch.turned)
     return (result, batch.kind.finished(info, context)) if return_info else result
@@ -97,9 +93,19 @@ def inv(
 def _norms(a: Any, sizes: Any, stream: Any, flipped: bool, run: Any) -> tuple[Any, Batch, Any]:
     batch = take_batch(a, sizes)
     context = call_context(batch.kind, batch.device, stream)
-    numbers, found = batch.empty_each(batch.dtype)
-    run(context, batch.core(batch.turned == flipped), batch, found)
+    numbers, pointer = batch.empty_each(batch.dtype)
+    run(context, batch.core(batch.turned == flipped), batch, pointer)
     return numbers, batch, context
+
+
+def _is_one_norm(given: Any, name: str, function: str) -> bool:
+    """Of the two norms that there are, whether this is the one norm."""
+    if isinstance(given, Real) and given in (1, np.inf):
+        return given == 1
+    raise ValueError(
+        f"{name}: {given!r} is not supported, only 1 and inf are; linalg.{function} of NumPy, CuPy "
+        "and torch has others"
+    )
 
 
 def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) -> Any:
@@ -109,13 +115,17 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
     -------
     array of shape `batch`
         NaN where an element is NaN. Does not wait unless sizes vary.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, also for other norms; the message names the argument.
     """
-    if ord not in (1, np.inf):
-        raise ValueError(f"ord: {ord!r} is neither 1 nor inf")
+    one = _is_one_norm(ord, "ord", "norm")
     numbers, batch, context = _norms(
         a, sizes, stream, False,
-        lambda at, view, batch, found: core.norm(
-            at, view, batch.dtype.itemsize, ord == 1, batch.found.pointer, found.pointer
+        lambda at, view, batch, to: core.norm(
+            at, view, batch.dtype.itemsize, one, batch.found.pointer, to
         ),
     )  # fmt: skip
     return batch.kind.finished(numbers, context)
@@ -142,25 +152,28 @@ def cond(
     Returns
     -------
     array of shape `batch`
-        inf for singular matrices. Does not wait unless sizes vary.
+        inf for singular matrices. Does not wait unless sizes vary, or `stream` is not the current
+        one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit, also for other norms; the message names the argument.
     """
-    if p not in (1, np.inf):
-        raise ValueError(f"p: {p!r} is neither 1 nor inf")
+    one = _is_one_norm(p, "p", "cond")
     info: Any = None
 
-    def run(at: Any, described: Any, batch: Batch, found: View) -> None:
+    def run(at: Any, described: Any, batch: Batch, to: int) -> None:
         nonlocal info
         info, pointer = info_array(batch, return_info)
-        core.condition(
-            at, described, batch.dtype.itemsize, batch.found.pointer, found.pointer, pointer
-        )
+        core.condition(at, described, batch.dtype.itemsize, batch.found.pointer, to, pointer)
 
     # The one norm is the infinity norm of the transpose.
-    numbers, batch, context = _norms(a, sizes, stream, p == 1, run)
+    numbers, batch, context = _norms(a, sizes, stream, one, run)
     result = batch.kind.finished(numbers, context)
     if not reciprocal:
         batch.kind.module()
-        with np.errstate(divide="ignore"):
+        with in_order(context, batch.kind), np.errstate(divide="ignore"):
             result = 1 / result
     return (result, batch.kind.finished(info, context)) if return_info else result
 
@@ -269,21 +282,22 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     -------
     SlogdetResult
         ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
-        singular matrices. Does not wait unless sizes vary.
+        singular matrices. Does not wait unless sizes vary, or `stream` is not the current one.
     """
     batch = take_batch(a, sizes)
     context = call_context(batch.kind, batch.device, stream)
-    f, out = batch.empty()
+    f, f_pointer = batch.empty()
     rows, order = batch.empty_vectors(INT32)
-    sign, sign_view = batch.empty_each(INT32)
-    logarithm, log_view = batch.empty_each(batch.dtype)
+    sign, sign_pointer = batch.empty_each(INT32)
+    logarithm, log_pointer = batch.empty_each(batch.dtype)
     core.factor(
         context, batch.core(), batch.dtype.itemsize, "ldu", "partial", batch.found.pointer,
-        out.pointer, core.Permutations(order.pointer, 0, batch.vector_offsets()), 0, 0,
-        log_view.pointer, sign_view.pointer,
+        f_pointer, core.Permutations(order, 0, batch.vector_offsets()), 0, 0,
+        log_pointer, sign_pointer,
     )  # fmt: skip
     kind = batch.kind
-    signs = kind.converted(kind.finished(sign, context), batch.dtype)
+    with in_order(context, kind):
+        signs = kind.converted(kind.finished(sign, context), batch.dtype)
     return SlogdetResult(signs, kind.finished(logarithm, context))
 
 
@@ -314,14 +328,15 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
         if same and found.shape == square and found.contiguous and found.dtype == batch.dtype:
             # Row i of the product is x^T times row i of a: both are read as they are.
             if out is None:
-                y, target = batch.empty()
+                y, pointer = batch.empty()
             else:
-                y, target = out, take_out(out, batch, square, batch.dtype)
+                target = take_out(out, batch, square, batch.dtype)
                 require_apart(target, found, in_place=False)
                 require_apart(target, batch.found, in_place=False)
+                y, pointer = out, target.pointer
             core.multiply(
                 context, batch.core(False), size, False, found.pointer, batch.n, 0,
-                batch.found.pointer, target.pointer,
+                batch.found.pointer, pointer,
             )  # fmt: skip
             return batch.matrices(y, context)
     return run_vectors(

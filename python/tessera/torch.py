@@ -1,15 +1,13 @@
 """Inverses and solves for torch with gradients, as operators of ``torch.library``.
 
-``torch.compile`` takes them as they are. A CUDA graph takes the dense ones once they have run on
+``torch.compile`` takes them as they are; at a sparse solve, whose matrix torch does not trace, its
+graph is split. A CUDA graph takes the dense ones once they have run on
 the stream that captures: ``torch.cuda.graph(graph, stream=s)`` after a call under
 ``torch.cuda.stream(s)``.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -17,6 +15,7 @@ from torch import Tensor
 
 from . import batched
 from ._solver import Solver
+from ._torch_setups import setups, transposed
 
 __all__ = ["inv", "solve"]
 
@@ -73,32 +72,6 @@ def _dense_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor |
 _dense.register_autograd(_dense_backward, setup_context=_dense_context)
 
 
-class _Solvers:
-    """Solvers of forward passes, for their backward passes: the latest few, by number."""
-
-    most = 8
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self._all: OrderedDict[int, tuple[Solver, bool]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def keep(self, solver: Solver, symmetric: bool) -> int:
-        with self._lock:
-            number = next(self._numbers)
-            self._all[number] = solver, symmetric
-            if len(self._all) > self.most:
-                self._all.popitem(last=False)
-            return number
-
-    def find(self, number: int) -> tuple[Solver, bool] | None:
-        with self._lock:
-            return self._all.get(number)
-
-
-_solvers = _Solvers()
-
-
 def _checked(solver: Solver, b: Tensor, rtol: float, maxiter: int) -> Tensor:
     result = solver.solve(b, rtol=rtol, maxiter=maxiter)
     if not result.converged:
@@ -118,16 +91,25 @@ def _sparse(
     M: str,
     rtol: float,
     maxiter: int,
+    number: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    solver = Solver(
-        (crow, col, values.detach().contiguous()),
-        method=method,
-        M=M,
-        coordinates=points if points.numel() else None,
-    )
-    x = _checked(solver, b.detach(), rtol, maxiter)
-    number = _solvers.keep(solver, bool(solver._matrix.facts(None, [])["symmetric"]))
-    return x, torch.tensor(number)
+    """x, and for the backward pass the number of the setup and of updates before. `number`: of a
+    solver of the caller, which has the values."""
+    setup = setups.find(number) if number else None
+    if setup is None:
+        solver: Solver | None = Solver(
+            (crow, col, values.detach().contiguous()),
+            method=method,
+            M=M,
+            coordinates=points if points.numel() else None,
+        )
+        assert solver is not None
+        return _checked(solver, b.detach(), rtol, maxiter), torch.tensor([setups.keep(solver), 0])
+    with setup.lock:
+        solver = setup.solver()
+        assert solver is not None
+        x = _checked(solver, b.detach(), rtol, maxiter)
+        return x, torch.tensor([number, solver._updates])
 
 
 @_sparse.register_fake
@@ -141,20 +123,10 @@ def _(
     M: str,
     rtol: float,
     maxiter: int,
+    number: int = 0,
 ) -> tuple[Tensor, Tensor]:
     x = torch.empty_like(b, memory_format=torch.contiguous_format)
-    return x, torch.empty((), dtype=torch.int64, device="cpu")
-
-
-def _transposed(crow: Tensor, col: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """CSR or BSR of the transpose."""
-    size = crow.shape[0] - 1
-    rows = torch.repeat_interleave(crow.diff(), output_size=col.shape[0])
-    order = torch.argsort(col, stable=True)
-    counts = torch.bincount(col, minlength=size)
-    starts = torch.cat([counts.new_zeros(1), torch.cumsum(counts, 0)])
-    turned = values[order]
-    return starts, rows[order], (turned.mT if values.dim() == 3 else turned).contiguous()
+    return x, torch.empty(2, dtype=torch.int64, device="cpu")
 
 
 @torch.library.custom_op("tessera::sparse_adjoint", mutates_args=())
@@ -164,23 +136,33 @@ def _adjoint(
     values: Tensor,
     gradient: Tensor,
     points: Tensor,
-    number: Tensor,
+    kept: Tensor,
     method: str,
     M: str,
     rtol: float,
     maxiter: int,
+    number: int,
 ) -> Tensor:
-    """The solve with the transpose: of a symmetric matrix by the solver of the forward pass."""
-    kept = _solvers.find(int(number))
-    if kept is not None and kept[1]:
-        return _checked(kept[0], gradient.detach(), rtol, maxiter)
-    solver = Solver(
-        _transposed(crow, col, values.detach()),
-        method=method,
-        M=M,
-        coordinates=points if points.numel() else None,
-    )
-    return _checked(solver, gradient.detach(), rtol, maxiter)
+    """The solve with the transpose."""
+    found, updates = kept.tolist()
+    setup = setups.find(found)
+    if setup is None:
+        if number:
+            raise RuntimeError("solver: it was released before the backward pass")
+        solver = Solver(
+            transposed(crow, col, values.detach()),
+            method=method,
+            M=M,
+            coordinates=points if points.numel() else None,
+        )
+        return _checked(solver, gradient.detach(), rtol, maxiter)
+    with setup.lock:
+        used = setup.solver()
+        if used is None or used._closed:
+            raise RuntimeError("solver: it was closed before the backward pass")
+        if used._updates != updates:
+            raise RuntimeError("solver: it was updated between the forward and the backward pass")
+        return _checked(setup.adjoint(crow, col, values.detach()), gradient.detach(), rtol, maxiter)
 
 
 @_adjoint.register_fake
@@ -190,26 +172,27 @@ def _(
     values: Tensor,
     gradient: Tensor,
     points: Tensor,
-    number: Tensor,
+    kept: Tensor,
     method: str,
     M: str,
     rtol: float,
     maxiter: int,
+    number: int,
 ) -> Tensor:
     return torch.empty_like(gradient, memory_format=torch.contiguous_format)
 
 
 def _sparse_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    crow, col, values, _, points, method, m, rtol, maxiter = inputs
-    x, number = output
-    ctx.save_for_backward(crow, col, values, points, x, number)
-    ctx.mark_non_differentiable(number)
-    ctx.options = method, m, rtol, maxiter
+    crow, col, values, _, points, method, m, rtol, maxiter, number = inputs
+    x, kept = output
+    ctx.save_for_backward(crow, col, values, points, x, kept)
+    ctx.mark_non_differentiable(kept)
+    ctx.options = method, m, rtol, maxiter, number
 
 
 def _sparse_backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    crow, col, values, points, x, number = ctx.saved_tensors
-    of_b = _adjoint(crow, col, values, gradient.contiguous(), points, number, *ctx.options)
+    crow, col, values, points, x, kept = ctx.saved_tensors
+    of_b = _adjoint(crow, col, values, gradient.contiguous(), points, kept, *ctx.options)
     of_values = None
     if ctx.needs_input_grad[2]:
         # The derivative of x by a_ij is -(A^-1)_.i x_j.
@@ -222,7 +205,7 @@ def _sparse_backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | No
             left = left.reshape(-1, block, left.shape[1])[rows]
             right = right.reshape(-1, block, right.shape[1])[col]
             of_values = -(left @ right.mT)
-    return None, None, of_values, of_b, None, None, None, None, None
+    return None, None, of_values, of_b, None, None, None, None, None, None
 
 
 _sparse.register_autograd(_sparse_backward, setup_context=_sparse_context)
@@ -246,6 +229,7 @@ def solve(
     coordinates: Any = None,
     rtol: float = 1e-8,
     maxiter: int = 10000,
+    solver: Solver | None = None,
 ) -> Tensor:
     """Solves a x = b, differentiably.
 
@@ -258,6 +242,10 @@ def solve(
         (*batch, n) or (*batch, n, k); (n,) or (n, k) for a sparse matrix.
     method, M, coordinates, rtol, maxiter
         Of sparse matrices, as in `tessera.solve`.
+    solver : tessera.Solver, optional
+        Of the sparse matrix `a`, with the values that it has now, in place of `method`, `M` and
+        `coordinates`: its setup serves all calls and their backward passes. After a change of the
+        values call its `update`.
 
     Returns
     -------
@@ -267,7 +255,8 @@ def solve(
     Raises
     ------
     RuntimeError
-        If a sparse solve, or the one of its backward pass, does not converge.
+        If a sparse solve, or the one of its backward pass, does not converge; if `solver` was
+        updated between both passes.
 
     Notes
     -----
@@ -275,12 +264,44 @@ def solve(
     uses the preconditioner of the forward pass. The gradient of `a` is that of its stored values.
     """
     if a.layout == torch.strided:
+        if solver is not None:
+            raise ValueError("solver: a is dense; leave it out")
         dense: Tensor = _dense(a, b)
         return dense
     if a.layout not in (torch.sparse_csr, torch.sparse_bsr):
         raise TypeError(f"a: the layout {a.layout} is not supported; use sparse_csr or sparse_bsr")
+    result: Tensor = _solve_sparse(a, b, method, M, coordinates, rtol, maxiter, solver)
+    return result
+
+
+@torch.compiler.disable  # Sparse tensors are not traced.
+def _solve_sparse(
+    a: Tensor,
+    b: Tensor,
+    method: str,
+    M: str,
+    coordinates: Any,
+    rtol: float,
+    maxiter: int,
+    solver: Solver | None,
+) -> Tensor:
+    number = 0
+    if solver is not None:
+        _check_solver(solver, a, (method, M, coordinates) == ("auto", "auto", None))
+        number = setups.number_of(solver)
     points = torch.empty(0) if coordinates is None else torch.as_tensor(coordinates)
     x: Tensor = _sparse(
-        a.crow_indices(), a.col_indices(), a.values(), b, points, method, M, rtol, maxiter
+        a.crow_indices(), a.col_indices(), a.values(), b, points, method, M, rtol, maxiter, number
     )[0]
     return x
+
+
+def _check_solver(solver: Any, a: Tensor, alone: bool) -> None:
+    if not isinstance(solver, Solver):
+        raise TypeError(f"solver: expected a tessera.Solver, got {type(solver).__name__}")
+    if solver._matrix is None:
+        raise ValueError("solver: it has no matrix, or is closed")
+    if solver.shape != tuple(a.shape) or solver._parts.data_shape != tuple(a.values().shape):
+        raise ValueError("solver: its matrix has another shape or pattern than a")
+    if not alone:
+        raise ValueError("solver: it has its method, M and coordinates; leave those out")

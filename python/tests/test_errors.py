@@ -78,7 +78,11 @@ CASES = [
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, 0, 1)), B), ValueError, "A: .*offset"),
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, 3, 999)), B), ValueError, "A: .*row"),
     (lambda: tessera.cg(csr(indptr=with_entry(A.indptr, -1, 2)), B), ValueError, "A: .*"),
-    (lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, 12)), B), ValueError, "A: row .*column"),
+    (
+        lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, 12)), B),
+        ValueError,
+        "A: row .*column",
+    ),
     (lambda: tessera.cg(csr(indices=with_entry(A.indices, 2, -1)), B), ValueError, "A: .*column"),
     (
         lambda: tessera.cg(([0, 1], [0], np.ones((1, 2, 3))), np.ones(2)),
@@ -137,7 +141,7 @@ CASES = [
     (lambda: tessera.idr(A, B, s=0), ValueError, "s: 0"),
     (lambda: tessera.idr(A, B, s=17), ValueError, "s: 17"),
     # Preconditioners.
-    (lambda: tessera.cg(A, B, M="no_such"), ValueError, "M: unknown preconditioner"),
+    (lambda: tessera.cg(A, B, M="no_such"), ValueError, "M: unknown preconditioner .*optimal$"),
     (lambda: tessera.cg(A, B, M="block_jacobi:900"), ValueError, "M: "),
     (lambda: tessera.cg(A, B, M=3), TypeError, "M: expected"),
     (lambda: tessera.cg(A, B, M=sp.identity(5, format="csr")), ValueError, "M: the shape"),
@@ -188,10 +192,23 @@ CASES = [
     (lambda: multigrid().solve(B[:3]), ValueError, "b: the shape"),
     (lambda: multigrid().aspreconditioner("W"), ValueError, "cycle: 'W'"),
     # Solver.
-    (lambda: tessera.solve(A, B, method="newton"), ValueError, "method: unknown solver"),
+    (
+        lambda: tessera.solve(A, B, method="newton"),
+        ValueError,
+        "method: unknown solver 'newton'. Valid: cg, .*, refinement, auto$",
+    ),
+    (lambda: tessera.solve(A, B, method="auto:3"), ValueError, "method: 'auto' has no options"),
     (lambda: tessera.solve(A, B, method=3), TypeError, "method: expected a text"),
-    (lambda: tessera.solve(A, B, M="no_such"), ValueError, "M: unknown preconditioner"),
-    (lambda: tessera.solve(A, B, format="cst"), ValueError, "format: "),
+    (
+        lambda: tessera.solve(A, B, M="no_such"),
+        ValueError,
+        "M: unknown preconditioner 'no_such'. Valid: none, .*, auto$",
+    ),
+    (
+        lambda: tessera.solve(A, B, format="cst"),
+        ValueError,
+        "format: unknown format 'cst'; did you mean 'csr'[?] Valid: csr, .*, auto$",
+    ),
     (lambda: tessera.solve(A, B, format=None), TypeError, "format: expected a text"),
     (lambda: tessera.solve(A, B, threads=-1), ValueError, "threads: -1"),
     (lambda: tessera.solve(A, B, device="tpu"), ValueError, "device: 'tpu'"),
@@ -199,6 +216,7 @@ CASES = [
     (lambda: tessera.solve(WIDE, np.ones(3)), ValueError, "A: a square matrix"),
     (lambda: tessera.solve(A, B[:4]), ValueError, "b: the shape"),
     (lambda: tessera.solve(A, np.ones((4, 3))), ValueError, "b: the shape"),
+    (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape"),
     (lambda: tessera.solve(A, B, max_seconds=-1), ValueError, "max_seconds: -1"),
     (lambda: tessera.solve(A, B, coordinates=np.ones(12)), ValueError, "coordinates: expected"),
     (
@@ -258,8 +276,13 @@ CASES = [
     (lambda: batched.solve(EYE, None), TypeError, "b: expected an array"),
     (lambda: batched.solve(EYE, 1j * np.ones((1, 3))), TypeError, "b: complex"),
     (lambda: batched.matmul(EYE, np.ones((1, 4))), ValueError, "x: the shape"),
-    (lambda: batched.norm(EYE, 2), ValueError, "ord: 2"),
-    (lambda: batched.cond(EYE, 2), ValueError, "p: 2"),
+    (lambda: batched.norm(EYE, 2), ValueError, "ord: 2 is not supported, only 1 and inf are"),
+    (lambda: batched.norm(EYE, "fro"), ValueError, "ord: 'fro' is not supported, only 1 and inf"),
+    (lambda: batched.norm(EYE, None), ValueError, "ord: None is not supported, only 1 and inf"),
+    (lambda: batched.norm(EYE, -np.inf), ValueError, "ord: -inf is not supported"),
+    (lambda: batched.norm(EYE, EYE), ValueError, "ord: array"),
+    (lambda: batched.cond(EYE, 2), ValueError, "p: 2 is not supported, only 1 and inf are"),
+    (lambda: batched.cond(EYE, None), ValueError, "p: None is not supported, only 1 and inf"),
     (lambda: batched.lu(EYE, pivoting="rook"), ValueError, "pivoting: 'rook'"),
     (lambda: batched.ldlt(EYE, pivoting="partial"), ValueError, "pivoting: 'partial'"),
 ]

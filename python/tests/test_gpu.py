@@ -164,6 +164,12 @@ def test_a_stream_may_be_given(device):
         x = batched.inv(device.array(a), stream=given)
         stream.synchronize()
         np.testing.assert_allclose(device.numpy(x), np.linalg.inv(a), rtol=1e-6, atol=1e-8)
+        # Where the library of the arrays works on the results, on its own stream.
+        c = batched.cond(device.array(a), stream=given)
+        sign = batched.slogdet(device.array(a), stream=given).sign
+        stream.synchronize()
+        np.testing.assert_allclose(device.numpy(c), np.linalg.cond(a, np.inf), rtol=1e-6)
+        np.testing.assert_array_equal(device.numpy(sign), np.linalg.slogdet(a)[0])
         x, info = tessera.cg(device.csr(spd()), device.array(vector(60)), stream=given, rtol=1e-9)
         assert info == 0
         np.testing.assert_allclose(spd() @ device.numpy(x), vector(60), atol=1e-7)
@@ -262,3 +268,17 @@ def test_matrices_of_warp(place):
         x, info = tessera.cg(given, arrays.array(b), rtol=1e-9)
         assert info == 0
         np.testing.assert_allclose(a @ arrays.numpy(x), b, atol=1e-7)
+
+
+@pytest.mark.parametrize("a", [
+    np.arange(6.0), np.arange(6).astype("M8[s]"), np.ones((4, 4))[:, ::2], np.ones(3, np.float16),
+    np.array(["a"]), np.float64(3.0), np.ones(3, ">f8"),
+])  # fmt: skip
+@pytest.mark.parametrize("writeable", [False, True])
+def test_addresses_of_numpy(a, writeable):
+    """Also of types that the buffer protocol does not know."""
+    if isinstance(a, np.ndarray):
+        a = a.copy(order="K")
+        a.flags.writeable = writeable
+    found = view(a, "a")
+    assert found.pointer == found.array.__array_interface__["data"][0] != 0

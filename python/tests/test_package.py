@@ -34,6 +34,32 @@ print(sorted(new))
     assert set(eval(run(code))) <= {"tessera", "tessera_cu13"}
 
 
+def calls_of(work):
+    """How many functions a call of work() calls, of Python and of extensions, in all."""
+    count = 0
+
+    def look(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    work()
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_calls_do_little_in_python():
+    """What a call costs beside the work of the library is the number of functions that it calls."""
+    a, b, stack = tessera.matrix(spd()), vector(60), np.eye(4)[None].repeat(5, 0)
+    m = tessera.jacobi(spd())
+    assert calls_of(lambda: tessera.cg(a, b, M=m)) <= 48
+    assert calls_of(lambda: tessera.batched.inv(stack)) <= 31
+
+
 def test_import_starts_no_thread_and_no_cuda():
     code = """
 import os

@@ -11,6 +11,7 @@ import scipy.io
 import scipy.sparse as sp
 from plot_support import RUNS
 
+import tessera
 from tessera import plot
 from tessera.plot._command import main
 
@@ -46,7 +47,7 @@ BROKEN = {
     "no_trials.json": '{"schema": "tessera-tune/2"}',
     "sizes.json": '{"schema": "tessera-info/1", "natural_blocks": {"sizes": {"x": 3}}}',
     "deep.json": 100_000 * "[",
-    "array.mtx": "%%MatrixMarket matrix array real general\n1 1\n1\n",
+    "complex.mtx": "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n",
     "short.mtx": "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",
     "outside.mtx": "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n",
     "word.mtx": "hello\n",
@@ -73,9 +74,21 @@ def test_wrong_files_are_named(tmp_path, capsys, name):
     assert main([*words, "-o", str(out)]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err.startswith(f"tessera: {path}: ") and output.err.count("\n") == 1
+    assert output.err.startswith(f"tessera: {path}:") and output.err.count("\n") == 1
+    for word in ("unpack", "literal", "Expecting", "Errno", "char"):  # Of Python.
+        assert word not in output.err
     assert out.read_text() == "before"
     assert not list(tmp_path.glob(".tessera-*"))
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if ".mtx" in name])
+def test_matrices_are_refused_as_by_read(tmp_path, capsys, name):
+    path = tmp_path / name
+    path.write_text(BROKEN[name])
+    with pytest.raises(tessera.ParseError) as error:
+        tessera.read(path)
+    assert main([str(path), "-o", str(tmp_path / "a.html")]) == 2
+    assert capsys.readouterr().err == f"tessera: {error.value}\n"
 
 
 @pytest.mark.parametrize(

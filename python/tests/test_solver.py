@@ -49,6 +49,38 @@ def test_a_failed_solve_says_why():
     assert r.message and "not converged" in repr(r)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [0, 7])
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("m", ["auto", None, "jacobi", "block_jacobi:8", "amg", "chebyshev:4"])
+def test_a_matrix_that_is_not_finite_is_named(arrays, bad, row, diagonal, m):
+    a, b = spd(), vector(60)
+    columns = a.indices[a.indptr[row] : a.indptr[row + 1]]
+    a.data[a.indptr[row] + np.flatnonzero((columns == row) == diagonal)[0]] = bad
+    said = f"A: row {row} holds NaN or infinity"
+    try:
+        result = tessera.solve(arrays.csr(a), arrays.array(b), M=m)
+    except ValueError as error:
+        assert m == "amg" and str(error) == said
+        return
+    assert result.status == "non_finite" and result.message == said
+    if m not in ("auto", "amg"):
+        assert tessera.cg(arrays.csr(a), arrays.array(b), M=m)[1] == -2
+
+
+def test_values_that_are_not_finite_are_named(arrays):
+    a, b = spd(), vector(60)
+    bad = np.where(np.arange(a.nnz) == a.nnz - 1, np.nan, a.data)
+    solver = tessera.Solver(arrays.csr(a), M="amg")
+    with pytest.raises(ValueError, match="^values: row 59 holds NaN or infinity$"):
+        solver.update(arrays.array(bad))
+    solver.update(arrays.array(a.data))
+    assert solver.solve(arrays.array(b)).converged
+    m = tessera.block_ldlt(arrays.csr(a), 4)
+    with pytest.raises(ValueError, match="^values: row 59 holds NaN or infinity$"):
+        m.update(arrays.array(bad))
+
+
 def test_several_right_hand_sides(arrays):
     a, _, _ = elastic(4)
     wanted = np.random.default_rng(3).standard_normal((a.shape[0], 5))
@@ -257,7 +289,7 @@ def test_in_scipy(name):
     assert info == 0
     assert relative_residual(a, x, b) <= 1.1e-5
     assert tessera.cg(a, b, M=m, callback=ours.append)[1] == 0
-    assert abs(len(theirs) - ours[-1].iterations) <= 2
+    assert abs(len(theirs) - len(ours)) <= 2
     operator = sl.aslinearoperator(m)
     np.testing.assert_array_equal(operator.matvec(b), m @ b)
     x, info = tessera.cg(a, b, M=operator)

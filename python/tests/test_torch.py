@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from conftest import general, spd
@@ -95,6 +97,84 @@ def test_one_setup_serves_both_passes(device, monkeypatch):
     assert parts[2].grad is not None and len(made) == 1
 
 
+def sparse_parts(matrix, device):
+    parts = (matrix.indptr, matrix.indices, matrix.data)
+    return [torch.from_numpy(np.array(part)).to(device) for part in parts]
+
+
+@pytest.mark.parametrize("make", [spd, general])
+@pytest.mark.parametrize("block", [1, 3])
+def test_a_solver_serves_many_calls(device, monkeypatch, make, block):
+    """In a loop that learns values: one setup, and one of the transpose if that is another."""
+    matrix = make(12) if block == 1 else make(12).tobsr((block, block))
+    matrix.sort_indices()  # As torch wants it.
+    crow, col, data = sparse_parts(matrix, device)
+    layout = torch.sparse_csr_tensor if block == 1 else torch.sparse_bsr_tensor
+    b = torch.randn(12, 2, dtype=torch.float64, device=device, requires_grad=True)
+    solver = tessera.Solver(layout(crow, col, data, (12, 12)), M="block_jacobi:4")
+    made = []
+    build = tt.Solver.__init__
+    monkeypatch.setattr(
+        tt.Solver, "__init__", lambda self, *args, **kw: made.append(1) or build(self, *args, **kw)
+    )
+    for factor in (1.0, 1.0, 2.0, 0.5):
+        values = (data * factor).requires_grad_()
+        solver.update(values.detach())
+        a = layout(crow, col, values, (12, 12))
+        x = tt.solve(a, b, rtol=1e-12, solver=solver)
+        got = torch.autograd.grad(x.square().sum(), (values, b))
+        dense = torch.from_numpy(matrix.toarray()).to(device).mul(factor).requires_grad_()
+        y = torch.linalg.solve(dense, b)
+        torch.testing.assert_close(x, y)
+        of_dense, of_b = torch.autograd.grad(y.square().sum(), (dense, b))
+        torch.testing.assert_close(got[1], of_b)
+        positions = layout(crow, col, torch.ones_like(data), (12, 12)).to_dense()
+        full = layout(crow, col, got[0], (12, 12)).to_dense()
+        torch.testing.assert_close(full, of_dense * positions)
+    assert len(made) == (make is general)
+
+
+def test_a_solver_that_changed_is_an_error(device):
+    crow, col, data = sparse_parts(spd(12), device)
+    a = torch.sparse_csr_tensor(crow, col, data, (12, 12))
+    b = torch.ones(12, dtype=torch.float64, device=device, requires_grad=True)
+    solver = tessera.Solver(a, M="jacobi")
+    x = tt.solve(a, b, solver=solver)
+    solver.update(2 * data)
+    with pytest.raises(RuntimeError, match="^solver: it was updated between"):
+        x.sum().backward()
+    x = tt.solve(a, b, solver=solver)
+    del solver
+    with pytest.raises(RuntimeError, match="^solver: it was released"):
+        x.sum().backward()
+    solver = tessera.Solver(a, M="jacobi")
+    x = tt.solve(a, b, solver=solver)
+    solver.close()
+    with pytest.raises(RuntimeError, match="^solver: it was closed"):
+        x.sum().backward()
+    wrong = tessera.Solver(spd(13))
+    for arguments, kind, text in (
+        ({"solver": wrong}, ValueError, "solver: its matrix has another shape"),
+        ({"solver": 3}, TypeError, "solver: expected a tessera.Solver"),
+        ({"solver": tessera.Solver(a), "M": "amg"}, ValueError, "solver: it has its method"),
+    ):
+        with pytest.raises(kind, match=f"^{text}"):
+            tt.solve(a, b, **arguments)
+    with pytest.raises(ValueError, match="^solver: a is dense"):
+        tt.solve(a.to_dense(), b, solver=wrong)
+
+
+def test_a_solver_that_is_dropped_is_released(device):
+    crow, col, data = sparse_parts(spd(12), device)
+    a = torch.sparse_csr_tensor(crow, col, data, (12, 12))
+    b = torch.ones(12, dtype=torch.float64, device=device)
+    solver = tessera.Solver(a, M="jacobi")
+    tt.solve(a, b, solver=solver)
+    alive = weakref.ref(solver)
+    del solver
+    assert alive() is None
+
+
 def test_a_solve_that_fails_is_an_error(device):
     matrix = tessera.problems("poisson2d:20").A
     parts = [torch.from_numpy(p).to(device) for p in (matrix.indptr, matrix.indices, matrix.data)]
@@ -129,6 +209,25 @@ def test_compile(device):
     torch.testing.assert_close(value, x.sum())
     x.sum().backward()
     torch.testing.assert_close(compiled, a.grad)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_compile_around_a_sparse_solve(device, given):
+    matrix = general(12)
+    matrix.sort_indices()
+    a = torch.sparse_csr_tensor(*sparse_parts(matrix, device), (12, 12))
+    b = torch.randn(12, dtype=torch.float64, device=device, requires_grad=True)
+    how = {"solver": tessera.Solver(a, M="jacobi")} if given else {"M": "jacobi"}
+    run = torch.compile(
+        lambda b: tt.solve(a, 2 * b, rtol=1e-12, **how).square().sum(), backend="eager"
+    )
+    value = run(b)
+    value.backward()
+    c = b.detach().requires_grad_()
+    expected = torch.linalg.solve(a.to_dense(), 2 * c).square().sum()
+    expected.backward()
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(b.grad, c.grad)
 
 
 def test_cuda_graph():

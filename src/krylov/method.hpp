@@ -128,6 +128,8 @@ class Method {
     virtual Offset replace_residual(int) { return 0; }
     /// Updates x_c to the iterate of the last residual norm.
     virtual void finish(int) {}
+    /// Whether x_c is that after each iteration, before `finish`.
+    virtual bool keeps_x() const { return true; }
     /// Products with A in the first `iterations` iterations after a start.
     virtual Offset products(Offset iterations) const { return iterations; }
     /// Copies all that the method keeps of a column. Only of methods for several columns.

@@ -53,6 +53,11 @@ class RangeScaling {
         return length;
     }
 
+    /// Divides x again.
+    void unscale(std::span<T> x) const {
+        for (int k = 0; k < rounds_; ++k) axpby<T>(context_, T(1) / factor_, x, T(0), x);
+    }
+
     /// Undoes the scaling of x and judges the returned x. `residual_norm` is that of the
     /// scaled system; it was `length` for x and `at_start` for `start`, which x becomes again if
     /// the quotient is worse. Returns the norm for the new x. Overwrites `scratch`, as long as x.
@@ -60,8 +65,7 @@ class RangeScaling {
                 double target, Status& status, std::span<T> scratch,
                 const std::function<double(std::span<const T>)>& residual_norm) const {
         if (rounds_ == 0) return length;
-        const T back = T(1) / factor_;
-        for (int k = 0; k < rounds_; ++k) axpby<T>(context_, back, x, T(0), x);
+        unscale(x);
         // Multiplied again it is the old x, unless it overflowed or lost bits.
         copy(context_, std::span<const T>(x), scratch);
         for (int k = 0; k < rounds_; ++k) axpby<T>(context_, factor_, scratch, T(0), scratch);

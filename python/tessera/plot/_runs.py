@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -299,24 +299,16 @@ def _of_json(value: Any, source: str) -> Run | Tune | Info:
 
 
 def _read_matrix(path: str) -> Matrix:
+    from .._backend import core  # Here, as the rest of the module needs no compiled part.
+    from .._contexts import host_context
+
+    if not os.path.exists(path):
+        raise PlotError(f"{path}: {os.strerror(errno.ENOENT)}")
     try:
-        from scipy.io import mmread
-    except ImportError:
-        raise PlotError(
-            f"{path}: matrices are read by SciPy; install it with: python3 -m pip install scipy"
-        ) from None
-    try:
-        with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):
-            matrix = mmread(path)  # As a matrix or an array, which differs between versions.
-    except (OSError, EOFError) as error:
-        raise PlotError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except Exception as error:  # What it raises differs between versions of SciPy.
-        raise PlotError(
-            f"{path}: this is no Matrix Market file that can be read: {error}"
-        ) from None
-    if not hasattr(matrix, "tocoo"):
-        raise PlotError(f"{path}: this is a dense array; a sparse matrix is needed")
-    return replace(_matrix_of(matrix), source=path)
+        rows, columns, offsets, indices, _ = core.read_matrix(host_context(), path, 8)
+    except (OSError, ValueError) as error:
+        raise PlotError(str(error)) from None
+    return Matrix(path, (rows, columns), np.repeat(np.arange(rows), np.diff(offsets)), indices)
 
 
 def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
@@ -337,7 +329,8 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     except OSError as error:
         raise PlotError(f"{name}: {error.strerror or error}") from None
     except json.JSONDecodeError as error:
-        raise PlotError(f"{name}: this is not JSON: {error}") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise PlotError(f"{name}: this is not JSON ({place})") from None
     except (ValueError, RecursionError):  # Bytes that are not UTF-8, numbers or nesting too long.
         raise PlotError(f"{name}: this is not JSON") from None
     return _of_json(value, name)

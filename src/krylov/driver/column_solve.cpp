@@ -182,13 +182,25 @@ void ColumnSolve<T>::observe() {
     if (!options().observer && std::isinf(options().max_seconds)) return;
     const double seconds = now() - start_time_;
     if (options().observer) {
-        const Progress progress{state_.iterations, double(state_.residual_norm) / method_norm_b_,
-                                threshold_ / method_norm_b_, seconds, index_};
+        Progress progress{state_.iterations, double(state_.residual_norm) / method_norm_b_,
+                          threshold_ / method_norm_b_, seconds, index_};
+        if (method().keeps_x()) {
+            progress.copy_x = [this](void* to) { copy_x(static_cast<T*>(to)); };
+        }
         if (!options().observer(progress)) host_status_ = Status::interrupted;
     }
     if (!host_status_ && state_.running() && seconds >= options().max_seconds) {
         host_status_ = Status::max_seconds;
     }
+}
+
+/// x as the caller knows it.
+template <class T>
+void ColumnSolve<T>::copy_x(T* to) const {
+    const std::span<T> result(to, x().size());
+    copy(context(), std::span<const T>(x()), result);
+    scaling_.unscale(result);
+    context().synchronize();
 }
 
 template <class T>

@@ -69,6 +69,7 @@ class ColumnSolve {
     std::span<T> saved() const { return (*shared_->vectors)(c_, 2); }
     std::span<T> work() const { return shared_->work.view(); }
 
+    void copy_x(T* to) const;
     bool singular_preconditioner();
     void set_targets();
     void compute_residual(std::span<const T> x);

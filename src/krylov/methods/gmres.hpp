@@ -157,6 +157,8 @@ class Gmres final : public Method<T> {
         begin_cycle();
     }
 
+    bool keeps_x() const override { return false; }
+
     void finish(int) override {
         const Context& context = system_.context;
         const std::span<T> correction = basis_(0, restart_);

@@ -236,6 +236,8 @@ class Idr final : public Method<T> {
         }
     }
 
+    bool keeps_x() const override { return !options_.smoothing; }
+
     void finish(int c) override {
         if (options_.smoothing) {
             copy(system_.context, std::span<const T>(smoothed_x(c)), system_.x[c]);

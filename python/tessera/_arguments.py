@@ -1,0 +1,221 @@
+"""Arguments that solves share: options, right-hand sides and starts."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import NUMPY, View, values, view
+from ._backend import core
+from ._contexts import in_order
+
+__all__ = ["Progress"]
+
+
+class Progress(NamedTuple):
+    """What a callback of `solve` and of `Solver.solve` is given.
+
+    Attributes
+    ----------
+    iterations : int
+    relative_residual : float
+        Norm of the recursive residual over that of b.
+    target : float
+        The relative residual that ends the solve.
+    seconds : float
+        Since the start of the solve.
+    column : int
+        Number of the right-hand side, where there are several.
+    """
+
+    iterations: int
+    relative_residual: float
+    target: float
+    seconds: float
+    column: int
+
+
+Callback = Callable[[Progress], Any]
+
+# SciPy's convention: 0 converged, negative: the method broke down.
+FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
+
+
+def info_of(status: str, iterations: int) -> int:
+    """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
+    if status == "converged":
+        return 0
+    return FAILURES.get(status, max(1, iterations))
+
+
+def number(value: Any, name: str, least: float = 0.0) -> float:
+    """A finite or infinite number of at least `least`."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+    if not result >= least:
+        raise ValueError(f"{name}: {value} is not at least {least:g}")
+    return result
+
+
+def whole(value: Any, name: str, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
+    result = value.__index__()
+    if result < least:
+        raise ValueError(f"{name}: {result} is below {least}")
+    return int(result)
+
+
+Hook = Callable[..., Any]  # Called with the numbers of a Progress.
+
+
+def _require_callable(callback: Any) -> None:
+    if not callable(callback):
+        raise TypeError(f"callback: {type(callback).__name__} is not callable")
+
+
+def progress_hook(callback: Callback | None) -> Hook | None:
+    """Calls a callback with a `Progress`."""
+    if callback is None:
+        return None
+    _require_callable(callback)
+    return lambda *progress: callback(Progress(*progress))
+
+
+def scipy_hook(
+    callback: Callable[[Any], Any] | None,
+    method: str,
+    b: View,
+    dtype: np.dtype[Any],
+    context: Any,
+) -> tuple[Hook | None, int]:
+    """Calls a callback as SciPy does, with x, or with the relative residual in gmres; and the
+    address of an array that x is copied to before, if it is."""
+    if callback is None:
+        return None, 0
+    _require_callable(callback)
+    if method.startswith("gmres"):
+        return lambda iterations, residual, *_: callback(residual), 0
+    kind, size = b.kind, b.shape[0]
+    kept = kind.empty((size,), dtype, b.device)
+    address = kind.address(kept)
+
+    def hook(*_: Any, owner: Any = kept) -> Any:
+        x = kind.empty((size,), dtype, b.device)
+        core.copy_values(context, address, kind.address(x), size, dtype.itemsize)
+        with in_order(context, kind):
+            return callback(kind.finished(x, context))
+
+    return hook, address
+
+
+def options_of(
+    rtol: Any,
+    atol: Any,
+    maxiter: int,
+    hook: Hook | None,
+    max_seconds: Any = np.inf,
+    left: bool = False,
+    iterate: int = 0,
+) -> Any:
+    """The options of a solve; errors name the argument. `iterate`: of `scipy_hook`."""
+    main = threading.current_thread() is threading.main_thread()
+    options = core.Options(
+        number(rtol, "rtol"),
+        number(atol, "atol"),
+        maxiter,
+        number(max_seconds, "max_seconds"),
+        2000,
+        left,
+        main,
+        hook,
+    )
+    if iterate:
+        options.iterate = iterate
+    return options
+
+
+def size_of(a: Any, b: View) -> int:
+    """Rows of the system; ValueError unless A is square."""
+    shape = getattr(a, "shape", None)
+    if shape is None:
+        return b.shape[0] if b.shape else 0
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
+    return int(shape[0])
+
+
+def checked_vector(found: View, size: int, name: str) -> None:
+    """ValueError unless this is a vector of `size` numbers."""
+    if found.shape != (size,) and found.shape != (size, 1):
+        raise ValueError(
+            f"{name}: the shape {found.shape} does not fit a system of {size} rows"
+            + (
+                "; for several right-hand sides use tessera.solve or tessera.Solver"
+                if name == "b" and len(found.shape) == 2 and found.shape[0] == size
+                else ""
+            )
+        )
+
+
+def given_start(x0: Any, found: View, dtype: np.dtype[Any]) -> View | None:
+    """The caller's start for a right-hand side, if there is one, with values of `dtype`."""
+    if x0 is None:
+        return None
+    start = view(x0, "x0")
+    if start.shape not in (found.shape, (found.shape[0],), (found.shape[0], 1)):
+        raise ValueError(f"x0: the shape {start.shape} does not fit {found.shape}")
+    if start.device != found.device:
+        raise ValueError("x0: it is on another device than b")
+    return values(x0, dtype, "x0")
+
+
+def start_of(x0: Any, found: View, dtype: np.dtype[Any], context: Any) -> tuple[Any, int]:
+    """A new array for the solution that holds the start, and its address."""
+    start = given_start(x0, found, dtype)
+    result = found.kind.empty(found.shape, dtype, found.device)
+    pointer = found.kind.address(result)
+    size = math.prod(found.shape)
+    if start is None:
+        core.fill_zero(context, pointer, size, dtype.itemsize)
+    else:
+        core.copy_values(context, start.pointer, pointer, size, dtype.itemsize)
+    return result, pointer
+
+
+def columns_of(array: Any, dtype: np.dtype[Any], name: str) -> View:
+    """The columns of an (n, k) array one after the other: a view of (k, n); a copy where the array
+    is not in Fortran's order already."""
+    found = view(array, name)
+    source = found.array if found.kind is NUMPY else array
+    if len(found.shape) == 2 and found.shape[1] == 1 and found.contiguous:
+        turned = found.kind.reshaped(source, (1, found.shape[0]))
+    else:
+        turned = found.kind.transposed(source)
+    return values(turned, dtype, name)
+
+
+def starts_of(
+    x0: Any, found: View, count: int, dtype: np.dtype[Any], context: Any
+) -> tuple[Any, int]:
+    """As `start_of` for several right-hand sides: an array of shape (count, n)."""
+    kind = found.kind
+    size = found.shape[0] * count
+    x = kind.empty((count, found.shape[0]), dtype, found.device)
+    pointer = kind.address(x)
+    if x0 is None:
+        core.fill_zero(context, pointer, size, dtype.itemsize)
+        return x, pointer
+    start = view(x0, "x0")
+    if start.shape != found.shape or start.device != found.device:
+        raise ValueError(f"x0: the shape {start.shape} or the device is not that of b")
+    turned = columns_of(x0, dtype, "x0")
+    core.copy_values(context, turned.pointer, pointer, size, dtype.itemsize)
+    return x, pointer

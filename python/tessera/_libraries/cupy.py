@@ -1,0 +1,54 @@
+"""Arrays of CuPy."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .base import Kind, View
+
+
+class CupyKind(Kind):
+    name = "CuPy"
+
+    def view(self, array: Any) -> View:
+        data = array.data
+        contiguous = array.flags.c_contiguous
+        return View(data.ptr, array.shape, array.dtype, data.device_id, contiguous, array, self)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
+        cupy = sys.modules["cupy"]
+        if cupy.cuda.runtime.getDevice() == device:
+            return cupy.ndarray(shape, dtype)
+        with cupy.cuda.Device(device):
+            return cupy.ndarray(shape, dtype)
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+    def converted(self, array: Any, dtype: np.dtype[Any]) -> Any:
+        return sys.modules["cupy"].ascontiguousarray(array, dtype).reshape(array.shape)
+
+    def module(self) -> Any:
+        return sys.modules["cupy"]
+
+    def placed(self, array: Any, device: int) -> Any:
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device):
+            return cupy.asarray(array)
+
+    def stream(self, device: int) -> tuple[int, Any]:
+        cupy = sys.modules["cupy"]
+        if cupy.cuda.runtime.getDevice() == device:
+            stream = cupy.cuda.get_current_stream()
+        else:
+            with cupy.cuda.Device(device):
+                stream = cupy.cuda.get_current_stream()
+        return stream.ptr, stream
+
+    def wrapped(self, pointer: int, size: int, dtype: np.dtype[Any], device: int) -> Any:
+        cupy = sys.modules["cupy"]
+        memory = cupy.cuda.UnownedMemory(pointer, size * dtype.itemsize, None, device)
+        return cupy.ndarray((size,), dtype, cupy.cuda.MemoryPointer(memory, 0))

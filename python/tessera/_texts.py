@@ -1,0 +1,25 @@
+"""Texts that name methods, preconditioners and formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._backend import core
+
+# What is accepted beside the names of the library, for each kind of text.
+_METHODS = ("refinement", "auto")
+_AUTO = ("auto",)
+
+
+def checked_text(word: Any, name: str, kind: str = "", auto: bool = True) -> str:
+    """A text of this kind (method, M or format); errors name the argument. `auto`: whether that is
+    one of the methods, and the like."""
+    if not isinstance(word, str):
+        raise TypeError(f"{name}: expected a text, got {type(word).__name__}")
+    kind = kind or name
+    more = () if not auto else _METHODS if kind == "method" else _AUTO
+    try:
+        core.check_text(kind, word, list(more))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    return word
