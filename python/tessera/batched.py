@@ -1,9 +1,9 @@
 """Many small dense matrices at once: inverses, factors, solves, products, norms.
 
-Arguments are arrays of shape ``(*batch, n, n)`` with n at most 128, of NumPy, CuPy, torch, JAX or Warp;
-lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the matrices one
-after the other. float32 and float64 are computed as they are, integers as float64. Results are
-arrays of the caller's kind on the caller's device.
+Arguments are arrays of shape ``(*batch, n, n)`` with n at most 128, of NumPy, CuPy, torch, JAX or
+Warp; lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the
+matrices one after the other. float32 and float64 are computed as they are, integers as float64.
+Results are arrays of the caller's kind on the caller's device.
 
 On a GPU the functions return before their work is done, in the order of the current stream (of
 `stream`, if that is given); those for various sizes wait once, to sort the sizes. Failures are
