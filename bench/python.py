@@ -211,36 +211,23 @@ def elastic_solves(size: int = 90) -> None:
 
 
 def cpu_solves() -> None:
-    """An elastic cube of some 100,000 unknowns on two threads, setup included, to 1e-8."""
-    linalg = library("scipy.sparse.linalg")
-    if linalg is None:
-        print("the CPU solves are left out: SciPy is missing")
-        return
-    problem = tessera.problems("elasticity3d:32")
-    a, b = problem.A, problem.b
-    times = {}
-    times["tessera"] = median(
-        lambda: tessera.solve(a, b, coordinates=problem.coordinates, threads=2), None, 3
-    )
-    times["tessera without coordinates"] = median(lambda: tessera.solve(a, b, threads=2), None, 3)
-    inverse = 1 / a.diagonal()
-    m = linalg.LinearOperator(a.shape, matvec=lambda r: inverse * r, dtype=a.dtype)
+    """Cubes of some 100,000 unknowns of scikit-fem on two threads, setup included, to 1e-8."""
     try:
-        times["scipy cg, diagonal"] = median(lambda: linalg.cg(a, b, rtol=1e-8, M=m), None, 1)
-    except TypeError:  # SciPy before 1.12
-        times["scipy cg, diagonal"] = median(lambda: linalg.cg(a, b, tol=1e-8, M=m), None, 1)
-    pyamg = library("pyamg")
-    if pyamg is not None:
-        bsr = importlib.import_module("scipy.sparse").bsr_matrix(a, blocksize=(3, 3))
-        modes = tessera.rigid_body_modes(problem.coordinates)
-
-        def run() -> None:
-            ml = pyamg.smoothed_aggregation_solver(bsr, B=modes)
-            ml.solve(b, tol=1e-8, accel="cg")
-
-        times["pyamg, rigid body modes"] = median(run, None, 1)
-    for name, seconds in times.items():
-        note(f"elasticity3d:32 on the CPU, {name}", seconds, f"{seconds:.3f} s")
+        cubes = importlib.import_module("scikit_fem_cubes")
+    except ImportError as error:
+        print(f"the CPU solves are left out: {error.name} is missing")
+        return
+    for name in cubes.CUBES:
+        row = cubes.race(name)
+        ways = row["ways"]
+        note(name, row, f"{row['rows']:,} unknowns, {row['nonzeros']:,} nonzeros")
+        for way, one in ways.items():
+            print(
+                f"  {way:<22} {one['seconds']:7.3f} s ({one['fastest']:.3f} to "
+                f"{one['slowest']:.3f}), {one['iterations']} iterations, "
+                f"{one['true_relative_residual']:.1e} {one.get('preconditioner', '')}",
+                flush=True,
+            )
 
 
 PARTS = {
@@ -250,6 +237,15 @@ PARTS = {
     "elastic": elastic_solves,
     "cpu": cpu_solves,
 }
+
+
+LIBRARIES = ("numpy", "scipy", "cupy", "torch", "skfem", "pyamg")
+
+
+def device() -> str:
+    """The GPU, or what the CPU backend uses."""
+    problem = tessera.problems("poisson2d:5")
+    return (tessera.devices() or [tessera.solve(problem.A, problem.b, threads=2).device])[0]
 
 
 def main() -> None:
@@ -262,8 +258,16 @@ def main() -> None:
         if arguments.only is None or name in arguments.only:
             part()
     if arguments.json:
+        found = {name: library(name) for name in LIBRARIES}
+        head = {
+            "schema": "tessera-python/1",
+            "version": tessera.__version__,
+            "device": device(),
+            "versions": {name: each.__version__ for name, each in found.items() if each},
+        }
         with open(arguments.json, "w") as file:
-            json.dump({"schema": "tessera-python/1", "results": RESULTS}, file, indent=1)
+            json.dump({**head, "results": RESULTS}, file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":

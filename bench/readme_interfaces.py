@@ -1,4 +1,6 @@
 """The tables of the Python package and of the PETSc plug-in, for docs/performance.md."""
+import sys
+
 from recorded_results import load
 
 
@@ -53,3 +55,38 @@ def petsc():
             f"| {row['rows']:,} | {kind} | {row.get('product', 'PETSc')} | {row['iterations']} | "
             f"{setup:.4g} ms | {row['KSPSolve_seconds']:.3f} s |")
     return "\n".join(lines)
+
+
+def python_cpu():
+    document = load("cpu/python.json")
+    versions = document["versions"]
+    lines = [
+        f"Systems of scikit-fem on {document['device']}, seconds to a relative residual of 1e-8, setup and "
+        f"conversions included; medians of several runs in turn. SciPy {versions['scipy']}; pyamg "
+        f"{versions['pyamg']}, whose near-null vectors are the rigid body modes, on CSR or BSR, whichever "
+        "is faster:",
+        "",
+        "| System | Unknowns | `solve`, `coordinates=` | `solve(A, b)` | SciPy `cg`, diagonal | pyamg, `cg` "
+        "| Times as fast as the better |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, row in document["results"].items():
+        ways = row["ways"]
+        pyamg = min((way for way in ways if way.startswith("pyamg")), key=lambda w: ways[w]["seconds"])
+        own = ["tessera, coordinates", "tessera"]
+        peers = ["scipy cg, diagonal", pyamg]
+        better = min(ways[way]["seconds"] for way in peers)
+        cells = []
+        for way in own + peers:
+            found = ways[way]
+            if found["true_relative_residual"] > 1.001e-8:
+                sys.exit(f"cpu/python.json: {name}, {way}: did not reach 1e-8")
+            about = f"`{found['preconditioner'].split(',')[0]}`, " if way in own else ""
+            cells.append(f"{found['seconds']:.3f} ({about}{found['iterations']})")
+        ratios = " and ".join(f"{better / ways[way]['seconds']:.2g}" for way in own)
+        lines.append(f"| {name} | {row['rows']:,} | " + " | ".join(cells) + f" | {ratios} |")
+    name, ways = next((name, row["ways"]) for name, row in document["results"].items()
+                      if "tetrahedra" in name and "tessera, amg,block=3" in row["ways"])
+    told = ways["tessera, amg,block=3"]
+    return ("\n".join(lines) + "\n\nIn brackets what `auto` chose, and iterations. With `M=\"amg,block=3\"`, "
+            f"but no coordinates, {name} takes {told['seconds']:.3f} s ({told['iterations']} iterations).")

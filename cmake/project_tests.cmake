@@ -31,6 +31,13 @@ if(NOT TESSERA_SANITIZE)
   set(python_tests ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})
   tessera_add_script(python.cpu ${python_tests} python.cpu "${TESSERA_PYTHON}")
   tessera_add_script(python_newest.cpu ${python_tests} python_newest.cpu "${TESSERA_PYTHON_NEWEST}")
+  set(documents ${PROJECT_SOURCE_DIR}/python/tests/with_documents.sh ${PROJECT_BINARY_DIR})
+  file(GLOB notebooks CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/notebooks/*.ipynb)
+  tessera_add_script(notebooks.cpu ${documents} notebooks.cpu "${TESSERA_PYTHON_DOCUMENTS}"
+                     ${PROJECT_SOURCE_DIR}/python/tests/notebooks.py ${notebooks})
+  tessera_add_script(python_reference ${documents} python_reference "${TESSERA_PYTHON_DOCUMENTS}"
+                     -m sphinx -W --keep-going -q -E -b html -d ${PROJECT_BINARY_DIR}/python/doctrees
+                     ${PROJECT_SOURCE_DIR}/docs/api ${PROJECT_BINARY_DIR}/api)
 endif()
 tessera_add_script(readme ${scripts}/readme.sh ${PROJECT_SOURCE_DIR})
 

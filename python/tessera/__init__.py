@@ -45,8 +45,13 @@ ParseError: type[ValueError] = vars(_core)["ParseError"]
 
 
 def devices() -> list[str]:
-    """Names of the CUDA devices that can be used; starts CUDA. Empty without any, or without the
-    package tessera_cu13."""
+    """Names of the CUDA devices that can be used; starts CUDA.
+
+    Returns
+    -------
+    list of str
+        Empty without any, or without the package tessera_cu13.
+    """
     return list(_core.cuda_devices()[0])
 
 

@@ -81,10 +81,10 @@ class Factors:
     Attributes
     ----------
     kind : {"ldu", "llt", "ldlt"}
-    factor : array of shape (*batch, n, n), or list
+    factor : array of shape ``(*batch, n, n)``, or list
         L strictly below the diagonal, of which ``L`` has ones; D on the diagonal; of ldu U strictly
         above it; of ldlt the off-diagonal element of a 2 x 2 pivot just above it. llt: L alone.
-    rows, columns : array of shape (*batch, n), list or None
+    rows, columns : array of shape ``(*batch, n)``, list or None
         ``a[rows[s], columns[t]]`` is in position (s, t); None: not exchanged. ldlt and llt exchange
         rows and columns alike.
     info : array of shape `batch`
@@ -167,8 +167,24 @@ class Factors:
     def solve(
         self, b: Any, *, transposed: bool = False, out: Any = None, stream: Any = None
     ) -> Any:
-        """Solves a x = b, or the transpose of a, with the factors; shapes and `out` as in `solve`.
-        Does not wait unless sizes vary."""
+        """Solves a x = b, or the same with the transpose of a, with the factors.
+
+        Parameters
+        ----------
+        b : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
+            k columns are copied unless they are contiguous.
+        transposed : bool
+            Whether the transpose of a is meant.
+        out : array, optional
+            For the results, as in `tessera.batched.solve`; may be `b`.
+        stream : int or object with ``__cuda_stream__``, optional
+            By default the current stream of the library that the matrices belong to.
+
+        Returns
+        -------
+        x : array of the shape of `b`, or list
+            Does not wait unless sizes vary.
+        """
         batch = self._batch
         context = call_context(batch.kind, batch.device, stream)
         f = batch.kind.view(self._f).pointer
@@ -182,8 +198,18 @@ class Factors:
         )  # fmt: skip
 
     def inv(self, *, stream: Any = None) -> Any:
-        """The inverses, from the factors; exactly symmetric for llt and ldlt. Does not wait unless
-        sizes vary."""
+        """The inverses, from the factors; exactly symmetric for llt and ldlt.
+
+        Parameters
+        ----------
+        stream : int or object with ``__cuda_stream__``, optional
+            By default the current stream of the library that the matrices belong to.
+
+        Returns
+        -------
+        x : array of shape ``(*batch, n, n)``, or list
+            Does not wait unless sizes vary.
+        """
         batch = self._batch
         context = call_context(batch.kind, batch.device, stream)
         x, pointer = batch.empty()

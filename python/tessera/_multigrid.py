@@ -34,6 +34,7 @@ def rigid_body_modes(coordinates: Any) -> Any:
     Parameters
     ----------
     coordinates : array of shape (nodes, 2 or 3)
+        Positions of the nodes, of any library; one on a GPU is copied.
 
     Returns
     -------
@@ -67,6 +68,7 @@ class MultilevelSolver(Preconditioner):
         Parameters
         ----------
         b : array of shape (n,) or (n, 1)
+            Right-hand side, on the device of the matrix.
         x0 : array, optional
             Start, by default zero.
         tol : float
@@ -74,6 +76,7 @@ class MultilevelSolver(Preconditioner):
         maxiter : int
             Most iterations.
         cycle : {"V"}
+            There is no other.
         accel : {"cg", "fcg", "gmres", "bicgstab", None}
             The Krylov method; None: the cycles alone.
         residuals : list, optional
@@ -87,6 +90,11 @@ class MultilevelSolver(Preconditioner):
         -------
         x : array
             Of the kind of `b`, on its device; with `return_info` the pair (x, info).
+
+        Raises
+        ------
+        TypeError, ValueError
+            For arguments that do not fit; the message names the argument.
 
         Notes
         -----
@@ -128,7 +136,18 @@ class MultilevelSolver(Preconditioner):
     _product: Any = None
 
     def aspreconditioner(self, cycle: str = "V") -> Preconditioner:
-        """This object: one V-cycle as a `LinearOperator`."""
+        """This object: one V-cycle as a `LinearOperator`.
+
+        Parameters
+        ----------
+        cycle : {"V"}
+            There is no other.
+
+        Returns
+        -------
+        Preconditioner
+            The hierarchy itself, no copy.
+        """
         if cycle != "V":
             raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
         return self
@@ -147,7 +166,13 @@ class MultilevelSolver(Preconditioner):
         return [dict(zip(names, level, strict=True)) for level in self._map.levels()[0]]
 
     def operator_complexity(self) -> float:
-        """Entries of all levels over those of the first."""
+        """Entries of all levels over those of the first.
+
+        Returns
+        -------
+        float
+            1 for a single level.
+        """
         return float(self._map.levels()[1])
 
     def __repr__(self) -> str:
@@ -206,6 +231,7 @@ def smoothed_aggregation_solver(
     coarse_rows : int, optional
         A level of no more rows is solved directly.
     max_levels : int
+        Most levels.
     single_precision : bool
         Whether the cycle is in float32; the setup is always in float64.
     dtype, stream, device

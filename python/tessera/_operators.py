@@ -22,6 +22,7 @@ class LinearOperator:
     Attributes
     ----------
     shape : tuple of int
+        Rows and columns.
     dtype : numpy.dtype
         float32 or float64: the type of results; arguments are converted to it.
 
@@ -80,23 +81,78 @@ class LinearOperator:
         return kind.transposed(result)
 
     def matvec(self, x: Any) -> Any:
-        """The product with a vector of shape (n,) or (n, 1). Does not wait."""
+        """The product with a vector.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, 1)
+            On the device of the operator; converted to its dtype.
+
+        Returns
+        -------
+        y : array of shape (m,) or (m, 1)
+            Of the kind of `x`. Does not wait.
+        """
         return self._vector(x, False)
 
     def rmatvec(self, x: Any) -> Any:
-        """The product of the transpose with a vector. Does not wait."""
+        """The product of the transpose with a vector.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, 1)
+            On the device of the operator; converted to its dtype.
+
+        Returns
+        -------
+        y : array of shape (m,) or (m, 1)
+            Of the kind of `x`. Does not wait.
+        """
         return self._vector(x, True)
 
     def matmat(self, X: Any) -> Any:
-        """The product with the columns of an (n, k) array. Does not wait."""
+        """The product with each column of an array.
+
+        Parameters
+        ----------
+        X : array of shape (n, k)
+            Copied unless it is in Fortran's order.
+
+        Returns
+        -------
+        Y : array of shape (m, k)
+            Of the kind of `X`, in Fortran's order. Does not wait.
+        """
         return self._vectors(X, False)
 
     def rmatmat(self, X: Any) -> Any:
-        """The product of the transpose with the columns of an (n, k) array. Does not wait."""
+        """The product of the transpose with each column of an array.
+
+        Parameters
+        ----------
+        X : array of shape (n, k)
+            Copied unless it is in Fortran's order.
+
+        Returns
+        -------
+        Y : array of shape (m, k)
+            Of the kind of `X`, in Fortran's order. Does not wait.
+        """
         return self._vectors(X, True)
 
     def dot(self, x: Any) -> Any:
-        """`matvec` or `matmat`, by the dimensions of `x`."""
+        """`matvec` or `matmat`, by the dimensions of `x`.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (n, k)
+            As there.
+
+        Returns
+        -------
+        y : array of shape (m,) or (m, k)
+            Of the kind of `x`. Does not wait.
+        """
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
@@ -149,9 +205,23 @@ class SparseMatrix(LinearOperator):
         return turned._vectors(x, False)
 
     def update(self, values: Any) -> None:
-        """Takes other values on the same pattern: an array in the order of those given first, or a
-        matrix of the same format and pattern. Solvers and preconditioners that were made of this
-        object keep the values that it had."""
+        """Takes other values on the same pattern. Solvers and preconditioners that were made of
+        this object keep the values that it had.
+
+        Parameters
+        ----------
+        values : array or sparse matrix
+            In the order of the values given first, or a matrix of the same format and pattern.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For values that do not fit.
+
+        Notes
+        -----
+        Waits.
+        """
         # A new matrix: objects that were made of the old one keep that.
         found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:

@@ -219,7 +219,25 @@ def preconditioner(
 def jacobi(A: Any, *, dtype: Any = None, stream: Any = None) -> Preconditioner:
     """The inverse of the diagonal of `A`.
 
-    See `preconditioner` for the parameters and errors. Waits.
+    Parameters
+    ----------
+    A : sparse matrix
+        As in `preconditioner`.
+    dtype, stream
+        As in `preconditioner`.
+
+    Returns
+    -------
+    Preconditioner
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `preconditioner`; also for a diagonal with zeros.
+
+    Notes
+    -----
+    Waits.
     """
     return preconditioner(A, "jacobi", dtype=dtype, stream=stream)
 
@@ -238,7 +256,7 @@ def block_jacobi(
 
     Parameters
     ----------
-    A, dtype, stream
+    A : sparse matrix
         As in `preconditioner`.
     block_size : int, optional
         All blocks have this many rows, 1 to 64. By default consecutive rows of equal pattern,
@@ -250,6 +268,8 @@ def block_jacobi(
         Most rows of a block, 1 to 64, where `block_size` is not given.
     singular : {"stop", "identity", "shift", "generalised"}
         What to do with a singular block; stop: ValueError.
+    dtype, stream
+        As in `preconditioner`.
 
     Returns
     -------
@@ -293,15 +313,18 @@ def polynomial(
 
     Parameters
     ----------
-    A, dtype, stream
+    A : sparse matrix
         As in `preconditioner`.
     kind : {"chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann"}
+        Which one (docs/guide/options.md).
     degree : int
         Products with the matrix in one application, 1 to 16; even ones are better.
     values : {"working", "f32", "f16", "bf16"}
         Type that values are stored in.
     format : str, optional
         Of the products, such as "sbell:3"; by default "csr", and "sbell" for other `values`.
+    dtype, stream
+        As in `preconditioner`.
 
     Returns
     -------
@@ -343,7 +366,7 @@ def block_ldlt(
 
     Parameters
     ----------
-    A, dtype, stream
+    A : sparse matrix
         As in `preconditioner`; both triangles are stored.
     block_size : {1, 4, 8, 16, 32}
         Rows of a block.
@@ -355,6 +378,8 @@ def block_ldlt(
         Lower bound of pivots, over the largest entry of the scaled matrix.
     positive_definite : bool
         Uses the absolute values of D, as `minres` needs.
+    dtype, stream
+        As in `preconditioner`.
 
     Returns
     -------

@@ -66,15 +66,17 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
         Such as "elasticity3d:20", "poisson3d:50", "cantilever3d:8,length=8", "kkt:1000";
         ``tessera.problem_names()`` lists all, docs/guide/options.md their options.
     dtype : float32 or float64
+        Of `A` and `b`.
 
     Returns
     -------
     Problem
+        On the host.
 
     Raises
     ------
-    ValueError
-        For an unknown name or option.
+    TypeError, ValueError
+        For an unknown name or option, or another type; the message names the argument.
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a text, got {type(name).__name__}")
@@ -98,16 +100,24 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing or PETSc binary, also
     gzipped, recognised by content.
 
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    dtype : float32 or float64
+        Of the values.
+
     Returns
     -------
     scipy.sparse.csr_array, or tuple
-        ``(indptr, indices, data)`` where SciPy is not installed.
+        On the host; ``(indptr, indices, data)`` where SciPy is not installed.
 
     Raises
     ------
     ParseError
         A ValueError with the file and the first bad line.
     FileNotFoundError
+        If there is no such file.
     """
     _require_file(path)
     chosen = real_type(np.dtype(dtype), "dtype")
@@ -115,7 +125,25 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
-    """Reads a vector: Matrix Market with one column or row, or PETSc binary; errors as `read`."""
+    """Reads a vector: Matrix Market with one column or row, or PETSc binary.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    dtype : float32 or float64
+        Of the values.
+
+    Returns
+    -------
+    numpy.ndarray of shape (n,)
+        On the host.
+
+    Raises
+    ------
+    ParseError, FileNotFoundError
+        As `read`.
+    """
     _require_file(path)
     chosen = real_type(np.dtype(dtype), "dtype")
     return core.read_vector(host_context(), os.fspath(path), chosen.itemsize)
@@ -130,6 +158,7 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
         The ending chooses the format: .mtx, .mtx.gz (Matrix Market; numbers read back bitwise) or
         .petsc (matrices only). A file is replaced as a whole or not at all.
     a : sparse matrix or vector
+        One on a GPU is a ValueError.
     symmetry : {"general", "symmetric", "skew_symmetric"}
         Other than general: the lower triangle is written.
 
@@ -171,12 +200,24 @@ def _built(a: Any) -> Any:
 def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
     """What a square matrix looks like, and what "auto" chooses for it.
 
+    Parameters
+    ----------
+    A : sparse matrix
+        As in `solve`; on the host or on a GPU.
+    coordinates : array of shape (nodes, 2 or 3), optional
+        Positions of the nodes, as in `solve`.
+
     Returns
     -------
     dict
         rows, nonzeros, symmetric (up to rounding), positive_diagonal, natural_blocks (of at most 8
         rows of equal pattern), largest_natural_block, rows_per_node, and attempts: (solver,
         preconditioner, format, reason) in the order in which they are tried.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
 
     Notes
     -----
@@ -199,6 +240,7 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     Parameters
     ----------
     A : sparse matrix
+        As in `solve`; on the host or on a GPU.
     bound : int
         Most rows of a block, 1 to 64.
     natural : bool
@@ -207,7 +249,12 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     Returns
     -------
     numpy.ndarray of int32
-        First row of each block, and the number of rows. Waits.
+        First row of each block, and the number of rows; on the host. Waits.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments that do not fit; the message names the argument.
     """
     most = whole(bound, "bound", 1)
     if most > 64:
@@ -221,5 +268,11 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
 
 
 def problem_names() -> list[str]:
-    """The names that `problems` knows."""
+    """The names that `problems` knows.
+
+    Returns
+    -------
+    list of str
+        Without options, such as "elasticity3d".
+    """
     return list(core.generator_names())

@@ -36,6 +36,7 @@ class Result:
     message : str
         One sentence unless it converged.
     iterations : int
+        Of all attempts.
     residuals : list of float
         Relative recursive residuals, the initial one first.
     true_residual : float
@@ -107,7 +108,22 @@ class Result:
         return "\n".join([first] + [f"  {name:<15} {text}" for name, text in rows])
 
     def plot(self, *args: Any, **kwargs: Any) -> Any:
-        """Draws the residuals; see `tessera.plot`."""
+        """Draws the residuals.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Further runs, and the options of `tessera.plot.residuals`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        PlotError
+            A ValueError: Matplotlib is not installed.
+        """
         import importlib
 
         return importlib.import_module("tessera.plot").residuals(self, *args, **kwargs)

@@ -35,7 +35,28 @@ def solve(
 ) -> Result:
     """Solves A x = b; by default the method is chosen by the matrix and the device.
 
-    The parameters are those of `Solver` and of `Solver.solve`.
+    Parameters
+    ----------
+    A : sparse matrix, LinearOperator or callable
+        n x n: of scipy.sparse, cupyx.scipy.sparse, torch or Warp, a tuple ``(indptr, indices,
+        data)``, a `SparseMatrix`, or an operator; see `cg`.
+    b : array of shape (n,) or (n, k)
+        Right-hand sides, on the device of `A`.
+    method, M : str
+        "auto", or one of docs/guide/options.md: "cg", "gmres:50", ...; "amg", "block_jacobi:32",
+        ... `M` may also be a preconditioner, a LinearOperator, a callable or None.
+    coordinates : array of shape (nodes, 2 or 3), optional
+        Positions of the nodes, whose unknowns are consecutive rows: give them in elasticity.
+    near_null : array of shape (n, k), optional
+        Near-null vectors for multigrid, which `M` is then.
+    x0 : array, optional
+        Start, of the shape of `b`; by default zero.
+    rtol, atol : float
+        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+    maxiter, max_seconds, left, callback
+        As in `Solver.solve`.
+    format, device, stream, threads
+        As in `Solver`.
 
     Returns
     -------

@@ -278,7 +278,9 @@ class Solver:
         rtol, atol : float
             Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
         maxiter : int
+            Most iterations.
         max_seconds : float
+            Longest time of the solve, in seconds.
         left : bool
             Preconditioning from the left, for gmres, idr, bicgstab and richardson.
         callback : callable, optional

@@ -1,9 +1,9 @@
 """Many small dense matrices at once: inverses, factors, solves, products, norms.
 
-Arguments are arrays of shape (*batch, n, n) with n at most 128, of NumPy, CuPy, torch, JAX or Warp;
-lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the matrices one
-after the other. float32 and float64 are computed as they are, integers as float64. Results are
-arrays of the caller's kind on the caller's device.
+Arguments are arrays of shape ``(*batch, n, n)`` with n at most 128, of NumPy, CuPy, torch, JAX or
+Warp; lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the
+matrices one after the other. float32 and float64 are computed as they are, integers as float64.
+Results are arrays of the caller's kind on the caller's device.
 
 On a GPU the functions return before their work is done, in the order of the current stream (of
 `stream`, if that is given); those for various sizes wait once, to sort the sizes. Failures are
@@ -52,7 +52,8 @@ def inv(
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        Square matrices of at most 128 rows.
     out : array, optional
         For the results: contiguous, of the shape and type of the results; may be `a`.
     return_info : bool
@@ -61,6 +62,7 @@ def inv(
     sizes : sequence of int, optional
         Rows of each matrix in the vector `a`.
     stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -111,6 +113,17 @@ def _is_one_norm(given: Any, name: str, function: str) -> bool:
 def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) -> Any:
     """Norms: ``ord=inf`` the largest sum of a row of absolute values, ``ord=1`` of a column.
 
+    Parameters
+    ----------
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`.
+    ord : {inf, 1}
+        Which norm.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
+
     Returns
     -------
     array of shape `batch`
@@ -144,10 +157,18 @@ def cond(
 
     Parameters
     ----------
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`.
+    p : {inf, 1}
+        Which norm.
     reciprocal : bool
         Returns their reciprocals, which are 0 for singular matrices.
     return_info : bool
         Also returns the info of `inv`.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -183,9 +204,12 @@ def lu(a: Any, pivoting: str = "partial", *, stream: Any = None) -> Factors:
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), or list of matrices
+    a : array of shape ``(*batch, n, n)``, or list of matrices
         Copied unless columns are contiguous.
     pivoting : {"partial", "full", "static"}
+        Rows are exchanged, rows and columns, or neither.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -203,13 +227,15 @@ def cholesky(
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), or list of matrices
+    a : array of shape ``(*batch, n, n)``, or list of matrices
         Symmetric; one of the triangles is read.
     return_info : bool
         Also returns an int32 array: k where the pivot in position k is not positive; such factors
         are meaningless.
     return_factors : bool
         Returns `Factors` instead, for solves.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -228,9 +254,12 @@ def ldlt(a: Any, pivoting: str = "rook", *, stream: Any = None) -> Factors:
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), or list of matrices
+    a : array of shape ``(*batch, n, n)``, or list of matrices
         Symmetric; one of the triangles is read.
     pivoting : {"rook", "bunch_kaufman", "full", "static"}
+        How pivots are searched for; static: not at all.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -254,14 +283,19 @@ def solve(
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
-    b : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`.
+    b : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
         k columns are copied unless they are contiguous.
     out : array, optional
         For the results: contiguous, of the shape of `b` and the type of the results; may be `b`.
     return_info : bool
         Also returns an int32 array: k where the k-th pivot is zero or not finite; such solutions
         are not finite.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -277,6 +311,15 @@ def solve(
 
 def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     """Signs and logarithms of the absolute values of determinants.
+
+    Parameters
+    ----------
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------
@@ -306,12 +349,17 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
 
     Parameters
     ----------
-    a : array of shape (*batch, n, n), list of matrices, or vector with `sizes`
-    x : array of shape (*batch, n) or (*batch, n, k); list of vectors; vector
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`.
+    x : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
         Columns are copied unless k = n, or they are contiguous.
     out : array, optional
         For the results: contiguous, of the shape of `x` and the type of the results; it does not
         overlap an argument.
+    sizes : sequence of int, optional
+        Rows of each matrix in the vector `a`.
+    stream : int or object with ``__cuda_stream__``, optional
+        By default the current stream of the library that `a` belongs to.
 
     Returns
     -------

@@ -212,9 +212,17 @@ _sparse.register_autograd(_sparse_backward, setup_context=_sparse_context)
 
 
 def inv(a: Tensor) -> Tensor:
-    """Inverses of (*batch, n, n) matrices, n at most 128; see `tessera.batched.inv`.
+    """Inverses, differentiable, also twice; see `tessera.batched.inv`.
 
-    Differentiable, also twice. Singular matrices give NaN. Does not wait.
+    Parameters
+    ----------
+    a : Tensor
+        ``(*batch, n, n)`` with n at most 128, float32 or float64.
+
+    Returns
+    -------
+    x : Tensor
+        Of the shape of `a`. Singular matrices give NaN. Does not wait.
     """
     result: Tensor = _inv(a)
     return result
@@ -236,10 +244,10 @@ def solve(
     Parameters
     ----------
     a : Tensor
-        Dense (*batch, n, n) with n at most 128; or sparse n x n (``torch.sparse_csr``,
+        Dense ``(*batch, n, n)`` with n at most 128; or sparse n x n (``torch.sparse_csr``,
         ``torch.sparse_bsr``), float32 or float64.
     b : Tensor
-        (*batch, n) or (*batch, n, k); (n,) or (n, k) for a sparse matrix.
+        ``(*batch, n)`` or ``(*batch, n, k)``; (n,) or (n, k) for a sparse matrix.
     method, M, coordinates, rtol, maxiter
         Of sparse matrices, as in `tessera.solve`.
     solver : tessera.Solver, optional

@@ -72,16 +72,42 @@ def residuals(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -
 
 def phases(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
     """Time of each phase, and the share of the measured copy rate that its memory traffic reached.
+    A share above 100 % comes from caches.
 
-    Parameters, returned axes and errors as `residuals`. A share above 100 % comes from caches.
+    Parameters
+    ----------
+    *runs, labels, ax
+        As in `residuals`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    PlotError, TypeError
+        As `residuals`.
     """
     return _draw("phases", runs, labels, ax)
 
 
 def conditions(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
     """Numbers of diagonal blocks by the decade of their condition number; names the worst block.
+    Runs with block Jacobi have them.
 
-    Parameters, returned axes and errors as `residuals`. Runs with block Jacobi have them.
+    Parameters
+    ----------
+    *runs, labels, ax
+        As in `residuals`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    PlotError, TypeError
+        As `residuals`.
     """
     return _draw("conditions", runs, labels, ax)
 
@@ -89,7 +115,19 @@ def conditions(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) 
 def hierarchy(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -> Any:
     """Rows, blocks and entries of each level of multigrid.
 
-    Parameters, returned axes and errors as `residuals`.
+    Parameters
+    ----------
+    *runs, labels, ax
+        As in `residuals`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    PlotError, TypeError
+        As `residuals`.
     """
     return _draw("hierarchy", runs, labels, ax)
 
@@ -107,6 +145,7 @@ def spy(A: Any, blocks: Any = None, *, rows: tuple[int, int] | None = None, ax: 
     rows : (first, end), optional
         Draws these rows and columns only.
     ax : matplotlib.axes.Axes, optional
+        By default new ones, in a figure of their own.
 
     Returns
     -------

@@ -315,6 +315,16 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     """Reads JSON of ``tessera solve``, ``tune`` or ``info``, or a Matrix Market file (.mtx,
     .mtx.gz).
 
+    Parameters
+    ----------
+    path : path
+        Of the file.
+
+    Returns
+    -------
+    Run, Tune, Info or Matrix
+        As the functions of `tessera.plot` take it.
+
     Raises
     ------
     PlotError
