@@ -94,7 +94,7 @@ static PetscErrorCode Apply(void) {
     Vec x, y, z, w;
     PetscRandom random;
     PetscInt n, c;
-    PetscBool skew = PETSC_FALSE, has_transpose = PETSC_TRUE;
+    PetscBool skew = PETSC_FALSE, has_transpose = PETSC_TRUE, cuda;
     PetscScalar left, right;
 
     PetscFunctionBeginUser;
@@ -106,11 +106,13 @@ static PetscErrorCode Apply(void) {
     PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, PETSC_DECIDE, 5, NULL, &X));
     PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
     PetscCall(MatSetRandom(X, random));
+    PetscCall(MatCreateVecs(A, &z, &w));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)z, &cuda, VECSEQCUDA, VECMPICUDA, ""));
+    if (cuda) PetscCall(MatConvert(X, MATDENSECUDA, MAT_INPLACE_MATRIX, &X));
     PetscCall(MatDuplicate(X, MAT_DO_NOT_COPY_VALUES, &Y));
     PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
     PetscCall(PCMatApply(pc, X, Y));
-    PetscCall(MatCreateVecs(A, &z, &w));
     for (c = 0; c < 5; ++c) {
         PetscCall(MatDenseGetColumnVecRead(X, c, &x));
         PetscCall(PCApply(pc, x, z));
