@@ -1,48 +1,79 @@
 #!/usr/bin/env python3
-"""Makes a result file of runs of the PETSc example `elast` on a GPU.
+"""Puts runs of the PETSc example `elast` on GPUs into a result file.
 
-usage: petsc_log.py LOG FILE DEVICE
+usage: petsc_log.py FILE DEVICE LOG...
 
-LOG holds, for each run, a line "== elast OPTIONS" and what `elast OPTIONS -solves N -log_view
--log_view_gpu_time` printed. Of the later solves (new values, the same pattern) FILE gets seconds of
-one PCSetUp and one KSPSolve.
+A LOG holds, for each run, a line "== elast OPTIONS" and what `elast OPTIONS -solves N -log_view
+-log_view_gpu_time` printed, one rank per GPU. FILE gets seconds of PCSetUp and KSPSolve per later
+solve (new values, the same pattern). Runs that FILE has already stay; one with the same options on
+as many GPUs is replaced.
 """
 import json
+import pathlib
 import re
 import sys
 
+option = re.compile(
+    r"-(pc_type|mg_levels_pc_type|pc_\w+_product|pc_\w+_values|nodes_per_block|elements) (\S+)")
+
 
 def run_of(options, lines):
-    found = {"rows": None, "iterations": None}
+    """Options and results of a run as a dict; None if it did not end."""
+    run = {re.sub(r"^pc_\w+_(product|values)$", r"\1", name): value
+           for name, value in option.findall(options)}
+    seconds = {}
     for line in lines:
         if match := re.match(r"ranks (\d+) rows (\d+) iterations (\d+) reason (\w+)", line):
-            found |= {"ranks": int(match[1]), "rows": int(match[2]), "iterations": int(match[3]),
-                      "reason": match[4]}
+            ranks, rows, iterations = (int(text) for text in match.groups()[:3])
+            run |= {"rows": rows, "iterations": iterations, "ranks": ranks, "reason": match[4]}
         elif match := re.match(r"(PCSetUp|KSPSolve) +(\d+) \S+ (\S+)", line):
             # The last stage, "Later solves", is printed last.
-            found[match[1] + "_seconds"] = float(match[3]) / int(match[2])
-    names = re.findall(r"-(pc_type|pc_\w+_product|pc_\w+_values|nodes_per_block|elements) (\S+)", options)
-    return {**{re.sub(r"^pc_\w+_(product|values)$", r"\1", name): value for name, value in names},
-            **found}
+            seconds[match[1]] = float(match[3]), int(match[2])
+    if "KSPSolve" not in seconds:
+        return None
+    solves = seconds["KSPSolve"][1]
+    return run | {f"{name}_seconds": seconds.get(name, (0.0, 0))[0] / solves
+                  for name in ("PCSetUp", "KSPSolve")}
 
 
-def main(arguments):
-    if len(arguments) != 3:
-        sys.exit(__doc__)
-    runs, options, lines = [], None, []
-    for line in [*open(arguments[0]), "== "]:
+def runs_of(path):
+    runs, options, lines = [], "", []
+    for line in [*path.read_text().splitlines(), "== "]:
         if line.startswith("== "):
-            if options is not None and "-log_view" in options:
+            if "-log_view" in options:
                 runs.append(run_of(options, lines))
             options, lines = line, []
         else:
             lines.append(line)
-    runs = [run for run in runs if "KSPSolve_seconds" in run]
-    document = {"schema": "tessera-bench/1", "bench": "petsc", "device": arguments[2],
-                "petsc": "3.26.1", "rows": runs}
-    text = ",\n".join(json.dumps(run) for run in runs)
-    with open(arguments[1], "w") as file:
-        file.write(f"{json.dumps(document | {'rows': []})[:-2]}\n{text}\n]}}\n")
+    return [run for run in runs if run]
+
+
+def identity(run):
+    results = ("rows", "iterations", "reason", "PCSetUp_seconds", "KSPSolve_seconds")
+    return tuple(sorted((key, value) for key, value in run.items() if key not in results))
+
+
+def order(run):
+    return run["rows"], run["ranks"]
+
+
+def main(arguments):
+    if len(arguments) < 3:
+        sys.exit(__doc__)
+    file, device, *logs = arguments
+    document = {"schema": "tessera-bench/1", "bench": "petsc", "device": device, "petsc": "3.26.1"}
+    runs = {}
+    if pathlib.Path(file).exists():
+        before = json.loads(pathlib.Path(file).read_text())
+        for key in document:
+            if before[key] != document[key]:
+                sys.exit(f"{file}: {key} is {before[key]!r}, not {document[key]!r}")
+        runs = {identity(run): run for run in before["rows"]}
+    for log in logs:
+        runs |= {identity(run): run for run in runs_of(pathlib.Path(log))}
+    text = ",\n".join(json.dumps(run) for run in sorted(runs.values(), key=order))
+    head = json.dumps(document | {"rows": []})[:-2]
+    pathlib.Path(file).write_text(f"{head}\n{text}\n]}}\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from recorded_results import load, one, results, root, select
 from readme_auto import auto
 from readme_interfaces import petsc, python, python_cpu
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
-from readme_scaling import scaling, scaling_local
+from readme_scaling import scaling, scaling_local, scaling_measured
 from study_results import Study, geometric_mean
 
 
@@ -385,7 +385,7 @@ def block_ldlt():
 makers = [
     auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, multigrid,
     multigrid_matrices, multigrid_peers, peers, petsc, plate_info, plate_msh, plate_mtx, products,
-    python, python_cpu, scaling, scaling_local, solves,
+    python, python_cpu, scaling, scaling_local, scaling_measured, solves,
 ]
 
 

@@ -37,14 +37,16 @@ def python():
 def petsc():
     document = load("h100/petsc.json")
     lines = [
-        f"Linear elasticity, hexahedra, conjugate gradients to 1e-8 in PETSc {document['petsc']} on one "
+        f"Linear elasticity, hexahedra, conjugate gradients to 1e-8 in PETSc {document['petsc']} on "
         f"{document['device']}; setup is that of new values on a known pattern:",
         "",
-        "| Unknowns | `-pc_type` | Product | Iterations | PCSetUp | KSPSolve |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| Unknowns | GPUs | `-pc_type` | Product | Iterations | PCSetUp | KSPSolve |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in document["rows"]:
         kind = f"`{row['pc_type']}`"
+        if "mg_levels_pc_type" in row:
+            kind += f", smoothed by `{row['mg_levels_pc_type']}`"
         if "nodes_per_block" in row:
             kind += f", {row['nodes_per_block']} nodes a block"
         if "values" in row:
@@ -52,7 +54,7 @@ def petsc():
         setup = 1e3 * row["PCSetUp_seconds"]
         setup = round(setup) if setup >= 1000 else setup
         lines.append(
-            f"| {row['rows']:,} | {kind} | {row.get('product', 'PETSc')} | {row['iterations']} | "
+            f"| {row['rows']:,} | {row['ranks']} | {kind} | {row.get('product', 'PETSc')} | {row['iterations']} | "
             f"{setup:.4g} ms | {row['KSPSolve_seconds']:.3f} s |")
     return "\n".join(lines)
 

@@ -21,6 +21,9 @@ message_latency = {"node": 3e-6, "network": 5e-6}
 stop_and_pack = 15e-6  # Packing, waiting for the stream, unpacking.
 reduction_step = 3e-6  # For each doubling of the ranks.
 reduction_copy = 10e-6  # A number to the host.
+host_copy = 20e9  # From a GPU to the host, or back.
+host_message = 10e9  # From rank to rank in the host's memory.
+host_latency = 10e-6  # Of each of the two copies.
 
 
 def measured():
@@ -61,6 +64,12 @@ def exchange(gpus, unknowns):
     return message_latency[where] * (1 + (messages - 1) / 10) + size / speed
 
 
+def exchange_through_host(size):
+    """Seconds to send `size` bytes to the other GPU of a node by way of the host."""
+    return (2 * (host_latency + size / host_copy) + message_latency["node"]
+            + size / host_message)
+
+
 def reduction(gpus):
     return 0.0 if gpus == 1 else reduction_copy + reduction_step * math.log2(gpus)
 
@@ -72,6 +81,15 @@ def iteration(gpus, unknowns):
     hidden = max(0.0, exchange(gpus, unknowns) - product)
     extra = exchanges * (hidden + stop_and_pack) + reductions * reduction(gpus) if gpus > 1 else 0.0
     return local + extra, extra
+
+
+def iteration_on_two(measured_on_one, unknowns, products, ghosts):
+    """Seconds of an iteration with so many products on two GPUs whose messages go through the
+    host, from the time on one: its share of the rows takes as much less as it does in measured()."""
+    local = measured_on_one * interpolated(unknowns / 2, 1) / interpolated(unknowns, 1)
+    product = 0.85 * local / products
+    hidden = max(0.0, exchange_through_host(ghosts * bytes_of_value) - product)
+    return local + products * (hidden + stop_and_pack) + reductions * reduction(2)
 
 
 def setup(gpus, unknowns):
@@ -115,3 +133,36 @@ def scaling_local():
         "| iterations to 1e-8 | " + " | ".join(str(row[3]) for row in measured()) + " |",
     ]
     return "\n".join(lines)
+
+
+def scaling_measured():
+    """Runs of elast in PETSc on one and two GPUs, and what the model says of the second."""
+    document = load("h100/petsc.json")
+    lines = []
+    for two in select(document["rows"], ranks=2, reason="CONVERGED_RTOL"):
+        options = {key: two.get(key) for key in ("pc_type", "product", "values", "nodes_per_block",
+                                                 "mg_levels_pc_type", "elements")}
+        ones = select(document["rows"], ranks=1, **options)
+        if two["pc_type"] not in ("tesserabjacobi", "tesserachebyshev") or not ones:
+            continue
+        one = ones[0]
+        products = exchanges if two["pc_type"] == "tesserachebyshev" else 1
+        ghosts = unknowns_of_node * (int(two["elements"]) + 1) ** 2
+        each = [row["KSPSolve_seconds"] / row["iterations"] for row in (one, two)]
+        model = iteration_on_two(each[0], two["rows"], products, ghosts)
+        name = ", ".join([f"`{two['pc_type']}`"] + [
+            text for key, text in (("values", f"{two.get('values')} values"),
+                                   ("nodes_per_block", f"{two.get('nodes_per_block')} nodes a block"),
+                                   ("product", f"product {two.get('product')}")) if key in two])
+        lines.append(
+            f"| {two['rows']:,} | {name} | {one['iterations']}, {two['iterations']} | "
+            f"{1e3 * each[0]:.3g} ms | {1e3 * each[1]:.3g} ms, {each[0] / each[1]:.3g} | "
+            f"{1e3 * model:.3g} ms, {each[0] / model:.3g} |")
+    if not lines:
+        return "No run on two GPUs has been recorded."
+    return "\n".join([
+        f"On {document['device']}, PETSc {document['petsc']}, `elast`, messages through the host:",
+        "",
+        "| Unknowns | `-pc_type` | Iterations on one, two | Iteration on one | on two, times as fast | "
+        "model of two |",
+        "| --- | --- | --- | --- | --- | --- |", *lines])

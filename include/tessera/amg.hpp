@@ -73,6 +73,11 @@ struct AmgLevel {
     Offset transfers = 0;  ///< Blocks of the prolongator to this level; 0 for the first one.
 };
 
+/// A matrix is not positive definite, as its values show, or has values that are not finite.
+class TESSERA_API NotPositiveDefinite : public InvalidArgument {
+    using InvalidArgument::InvalidArgument;
+};
+
 /// Multigrid by smoothed aggregation for symmetric positive definite matrices: z is a V-cycle for
 /// A z = r from 0, symmetric and positive definite (in float as long as stiffnesses differ by less
 /// than some 1e7). Source: Vanek, Mandel and Brezina, Algebraic multigrid by smoothed aggregation
@@ -81,15 +86,16 @@ struct AmgLevel {
 template <class T>
 class TESSERA_API Amg final : public Preconditioner<T> {
   public:
-    /// Waits. Throws InvalidArgument for options and arrays that do not fit, and for a matrix with
-    /// a diagonal block that is not positive definite.
+    /// Waits. Throws InvalidArgument for options and arrays that do not fit, NotPositiveDefinite
+    /// for a matrix with a block on the diagonal or on the coarsest level that is not.
     Amg(const Context& context, const CsrView<T>& matrix, const AmgOptions& options = {});
     ~Amg() override;
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
-    /// Keeps the aggregates. Allocates.
+    /// Keeps the aggregates. Allocates. After NotPositiveDefinite nothing can be applied until
+    /// another update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     /// Goes on in the precision of T, with bounds of the spectrum raised by a quarter.

@@ -2,6 +2,8 @@
 // rank.
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "device.hpp"
 #include "local_matrix.hpp"
@@ -48,36 +50,45 @@ PetscErrorCode near_null_space(PC pc, Index rows, NearNullSpace& space) {
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/// What PETSc may apply where a preconditioner could not be made: NaN.
+class NotMade final : public Operator<Scalar> {
+  public:
+    explicit NotMade(Index rows) : rows_(rows) {}
+    Index rows() const override { return rows_; }
+    Index columns() const override { return rows_; }
+    void apply(const Context& where, std::span<const Scalar>, std::span<Scalar> z) const override {
+        fill(where, std::numeric_limits<Scalar>::quiet_NaN(), z);
+    }
+
+  private:
+    Index rows_;
+};
+
 class LocalMethod : public Method {
   public:
     PetscErrorCode set_up(PC pc, bool fresh) final {
         LocalBlocks blocks;
+        std::string reason;
 
         PetscFunctionBegin;
         PetscCall(local_blocks(pc->pmat, blocks));
         PetscCall(guarded_on_all(PetscObjectComm(PetscObject(pc)), [&]() -> PetscErrorCode {
-            if (!fresh) {
-                const PetscMemType before = matrix_.memory();
-                PetscCall(matrix_.update(blocks.diagonal));
-                fresh = before != matrix_.memory();
-                if (!fresh) preconditioner_->update(*matrix_.context(), matrix_.view());
-            }
-            if (fresh) {
+            fresh = fresh || !preconditioner_;
+            try {
+                PetscCall(make_or_update(pc, blocks.diagonal, fresh));
+                if (preconditioner_->singular_blocks() > 0) {
+                    reason = preconditioner_->report().unusable;
+                }
+            } catch (const NotPositiveDefinite& error) {
                 reset();
-                PetscCall(matrix_.set(blocks.diagonal));
-                PetscCall(make(pc, preconditioner_));
+                not_made_.emplace(matrix_.view().rows);
+                reason = error.what();
             }
             context = matrix_.context();
             return PETSC_SUCCESS;
         }));
-        PetscCall(guarded([&]() -> PetscErrorCode {
-            std::string reason;
-            if (preconditioner_->singular_blocks() > 0) {
-                reason = preconditioner_->report().unusable;
-            }
-            return report_singular(pc, reason);
-        }));
-        if (fresh) {
+        PetscCall(report_singular(pc, reason));
+        if (fresh && preconditioner_) {
             PetscCall(PetscInfo(pc, "Tessera: %s of %d rows\n", preconditioner_->describe().c_str(),
                                 int(preconditioner_->rows())));
         }
@@ -85,9 +96,15 @@ class LocalMethod : public Method {
         PetscFunctionReturn(PETSC_SUCCESS);
     }
 
-    void reset() final { preconditioner_.reset(); }
+    void reset() final {
+        preconditioner_.reset();
+        not_made_.reset();
+    }
 
-    const Operator<Scalar>* map() const final { return preconditioner_.get(); }
+    const Operator<Scalar>* map() const final {
+        if (not_made_) return &*not_made_;
+        return preconditioner_.get();
+    }
 
     bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) final {
         if (jacobi()) {
@@ -96,7 +113,7 @@ class LocalMethod : public Method {
             return true;
         }
         if (!always_symmetric() && !known_symmetric(pc)) return false;
-        preconditioner_->apply(*context, r, z);
+        map()->apply(*context, r, z);
         return true;
     }
 
@@ -114,7 +131,9 @@ class LocalMethod : public Method {
         PetscCallMPI(MPI_Allreduce(&mine, &largest, 1, MPI_INT, MPI_MAX, comm));
         PetscCallMPI(MPI_Allreduce(&blocks, &all, 1, MPIU_INT, MPI_SUM, comm));
         PetscCall(PetscViewerASCIIPrintf(viewer, "  Tessera %s: %s on %s\n", version(),
-                                         preconditioner_->describe().c_str(),
+                                         preconditioner_ ? preconditioner_->describe().c_str()
+                                                         : "not made, as the matrix is not "
+                                                           "positive definite",
                                          context->description().c_str()));
         if (largest > 0) {
             PetscCall(PetscViewerASCIIPrintf(
@@ -179,11 +198,29 @@ class LocalMethod : public Method {
     NodeCoordinates coordinates_;
 
   private:
+    /// May throw; not collective.
+    PetscErrorCode make_or_update(PC pc, Mat diagonal, bool& fresh) {
+        PetscFunctionBegin;
+        if (!fresh) {
+            const PetscMemType before = matrix_.memory();
+            PetscCall(matrix_.update(diagonal));
+            fresh = before != matrix_.memory();
+            if (!fresh) preconditioner_->update(*matrix_.context(), matrix_.view());
+        }
+        if (fresh) {
+            reset();
+            PetscCall(matrix_.set(diagonal));
+            PetscCall(make(pc, preconditioner_));
+        }
+        PetscFunctionReturn(PETSC_SUCCESS);
+    }
+
     const BlockJacobi<Scalar>* jacobi() const {
         return dynamic_cast<const BlockJacobi<Scalar>*>(preconditioner_.get());
     }
 
     std::unique_ptr<Preconditioner<Scalar>> preconditioner_;
+    std::optional<NotMade> not_made_;  ///< In place of it.
 };
 
 /// Any preconditioner of Tessera by its text.

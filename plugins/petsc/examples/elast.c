@@ -11,6 +11,7 @@ static char help[] =
 
 #define NODES 8
 #define UNKNOWNS 24
+#define NEIGHBOURS 27
 
 /* Corner c of a cell as -1 or 1 in each direction. */
 static const int corner[NODES][3] = {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}, {-1, 1, -1},
@@ -62,38 +63,60 @@ static void CellStiffness(PetscReal h, PetscScalar stiffness[UNKNOWNS][UNKNOWNS]
     }
 }
 
-/* Each rank adds the cells that touch its nodes and drops entries of other ranks' rows: no values
-   are sent, and sums do not depend on the order in which messages arrive. */
+/* Each rank sums up the rows of its nodes, in the same order of cells whatever the number of ranks,
+   and sets each of them once. */
 static PetscErrorCode Assemble(DM da, PetscInt elements, PetscReal contrast, Mat A) {
-    PetscScalar unit[UNKNOWNS][UNKNOWNS], cell[UNKNOWNS][UNKNOWNS];
-    PetscInt node[NODES], i, j, k, a, b, d, first[3], width[3];
+    PetscScalar unit[UNKNOWNS][UNKNOWNS], values[3 * 3 * NEIGHBOURS], *entry;
+    PetscInt own[3], size[3], first[3], width[3], node[3], cell[3], other[3];
+    PetscInt place[NEIGHBOURS], column[NEIGHBOURS], count, row, i, n, a, b, d, e;
     PetscReal modulus;
+    PetscBool inside;
 
     PetscFunctionBeginUser;
     CellStiffness(1. / elements, unit);
-    PetscCall(MatSetOption(A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE));
+    PetscCall(DMDAGetCorners(da, &own[0], &own[1], &own[2], &size[0], &size[1], &size[2]));
     PetscCall(
         DMDAGetGhostCorners(da, &first[0], &first[1], &first[2], &width[0], &width[1], &width[2]));
-    for (k = 0; k < width[2] - 1; ++k)
-        for (j = 0; j < width[1] - 1; ++j)
-            for (i = 0; i < width[0] - 1; ++i) {
-                modulus = ((first[0] + i) / 2 + (first[1] + j) / 2 + (first[2] + k) / 2) % 2
-                              ? contrast
-                              : 1;
-                for (a = 0; a < UNKNOWNS; ++a)
-                    for (b = 0; b < UNKNOWNS; ++b) cell[a][b] = modulus * unit[a][b];
-                for (a = 0; a < NODES; ++a) {
-                    node[a] = i + (corner[a][0] + 1) / 2 +
-                              width[0] * (j + (corner[a][1] + 1) / 2 +
-                                          width[1] * (k + (corner[a][2] + 1) / 2));
-                    if (first[2] + k + (corner[a][2] + 1) / 2 > 0) continue; /* Not clamped. */
-                    for (d = 3 * a; d < 3 * a + 3; ++d)
-                        for (b = 0; b < UNKNOWNS; ++b)
-                            if (b != d) cell[d][b] = cell[b][d] = 0;
-                }
-                PetscCall(
-                    MatSetValuesBlockedLocal(A, NODES, node, NODES, node, &cell[0][0], ADD_VALUES));
+    for (i = 0; i < size[0] * size[1] * size[2]; ++i) {
+        node[0] = own[0] + i % size[0];
+        node[1] = own[1] + i / size[0] % size[1];
+        node[2] = own[2] + i / (size[0] * size[1]);
+        for (n = count = 0; n < NEIGHBOURS; ++n) { /* Nodes of a cell with this one. */
+            for (d = 0; d < 3; ++d)
+                other[d] = node[d] + (d == 0 ? n % 3 : d == 1 ? n / 3 % 3 : n / 9) - 1;
+            inside = PETSC_TRUE;
+            for (d = 0; d < 3; ++d)
+                if (other[d] < 0 || other[d] > elements) inside = PETSC_FALSE;
+            if (!inside) continue;
+            column[count] = other[0] - first[0] +
+                            width[0] * (other[1] - first[1] + width[1] * (other[2] - first[2]));
+            if (n == NEIGHBOURS / 2) row = column[count];
+            place[n] = count++;
+        }
+        PetscCall(PetscArrayzero(values, 9 * count));
+        for (a = 0; a < NODES; ++a) { /* The node is corner a of the cell. */
+            inside = PETSC_TRUE;
+            for (d = 0; d < 3; ++d) {
+                cell[d] = node[d] - (corner[a][d] + 1) / 2;
+                if (cell[d] < 0 || cell[d] >= elements) inside = PETSC_FALSE;
             }
+            if (!inside) continue;
+            modulus = (cell[0] / 2 + cell[1] / 2 + cell[2] / 2) % 2 ? contrast : 1;
+            for (b = 0; b < NODES; ++b) {
+                n = NEIGHBOURS / 2;
+                for (d = 0, e = 1; d < 3; ++d, e *= 3) n += e * (corner[b][d] - corner[a][d]) / 2;
+                for (d = 0; d < 3; ++d) {
+                    entry = values + 3 * (d * count + place[n]);
+                    for (e = 0; e < 3; ++e)
+                        /* Bottom nodes are clamped: only their diagonal stays. */
+                        if ((node[2] > 0 && cell[2] + (corner[b][2] + 1) / 2 > 0) ||
+                            (a == b && d == e))
+                            entry[e] += modulus * unit[3 * a + d][3 * b + e];
+                }
+            }
+        }
+        PetscCall(MatSetValuesBlockedLocal(A, 1, &row, count, column, values, INSERT_VALUES));
+    }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     PetscFunctionReturn(0);
@@ -107,6 +130,8 @@ static PetscErrorCode CreateMatrix(DM da, PetscInt elements, PetscReal contrast,
     PetscInt k = 0, rows, blocks, b, *sizes;
 
     PetscFunctionBeginUser;
+    /* No zeros first, which would take as long as the values: Assemble sets whole rows. */
+    PetscCall(DMSetMatrixPreallocateOnly(da, PETSC_TRUE));
     PetscCall(DMCreateMatrix(da, A));
     PetscCall(PetscObjectTypeCompareAny((PetscObject)*A, &half, MATSEQSBAIJ, MATMPISBAIJ, ""));
     if (half) PetscCall(MatSetOption(*A, MAT_IGNORE_LOWER_TRIANGULAR, PETSC_TRUE));

@@ -1,17 +1,11 @@
 static char help[] =
     "Cases of the tests of libpetsctessera.so; the preconditioner comes by options.\n"
-    "  -case <name>  one of the functions below; each ends with a line 'passed' or an error\n\n";
+    "  -case <name>  one of the functions named in main; each ends with a line 'passed' or an "
+    "error\n\n";
 
-#include <petscksp.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "cases.h"
 
-#define BLOCK 3
-
-/* A symmetric, positive definite matrix of `nodes` nodes with BLOCK unknowns, or with `skew` one
-   that is not symmetric: nodes couple with their neighbours and with some far ones. `mine` is the
-   number of nodes of this rank, `factor` scales the couplings. */
-static PetscErrorCode CreateMatrix(PetscInt mine, PetscReal factor, PetscBool skew, Mat* A) {
+PetscErrorCode CreateMatrix(PetscInt mine, PetscReal factor, PetscBool skew, Mat* A) {
     PetscInt nodes, first, last, i, k, a, b, row, col;
     PetscScalar value;
 
@@ -49,7 +43,7 @@ static PetscErrorCode CreateMatrix(PetscInt mine, PetscReal factor, PetscBool sk
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode CreatePC(Mat A, PC* pc) {
+PetscErrorCode CreatePC(Mat A, PC* pc) {
     PetscFunctionBeginUser;
     PetscCall(PCCreate(PetscObjectComm((PetscObject)A), pc));
     PetscCall(PCSetOperators(*pc, A, A));
@@ -58,7 +52,7 @@ static PetscErrorCode CreatePC(Mat A, PC* pc) {
     PetscFunctionReturn(0);
 }
 
-static PetscErrorCode CreateRandom(Mat A, unsigned long seed, Vec* x) {
+PetscErrorCode CreateRandom(Mat A, unsigned long seed, Vec* x) {
     PetscRandom random;
 
     PetscFunctionBeginUser;
@@ -71,8 +65,7 @@ static PetscErrorCode CreateRandom(Mat A, unsigned long seed, Vec* x) {
     PetscFunctionReturn(0);
 }
 
-/* Error unless x and y agree to `bound` relative to the larger one (0: bitwise). */
-static PetscErrorCode Compare(Vec x, Vec y, PetscReal bound, const char* what) {
+PetscErrorCode Compare(Vec x, Vec y, PetscReal bound, const char* what) {
     Vec difference;
     PetscReal norm, size;
 
@@ -94,7 +87,7 @@ static PetscErrorCode Apply(void) {
     Vec x, y, z, w;
     PetscRandom random;
     PetscInt n, c;
-    PetscBool skew = PETSC_FALSE, has_transpose = PETSC_TRUE;
+    PetscBool skew = PETSC_FALSE, has_transpose = PETSC_TRUE, cuda;
     PetscScalar left, right;
 
     PetscFunctionBeginUser;
@@ -106,11 +99,13 @@ static PetscErrorCode Apply(void) {
     PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, PETSC_DECIDE, 5, NULL, &X));
     PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
     PetscCall(MatSetRandom(X, random));
+    PetscCall(MatCreateVecs(A, &z, &w));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)z, &cuda, VECSEQCUDA, VECMPICUDA, ""));
+    if (cuda) PetscCall(MatConvert(X, MATDENSECUDA, MAT_INPLACE_MATRIX, &X));
     PetscCall(MatDuplicate(X, MAT_DO_NOT_COPY_VALUES, &Y));
     PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
     PetscCall(PCMatApply(pc, X, Y));
-    PetscCall(MatCreateVecs(A, &z, &w));
     for (c = 0; c < 5; ++c) {
         PetscCall(MatDenseGetColumnVecRead(X, c, &x));
         PetscCall(PCApply(pc, x, z));
@@ -307,81 +302,6 @@ static PetscErrorCode Products(void) {
     PetscFunctionReturn(0);
 }
 
-/* Solves A x = b for x = (1, ..., 1) and prints how it ended. */
-static PetscErrorCode SolveFor(Mat A) {
-    KSP ksp;
-    PC pc;
-    Vec x, b, ones;
-    KSPConvergedReason reason;
-    PCFailedReason failure = PC_NOERROR;
-
-    PetscFunctionBeginUser;
-    PetscCall(MatCreateVecs(A, &x, &b));
-    PetscCall(VecDuplicate(x, &ones));
-    PetscCall(VecSet(ones, 1));
-    PetscCall(MatMult(A, ones, b));
-    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-    PetscCall(KSPSetOperators(ksp, A, A));
-    PetscCall(KSPSetType(ksp, KSPCG));
-    PetscCall(KSPSetTolerances(ksp, 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 500));
-    PetscCall(KSPSetFromOptions(ksp));
-    PetscCall(KSPSolve(ksp, b, x));
-    PetscCall(KSPGetConvergedReason(ksp, &reason));
-    PetscCall(KSPGetPC(ksp, &pc));
-    PetscCall(PCGetFailedReason(pc, &failure));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s\n", KSPConvergedReasons[reason],
-                          PCFailedReasons[failure]));
-    if (reason > 0) PetscCall(Compare(x, ones, 1e-9, "solution"));
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&ones));
-    PetscFunctionReturn(0);
-}
-
-/* Three nodes over all ranks, and ten nodes on one rank: others have no rows. */
-static PetscErrorCode Few(void) {
-    Mat A;
-    PetscMPIInt rank, size;
-
-    PetscFunctionBeginUser;
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-    PetscCall(CreateMatrix(size == 1   ? 3
-                           : rank == 0 ? 0
-                           : rank <= 3 ? (size == 2 ? 3 : 1)
-                                       : 0,
-                           1, PETSC_FALSE, &A));
-    PetscCall(SolveFor(A));
-    PetscCall(MatDestroy(&A));
-    PetscCall(CreateMatrix(rank == size - 1 ? 10 : 0, 1, PETSC_FALSE, &A));
-    PetscCall(SolveFor(A));
-    PetscCall(MatDestroy(&A));
-    PetscFunctionReturn(0);
-}
-
-/* The block of one node of the last rank is zero. */
-static PetscErrorCode Singular(void) {
-    Mat A;
-    PetscInt first, last, a, b;
-    PetscMPIInt rank, size;
-
-    PetscFunctionBeginUser;
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-    PetscCall(CreateMatrix(20, 1, PETSC_FALSE, &A));
-    PetscCall(MatGetOwnershipRange(A, &first, &last));
-    if (rank == size - 1)
-        for (a = 0; a < BLOCK; ++a)
-            for (b = 0; b < BLOCK; ++b)
-                PetscCall(MatSetValue(A, last - 1 - a, last - 1 - b, 0, INSERT_VALUES));
-    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(SolveFor(A));
-    PetscCall(MatDestroy(&A));
-    PetscFunctionReturn(0);
-}
-
 /* Repeated create, set up, apply and destroy takes no more memory. */
 static PetscErrorCode Cycles(void) {
     Mat A;
@@ -411,73 +331,14 @@ static PetscErrorCode Cycles(void) {
     PetscFunctionReturn(0);
 }
 
-/* -case_mat_type names a type that the plug-in does not take. */
-static PetscErrorCode Types(void) {
-    Mat A, B;
-    PC pc;
-    char type[64] = MATDENSE;
-
-    PetscFunctionBeginUser;
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-case_mat_type", type, sizeof(type), NULL));
-    PetscCall(CreateMatrix(4, 1, PETSC_FALSE, &A));
-    PetscCall(MatConvert(A, type, MAT_INITIAL_MATRIX, &B));
-    PetscCall(CreatePC(B, &pc));
-    PetscFunctionReturn(0);
-}
-
-/* The last rank may allocate 2 MB more than it has when the matrix (of some 16 MB) is assembled:
-   PCSetUp fails on all ranks. With -report the error is PETSc's to handle. */
-static PetscErrorCode Exhausted(void) {
-    Mat A;
-    PC pc;
-    PetscMPIInt rank, size, failed, all = 0;
-    PetscErrorCode code;
-    PetscBool report = PETSC_FALSE;
-    struct rlimit limit, before;
-    FILE* file;
-    unsigned long pages = 0;
-
-    PetscFunctionBeginUser;
-    PetscCall(PetscOptionsGetBool(NULL, NULL, "-report", &report, NULL));
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-    PetscCall(CreateMatrix(30000, 1, PETSC_FALSE, &A));
-    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
-    PetscCall(PCSetOperators(pc, A, A));
-    PetscCall(PCSetFromOptions(pc));
-    PetscCall(getrlimit(RLIMIT_AS, &before));
-    if (rank == size - 1) {
-        file = fopen("/proc/self/statm", "r");
-        PetscCheck(file && fscanf(file, "%lu", &pages) == 1, PETSC_COMM_SELF, PETSC_ERR_SYS,
-                   "no /proc/self/statm");
-        fclose(file);
-        limit = before;
-        limit.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + (2ul << 20);
-        PetscCheck(!setrlimit(RLIMIT_AS, &limit), PETSC_COMM_SELF, PETSC_ERR_SYS, "setrlimit");
-    }
-    if (!report) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    code = PCSetUp(pc);
-    PetscCheck(!setrlimit(RLIMIT_AS, &before), PETSC_COMM_SELF, PETSC_ERR_SYS, "setrlimit");
-    if (report)
-        PetscCall(code);
-    else
-        PetscCall(PetscPopErrorHandler());
-    failed = code != 0;
-    PetscCallMPI(MPI_Allreduce(&failed, &all, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
-    PetscCheck(all == size, PETSC_COMM_WORLD, PETSC_ERR_PLIB,
-               "%d of %d ranks report that memory is exhausted", all, size);
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
-    PetscFunctionReturn(0);
-}
-
 int main(int argc, char** argv) {
     const struct {
         const char* name;
         PetscErrorCode (*run)(void);
-    } cases[] = {{"apply", Apply},       {"updates", Updates}, {"coordinates", Coordinates},
-                 {"products", Products}, {"few", Few},         {"singular", Singular},
-                 {"cycles", Cycles},     {"types", Types},     {"exhausted", Exhausted}};
+    } cases[] = {{"apply", Apply},        {"updates", Updates}, {"coordinates", Coordinates},
+                 {"products", Products},  {"few", Few},         {"singular", Singular},
+                 {"repaired", Repaired},  {"cycles", Cycles},   {"types", Types},
+                 {"exhausted", Exhausted}};
     char name[64] = "";
     PetscBool same;
     size_t k;

@@ -1,7 +1,13 @@
-# The tests of run.sh, one ctest entry for each of its functions test_NAME: petsc.NAME, and
+# The tests of run.sh, one ctest entry for each function test_NAME of its parts: petsc.NAME, and
 # petsc.also_K.NAME for the PETScs of TESSERA_PETSC_ALSO.
 set(script ${CMAKE_CURRENT_LIST_DIR}/run.sh)
-file(STRINGS ${script} functions REGEX "^test_[a-z0-9_]+\\(\\)")
+set(functions)
+foreach(part numbers faults surroundings)
+  set(file ${CMAKE_CURRENT_LIST_DIR}/${part}.sh)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(STRINGS ${file} found REGEX "^test_[a-z0-9_]+\\(\\)")
+  list(APPEND functions ${found})
+endforeach()
 foreach(target IN LISTS petsc_targets)
   string(REGEX REPLACE "^petsctessera_?" "" number ${target})
   set(folder ${CMAKE_CURRENT_BINARY_DIR})

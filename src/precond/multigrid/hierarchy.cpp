@@ -139,8 +139,8 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
         InvertDiagonalFactors{a, level.scaling.data(), least, faults.data(), singular.data()});
     const Index fault = copy_to_host(context, faults)[0];
     if (copy_to_host(context, singular)[0] != 0) singular_ = true;
-    require(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
-            " is not positive definite");
+    require_positive(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
+                     " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values());
     for_each_index(
         context, Offset(a.block_rows) * near_null.columns,
@@ -227,8 +227,8 @@ void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     const Operator<C>& matrix = cycle_.add_matrix(context, level.matrix.view(),
                                                   l == 0 ? options_.values : ValueFormat::working);
     level.lambda = options_.lambda_factor * lanczos(context, matrix).largest;
-    require(std::isfinite(level.lambda) && level.lambda > 0,
-            "amg: the matrix has values that are not finite, or is not positive definite");
+    require_positive(std::isfinite(level.lambda) && level.lambda > 0,
+                     "amg: the matrix has values that are not finite, or is not positive definite");
     cycle_.set_bound(l, level.lambda);
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 constexpr Index max_rows = 64;
 
+/// Rows of the largest blocks that have loops of their own.
+constexpr int max_unrolled_rows = 8;
+
 /// Vectors processed in one pass over a block.
 constexpr Index vectors_at_once = 4;
 
@@ -92,23 +95,36 @@ HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index row
         for (int v = 0; v < Vectors; ++v) sum[p][v] = hn::Zero(d);
     }
     const T* factor = r.values;
-    for (Index j = 0; j < n; ++j) {
-        hn::Vec<D> value[Parts];
+    const auto add_columns = [&](auto whole, Index columns) HWY_ATTR {
+        for (Index j = 0; j < columns; ++j) {
+            hn::Vec<D> value[Parts];
 #pragma GCC unroll 4
-        for (int p = 0; p < Parts - 1; ++p) {
-            value[p] = load_widened<true>(format_tag, d, x + p * lanes * bytes_of(format), lanes);
+            for (int p = 0; p < Parts - 1; ++p) {
+                value[p] =
+                    load_widened<true>(format_tag, d, x + p * lanes * bytes_of(format), lanes);
+            }
+            value[Parts - 1] =
+                load_widened<whole.value>(format_tag, d, x + (Parts - 1) * lanes * bytes_of(format),
+                                          rows - (Parts - 1) * lanes);
+#pragma GCC unroll 4
+            for (int v = 0; v < Vectors; ++v) {
+                const auto factors = hn::Set(d, factor[v * r_leading]);
+#pragma GCC unroll 4
+                for (int p = 0; p < Parts; ++p) {
+                    sum[p][v] = hn::MulAdd(value[p], factors, sum[p][v]);
+                }
+            }
+            x += n * bytes_of(format);
+            ++factor;
         }
-        value[Parts - 1] = load_widened<false>(
-            format_tag, d, x + (Parts - 1) * lanes * bytes_of(format), rows - (Parts - 1) * lanes);
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) {
-            const auto factors = hn::Set(d, factor[v * r_leading]);
-#pragma GCC unroll 4
-            for (int p = 0; p < Parts; ++p) sum[p][v] = hn::MulAdd(value[p], factors, sum[p][v]);
-        }
-        x += n * bytes_of(format);
-        ++factor;
+    };
+    // Loads with masks take twice the time; only those of the last columns pass the block's end.
+    Index whole_columns = n;
+    for (Index past = Parts * lanes - rows; past > 0 && whole_columns > 0; past -= n) {
+        --whole_columns;
     }
+    add_columns(std::true_type(), whole_columns);
+    add_columns(std::false_type(), n - whole_columns);
 #pragma GCC unroll 4
     for (int p = 0; p < Parts; ++p) {
 #pragma GCC unroll 4
@@ -205,6 +221,73 @@ void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index
     }
 }
 
+/// z = X r for `count` blocks of `n` rows, `stride` bytes apart: sums as in multiply_rows, in SIMD
+/// vectors hardly longer than a block. Whole vectors are loaded, for loads with masks take twice
+/// the time: what follows a column is a value, except after a block if there are `gaps` between
+/// them.
+template <int n, bool gaps, BlockPrecision format, class T>
+void multiply_equal_blocks(Format<format> format_tag, Index count, const std::byte* x,
+                           std::size_t stride, const T* r, T* z) {
+    const hn::CappedTag<T, n == 1 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : 8> d;
+    constexpr int lanes = int(hn::MaxLanes(d)), parts = (n + lanes - 1) / lanes;
+    for (Index b = 0; b < count; ++b) {
+        hn::Vec<decltype(d)> sum[parts];
+#pragma GCC unroll 8
+        for (int p = 0; p < parts; ++p) sum[p] = hn::Zero(d);
+#pragma GCC unroll 8
+        for (int j = 0; j < n; ++j) {
+            const auto factor = hn::Set(d, r[j]);
+#pragma GCC unroll 8
+            for (int p = 0; p < parts; ++p) {
+                const std::byte* from = x + (j * n + p * lanes) * bytes_of(format);
+                const auto value = gaps && j == n - 1
+                                       ? load_widened<false>(format_tag, d, from, n - p * lanes)
+                                       : load_widened<true>(format_tag, d, from, lanes);
+                sum[p] = hn::MulAdd(value, factor, sum[p]);
+            }
+        }
+#pragma GCC unroll 8
+        for (int p = 0; p < parts; ++p) hn::StoreU(sum[p], d, z + p * lanes);
+        x += stride;
+        r += n;
+        z += n;
+    }
+}
+
+/// f(std::integral_constant<int, n>()) for n = 1..max_unrolled_rows.
+template <int n = 1, class F>
+HWY_INLINE void with_rows(Index rows, F&& f) {
+    if constexpr (n <= max_unrolled_rows) {
+        if (rows == n) return f(std::integral_constant<int, n>());
+        with_rows<n + 1>(rows, f);
+    }
+}
+
+/// Applies the blocks from `first` on that have as many rows as it, at most max_unrolled_rows, up
+/// to `last`, which all have this format; returns the end of them.
+template <BlockPrecision format, class T>
+HWY_INLINE Index multiply_run(Format<format> format_tag, const StoredBlocks& blocks, Index first,
+                              Index last, const T* r, T* z) {
+    const Index* const rows = blocks.block_offsets;
+    const Index n = rows[first + 1] - rows[first];
+    Index end = first + 1;
+    while (end < last && rows[end + 1] - rows[end] == n) ++end;
+    const auto multiply = [&](auto known, auto gaps) HWY_ATTR {
+        constexpr std::size_t bytes = known.value * known.value * bytes_of(format);
+        multiply_equal_blocks<known.value, gaps.value>(format_tag, end - first, blocks.block(first),
+                                                       gaps.value ? (bytes + 7) / 8 * 8 : bytes,
+                                                       r + rows[first], z + rows[first]);
+    };
+    with_rows(n, [&](auto known) HWY_ATTR {
+        if (blocks.formats == nullptr) {
+            multiply(known, std::false_type());
+        } else {
+            multiply(known, std::true_type());
+        }
+    });
+    return end;
+}
+
 /// Applies blocks first .. last-1. Full SIMD vectors pass the end of a block, into values of the
 /// next blocks (unused sums) and their rows (overwritten later), as long as those are in this
 /// range.
@@ -229,9 +312,15 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
         while (next < last && blocks.formats[next] == format) ++next;
         with_format<T>(format, [&](auto format_tag) HWY_ATTR {
             Index k = b;
-            for (; k < next && k < whole; ++k) {
+            while (k < next && k < whole) {
+                if (!transposed && vectors == 1 && rows[k + 1] - rows[k] <= max_unrolled_rows) {
+                    k = multiply_run(format_tag, blocks, k, next < whole ? next : whole, r.values,
+                                     z.values);
+                    continue;
+                }
                 block(format_tag, k,
                       [](auto... given) HWY_ATTR { multiply_columns<transposed>(given...); });
+                ++k;
             }
             for (; k < next; ++k) {
                 block(format_tag, k,

@@ -75,6 +75,30 @@ TEST(stored_blocks, products_with_blocks_of_random_sizes_and_formats) {
     });
 }
 
+/// Sizes of blocks of which several of one size follow each other.
+std::vector<Index> sizes_in_runs(std::mt19937_64& random, int runs, Index high) {
+    std::vector<Index> sizes;
+    for (int k = 0; k < runs; ++k) {
+        const Index size = 1 + Index(random() % std::uint64_t(high));
+        sizes.insert(sizes.end(), 1 + random() % 9, size);
+    }
+    return sizes;
+}
+
+TEST(stored_blocks, products_with_runs_of_small_blocks) {
+    std::mt19937_64 random = generator();
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        for (const Index high : {4, 9, 12}) {
+            const auto sizes = sizes_in_runs(random, 60, high);
+            check_products<T>(sizes, std::nullopt, {1, 3});
+            for (std::size_t f = 0; f < format_count<T>; ++f) {
+                check_products<T>(sizes, format_of<T>(f), {1, 5});
+            }
+        }
+    });
+}
+
 /// More blocks than all warps of a GPU process at once.
 TEST(stored_blocks, products_with_many_blocks) {
     std::mt19937_64 random = generator();
@@ -148,17 +172,46 @@ TEST(stored_blocks, results_do_not_depend_on_neighbours_or_on_other_vectors) {
     });
 }
 
+/// One vector alone, and among others, with blocks whose neighbours have the same size.
+TEST(stored_blocks, one_vector_has_the_results_of_several) {
+    std::mt19937_64 random = generator();
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        for (std::size_t f = 0; f <= format_count<T>; ++f) {  // The last one: mixed formats.
+            const auto format = f < format_count<T> ? std::optional(format_of<T>(f)) : std::nullopt;
+            const Stored<T> host_blocks =
+                random_stored<T>(random, sizes_in_runs(random, 40, 10), format);
+            const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
+            const Index vectors = 6, leading = host_blocks.rows() + Index(gap);
+            const auto r = random_columns<T>(random, host_blocks.rows(), vectors);
+            const auto z = applied(context(), device_blocks.blocks, Transpose::no, vectors, r);
+            for (Index v = 0; v < vectors; ++v) {
+                const auto column = [&](const std::vector<T>& all) {
+                    return std::vector<T>(all.begin() + v * leading,
+                                          all.begin() + (v + 1) * leading);
+                };
+                EXPECT_TRUE(same_bits(column(z), applied(context(), device_blocks.blocks,
+                                                         Transpose::no, 1, column(r))));
+            }
+        }
+    });
+}
+
 TEST(stored_blocks, results_do_not_depend_on_threads) {
     std::mt19937_64 random = generator();
-    const Stored<double> host_blocks =
-        random_stored<double>(random, random_sizes(random, 4000, 1, 32), std::nullopt);
-    const DeviceStoredBlocks<double> device_blocks(host(), host_blocks);
-    const auto r = random_columns<double>(random, host_blocks.rows(), 5);
-    for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-        const auto z = applied(host(1), device_blocks.blocks, transpose, 5, r);
-        for (const int threads : {2, 3, 7}) {
-            EXPECT_TRUE(
-                same_bits(z, applied(host(threads), device_blocks.blocks, transpose, 5, r)));
+    for (const auto& sizes : {random_sizes(random, 4000, 1, 32), std::vector<Index>(60000, 3),
+                              sizes_in_runs(random, 6000, 8)}) {
+        const Stored<double> host_blocks = random_stored<double>(random, sizes, std::nullopt);
+        const DeviceStoredBlocks<double> device_blocks(host(), host_blocks);
+        for (const Index vectors : {1, 5}) {
+            const auto r = random_columns<double>(random, host_blocks.rows(), vectors);
+            for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
+                const auto z = applied(host(1), device_blocks.blocks, transpose, vectors, r);
+                for (const int threads : {2, 3, 7}) {
+                    EXPECT_TRUE(same_bits(
+                        z, applied(host(threads), device_blocks.blocks, transpose, vectors, r)));
+                }
+            }
         }
     }
 }

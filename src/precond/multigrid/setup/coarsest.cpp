@@ -152,7 +152,7 @@ CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>&
     if (count > 0) for_each_index(context, n * n, AddModes{n, count, vectors.data(), dense});
     const EliminationFaults faults =
         TESSERA_RUN(invert_symmetric, context, result.inverse, n, least);
-    require(faults.negative == 0, "amg: the coarsest matrix is not positive definite");
+    require_positive(faults.negative == 0, "amg: the coarsest matrix is not positive definite");
     result.modes = count + faults.dependent;
     return result;
 }

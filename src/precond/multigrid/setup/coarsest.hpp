@@ -1,9 +1,17 @@
 #pragma once
 
+#include "base/concat.hpp"
 #include "base/dispatch.hpp"
 #include "precond/multigrid/setup/prolongator.hpp"
+#include "tessera/amg.hpp"
 
 namespace tessera::multigrid {
+
+/// Throws NotPositiveDefinite with the parts as its message unless the condition is true.
+template <class... Parts>
+void require_positive(bool condition, const Parts&... parts) {
+    if (!condition) throw NotPositiveDefinite(concat(parts...));
+}
 
 /// An inverse of a symmetric positive semidefinite matrix of n rows.
 struct CoarsestInverse {
@@ -14,7 +22,7 @@ struct CoarsestInverse {
 /// The inverse, by Cholesky's factorisation on the CPU, by sweeps on a GPU. Near-null vectors that
 /// the matrix maps to rounding errors (in units of `rounding`, the roundoff of the values it was
 /// made of) become eigenvectors of the value 1; further unknowns whose pivots are rounding errors
-/// get rows and columns of zeros. Throws InvalidArgument for a matrix that is not positive
+/// get rows and columns of zeros. Throws NotPositiveDefinite for a matrix that is not positive
 /// semidefinite. Waits.
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding);
