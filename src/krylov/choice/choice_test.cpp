@@ -70,6 +70,36 @@ TEST(choice, facts_of_nodes_of_which_some_have_fixed_unknowns) {
     EXPECT_TRUE(facts.has_various_blocks());
 }
 
+/// The matrix without some entries outside of diagonal blocks of 3 rows, one of `modulus`.
+CsrMatrix<double> without_some_entries(const CsrMatrix<double>& matrix, Offset modulus) {
+    const CsrView<double> a = matrix.view();
+    std::vector<std::vector<Index>> pattern(std::size_t(a.rows));
+    std::vector<std::vector<double>> values(pattern.size());
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const Index j = a.column_indices[k];
+            if (i / 3 != j / 3 && (Offset(i) * j + i + j) % modulus == 0) continue;
+            pattern[std::size_t(i)].push_back(j);
+            values[std::size_t(i)].push_back(a.values[k]);
+        }
+    }
+    return make_csr<double>(a.rows, a.columns, pattern, values);
+}
+
+TEST(choice, facts_of_nodes_whose_zeros_are_not_stored) {
+    const CsrMatrix<double> body = problem("elasticity3d:15");
+    const MatrixFacts facts = facts_of(without_some_entries(body, 11));
+    ASSERT_GE(facts.rows, 10'000);
+    EXPECT_LT(facts.largest_block, 4);
+    EXPECT_EQ(facts.rows_per_node, 3);
+    EXPECT_TRUE(facts.nodes_without_zeros);
+    const MatrixFacts sparser = facts_of(without_some_entries(body, 2));
+    EXPECT_EQ(sparser.rows_per_node, 1);  // Blocks of 3 rows would have 1.3 times the entries.
+    EXPECT_FALSE(sparser.nodes_without_zeros);
+    EXPECT_FALSE(facts_of(body).nodes_without_zeros);
+    EXPECT_EQ(facts_of(problem("poisson2d:150")).rows_per_node, 1);
+}
+
 TEST(choice, multigrid_is_not_the_first_where_it_cannot_find_the_nodes) {
     MatrixFacts facts;
     facts.rows = 2'000'000;

@@ -16,10 +16,11 @@ constexpr const char* rounded_polynomial = "chebyshev:6,precision=f32,values=f16
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
 
 /// Whether amg finds the nodes and their several unknowns: by coordinates, or as blocks of one
-/// size. Rows as nodes of one unknown: plate_hole:60 as a file 229 iterations, longer than
-/// block_jacobi:32.
+/// size, which may lack entries that are zero. Rows as nodes of one unknown: plate_hole:60 as a
+/// file 229 iterations, longer than block_jacobi:32.
 bool has_known_nodes(const MatrixFacts& a) {
-    return a.rows_per_node > 1 && (a.has_coordinates || !a.has_various_blocks());
+    return a.rows_per_node > 1 &&
+           (a.has_coordinates || a.nodes_without_zeros || !a.has_various_blocks());
 }
 
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
@@ -189,7 +190,7 @@ std::string preconditioner_for(const std::string& solver, const Attempt& attempt
 std::string sliced_format(const MatrixFacts& facts) {
     const Index block = facts.largest_block;
     const bool is_stored = block >= 1 && block <= 6 && block != 5;
-    if (facts.has_various_blocks() || !is_stored) return "sbell";
+    if (facts.has_various_blocks() || facts.nodes_without_zeros || !is_stored) return "sbell";
     return "sbell:" + std::to_string(block);
 }
 

@@ -13,6 +13,7 @@
 #include "precond/multigrid/hierarchy.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/padding.hpp"
+#include "sparse/find_blocks/node_rows.hpp"
 #include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {
@@ -85,16 +86,16 @@ struct Amg<T>::State {
         }
         const BlockPartition blocks =
             find_blocks(context, matrix, max_bsr_block, Blocking::natural);
-        if (blocks.count == 0) return 1;
-        if (Offset(blocks.count) * blocks.largest == blocks.rows) return int(blocks.largest);
-        if (blocks.largest >= 2 && 3 * Offset(blocks.count) <= 2 * Offset(blocks.rows)) {
+        const Index block = node_rows(context, matrix, blocks);
+        if (block == 1 && blocks.largest >= 2 &&
+            3 * Offset(blocks.count) <= 2 * Offset(blocks.rows)) {
             warnings.push_back(
                 "rows are taken as nodes of one unknown, though they seem to come in blocks of up "
                 "to " +
                 std::to_string(blocks.largest) +
                 ": give the fixed unknowns of nodes identity rows, or name block=");
         }
-        return 1;
+        return int(block);
     }
 
     void choose_near_null() {

@@ -27,8 +27,8 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
     blocks.options =
         std::to_string(bound) +
         (blocking == Blocking::supervariable ? "" : std::string(",blocks=") + to_string(blocking));
-    const CsrPattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
-                             matrix.column_indices};
+    const SquarePattern pattern{matrix.rows, matrix.nonzeros, matrix.row_offsets,
+                                matrix.column_indices};
     Segmentation segmentation = TESSERA_RUN(find_blocks, context, pattern, bound, blocking);
     blocks.count = Index(segmentation.starts.size() - 1);
     blocks.largest = segmentation.largest;

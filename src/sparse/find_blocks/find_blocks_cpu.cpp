@@ -50,7 +50,7 @@ Segmentation segment_greedily(const Context& context, Index count, const Next& n
     return segmentation;
 }
 
-void mark_supervariables(const Context& context, const CsrPattern& pattern, StartMask& mask) {
+void mark_supervariables(const Context& context, const SquarePattern& pattern, StartMask& mask) {
     const auto [rows, nonzeros, row_offsets, column_indices] = pattern;
     const Offset words = Offset(rows) / 64 + 1;  // Threads share no word.
     parallel_ranges(
@@ -74,7 +74,7 @@ void mark_supervariables(const Context& context, const CsrPattern& pattern, Star
 
 }  // namespace
 
-Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+Segmentation find_blocks(const Context& context, const SquarePattern& pattern, Index bound,
                          Blocking blocking) {
     StartMask mask(pattern.rows);
     mark_supervariables(context, pattern, mask);

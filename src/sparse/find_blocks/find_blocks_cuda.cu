@@ -102,7 +102,7 @@ struct NextGroup {
 
 }  // namespace
 
-Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+Segmentation find_blocks(const Context& context, const SquarePattern& pattern, Index bound,
                          Blocking blocking) {
     const Index rows = pattern.rows;
     // Every thread block reads all periods: only worthwhile up to this many rows.

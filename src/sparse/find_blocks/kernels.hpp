@@ -7,7 +7,7 @@
 namespace tessera {
 
 /// The pattern of a square matrix.
-struct CsrPattern {
+struct SquarePattern {
     Index rows = 0;
     Offset nonzeros = 0;
     const Offset* row_offsets = nullptr;
@@ -34,7 +34,7 @@ struct Segmentation {
 // group_blocks is 3. on blocks instead of rows. Both wait.
 // clang-format off
 TESSERA_BACKENDS(
-    Segmentation find_blocks(const Context& context, const CsrPattern& pattern, Index bound,
+    Segmentation find_blocks(const Context& context, const SquarePattern& pattern, Index bound,
                       Blocking blocking);
     Segmentation group_blocks(const Context& context, const Index* block_offsets, Index count, Index rows);)
 // clang-format on

@@ -277,7 +277,7 @@ Offset mark_bytes(Index rows) {
     return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
 }
 
-SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+SupervariableMarks mark_supervariables(const Context& context, const SquarePattern& pattern,
                                        bool with_periods, unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
     std::uint8_t* const periods = with_periods && pattern.rows >= period_rows

@@ -38,7 +38,7 @@ struct SupervariableMarks {
 Offset mark_bytes(Index rows);
 
 /// Computes the marks in `memory`.
-SupervariableMarks mark_supervariables(const Context& context, const CsrPattern& pattern,
+SupervariableMarks mark_supervariables(const Context& context, const SquarePattern& pattern,
                                        bool with_periods, unsigned* memory);
 
 }  // namespace tessera::cuda

@@ -1,0 +1,45 @@
+#include "sparse/find_blocks/node_rows.hpp"
+
+#include <numeric>
+
+namespace tessera {
+
+namespace {
+
+/// Whether blocks of B rows, larger than the `natural` ones, would have few more entries.
+template <int B>
+bool has_little_fill(const Context& context, const CsrPattern& pattern, Index natural) {
+    constexpr Offset sample = 2000;
+    constexpr double most_fill = 1.25;
+    const Offset block_rows = pattern.rows / B;
+    if (pattern.rows % B != 0 || natural <= block_rows) return false;
+    const Offset stride = std::max<Offset>(1, block_rows / sample);
+    const Offset count = (block_rows + stride - 1) / stride;
+    Buffer<Index> entries(context, count), blocks(context, count);
+    for_each_index(context, count, SampleBlocks<B>{pattern, stride, entries.data(), blocks.data()});
+    const auto sum = [&](const Buffer<Index>& counts) {
+        const std::vector<Index> host = copy_to_host(context, counts);
+        return std::accumulate(host.begin(), host.end(), 0.);
+    };
+    return B * B * sum(blocks) <= most_fill * sum(entries);
+}
+
+}  // namespace
+
+template <class T>
+Index node_rows(const Context& context, const CsrView<T>& matrix, const BlockPartition& natural) {
+    if (natural.count == 0) return 1;
+    if (Offset(natural.count) * natural.largest == natural.rows && natural.largest > 1) {
+        return natural.largest;
+    }
+    const CsrPattern pattern{matrix.rows, matrix.columns, matrix.row_offsets,
+                             matrix.column_indices};
+    return has_little_fill<3>(context, pattern, natural.count)   ? 3
+           : has_little_fill<2>(context, pattern, natural.count) ? 2
+                                                                 : 1;
+}
+
+template Index node_rows(const Context&, const CsrView<float>&, const BlockPartition&);
+template Index node_rows(const Context&, const CsrView<double>&, const BlockPartition&);
+
+}  // namespace tessera
