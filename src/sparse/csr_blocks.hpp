@@ -49,6 +49,19 @@ struct RowCursors {
     }
 };
 
+/// Whether a block row that has `blocks` blocks has only full ones: then the k-th of them holds the
+/// entries k B .. k B + B - 1 of each row.
+template <int B, class Csr>
+TESSERA_HOST_DEVICE bool has_full_blocks(const Csr& matrix, Offset block_row, Offset blocks) {
+    const Offset first = block_row * B;
+    if (blocks == 0 || first + B > matrix.rows) return false;
+    bool full = true;
+    for (Offset row = first; row < first + B; ++row) {
+        full = full && matrix.row_offsets[row + 1] - matrix.row_offsets[row] == blocks * B;
+    }
+    return full;
+}
+
 /// f(block column) for the blocks of a block row that hold an entry, ascending: a merge of its
 /// rows.
 template <int B, class F>

@@ -66,8 +66,8 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     fill<T>(context, T(0), result.values().view());
     const int lanes = context.on_gpu() ? 16 : 1;
     with_square(height, width, [&](auto n) {
-        for_each_index(context, block_rows,
-                       bsr::FillColumns<n>{pattern, height, width, starts, columns});
+        for_each_index(context, Offset(block_rows) * lanes,
+                       bsr::FillColumns<n>{lanes, pattern, height, width, starts, columns});
         for_each_index(context, Offset(matrix.rows) * lanes,
                        bsr::FillValues<n, T>{lanes, matrix, height, width, starts, columns,
                                              result.values().data()});

@@ -59,18 +59,29 @@ struct CountBlocks {
     }
 };
 
-/// The block columns of a block row.
+/// The block columns of a block row, which `lanes` threads share if its blocks are full.
 template <int N>
 struct FillColumns {
     static constexpr int work = 64;
+    int lanes;
     CsrPattern matrix;
     int height, width;
     const Offset* offsets;
     Index* columns;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        Offset to = offsets[i];
-        visit_blocks<N>(matrix, i, height, width, [&](Index column) { columns[to++] = column; });
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, lane = place % lanes;
+        Index* to = columns + offsets[i];
+        if constexpr (N > 0) {
+            const Offset blocks = offsets[i + 1] - offsets[i];
+            if (has_full_blocks<N>(matrix, i, blocks)) {
+                const Index* const from = matrix.column_indices + matrix.row_offsets[i * N];
+                for (Offset k = lane; k < blocks; k += lanes) to[k] = from[k * N] / N;
+                return;
+            }
+        }
+        if (lane > 0) return;
+        visit_blocks<N>(matrix, i, height, width, [&](Index column) { *to++ = column; });
     }
 };
 
@@ -87,11 +98,20 @@ struct FillValues {
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const int height = N > 0 ? N : block_height, width = N > 0 ? N : block_width;
-        const Offset row = place / lanes;
+        const Offset row = place / lanes, i = row / height, first = matrix.row_offsets[row];
         const int r = int(row % height);
-        Offset block = offsets[row / height];
-        for (Offset k = matrix.row_offsets[row] + place % lanes; k < matrix.row_offsets[row + 1];
-             k += lanes) {
+        Offset block = offsets[i];
+        if constexpr (N > 0) {
+            if (has_full_blocks<N>(matrix, i, offsets[i + 1] - block)) {
+                T* const to = values + (block * N + r) * N;
+                for (int e = int(place % lanes); e < matrix.row_offsets[row + 1] - first;
+                     e += lanes) {
+                    to[e / N * (N * N) + e % N] = matrix.values[first + e];
+                }
+                return;
+            }
+        }
+        for (Offset k = first + place % lanes; k < matrix.row_offsets[row + 1]; k += lanes) {
             const Index column = matrix.column_indices[k];
             while (columns[block] < column / width) ++block;
             values[(block * height + r) * width + column % width] = matrix.values[k];

@@ -306,10 +306,11 @@ SlicedMatrix<T>::State::State(const Context& context, const Pattern& matrix, Off
     pattern.block_columns = block_columns.data();
     pattern.column_offsets = column_offsets.data();
     if constexpr (std::is_same_v<Pattern, CsrPattern>) {
+        const int shares = context.on_gpu() ? 4 : 1;
         with_block(block, [&](auto b) {
-            for_each_index(context, pattern.positions(),
+            for_each_index(context, pattern.positions() * shares,
                            FillColumns<b>{matrix, arrangement.pattern, block_columns.data(),
-                                          column_offsets.data()});
+                                          column_offsets.data(), shares});
         });
     }
 }

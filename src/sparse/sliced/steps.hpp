@@ -180,8 +180,9 @@ struct FindFirstColumns {
     }
 };
 
-/// The block columns of all slots at a position; the other arrays of `pattern` are set. Pads get a
-/// column near those of their row, or the first one of the slice.
+/// The block columns of every shares-th slot at a position; the other arrays of `pattern` are set.
+/// Pads get a column near those of their row, or the first one of the slice. Item i: share
+/// i / positions of position i % positions.
 template <int B>
 struct FillColumns {
     static constexpr int work = 256;
@@ -189,25 +190,36 @@ struct FillColumns {
     SlicedPattern pattern;
     Index* block_columns;  ///< Or, with 16 bits:
     std::uint16_t* column_offsets;
+    int shares;
 
-    TESSERA_HOST_DEVICE void operator()(Offset p) const {
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Offset positions = pattern.positions(), p = i % positions, share = i / positions;
         const Offset height = pattern.slice_height, slice = p / height;
-        const Offset end = pattern.slice_offsets[slice + 1];
+        const Offset start = pattern.slice_offsets[slice];
+        const Offset width = (pattern.slice_offsets[slice + 1] - start) / height;
         const Index first = pattern.first_columns != nullptr ? pattern.first_columns[slice] : 0;
-        Offset slot = pattern.slice_offsets[slice] + p % height;
-        const auto put = [&](Index column) {
+        const auto put = [&](Offset k, Index column) {
+            const Offset slot = start + k * height + p % height;
             if (block_columns != nullptr) {
                 block_columns[slot] = column;
             } else {
                 column_offsets[slot] = std::uint16_t(column - first);
             }
-            slot += height;
         };
-        const Offset block_row = pattern.block_row(p);
-        for_blocks<B>(matrix, block_row, put);
+        const Offset block_row = pattern.block_row(p), blocks = pattern.row_lengths[p];
         const Index last = pattern.block_column_count() - 1;
         const Index near = block_row < last ? Index(block_row) : last;
-        while (slot < end) put(pattern.first_columns != nullptr ? first : near);
+        const Index pad = pattern.first_columns != nullptr ? first : near;
+        if (has_full_blocks<B>(matrix, block_row, blocks)) {
+            const Index* const columns = matrix.column_indices + matrix.row_offsets[block_row * B];
+            for (Offset k = share; k < width; k += shares) {
+                put(k, k < blocks ? columns[k * B] / B : pad);
+            }
+        } else if (share == 0) {
+            Offset k = 0;
+            for_blocks<B>(matrix, block_row, [&](Index column) { put(k++, column); });
+            while (k < width) put(k++, pad);
+        }
     }
 };
 
@@ -231,8 +243,14 @@ struct FillValues {
         const Offset share = i / positions, end = width * (share + 1) / shares;
         Offset k = width * share / shares;
         if (k == end) return;
+        Stored* const first = values + start * (B * B) + lane;
+        const Offset blocks = pattern.row_lengths[p];
+        if (has_full_blocks<B>(matrix, block_row, blocks)) {
+            for (; k < end; ++k) copy_full_block(block_row, k, k < blocks, first);
+            return;
+        }
         RowCursors<B, CsrView<S>> rows(matrix, block_row);
-        if (k >= pattern.row_lengths[p]) {
+        if (k >= blocks) {
             skip_to(rows, rows.none);  // Pads only.
         } else if (k > 0) {
             skip_to(rows, Offset(pattern.block_column(slice, start + k * height + lane)) * B);
@@ -242,7 +260,7 @@ struct FillValues {
             const Index block_column = pattern.block_column(slice, slot + lane);
             Index columns[B][B];
             rows.read(columns);
-            Stored* to = values + slot * (B * B) + lane;
+            Stored* to = first + k * height * (B * B);
             for (int r = 0; r < B; ++r) {
                 for (int c = 0; c < B; ++c, to += height) {
                     const Offset column = Offset(block_column) * B + c;
@@ -261,6 +279,21 @@ struct FillValues {
     }
 
   private:
+    /// Block k of a block row whose blocks are full; zero of pads.
+    TESSERA_HOST_DEVICE void copy_full_block(Offset block_row, Offset k, bool is_block,
+                                             Stored* first) const {
+        Stored* to = first + k * pattern.slice_height * (B * B);
+        TESSERA_UNROLL
+        for (int r = 0; r < B; ++r) {
+            const Offset row = block_row * B + r, entry = matrix.row_offsets[row] + k * B;
+            TESSERA_UNROLL
+            for (int c = 0; c < B; ++c, to += pattern.slice_height) {
+                *to = narrow_to<Stored>(is_block ? scaled_value(matrix, scaling, row, entry + c)
+                                                 : S(0));
+            }
+        }
+    }
+
     /// Moves the cursors to the first entries from `column` on, by bisection.
     TESSERA_HOST_DEVICE void skip_to(RowCursors<B, CsrView<S>>& rows, Offset column) const {
         for (int r = 0; r < B; ++r) {
