@@ -12,8 +12,8 @@ namespace {
 
 constexpr Index max_rows = 64;
 
-/// Rows of the largest blocks that have loops of their own.
-constexpr int max_unrolled_rows = 8;
+/// Bytes of small blocks that are applied to one column after the other.
+constexpr std::size_t cached_bytes = std::size_t(1) << 16;
 
 /// Vectors processed in one pass over a block.
 constexpr Index vectors_at_once = 4;
@@ -95,7 +95,8 @@ HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index row
         for (int v = 0; v < Vectors; ++v) sum[p][v] = hn::Zero(d);
     }
     const T* factor = r.values;
-    const auto add_columns = [&](auto whole, Index columns) HWY_ATTR {
+    const auto add_columns = [&](auto whole, Index columns) HWY_ATTR
+        __attribute__((always_inline)) {
         for (Index j = 0; j < columns; ++j) {
             hn::Vec<D> value[Parts];
 #pragma GCC unroll 4
@@ -221,23 +222,28 @@ void multiply_tail(Format<format> format_tag, Index n, const std::byte* x, Index
     }
 }
 
+/// Rows of the largest blocks that have loops of their own: their sums fit the registers.
+template <class T>
+constexpr int max_unrolled_rows = HWY_MIN(16, 4 * hn::MaxLanes(hn::ScalableTag<T>()));
+
 /// z = X r for `count` blocks of `n` rows, `stride` bytes apart: sums as in multiply_rows, in SIMD
 /// vectors hardly longer than a block. Whole vectors are loaded, for loads with masks take twice
 /// the time: what follows a column is a value, except after a block if there are `gaps` between
 /// them.
 template <int n, bool gaps, BlockPrecision format, class T>
-void multiply_equal_blocks(Format<format> format_tag, Index count, const std::byte* x,
-                           std::size_t stride, const T* r, T* z) {
-    const hn::CappedTag<T, n == 1 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : 8> d;
+HWY_NOINLINE void multiply_equal_blocks(Format<format> format_tag, Index count, const std::byte* x,
+                                        std::size_t stride, const T* r, T* z) {
+    const hn::CappedTag<T, n == 1 ? 1 : n == 2 ? 2 : n <= 4 ? 4 : n <= 8 ? 8 : 16> d;
     constexpr int lanes = int(hn::MaxLanes(d)), parts = (n + lanes - 1) / lanes;
+    static_assert(parts * lanes - n <= n, "only loads of the last column pass a block's end");
     for (Index b = 0; b < count; ++b) {
         hn::Vec<decltype(d)> sum[parts];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int p = 0; p < parts; ++p) sum[p] = hn::Zero(d);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int j = 0; j < n; ++j) {
             const auto factor = hn::Set(d, r[j]);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (int p = 0; p < parts; ++p) {
                 const std::byte* from = x + (j * n + p * lanes) * bytes_of(format);
                 const auto value = gaps && j == n - 1
@@ -246,7 +252,7 @@ void multiply_equal_blocks(Format<format> format_tag, Index count, const std::by
                 sum[p] = hn::MulAdd(value, factor, sum[p]);
             }
         }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int p = 0; p < parts; ++p) hn::StoreU(sum[p], d, z + p * lanes);
         x += stride;
         r += n;
@@ -254,31 +260,40 @@ void multiply_equal_blocks(Format<format> format_tag, Index count, const std::by
     }
 }
 
-/// f(std::integral_constant<int, n>()) for n = 1..max_unrolled_rows.
-template <int n = 1, class F>
+/// f(std::integral_constant<int, n>()) for n = 1..max_unrolled_rows<T>.
+template <class T, int n = 1, class F>
 HWY_INLINE void with_rows(Index rows, F&& f) {
-    if constexpr (n <= max_unrolled_rows) {
+    if constexpr (n <= max_unrolled_rows<T>) {
         if (rows == n) return f(std::integral_constant<int, n>());
-        with_rows<n + 1>(rows, f);
+        with_rows<T, n + 1>(rows, f);
     }
 }
 
-/// Applies the blocks from `first` on that have as many rows as it, at most max_unrolled_rows, up
-/// to `last`, which all have this format; returns the end of them.
+/// Applies the blocks from `first` on that have as many rows as it, at most max_unrolled_rows<T>,
+/// up to `last`, which all have this format; returns the end of them. So many blocks at once that
+/// the cache keeps them for the other columns.
 template <BlockPrecision format, class T>
 HWY_INLINE Index multiply_run(Format<format> format_tag, const StoredBlocks& blocks, Index first,
-                              Index last, const T* r, T* z) {
+                              Index last, Index vectors, const Columns<const T>& r,
+                              const Columns<T>& z) {
     const Index* const rows = blocks.block_offsets;
     const Index n = rows[first + 1] - rows[first];
     Index end = first + 1;
     while (end < last && rows[end + 1] - rows[end] == n) ++end;
     const auto multiply = [&](auto known, auto gaps) HWY_ATTR {
         constexpr std::size_t bytes = known.value * known.value * bytes_of(format);
-        multiply_equal_blocks<known.value, gaps.value>(format_tag, end - first, blocks.block(first),
-                                                       gaps.value ? (bytes + 7) / 8 * 8 : bytes,
-                                                       r + rows[first], z + rows[first]);
+        constexpr std::size_t stride = gaps.value ? (bytes + 7) / 8 * 8 : bytes;
+        const Index at_once = vectors == 1 ? end - first : Index(cached_bytes / stride);
+        for (Index b = first; b < end; b += at_once) {
+            const Index count = end - b < at_once ? end - b : at_once;
+            for (Index v = 0; v < vectors; ++v) {
+                multiply_equal_blocks<known.value, gaps.value>(
+                    format_tag, count, blocks.block(first) + std::size_t(b - first) * stride,
+                    stride, r.at(rows[b], v), z.at(rows[b], v));
+            }
+        }
     };
-    with_rows(n, [&](auto known) HWY_ATTR {
+    with_rows<T>(n, [&](auto known) HWY_ATTR {
         if (blocks.formats == nullptr) {
             multiply(known, std::false_type());
         } else {
@@ -313,9 +328,9 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
         with_format<T>(format, [&](auto format_tag) HWY_ATTR {
             Index k = b;
             while (k < next && k < whole) {
-                if (!transposed && vectors == 1 && rows[k + 1] - rows[k] <= max_unrolled_rows) {
-                    k = multiply_run(format_tag, blocks, k, next < whole ? next : whole, r.values,
-                                     z.values);
+                if (!transposed && rows[k + 1] - rows[k] <= max_unrolled_rows<T>) {
+                    k = multiply_run(format_tag, blocks, k, next < whole ? next : whole, vectors, r,
+                                     z);
                     continue;
                 }
                 block(format_tag, k,

@@ -89,7 +89,7 @@ TEST(stored_blocks, products_with_runs_of_small_blocks) {
     std::mt19937_64 random = generator();
     for_reals([&](auto real) {
         using T = decltype(real);
-        for (const Index high : {4, 9, 12}) {
+        for (const Index high : {4, 9, 18}) {
             const auto sizes = sizes_in_runs(random, 60, high);
             check_products<T>(sizes, std::nullopt, {1, 3});
             for (std::size_t f = 0; f < format_count<T>; ++f) {
@@ -180,7 +180,7 @@ TEST(stored_blocks, one_vector_has_the_results_of_several) {
         for (std::size_t f = 0; f <= format_count<T>; ++f) {  // The last one: mixed formats.
             const auto format = f < format_count<T> ? std::optional(format_of<T>(f)) : std::nullopt;
             const Stored<T> host_blocks =
-                random_stored<T>(random, sizes_in_runs(random, 40, 10), format);
+                random_stored<T>(random, sizes_in_runs(random, 60, 18), format);
             const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
             const Index vectors = 6, leading = host_blocks.rows() + Index(gap);
             const auto r = random_columns<T>(random, host_blocks.rows(), vectors);
@@ -200,7 +200,7 @@ TEST(stored_blocks, one_vector_has_the_results_of_several) {
 TEST(stored_blocks, results_do_not_depend_on_threads) {
     std::mt19937_64 random = generator();
     for (const auto& sizes : {random_sizes(random, 4000, 1, 32), std::vector<Index>(60000, 3),
-                              sizes_in_runs(random, 6000, 8)}) {
+                              sizes_in_runs(random, 3000, 18)}) {
         const Stored<double> host_blocks = random_stored<double>(random, sizes, std::nullopt);
         const DeviceStoredBlocks<double> device_blocks(host(), host_blocks);
         for (const Index vectors : {1, 5}) {
