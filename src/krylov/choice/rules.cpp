@@ -189,7 +189,7 @@ std::string preconditioner_for(const std::string& solver, const Attempt& attempt
 
 std::string sliced_format(const MatrixFacts& facts) {
     const Index block = facts.largest_block;
-    const bool is_stored = block >= 1 && block <= 6 && block != 5;
+    const bool is_stored = block > 1 && block <= 6 && block != 5;
     if (facts.has_various_blocks() || facts.nodes_without_zeros || !is_stored) return "sbell";
     return "sbell:" + std::to_string(block);
 }

@@ -10,8 +10,9 @@ namespace tessera {
 /// The attempts for a symmetric positive definite matrix alone.
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 
-/// SBELL with the blocks of the nodes, where all nodes have one; else conversion chooses them,
-/// which takes as long as several products.
+/// SBELL with the blocks of the nodes, where all nodes have one of several rows; else conversion
+/// chooses them, which takes as long as several products (poisson3d:200 with 16-bit values: solve
+/// 142 ms, with blocks of one row 153).
 std::string sliced_format(const MatrixFacts& facts);
 
 /// Replaces the words of an attempt by those that were given, which are not auto.
