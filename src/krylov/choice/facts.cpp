@@ -4,9 +4,8 @@
 
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"
-#include "sparse/find_blocks/node_rows.hpp"
-#include "tessera/blocks.hpp"
 #include "tessera/choice.hpp"
+#include "tessera/detail/blocks.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

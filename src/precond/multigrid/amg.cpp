@@ -13,7 +13,7 @@
 #include "precond/multigrid/hierarchy.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/padding.hpp"
-#include "sparse/find_blocks/node_rows.hpp"
+#include "tessera/detail/blocks.hpp"
 #include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "tessera/detail/blocks.hpp"
+
 namespace tessera {
 
 namespace {
