@@ -87,8 +87,4 @@ def python_cpu():
             cells.append(f"{found['seconds']:.3f} ({about}{found['iterations']})")
         ratios = " and ".join(f"{better / ways[way]['seconds']:.2g}" for way in own)
         lines.append(f"| {name} | {row['rows']:,} | " + " | ".join(cells) + f" | {ratios} |")
-    name, ways = next((name, row["ways"]) for name, row in document["results"].items()
-                      if "tetrahedra" in name and "tessera, amg,block=3" in row["ways"])
-    told = ways["tessera, amg,block=3"]
-    return ("\n".join(lines) + "\n\nIn brackets what `auto` chose, and iterations. With `M=\"amg,block=3\"`, "
-            f"but no coordinates, {name} takes {told['seconds']:.3f} s ({told['iterations']} iterations).")
+    return "\n".join(lines) + "\n\nIn brackets what `auto` chose, and iterations."

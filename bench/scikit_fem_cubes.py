@@ -108,7 +108,6 @@ def _ways(cube: Cube) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "pyamg, CSR": lambda: _pyamg(cube, False),
     }
     if cube.block > 1:
-        ways["tessera, amg,block=3"] = lambda: _own(cube, M="amg,block=3")
         ways["pyamg, BSR"] = lambda: _pyamg(cube, True)
     return ways
 
