@@ -17,9 +17,10 @@ struct MatrixFacts {
     Index blocks = 0;                ///< Natural blocks of at most 8 rows (find_blocks).
     Index largest_block = 0;         ///< Rows of the largest of them.
     /// Unknowns of a node: by the coordinates, else the size of the largest natural block, if
-    /// nearly all have that size, else 3 or 2, if blocks of that many rows are nearly full, else 1.
+    /// nearly all have that size, else, from 10,000 rows on, 3 or 2, if blocks of that many rows
+    /// are nearly full, else 1.
     Index rows_per_node = 1;
-    /// The last but one of these: rows of a node differ where entries that are zero are not stored.
+    /// Found from nearly full blocks: rows of a node differ where zeros are not stored.
     bool nodes_without_zeros = false;
     bool has_coordinates = false;
     bool on_gpu = false;

@@ -68,7 +68,7 @@ def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -
         return core.cpu_context(threads)
     number, keep = kind.stream(device) if stream is None else (stream_number(stream), stream)
     context = core.cuda_context(device, number, threads)
-    context.__dict__["keep"] = keep  # The stream, which must outlive the context.
+    context.__dict__["keep"] = keep  # The stream, as long as somebody has the context.
     return context
 
 
@@ -109,6 +109,8 @@ def in_order(context: Any, kind: Kind) -> Iterator[None]:
     apart = context.on_gpu and context.stream != kind.stream(context.device)[0]
     if apart:
         context.synchronize()
-    yield
-    if apart:
-        call_context(kind, context.device).synchronize()
+    try:
+        yield
+    finally:
+        if apart:
+            call_context(kind, context.device).synchronize()

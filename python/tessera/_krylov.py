@@ -59,19 +59,21 @@ def _solve(
     dtype = _type_of(a, parts, found)
     kind, device = found.kind, found.device
     most = 10 * size if maxiter is None else whole(maxiter, "maxiter", 0)
-    context = call_context(kind, device, stream)
+    right = found if found.dtype == dtype and found.contiguous else values(b, dtype, "b")
+    start = given_start(x0, found, dtype)
+    context = call_context(kind, device, stream)  # After conversions, for which it waits.
     hook, iterate = scipy_hook(callback, method, found, dtype, context)
     options = options_of(rtol, atol, most, hook, iterate=iterate)
     matrix = None
     if parts is not None:
         checked_device(parts, found, "b")
         matrix = build(parts, context, dtype)
+        if stream is not None:
+            call_context(kind, device, stream)  # Its values may have been converted.
         a_map = core.matrix_operator(context, matrix, "csr")
     else:
         a_map = operator_map(a, size, dtype, kind, device, context, "A")
     m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
-    right = found if found.dtype == dtype and found.contiguous else values(b, dtype, "b")
-    start = given_start(x0, found, dtype)
     x = kind.empty(found.shape, dtype, device)
     ended = core.solve_once(
         context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
@@ -108,7 +110,8 @@ def _preconditioner(
     try:
         return core.preconditioner(context, matrix, m, None, [])
     except ValueError as error:
-        raise ValueError(f"A: {fault(matrix, error)}") from None
+        about = "A" if matrix.non_finite_row() >= 0 else "M"
+        raise ValueError(f"{about}: {fault(matrix, error)}") from None
 
 
 _ABOUT = """

@@ -147,7 +147,7 @@ def worst(reports: list[dict[str, Any]]) -> dict[str, Any]:
     return max(reports, key=lambda each: (_ORDER.index(each["status"]), each["iterations"]))
 
 
-def blame_matrix(matrix: Any, reports: list[dict[str, Any]]) -> None:
+def name_non_finite_row(matrix: Any, reports: list[dict[str, Any]]) -> None:
     """Says so in the reports of failed solves if the matrix (None: an operator) holds NaN or
     infinity; only then its values are looked at."""
     failed = [each for each in reports if each["status"] in FAILURES]

@@ -25,7 +25,7 @@ from ._matrices import build, checked_values, fault, is_matrix, owners, without_
 from ._multigrid import smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, map_solver, operator_map, parts_of
 from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
-from ._result import Result, blame_matrix, worst
+from ._result import Result, name_non_finite_row, worst
 from ._texts import checked_text
 
 __all__ = ["Solver"]
@@ -333,7 +333,7 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         reports = (self._text or self._maps).solve(systems, options)
-        blame_matrix(self._matrix, reports)
+        name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
         return self._result(result if count == 1 else kind.transposed(result), reports)
 

@@ -192,8 +192,8 @@ class SolveCommand : SolveProblem<T> {
                             refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
         if (!context_.on_gpu() || is_uploaded_) need.matrix = 0;  // It is in memory already.
         if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
-        if (parsed_.format.format !=
-            MatrixFormat::csr) {  // At least; fill is known once it is made.
+        // A lower bound: without indices, and without fill, which is known once it is made.
+        if (parsed_.format.format != MatrixFormat::csr) {
             const ValueFormat values = parsed_.format.values;
             need.matrix += matrix_.nonzeros * Offset(values == ValueFormat::working ? sizeof(T)
                                                      : values == ValueFormat::f32   ? 4

@@ -17,8 +17,8 @@ TESSERA_API void block_entry_offsets(const Context& context, const BlockPartitio
 
 /// The unknowns of a node where consecutive rows are nodes: the rows of `natural` blocks (of at
 /// most 8) if all have as many; else 3 or 2, if natural blocks have fewer on average and blocks of
-/// so many would have at most a quarter more entries than the matrix, by a sample of some 2,000:
-/// finite elements without the entries that are zero; else 1. Waits.
+/// so many, which divide the rows, would have at most a quarter more entries than the matrix, by a
+/// sample of 2,000 to 4,000: finite elements without the entries that are zero; else 1. Waits.
 template <class T>
 TESSERA_API Index node_rows(const Context& context, const CsrView<T>& matrix,
                             const BlockPartition& natural);

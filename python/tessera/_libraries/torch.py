@@ -33,12 +33,14 @@ class TorchKind(Kind):
 
     def _fill(self) -> None:
         torch = sys.modules["torch"]
-        for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8"):
-            self._numpy[getattr(torch, name)] = np.dtype(name)
-            self._torch[np.dtype(name)] = getattr(torch, name)
-        self._numpy[torch.bool] = np.dtype(bool)
-        self._numpy[torch.complex64] = np.dtype(np.complex64)
-        self._numpy[torch.complex128] = np.dtype(np.complex128)
+        names = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
+        of_numpy = {np.dtype(name): getattr(torch, name) for name in names}
+        of_torch = {found: dtype for dtype, found in of_numpy.items()}
+        of_torch[torch.bool] = np.dtype(bool)
+        of_torch[torch.complex64] = np.dtype(np.complex64)
+        of_torch[torch.complex128] = np.dtype(np.complex128)
+        # Whole ones, as another thread may look at them.
+        self._torch, self._numpy = of_numpy, of_torch
 
     def numpy_type(self, dtype: Any) -> np.dtype[Any]:
         if not self._numpy:

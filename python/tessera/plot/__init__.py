@@ -10,7 +10,7 @@ Matplotlib.
 >>> axes = plot.residuals("cg.json", "amg.json")
 >>> plot.save("runs.html", "cg.json", "amg.json")
 
-Nothing here needs the compiled part of the package or a GPU.
+Nothing here needs a GPU.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def _of_json(value: Any, source: str) -> Run | Tune | Info:
 
 
 def _read_matrix(path: str) -> Matrix:
-    from .._backend import core  # Here, as the rest of the module needs no compiled part.
+    from .._backend import core
     from .._contexts import host_context
 
     if not os.path.exists(path):
