@@ -9,6 +9,7 @@
 #include "run/interrupt.hpp"
 #include "run/monitor.hpp"
 #include "run/output.hpp"
+#include "run/output_failures.hpp"
 #include "run/saved_options.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
@@ -70,44 +71,6 @@ void note_unconverged_solution(const SolveArguments& arguments) {
         (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
         (vtu.empty() ? "" : "; " + vtu + " was not written"));
 }
-
-/// Collects the errors of several outputs, so that a full disk does not cost the others, which may
-/// have taken long to compute.
-class Failures {
-  public:
-    /// write(), unless it is not wanted; false if it failed.
-    bool attempt(bool wanted, const std::function<void()>& write) {
-        if (!wanted) return true;
-        try {
-            write();
-            return true;
-        } catch (const OutOfMemory& error) {
-            add(error.what(), true);
-        } catch (const std::bad_alloc&) {
-            add("out of memory for an output", true);
-        } catch (const Error& error) {
-            add(error.what(), false);
-        }
-        return false;
-    }
-
-    /// Prints what failed; returns the exit code, 0 if nothing failed. (An exception would lead to
-    /// a second report as JSON.)
-    int report() const {
-        if (text_.empty()) return exit_converged;
-        print_note(text_);
-        return out_of_memory_ ? exit_out_of_memory : exit_usage;
-    }
-
-  private:
-    void add(const std::string& reason, bool out_of_memory) {
-        text_ += (text_.empty() ? "" : "; ") + reason;
-        out_of_memory_ = out_of_memory_ || out_of_memory;
-    }
-
-    std::string text_;
-    bool out_of_memory_ = false;
-};
 
 /// One run of `tessera solve`, step by step.
 template <class T>

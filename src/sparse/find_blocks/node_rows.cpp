@@ -12,7 +12,7 @@ namespace {
 template <int B>
 bool has_little_fill(const Context& context, const CsrPattern& pattern, Index natural) {
     constexpr Offset sample = 2000;
-    constexpr double most_fill = 1.25;
+    constexpr double max_fill = 1.25;
     const Offset block_rows = pattern.rows / B;
     if (pattern.rows % B != 0 || natural <= block_rows) return false;
     const Offset stride = std::max<Offset>(1, block_rows / sample);
@@ -23,7 +23,7 @@ bool has_little_fill(const Context& context, const CsrPattern& pattern, Index na
         const std::vector<Index> host = copy_to_host(context, counts);
         return std::accumulate(host.begin(), host.end(), 0.);
     };
-    return B * B * sum(blocks) <= most_fill * sum(entries);
+    return B * B * sum(blocks) <= max_fill * sum(entries);
 }
 
 }  // namespace
