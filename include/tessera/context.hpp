@@ -64,8 +64,9 @@ class TESSERA_API Context {
 
     /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: work that
     /// the caller gives to the stream before and after a call is in order with that of the call.
-    /// The stream is never destroyed, and only functions that wait synchronise it; it must outlive
-    /// the Context and all that was made with it, and so must the allocator. While the caller
+    /// The stream is never destroyed, and only functions that wait and the end of the Context
+    /// synchronise it; it must outlive the Context and all that was made with it, and so must the
+    /// allocator. `stream_owner` is released after all of these. While the caller
     /// captures the stream, work that neither allocates nor waits (products, Operator::apply,
     /// batched functions with a Plan) is recorded, once it has run before; what cannot be recorded
     /// throws InvalidArgument. All objects used must outlive such a graph, which is to be launched
@@ -73,7 +74,7 @@ class TESSERA_API Context {
     /// operator. `device` stays current on the calling thread. Throws InvalidArgument for a stream
     /// of another device and half an allocator; otherwise as above.
     static Context cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator = {},
-                        int threads = 0);
+                        int threads = 0, std::shared_ptr<void> stream_owner = nullptr);
 
     /// "auto", "cpu", "cuda" or "cuda:K". "auto" uses CUDA where possible, else the CPU;
     /// `why_not_cuda`, when given, then receives the reason.

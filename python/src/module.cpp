@@ -4,7 +4,8 @@ using namespace python_module;
 
 namespace {
 
-nb::object parse_error, device_error;
+/// Exceptions of the module, which live as long as the process.
+PyObject *parse_error = nullptr, *device_error = nullptr;
 
 /// Errors of the library as exceptions of Python.
 void translate(const std::exception_ptr& error, void*) {
@@ -13,9 +14,9 @@ void translate(const std::exception_ptr& error, void*) {
     } catch (const InvalidArgument& e) {
         PyErr_SetString(PyExc_ValueError, e.what());
     } catch (const ParseError& e) {
-        PyErr_SetString(parse_error.ptr(), e.what());
+        PyErr_SetString(parse_error, e.what());
     } catch (const DeviceError& e) {
-        PyErr_SetString(device_error.ptr(), e.what());
+        PyErr_SetString(device_error, e.what());
     } catch (const OutOfMemory& e) {
         PyErr_SetString(PyExc_MemoryError, e.what());
     } catch (const Error& e) {
@@ -23,11 +24,11 @@ void translate(const std::exception_ptr& error, void*) {
     }
 }
 
-nb::object new_exception(nb::module_& module, const char* name, PyObject* base, const char* text) {
+PyObject* new_exception(nb::module_& module, const char* name, PyObject* base, const char* text) {
     const std::string qualified = std::string("tessera.") + name;
     nb::object made = nb::steal(PyErr_NewExceptionWithDoc(qualified.c_str(), text, base, nullptr));
     module.attr(name) = made;
-    return made;
+    return made.release().ptr();
 }
 
 nb::object to_python(const ReportValue& value) {
@@ -35,6 +36,16 @@ nb::object to_python(const ReportValue& value) {
     if (const auto* whole = std::get_if<Offset>(&value.value)) return nb::cast(*whole);
     if (const auto* real = std::get_if<double>(&value.value)) return nb::cast(*real);
     return python_module::to_python(std::get<ReportValues>(value.value));
+}
+
+/// The object of Python that a stream belongs to, as the library keeps it.
+std::shared_ptr<void> shared_owner(nb::object owner) {
+    if (owner.is_none()) return nullptr;
+    return {owner.release().ptr(), [](PyObject* object) {
+                if (!nb::is_alive()) return;
+                const nb::gil_scoped_acquire gil;
+                Py_DECREF(object);
+            }};
 }
 
 /// Arrays in memory of the library for callers whose own library cannot make them: DLPack and the
@@ -157,11 +168,14 @@ void python_module::bind_context(nb::module_& module) {
                nb::call_guard<nb::gil_scoped_release>());
     module.def(
         "cuda_context",
-        [](int device, Address stream, int threads) {
-            return Context::cuda(device, pointer<CUstream_st>(stream), {}, threads);
+        [](int device, Address stream, int threads, nb::object owner) {
+            auto kept = shared_owner(std::move(owner));
+            nb::gil_scoped_release release;
+            return Context::cuda(device, pointer<CUstream_st>(stream), {}, threads,
+                                 std::move(kept));
         },
         nb::arg("device"), nb::arg("stream"), nb::arg("threads") = 0,
-        nb::call_guard<nb::gil_scoped_release>());
+        nb::arg("stream_owner").none() = nb::none());
     module.def("cuda_devices", []() -> AnyTuple {
         std::string reason;
         std::vector<std::string> names;

@@ -19,8 +19,8 @@ _MAX_STREAMS = 16
 class _Local(threading.local):
     def __init__(self) -> None:
         self.host: dict[int, Any] = {}
-        # (device, stream) -> (context, what keeps the stream alive), the latest last.
-        self.streams: OrderedDict[tuple[int, int], tuple[Any, Any]] = OrderedDict()
+        # (device, stream) -> context, the latest last.
+        self.streams: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
 
 _local = _Local()
@@ -66,10 +66,8 @@ def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -
         if stream is not None:
             stream_number(stream)
         return core.cpu_context(threads)
-    number, keep = kind.stream(device) if stream is None else (stream_number(stream), stream)
-    context = core.cuda_context(device, number, threads)
-    context.__dict__["keep"] = keep  # The stream, as long as somebody has the context.
-    return context
+    number, owner = kind.stream(device) if stream is None else (stream_number(stream), stream)
+    return core.cuda_context(device, number, threads, owner)
 
 
 def host_context(threads: int = 0) -> Any:
@@ -86,20 +84,20 @@ def call_context(kind: Kind, device: int, stream: Any = None) -> Any:
         if stream is not None:
             stream_number(stream)
         return host_context()
-    number, keep = kind.stream(device)
+    number, owner = kind.stream(device)
     if stream is not None and stream_number(stream) != number:
         call_context(kind, device).synchronize()  # Arguments may still be written there.
-        number, keep = stream_number(stream), stream
+        number, owner = stream_number(stream), stream
     key = (device, number)
     streams = _local.streams
-    entry = streams.get(key)
-    if entry is None:
-        entry = streams[key] = (core.cuda_context(device, number), keep)
+    context = streams.get(key)
+    if context is None:
+        context = streams[key] = core.cuda_context(device, number, 0, owner)
         if len(streams) > _MAX_STREAMS:
             streams.popitem(last=False)
     elif len(streams) > 1:
         streams.move_to_end(key)
-    return entry[0]
+    return context
 
 
 @contextmanager

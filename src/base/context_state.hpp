@@ -81,6 +81,7 @@ struct ContextState {
 struct CallerStream {
     CUstream_st* stream = nullptr;
     DeviceAllocator allocator;
+    std::shared_ptr<void> owner;
 };
 
 /// Functions of the CUDA backend, where it is built.

@@ -79,6 +79,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         TESSERA_CUDA(cudaSetDevice(device));
         if (caller != nullptr) {
             stream_ = caller->stream;
+            stream_owner_ = caller->owner;
             allocator_ = caller->allocator;
             check_device_of_stream();
         } else {
@@ -110,23 +111,25 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         cudaSetDevice(device);
         release_scratch();
         release_kept();
+        // A pool that is destroyed while its memory is being freed on the default stream crashes
+        // other threads that wait for that stream (driver 580).
+        if (!is_captured(stream_)) cudaStreamSynchronize(stream_);
         cudaFreeHost(mailbox);
-        if (owns_stream_) {
-            cudaStreamSynchronize(stream_);
-            cudaStreamDestroy(stream_);
-        }
+        if (owns_stream_) cudaStreamDestroy(stream_);
         if (capture_stream_ != nullptr) cudaStreamDestroy(capture_stream_);
-        if (pool_ != nullptr) cudaMemPoolDestroy(pool_);  // Once all its memory is released.
+        if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
+    }
+
+    static bool is_captured(cudaStream_t stream) noexcept {
+        // Of the default stream there are no captures.
+        if (stream == nullptr || stream == cudaStreamLegacy) return false;
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        cudaStreamIsCapturing(stream, &status);
+        return status != cudaStreamCaptureStatusNone;
     }
 
     bool captured_by_caller() const override {
-        // Of the default stream there are no captures.
-        if (owns_stream_ || capturing || stream_ == nullptr || stream_ == cudaStreamLegacy) {
-            return false;
-        }
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        TESSERA_CUDA(cudaStreamIsCapturing(stream_, &status));
-        return status != cudaStreamCaptureStatusNone;
+        return !owns_stream_ && !capturing && is_captured(stream_);
     }
 
     void* allocate(Offset bytes) override {
@@ -301,6 +304,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     bool phase_open_ = false;
     const bool owns_stream_;
     cudaStream_t stream_ = nullptr;          ///< While work is captured the stream for that.
+    std::shared_ptr<void> stream_owner_;     ///< Of the caller; released last.
     cudaStream_t capture_stream_ = nullptr;  ///< Of a Context with the default stream.
     cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
     DeviceAllocator allocator_;

@@ -174,6 +174,30 @@ TEST(api_sharing, solves_with_one_matrix_and_preconditioner) {
     }
 }
 
+/// On a GPU all Contexts have the default stream.
+TEST(api_sharing, contexts_end_while_other_threads_solve) {
+    const CsrMatrix<double> matrix = generated("poisson2d:8");
+    const CsrOperator<double> a(context(), matrix.view());
+    const auto m = make_preconditioner(context(), "block_jacobi:4", matrix);
+    context().synchronize();
+    const auto vectors = vectors_of_threads(std::size_t(matrix.rows()));
+    expect_equal_on_threads([&](const Context&, int k) {
+        std::vector<double> all;
+        for (int round = 0; round < 25; ++round) {
+            const Context own = context().on_gpu() ? Context::cuda(0, nullptr) : Context::cpu(2);
+            const auto b = copy_to_buffer(own, vectors[std::size_t(k)]);
+            Buffer<double> x(own, b.size());
+            for (int solves = 0; solves <= round % 3; ++solves) {
+                fill(own, 0.0, x.view());
+                cg(own, a, m.get(), b.view(), x.view());
+            }
+            const std::vector<double> found = copy_to_host(own, x);
+            all.insert(all.end(), found.begin(), found.end());
+        }
+        return all;
+    });
+}
+
 /// The spectrum of this polynomial ends too early, so the first solves raise its end for all.
 TEST(api_sharing, a_preconditioner_that_recovers) {
     const CsrMatrix<double> matrix = generated("elasticity2d:16");
