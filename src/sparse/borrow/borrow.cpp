@@ -52,10 +52,11 @@ void check_rows(const Context& context, const char* who, const char* row_name, I
     const bool sorted = options.validate && !options.sort;
     require(rows > 0 || column_indices.empty(), who, ": there are columns, but no rows");
     Buffer<Offset> first_fault = copy_to_buffer(context, std::vector<Offset>(1, 0));
-    for_each_index(context, rows,
-                   CheckRow<RowOffset, Column>{rows, columns, Offset(column_indices.size()),
-                                               row_offsets.data(), column_indices.data(), sorted,
-                                               first_fault.data()});
+    const int sharing = sharing_threads(context, rows, 8);
+    for_each_index(context, Offset(rows) * sharing,
+                   CheckRow<RowOffset, Column>{sharing, rows, columns,
+                                               Offset(column_indices.size()), row_offsets.data(),
+                                               column_indices.data(), sorted, first_fault.data()});
     const Offset found = copy_to_host(context, first_fault).front();
     if (found == 0) return;
     const Offset row = rows - found / fault_kinds;

@@ -18,30 +18,32 @@ struct ConvertIndices {
 enum class Fault : int { none, offsets, column, order };
 inline constexpr Offset fault_kinds = 4;
 
-/// Checks row i of compressed rows: the largest (rows - i) fault_kinds + Fault is that of the first
-/// row at fault.
+/// Checks a row of compressed rows, which `sharing` threads share: the largest (rows - row)
+/// fault_kinds + Fault is that of the first row at fault.
 template <class RowOffset, class Column>
 struct CheckRow {
     static constexpr int work = 16;
+    int sharing;
     Offset rows, columns, entries;
     const RowOffset* row_offsets;
     const Column* column_indices;
     bool sorted;  ///< Columns must ascend.
     Offset* first_fault;
 
-    TESSERA_HOST_DEVICE Fault fault(Offset i) const {
+    TESSERA_HOST_DEVICE Fault fault(Offset i, int part) const {
         const Offset begin = Offset(row_offsets[i]), end = Offset(row_offsets[i + 1]);
         if ((i == 0 && begin != 0) || (i == rows - 1 && end != entries)) return Fault::offsets;
         if (begin < 0 || begin > end || end > entries) return Fault::offsets;
-        for (Offset k = begin; k < end; ++k) {
+        for (Offset k = begin + part; k < end; k += sharing) {
             const Offset column = Offset(column_indices[k]);
             if (column < 0 || column >= columns) return Fault::column;
             if (sorted && k > begin && Offset(column_indices[k - 1]) >= column) return Fault::order;
         }
         return Fault::none;
     }
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Fault found = fault(i);
+    TESSERA_HOST_DEVICE void operator()(Offset thread) const {
+        const Offset i = thread / sharing;
+        const Fault found = fault(i, int(thread % sharing));
         if (found != Fault::none) {
             raise_to(first_fault, (rows - i) * fault_kinds + Offset(found));
         }

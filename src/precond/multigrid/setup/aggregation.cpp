@@ -92,7 +92,8 @@ class Aggregation {
             for (int k = 0; k < rounds_per_wait; ++k, ++round) {
                 if (k + 1 == rounds_per_wait) lower_flag();
                 each_node(SetPriority{aggregate_of_.data(), states_.data(), round, round == 0});
-                each_node(SmallestNearby{graph_, states_.data(), smallest_.data()});
+                each_node(SmallestNearby{graph_, aggregate_of_.data(), states_.data(),
+                                         smallest_.data(), round == 0});
                 each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), states_.data(),
                                  flag_.data()});
             }

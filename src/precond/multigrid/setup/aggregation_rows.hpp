@@ -46,14 +46,19 @@ struct SetPriority {
     }
 };
 
-/// The smallest state within an edge; `covered` next to a root.
+/// The smallest state within an edge; `covered` next to a root and, as nobody asks, for nodes with
+/// an aggregate. A node that was covered stays so.
 struct SmallestNearby {
     static constexpr int work = 32;
     NodeGraphView graph;
+    const Index* aggregate_of;
     const State* states;
     State* smallest;
+    bool first;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (first && aggregate_of[i] >= 0) smallest[i] = covered;
+        if (first ? aggregate_of[i] >= 0 : smallest[i] == covered) return;
         State least = covered;
         visit_neighbours(graph, i, [&](Index j, Offset) {
             if (states[j] < least) least = states[j];
