@@ -42,8 +42,8 @@ struct AmgOptions {
     /// there are any, else the size of the natural blocks (find_blocks), if that is one size,
     /// else 1.
     int block = 0;
-    NodeCoordinates coordinates = {};  ///< May be empty.
-    NearNullSpace near_null = {};      ///< At most 8 vectors; empty: as the kind says.
+    Shared<NodeCoordinates> coordinates = {};  ///< May be empty.
+    Shared<NearNullSpace> near_null = {};      ///< At most 8 vectors; empty: as the kind says.
     AmgNearNull near_null_kind = AmgNearNull::automatic;
     AmgStrength strength = AmgStrength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                       ///< Bound of strong couplings, on every level.

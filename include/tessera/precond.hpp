@@ -27,9 +27,9 @@ class TESSERA_API PreconditionerConfig {
     virtual void use_format(const FormatOptions& format) = 0;
     /// Positions of the nodes of the matrix, for preconditioners that need near-null vectors (amg),
     /// unless the text named others.
-    virtual void use_coordinates(const NodeCoordinates& coordinates) = 0;
+    virtual void use_coordinates(const Shared<NodeCoordinates>& coordinates) = 0;
     /// Near-null vectors of the matrix (tessera/amg.hpp) likewise.
-    virtual void use_near_null_space(const NearNullSpace& vectors) = 0;
+    virtual void use_near_null_space(const Shared<NearNullSpace>& vectors) = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.

@@ -24,7 +24,7 @@ class TESSERA_API Solver {
     Solver& operator=(Solver&&) noexcept;
 
     /// Positions of the nodes of the matrix, for the next setup of amg.
-    void use_coordinates(const NodeCoordinates& coordinates);
+    void use_coordinates(const Shared<NodeCoordinates>& coordinates);
     /// Takes a square matrix in the memory of the Context: converts it and sets up the
     /// preconditioner. With format csr or auto the arrays must outlive the solver, or its next
     /// setup or update. With auto the attempts are chosen here, and one whose setup the matrix does

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 /// Marks the symbols that a shared libtessera exports; everything else is hidden.
 #define TESSERA_API __attribute__((visibility("default")))
@@ -18,6 +20,22 @@ using Offset = std::int64_t;
 /// "1.2.3" of this library, and the commit that it was built from, or "unknown".
 TESSERA_API const char* version();
 TESSERA_API const char* commit();
+
+/// A value that its copies share and nobody changes, such as large arrays in options.
+template <class T>
+class Shared {
+  public:
+    Shared() = default;
+    Shared(T value) : value_(std::make_shared<const T>(std::move(value))) {}  // NOLINT: implicit
+    const T& operator*() const {
+        static const T none{};
+        return value_ ? *value_ : none;
+    }
+    const T* operator->() const { return &**this; }
+
+  private:
+    std::shared_ptr<const T> value_;
+};
 
 /// Base class of all errors: misuse and failing devices. Numerical outcomes (a singular block, no
 /// convergence) are data and never exceptions.

@@ -90,8 +90,8 @@ std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> m
     AmgOptions options;
     options.coordinates = to_coordinates(points, unknowns);
     if (near_null) {
-        options.near_null = {int(near_null->shape(1)),
-                             {near_null->data(), near_null->data() + near_null->size()}};
+        options.near_null = NearNullSpace{
+            int(near_null->shape(1)), {near_null->data(), near_null->data() + near_null->size()}};
     }
     options.block = block;
     options.theta = theta;

@@ -131,7 +131,7 @@ struct TextSolver {
                const std::optional<Points>& points, const std::vector<Index>& unknowns)
         : context(at), any(make(at, given->bytes(), solver, preconditioner, format)) {
         if (points) {
-            const NodeCoordinates coordinates = to_coordinates(points, unknowns);
+            const Shared<NodeCoordinates> coordinates = to_coordinates(points, unknowns);
             std::visit([&](auto& s) { s.use_coordinates(coordinates); }, any);
         }
         matrix = std::move(given);

@@ -109,7 +109,7 @@ struct Solver<T>::State {
     std::optional<RefinementOptions> refinement;  ///< The matrix in single precision is in `low`.
     std::unique_ptr<PreconditionerConfig> preconditioner;  ///< Null: not chosen yet.
     FormatOptions format;
-    NodeCoordinates coordinates;
+    Shared<NodeCoordinates> coordinates;
     CsrView<T> given;  ///< The matrix of the latest setup or update.
     std::optional<PreparedMatrix<T>> prepared;
     CsrMatrix<float> rounded;
@@ -139,7 +139,7 @@ void Solver<T>::State::configure(const std::string& solver_text,
     if (format_text != "auto" && format.format != MatrixFormat::csr) {
         preconditioner->use_format(format);
     }
-    if (!coordinates.values.empty()) preconditioner->use_coordinates(coordinates);
+    if (!coordinates->values.empty()) preconditioner->use_coordinates(coordinates);
 }
 
 template <class T>
@@ -215,7 +215,7 @@ void Solver<T>::State::setup(const CsrView<T>& matrix) {
     given = matrix;
     attempt = 0;
     if (!is_automatic) return make_attempt();
-    attempts = choose(find_facts(context, matrix, coordinates), texts[0], texts[1], texts[2]);
+    attempts = choose(find_facts(context, matrix, *coordinates), texts[0], texts[1], texts[2]);
     try {
         make_attempt();
     } catch (const InvalidArgument&) {
@@ -322,7 +322,7 @@ std::vector<SolveReport> Solver<T>::solve(Vectors<const T> b, Vectors<T> x,
 }
 
 template <class T>
-void Solver<T>::use_coordinates(const NodeCoordinates& coordinates) {
+void Solver<T>::use_coordinates(const Shared<NodeCoordinates>& coordinates) {
     state().coordinates = coordinates;
     if (state().preconditioner) state().preconditioner->use_coordinates(coordinates);
 }

@@ -39,12 +39,12 @@ class Registered final : public PreconditionerConfig {
     void use_format(const FormatOptions& format) override {
         if constexpr (requires { config_.use_format(format); }) config_.use_format(format);
     }
-    void use_coordinates(const NodeCoordinates& coordinates) override {
+    void use_coordinates(const Shared<NodeCoordinates>& coordinates) override {
         if constexpr (requires { config_.use_coordinates(coordinates); }) {
             config_.use_coordinates(coordinates);
         }
     }
-    void use_near_null_space(const NearNullSpace& vectors) override {
+    void use_near_null_space(const Shared<NearNullSpace>& vectors) override {
         if constexpr (requires { config_.use_near_null_space(vectors); }) {
             config_.use_near_null_space(vectors);
         }

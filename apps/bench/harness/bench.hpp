@@ -50,7 +50,7 @@ struct NamedMatrix {
     std::string name;
     CsrMatrix<double> matrix;
     std::vector<double> load;  ///< The right-hand side of a generated problem; may be empty.
-    NodeCoordinates coordinates = {};  ///< May be empty.
+    Shared<NodeCoordinates> coordinates = {};  ///< May be empty.
 };
 NamedMatrix load(const Context& cpu, const std::string& name, const std::string& folder);
 

@@ -46,7 +46,7 @@ struct LoadedSystem {
     std::string name;
     CsrMatrix<double> matrix;
     Buffer<double> right_hand_side;
-    NodeCoordinates coordinates;
+    Shared<NodeCoordinates> coordinates;
     Index block = 1;  ///< Natural block size of the matrix.
 };
 

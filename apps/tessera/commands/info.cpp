@@ -131,7 +131,7 @@ MatrixInfo gather(const InfoArguments& arguments) {
     info.formats = find_formats(host, matrix);
     if (!info.square) return info;
     info.symmetry = find_symmetry(matrix);
-    const MatrixFacts facts = find_facts(host, matrix, system.coordinates);
+    const MatrixFacts facts = find_facts(host, matrix, *system.coordinates);
     info.symmetric = facts.symmetric;
     info.diagonal = find_diagonal(matrix);
     info.natural = histogram(find_blocks(host, matrix, default_block_bound, Blocking::natural));

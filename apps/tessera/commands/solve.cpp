@@ -136,7 +136,7 @@ class SolveCommand : SolveProblem<T> {
 
     void choose_attempts() {
         Problem::upload_matrix();  // A GPU looks at it faster.
-        const MatrixFacts facts = find_facts(context_, matrix_, system_.coordinates);
+        const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
         attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);

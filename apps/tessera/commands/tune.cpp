@@ -74,7 +74,7 @@ class Tuning : SolveProblem<T> {
             choice.is_auto = true;
             run_trial(std::move(choice));
         }
-        MatrixFacts facts = find_facts(context_, matrix_, system_.coordinates);
+        MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
         const auto run_all = [&] {
             for (Attempt& way : candidates(facts, solver, preconditioner, given_.format)) {
                 run_trial(Trial(std::move(way)));

@@ -53,7 +53,7 @@ struct Amg<T>::State {
         require(matrix.rows == matrix.columns, "amg: the matrix must be square");
         require(options.block >= 0 && options.block <= max_bsr_block, "amg: a node has 1 to ",
                 max_bsr_block, " unknowns");
-        const NodeCoordinates& points = options.coordinates;
+        const NodeCoordinates& points = *options.coordinates;
         require(points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
                 "amg: coordinates have 1 to 3 dimensions");
         if (options.block == 0) options.block = choose_block(context, matrix);
@@ -77,7 +77,7 @@ struct Amg<T>::State {
 
     /// The unknowns of a node, as AmgOptions::block says.
     int choose_block(const Context& context, const CsrView<T>& matrix) {
-        const NodeCoordinates& points = options.coordinates;
+        const NodeCoordinates& points = *options.coordinates;
         if (!points.values.empty()) {
             if (!points.unknowns.empty()) return points.dimensions;
             const Offset nodes = Offset(points.values.size()) / points.dimensions;
@@ -100,7 +100,7 @@ struct Amg<T>::State {
 
     void choose_near_null() {
         const int block = options.block;
-        NearNullSpace& given = options.near_null;
+        const NearNullSpace& given = *options.near_null;
         if (!given.values.empty()) {
             near_null_columns = given.columns;
             near_null_name = "given";
@@ -108,7 +108,7 @@ struct Amg<T>::State {
                         Offset(given.values.size()) == Offset(rows) * given.columns,
                     "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block,
                     " numbers");
-            if (!padding.empty()) given = padding.pad(given, options.coordinates);
+            if (!padding.empty()) options.near_null = padding.pad(given, *options.coordinates);
             return;
         }
         const bool rotations = multigrid::has_rigid_body_modes(options, block);

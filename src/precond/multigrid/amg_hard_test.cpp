@@ -47,7 +47,7 @@ TEST(amg_hard, scales_and_degenerate_bodies) {
     const auto stiff = copy_to(context(), cube(6).matrix(",contrast=1e12"));
     EXPECT_TRUE(Amg<double>(context(), stiff.view(), cube(6).options()).warnings().empty());
     const auto one = copy_to(context(), make_csr<double>(3, 3, {{0}, {1}, {2}}, {{1}, {1}, {1}}));
-    const Amg<double> single(context(), one.view(), {.coordinates = {3, {1, 2, 3}}});
+    const Amg<double> single(context(), one.view(), {.coordinates = NodeCoordinates{3, {1, 2, 3}}});
     EXPECT_EQ(applied(single, {1, 2, 3}), (std::vector<double>{1, 2, 3}));
     EXPECT_TRUE(single.warnings().empty());
     const auto nothing = copy_to(context(), make_csr<double>(0, 0, {}, {}));

@@ -225,7 +225,7 @@ TEST(amg, wrong_matrices_are_named) {
     const auto chain = on_device(problems::generate<double>(host(), "tridiagonal:30").matrix);
     expect_message(chain, {.block = 1, .near_null = translations(29, 1)},
                    "amg: the near-null space must have 30 rows of 1 to 8 numbers");
-    expect_message(chain, {.block = 1, .coordinates = {3, {1, 2, 3}}},
+    expect_message(chain, {.block = 1, .coordinates = NodeCoordinates{3, {1, 2, 3}}},
                    "amg: there must be 3 coordinates for each of 30 nodes");
     expect_message(chain, {.block = 4},
                    "amg: nodes of 4 unknowns do not divide a matrix of 30 rows");

@@ -89,7 +89,7 @@ AmgConfig::AmgConfig(const Spec& text) {
     names_coordinates = !coordinates.empty();
     if (names_coordinates) {
         NearNullSpace array = read_array(coordinates, "coordinates", 3);
-        options.coordinates = {array.columns, std::move(array.values)};
+        options.coordinates = NodeCoordinates{array.columns, std::move(array.values)};
     }
     const std::string near_null = spec.word("near_null", "auto");
     names_near_null = near_null != "auto";
@@ -115,7 +115,7 @@ AmgConfig::AmgConfig(const Spec& text) {
 template <class T>
 std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
                                                    const CsrView<T>& matrix) const {
-    const bool known = !options.coordinates.values.empty();
+    const bool known = !options.coordinates->values.empty();
     require(known || options.near_null_kind != AmgNearNull::rigid_body,
             "near_null=rigid_body needs the coordinates of the nodes, which this matrix came "
             "without: name a file (coordinates=FILE), or leave near_null out");
@@ -125,7 +125,7 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
     AmgOptions chosen = options;
     // Coordinates of a problem do not matter where the text wants other nodes.
     if (!names_coordinates && options.block != 0 &&
-        options.block != options.coordinates.dimensions) {
+        options.block != options.coordinates->dimensions) {
         chosen.coordinates = {};
     }
     return std::make_unique<Amg<T>>(context, matrix, chosen);
@@ -137,11 +137,11 @@ Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) con
     return entry * nonzeros + 620 * Offset(rows);
 }
 
-void AmgConfig::use_coordinates(const NodeCoordinates& coordinates) {
+void AmgConfig::use_coordinates(const Shared<NodeCoordinates>& coordinates) {
     if (!names_coordinates) options.coordinates = coordinates;
 }
 
-void AmgConfig::use_near_null_space(const NearNullSpace& vectors) {
+void AmgConfig::use_near_null_space(const Shared<NearNullSpace>& vectors) {
     if (!names_near_null) options.near_null = vectors;
 }
 

@@ -37,8 +37,8 @@ struct AmgConfig {
     std::unique_ptr<Preconditioner<T>> make(const Context& context, const CsrView<T>& matrix) const;
     /// In the memory of the Context, at the peak of the setup.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
-    void use_coordinates(const NodeCoordinates& coordinates);
-    void use_near_null_space(const NearNullSpace& vectors);
+    void use_coordinates(const Shared<NodeCoordinates>& coordinates);
+    void use_near_null_space(const Shared<NearNullSpace>& vectors);
 };
 
 }  // namespace tessera

@@ -59,9 +59,9 @@ void scale_blocks(const Context& context, const BsrView<double>& matrix,
 void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
             "amg: the matrix and its blocks must be square");
-    const std::vector<double>& near_null = options.near_null.values;
-    const int dimensions = options.coordinates.dimensions;
-    const std::vector<double>& coordinates = options.coordinates.values;
+    const std::vector<double>& near_null = options.near_null->values;
+    const int dimensions = options.coordinates->dimensions;
+    const std::vector<double>& coordinates = options.coordinates->values;
     require(
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
         "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
@@ -78,7 +78,7 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
 }
 
 DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& options) {
-    return {options.coordinates.dimensions, copy_to_buffer(context, options.coordinates.values)};
+    return {options.coordinates->dimensions, copy_to_buffer(context, options.coordinates->values)};
 }
 
 }  // namespace
@@ -104,12 +104,12 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
 template <class C>
 DeviceVectors Hierarchy<C>::near_null(const Context& context,
                                       const DeviceCoordinates& coordinates) const {
-    const NearNullSpace& given = options_.near_null;
+    const NearNullSpace& given = *options_.near_null;
     DeviceVectors space;
     if (!given.values.empty()) {
         space = {given.columns, copy_to_buffer(context, given.values)};
     } else if (has_rigid_body_modes(options_, block())) {
-        space = rigid_body_vectors(context, options_.coordinates, coordinates);
+        space = rigid_body_vectors(context, *options_.coordinates, coordinates);
     } else {
         space = translation_vectors(context, rows(), block());
     }
@@ -260,7 +260,7 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     smooth_prolongator(context, a, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
     tentative.prolongator = {};
-    if (&level == &levels_.front() && !options_.near_null.values.empty()) {
+    if (&level == &levels_.front() && !options_.near_null->values.empty()) {
         warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
     }
     if (known) {

@@ -9,8 +9,8 @@ namespace tessera::multigrid {
 
 /// Whether the near-null space is made of coordinates.
 inline bool has_rigid_body_modes(const AmgOptions& options, int block) {
-    const NodeCoordinates& points = options.coordinates;
-    return options.near_null.values.empty() &&
+    const NodeCoordinates& points = *options.coordinates;
+    return options.near_null->values.empty() &&
            options.near_null_kind != AmgNearNull::translations && !points.values.empty() &&
            block >= 2 && points.dimensions == block;
 }
