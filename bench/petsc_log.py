@@ -14,12 +14,12 @@ import re
 import sys
 
 option = re.compile(
-    r"-(pc_type|mg_levels_pc_type|pc_\w+_product|pc_\w+_values|nodes_per_block|elements) (\S+)")
+    r"-(pc_type|mg_levels_pc_type|pc_\w+_product|pc_\w+_values|pc_\w+_spec|nodes_per_block|elements) (\S+)")
 
 
 def run_of(options, lines):
     """Options and results of a run as a dict; None if it did not end."""
-    run = {re.sub(r"^pc_\w+_(product|values)$", r"\1", name): value
+    run = {re.sub(r"^pc_\w+_(product|values|spec)$", r"\1", name): value
            for name, value in option.findall(options)}
     seconds = {}
     for line in lines:

@@ -47,6 +47,8 @@ def petsc():
         kind = f"`{row['pc_type']}`"
         if "mg_levels_pc_type" in row:
             kind += f", smoothed by `{row['mg_levels_pc_type']}`"
+        if "spec" in row:
+            kind += f", `{row['spec']}`" + (" of each rank" if row["ranks"] > 1 else "")
         if "nodes_per_block" in row:
             kind += f", {row['nodes_per_block']} nodes a block"
         if "values" in row:
