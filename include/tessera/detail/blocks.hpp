@@ -15,10 +15,17 @@ TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartit
 TESSERA_API void block_entry_offsets(const Context& context, const BlockPartition& blocks,
                                      std::span<Offset> entry_offsets);
 
-/// The unknowns of a node where consecutive rows are nodes: the rows of `natural` blocks (of at
-/// most 8) if all have as many; else 3 or 2, if natural blocks have fewer on average and blocks of
-/// so many, which divide the rows, would have at most a quarter more entries than the matrix, by a
-/// sample of 2,000 to 4,000: finite elements without the entries that are zero; else 1. Waits.
+/// Whether natural blocks are nodes of natural.largest unknowns, of which at most one in 21 has no
+/// row, as it is fixed.
+inline bool are_nodes(const BlockPartition& natural) {
+    return natural.largest > 1 &&
+           20 * Offset(natural.count) * natural.largest <= 21 * Offset(natural.rows);
+}
+
+/// The unknowns of a node where consecutive rows are nodes: natural.largest, if are_nodes(natural);
+/// else 3 or 2, if natural blocks have fewer on average and blocks of so many, which divide the
+/// rows, would have at most a quarter more entries than the matrix, by a sample of 2,000 to 4,000:
+/// finite elements without the entries that are zero; else 1. Waits.
 template <class T>
 TESSERA_API Index node_rows(const Context& context, const CsrView<T>& matrix,
                             const BlockPartition& natural);

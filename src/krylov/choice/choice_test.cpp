@@ -100,7 +100,7 @@ TEST(choice, facts_of_nodes_whose_zeros_are_not_stored) {
     EXPECT_EQ(facts_of(problem("poisson2d:150")).rows_per_node, 1);
 }
 
-TEST(choice, multigrid_is_not_the_first_where_it_cannot_find_the_nodes) {
+TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
     MatrixFacts facts;
     facts.rows = 2'000'000;
     facts.nonzeros = Offset(facts.rows) * 18;
@@ -111,10 +111,13 @@ TEST(choice, multigrid_is_not_the_first_where_it_cannot_find_the_nodes) {
         facts.blocks = facts.rows / 2;
         EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
         facts.blocks += 100;  // Of some nodes one unknown is fixed.
-        EXPECT_NE(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
-        facts.has_coordinates = true;
         EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
-        facts.has_coordinates = false;
+    }
+    facts.rows_per_node = 1;
+    facts.blocks = facts.rows / 3 * 2;
+    for (const bool on_gpu : {false, true}) {
+        facts.on_gpu = on_gpu;
+        EXPECT_NE(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
     }
 }
 

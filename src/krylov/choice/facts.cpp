@@ -24,15 +24,12 @@ bool has_positive_diagonal(const Context& context, const CsrView<T>& matrix) {
     return faults == T(0);
 }
 
-/// The unknowns of a node where natural blocks or coordinates tell, else 1.
-Index rows_per_node(const MatrixFacts& facts, const NodeCoordinates& coordinates) {
+/// The unknowns of a node where coordinates or natural blocks tell, else 1.
+Index rows_per_node(const BlockPartition& natural, const NodeCoordinates& coordinates) {
     const Offset nodes =
         coordinates.dimensions > 0 ? Offset(coordinates.values.size()) / coordinates.dimensions : 0;
-    if (nodes > 0 && facts.rows % nodes == 0) return Index(facts.rows / nodes);
-    // Where unknowns are fixed, some nodes have fewer.
-    const bool nearly_all_equal =
-        20 * Offset(facts.blocks) * facts.largest_block <= 21 * Offset(facts.rows);
-    return nearly_all_equal ? std::max(facts.largest_block, Index(1)) : 1;
+    if (nodes > 0 && natural.rows % nodes == 0) return Index(natural.rows / nodes);
+    return are_nodes(natural) ? natural.largest : 1;
 }
 
 }  // namespace
@@ -53,7 +50,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     const BlockPartition natural = find_blocks(context, matrix, 8, Blocking::natural);
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
-    facts.rows_per_node = rows_per_node(facts, coordinates);
+    facts.rows_per_node = rows_per_node(natural, coordinates);
     // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.rows_per_node == 1 && !facts.has_coordinates && facts.rows >= 10'000) {
         facts.rows_per_node = node_rows(context, matrix, natural);

@@ -15,14 +15,6 @@ constexpr const char* polynomial = "chebyshev:6";
 constexpr const char* rounded_polynomial = "chebyshev:6,precision=f32,values=f16";
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
 
-/// Whether amg finds the nodes and their several unknowns: by coordinates, or as blocks of one
-/// size, which may lack entries that are zero. Rows as nodes of one unknown: plate_hole:60 as a
-/// file 229 iterations, longer than block_jacobi:32.
-bool has_known_nodes(const MatrixFacts& a) {
-    return a.rows_per_node > 1 &&
-           (a.has_coordinates || a.nodes_without_zeros || !a.has_various_blocks());
-}
-
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
     // plate_hole:30, 3,700 rows: 4.6 for 5.2; plate_hole:40: 6.6 for 12; plate_hole:120: 57 for
@@ -37,7 +29,7 @@ Index rows_for_multigrid(const MatrixFacts& a) {
 
 /// Symmetric with a positive diagonal, on the CPU.
 std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
-    if (has_known_nodes(a) && a.rows >= rows_for_multigrid(a)) {
+    if (a.rows_per_node > 1 && a.rows >= rows_for_multigrid(a)) {
         return {{"fcg", "amg", "csr", 500, "a large mesh with several unknowns per node"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
@@ -81,7 +73,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     const std::string sliced = sliced_format(a), format = a.rows < 1'000'000 ? "csr" : sliced;
     // elasticity3d:54: 33, polynomial 36; elasticity3d:90: 116 for 200; plate_hole:120: 14 for 23;
     // cantilever3d:24,length=16: 42 for 255; elasticity3d:40, the worst: 24 for 17.
-    if (has_known_nodes(a) && a.rows >= 50'000) {
+    if (a.rows_per_node > 1 && a.rows >= 50'000) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }

@@ -56,17 +56,20 @@ struct Amg<T>::State {
         const NodeCoordinates& points = *options.coordinates;
         require(points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
                 "amg: coordinates have 1 to 3 dimensions");
-        if (options.block == 0) options.block = choose_block(context, matrix);
-        if (!points.unknowns.empty()) {
+        if (points.unknowns.empty()) {
+            find_nodes(context, matrix);
+        } else {
+            if (options.block == 0) options.block = points.dimensions;
             require(options.block == points.dimensions, "amg: nodes of ", options.block,
                     " unknowns do not fit coordinates of ", points.dimensions,
                     " dimensions that name the unknowns");
-            padding = multigrid::Padding(context, points, rows);
+            padding =
+                multigrid::Padding(context, points.unknowns, Offset(points.values.size()), rows);
         }
         padded_rows = padding.empty() ? rows : padding.rows();
         require(padded_rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
-        choose_near_null();
+        choose_near_null(context);
         auto blocks = blocks_of(context, matrix, padding, options.block);
         if (options.single_precision) {
             make<float>(context, std::move(blocks));
@@ -75,19 +78,29 @@ struct Amg<T>::State {
         }
     }
 
-    /// The unknowns of a node, as AmgOptions::block says.
-    int choose_block(const Context& context, const CsrView<T>& matrix) {
+    /// The unknowns of a node, as AmgOptions::block says, and those that have no row, which are
+    /// found where natural blocks are nodes.
+    void find_nodes(const Context& context, const CsrView<T>& matrix) {
         const NodeCoordinates& points = *options.coordinates;
-        if (!points.values.empty()) {
-            if (!points.unknowns.empty()) return points.dimensions;
-            const Offset nodes = Offset(points.values.size()) / points.dimensions;
-            const Offset block = nodes > 0 ? rows / nodes : 0;
-            return block >= 1 && block <= max_bsr_block ? int(block) : points.dimensions;
+        const Offset nodes =
+            points.values.empty() ? 0 : Offset(points.values.size()) / points.dimensions;
+        if (nodes > 0 && rows % nodes == 0 && rows / nodes <= max_bsr_block) {
+            if (options.block == 0) options.block = int(rows / nodes);
+            return;
         }
+        if (options.block == 1) return;
         const BlockPartition blocks =
             find_blocks(context, matrix, max_bsr_block, Blocking::natural);
-        const Index block = node_rows(context, matrix, blocks);
-        if (block == 1 && blocks.largest >= 2 &&
+        const bool fits = are_nodes(blocks) && (nodes == 0 || nodes == blocks.count) &&
+                          (options.block == 0 || options.block == blocks.largest);
+        const Offset all = Offset(blocks.count) * blocks.largest;
+        if (fits && all > rows) {
+            padding = multigrid::Padding(
+                context, multigrid::unknowns_of_rows(context, matrix, blocks), all, rows);
+        }
+        if (options.block > 0) return;
+        options.block = nodes > 0 ? points.dimensions : int(node_rows(context, matrix, blocks));
+        if (options.block == 1 && blocks.largest >= 2 &&
             3 * Offset(blocks.count) <= 2 * Offset(blocks.rows)) {
             warnings.push_back(
                 "rows are taken as nodes of one unknown, though they seem to come in blocks of up "
@@ -95,10 +108,9 @@ struct Amg<T>::State {
                 std::to_string(blocks.largest) +
                 ": give the fixed unknowns of nodes identity rows, or name block=");
         }
-        return int(block);
     }
 
-    void choose_near_null() {
+    void choose_near_null(const Context& context) {
         const int block = options.block;
         const NearNullSpace& given = *options.near_null;
         if (!given.values.empty()) {
@@ -108,7 +120,7 @@ struct Amg<T>::State {
                         Offset(given.values.size()) == Offset(rows) * given.columns,
                     "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block,
                     " numbers");
-            if (!padding.empty()) options.near_null = padding.pad(given, *options.coordinates);
+            if (!padding.empty()) options.near_null = padding.pad(context, given);
             return;
         }
         const bool rotations = multigrid::has_rigid_body_modes(options, block);

@@ -113,7 +113,18 @@ TEST(amg_hard, nodes_fixed_in_some_directions) {
     const Offset found = iterations(matrix, m);
     EXPECT_GT(found, 0);
     EXPECT_LE(found, 20);
-    const Amg<double> rows(context(), matrix.view());
+    // Without coordinates the unknowns are found, but not the rotation of the body.
+    const Amg<double> nodes(context(), matrix.view());
+    EXPECT_EQ(nodes.options().block, 2);
+    const Offset without_rotation = iterations(matrix, nodes);
+    EXPECT_GT(without_rotation, 0);
+    EXPECT_LE(without_rotation, 60);
+    const Amg<double> points_alone(context(), matrix.view(),
+                                   {.coordinates = NodeCoordinates{2, problem.coordinates.values}});
+    EXPECT_EQ(iterations(matrix, points_alone), found);
+    // Where more unknowns are fixed, rows are nodes.
+    const auto few = copy_to(context(), problems::generate<double>(host(), "plate_hole:8").matrix);
+    const Amg<double> rows(context(), few.view());
     ASSERT_EQ(rows.warnings().size(), 1u);
     expect_contains(rows.warnings()[0], "rows are taken as nodes of one unknown");
 

@@ -15,6 +15,7 @@ using namespace multigrid;
 
 #define TESSERA_FOR_EACH(F) template void for_each_index(const Context&, Offset, const F&);
 TESSERA_FOR_EACH_REAL(ApplyScaling)
+TESSERA_FOR_EACH_REAL(CouplingSums)
 TESSERA_FOR_EACH_REAL(FillPadded)
 TESSERA_FOR_EACH_REAL(Gather)
 TESSERA_FOR_EACH_REAL(WriteRows)

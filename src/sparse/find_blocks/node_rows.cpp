@@ -31,9 +31,7 @@ bool has_little_fill(const Context& context, const CsrPattern& pattern, Index na
 template <class T>
 Index node_rows(const Context& context, const CsrView<T>& matrix, const BlockPartition& natural) {
     if (natural.count == 0) return 1;
-    if (Offset(natural.count) * natural.largest == natural.rows && natural.largest > 1) {
-        return natural.largest;
-    }
+    if (are_nodes(natural)) return natural.largest;
     const CsrPattern pattern{matrix.rows, matrix.columns, matrix.row_offsets,
                              matrix.column_indices};
     return has_little_fill<3>(context, pattern, natural.count)   ? 3

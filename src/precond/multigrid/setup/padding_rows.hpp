@@ -47,6 +47,38 @@ struct FillPadded {
     }
 };
 
+/// Of rows[i], three numbers for each of `block` unknowns: the sum of its couplings with that
+/// unknown of other nodes where it is known; the sum of those with the row in its place of nodes of
+/// as many rows whose unknowns are not known, itself among them; and how many couplings with that
+/// unknown of nodes that lack another one are known.
+template <class T>
+struct CouplingSums {
+    static constexpr int work = 64;
+    CsrView<T> matrix;
+    const Index *rows, *node_of_row, *node_starts;
+    const Index* unknown_of_row;  ///< Of its node; -1: not known.
+    int block;
+    double* sums;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Index row = rows[i], node = node_of_row[row];
+        const Index size = node_starts[node + 1] - node_starts[node];
+        double* const to = sums + 3 * i * block;
+        for (int c = 0; c < 3 * block; ++c) to[c] = 0;
+        for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
+            const Index column = matrix.column_indices[k], other = node_of_row[column];
+            const Index first = node_starts[other], other_size = node_starts[other + 1] - first;
+            const Index unknown = unknown_of_row[column];
+            if (other != node && unknown >= 0) {
+                to[unknown] += double(matrix.values[k]);
+                if (other_size < block) to[2 * block + unknown] += 1;
+            } else if (other_size == size) {
+                to[block + column - first] += double(matrix.values[k]);
+            }
+        }
+    }
+};
+
 /// y_i = x_index[i]; 0 where the index is negative.
 template <class T>
 struct Gather {
