@@ -1,133 +1,181 @@
-#include <algorithm>
-#include <type_traits>
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/bsr/products_cpu.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "simd/dispatch.hpp"
 
-#include "base/gather_rows.hpp"
-#include "sparse/bsr/kernels.hpp"
-
+#ifndef TESSERA_SPARSE_BSR_PRODUCTS_CPU_ONCE
+#define TESSERA_SPARSE_BSR_PRODUCTS_CPU_ONCE
 namespace tessera::cpu {
 
-namespace {
+/// One block of A in a row of C = A B, and the row of B that it is multiplied with.
+template <class T>
+struct RowTerms {
+    int height, inner, width;  ///< Of the blocks: height x inner and inner x width, row-major.
+    const T* left;             ///< The block of A.
+    const T* right;            ///< The first block of the row of B.
+    const Index* columns;      ///< Of the blocks of the row of B.
+    Offset count;
+    const Offset* position;  ///< For each column the block of C in this row, below `first`: none.
+    Offset first;
+    Index least;  ///< Columns before it are left out.
+    T* sums;      ///< The blocks of C in this row, each row of a block in `row_length` numbers.
+};
 
-/// c += a b for blocks of height x inner and inner x width, row-major; a constant 0 stands for a
-/// size that is only known when the program runs.
+}  // namespace tessera::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Whether rows of `width` numbers are whole vectors in sums. Parts of vectors are loaded by masks,
+/// but not stored: what a mask stores is slow to load again.
+constexpr bool has_vectors(int width) {
+    return HWY_TARGET != HWY_SSE4 && (width == 3 || width == 6);
+}
+/// Numbers that a row of a block of C takes in sums.
+static int row_length(int width) { return has_vectors(width) ? (width == 3 ? 4 : 8) : width; }
+
+/// c += a b; a constant 0 stands for a size that is only known when the program runs.
 template <int Height, int Inner, int Width, class T>
-void add_block_product(int height, int inner, int width, const T* __restrict a,
-                       const T* __restrict b, T* __restrict c) {
+static HWY_INLINE void add_block_product(int height, int inner, int width, const T* HWY_RESTRICT a,
+                                         const T* HWY_RESTRICT b, T* HWY_RESTRICT c) {
     const int h = Height > 0 ? Height : height, n = Inner > 0 ? Inner : inner,
-              w = Width > 0 ? Width : width;
+              w = Width > 0 ? Width : width, length = row_length(w);
 #pragma GCC unroll 8
     for (int r = 0; r < h; ++r) {
 #pragma GCC unroll 8
         for (int k = 0; k < n; ++k) {
             const T factor = a[r * n + k];
 #pragma GCC unroll 8
-            for (int j = 0; j < w; ++j) c[r * w + j] += factor * b[k * w + j];
+            for (int j = 0; j < w; ++j) c[r * length + j] += factor * b[k * w + j];
         }
     }
 }
 
-/// f(std::integral_constant<int, N>()) for the block sizes 1, 2, 3 and 6; 0 for others.
+/// The same for rows of 3 or 6 numbers, of 4 or 8 in c.
+template <int Height, int Inner, int Width, class T>
+static HWY_INLINE void add_vector_product(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
+                                          T* HWY_RESTRICT c) {
+    constexpr int length = Width == 3 ? 4 : 8;
+    const hn::CappedTag<T, length> d;
+    constexpr int lanes = int(hn::MaxLanes(d)), vectors = length / lanes;
+    using Vector = hn::Vec<decltype(d)>;
+    const auto used = hn::FirstN(d, std::size_t(Width - (vectors - 1) * lanes));
+    Vector right[Inner][vectors];
+#pragma GCC unroll 8
+    for (int k = 0; k < Inner; ++k) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+            const T* const from = b + k * Width + v * lanes;
+            right[k][v] = v + 1 < vectors ? hn::LoadU(d, from) : hn::MaskedLoad(used, d, from);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < Height; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+            T* const to = c + r * length + v * lanes;
+            Vector sum = hn::LoadU(d, to);
+#pragma GCC unroll 8
+            for (int k = 0; k < Inner; ++k) {
+                sum = hn::MulAdd(hn::Set(d, a[r * Inner + k]), right[k][v], sum);
+            }
+            hn::StoreU(sum, d, to);
+        }
+    }
+}
+
+/// Adds the products of a block of A with the blocks of a row of B.
+template <int Height, int Inner, int Width, class T>
+static void add_terms(const RowTerms<T>& terms) {
+    const int size = terms.height * row_length(terms.width), step = terms.inner * terms.width;
+    for (Offset t = 0; t < terms.count; ++t) {
+        const Index column = terms.columns[t];
+        const Offset to = terms.position[column] - terms.first;
+        if (to < 0 || column < terms.least) continue;
+        const T* const right = terms.right + t * step;
+        if constexpr (Height > 0 && Inner > 0 && has_vectors(Width)) {
+            add_vector_product<Height, Inner, Width>(terms.left, right, terms.sums + to * size);
+        } else {
+            add_block_product<Height, Inner, Width>(terms.height, terms.inner, terms.width,
+                                                    terms.left, right, terms.sums + to * size);
+        }
+    }
+}
+
+/// f(Constant<N>()) for the block sizes 1, 2, 3 and 6; 0 for others.
+template <int N>
+struct Constant {
+    static constexpr int value = N;
+};
 template <class F>
-void with_size(int size, F&& f) {
-    if (size == 1) return f(std::integral_constant<int, 1>());
-    if (size == 2) return f(std::integral_constant<int, 2>());
-    if (size == 3) return f(std::integral_constant<int, 3>());
-    if (size == 6) return f(std::integral_constant<int, 6>());
-    f(std::integral_constant<int, 0>());
+static void with_size(int size, F&& f) {
+    if (size == 1) return f(Constant<1>());
+    if (size == 2) return f(Constant<2>());
+    if (size == 3) return f(Constant<3>());
+    if (size == 6) return f(Constant<6>());
+    f(Constant<0>());
 }
 
 template <class T>
-using AddBlockProduct = void (*)(int, int, int, const T*, const T*, T*);
-
-template <class T>
-AddBlockProduct<T> choose_block_product(int height, int inner, int width) {
-    AddBlockProduct<T> chosen = nullptr;
+static void (*choose_terms(int height, int inner, int width))(const RowTerms<T>&) {
+    void (*chosen)(const RowTerms<T>&) = nullptr;
     with_size(height, [&](auto h) {
         with_size(inner, [&](auto n) {
-            with_size(width, [&](auto w) { chosen = &add_block_product<h(), n(), w(), T>; });
+            with_size(width, [&](auto w) { chosen = &add_terms<h.value, n.value, w.value, T>; });
         });
     });
     return chosen;
 }
 
-}  // namespace
+}  // namespace tessera::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
-template <class T>
-BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
-    // Each column once per row: marks of a part of the rows.
-    const Offset parts = std::clamp<Offset>(a.block_rows / 256, 1, 4 * context.threads());
-    std::vector<Offset> offsets(std::size_t(a.block_rows) + 1, 0);
-    std::vector<std::vector<Index>> lists(static_cast<std::size_t>(parts));
-    parallel_parts(
-        context.threads(), a.block_rows, parts, [&](Offset part, Offset first, Offset last) {
-            std::vector<Index> latest(std::size_t(b.block_columns), -1);
-            std::vector<Index>& list = lists[std::size_t(part)];
-            for (Offset i = first; i < last; ++i) {
-                const std::size_t before = list.size();
-                for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                    const Index row = a.column_indices[k];
-                    for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
-                        const Index column = b.column_indices[t];
-                        if (latest[std::size_t(column)] == Index(i)) continue;
-                        latest[std::size_t(column)] = Index(i);
-                        list.push_back(column);
-                    }
-                }
-                std::sort(list.begin() + std::ptrdiff_t(before), list.end());
-                offsets[std::size_t(i) + 1] = Offset(list.size() - before);
-            }
-        });
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, offsets.back());
-    std::ranges::copy(offsets, product.row_offsets().data());
-    parallel_parts(context.threads(), a.block_rows, parts, [&](Offset part, Offset first, Offset) {
-        std::ranges::copy(lists[std::size_t(part)],
-                          product.column_indices().data() + offsets[std::size_t(first)]);
-    });
-    return product;
-}
+#if HWY_ONCE
+#include <algorithm>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "sparse/bsr/kernels.hpp"
+
+namespace tessera::cpu {
 
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                   const BsrView<T>& c, T* values, bool upper) {
-    const int size = c.block_size();
+    const auto choose = TESSERA_SIMD(context, choose_terms<T>);
+    const auto add = choose(a.height, a.width, b.width);
+    const int width = c.width, length = TESSERA_SIMD(context, row_length)(width);
     const Offset parts = std::clamp<Offset>(a.block_rows / 64, 1, 16 * context.threads());
-    const auto run = [&](auto add) {
-        parallel_tasks(context.threads(), parts, [&](Offset part) {
-            std::vector<Offset> position(std::size_t(b.block_columns), -1);
-            const Offset last = a.block_rows * (part + 1) / parts;
-            for (Offset i = a.block_rows * part / parts; i < last; ++i) {
-                for (Offset k = c.row_offsets[i]; k < c.row_offsets[i + 1]; ++k) {
-                    position[std::size_t(c.column_indices[k])] = k;
-                    std::fill_n(values + k * size, size, T(0));
-                }
-                for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                    const Index row = a.column_indices[k];
-                    const T* const left = a.values + k * a.block_size();
-                    for (Offset t = b.row_offsets[row]; t < b.row_offsets[row + 1]; ++t) {
-                        const Index column = b.column_indices[t];
-                        const Offset to = position[std::size_t(column)];
-                        if (to < c.row_offsets[i] || (upper && column < i)) continue;
-                        add(left, b.values + t * b.block_size(), values + to * size);
-                    }
-                }
+    parallel_tasks(context.threads(), parts, [&](Offset part) {
+        std::vector<Offset> position(std::size_t(b.block_columns), -1);
+        std::vector<T> sums;
+        const Offset last = a.block_rows * (part + 1) / parts;
+        for (Offset i = a.block_rows * part / parts; i < last; ++i) {
+            const Offset first = c.row_offsets[i], rows = (c.row_offsets[i + 1] - first) * c.height;
+            for (Offset k = first; k < c.row_offsets[i + 1]; ++k) {
+                position[std::size_t(c.column_indices[k])] = k;
             }
-        });
-    };
-    if (a.block_size() * b.block_size() == 1) {
-        return run([](const T* left, const T* right, T* to) { *to += *left * *right; });
-    }
-    const auto add = choose_block_product<T>(a.height, a.width, b.width);
-    run([&](const T* left, const T* right, T* to) {
-        add(a.height, a.width, b.width, left, right, to);
+            sums.assign(std::size_t(rows * length), T(0));
+            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                const Offset row = a.column_indices[k], t = b.row_offsets[row];
+                add({a.height, a.width, b.width, a.values + k * a.block_size(),
+                     b.values + t * b.block_size(), b.column_indices + t,
+                     b.row_offsets[row + 1] - t, position.data(), first, upper ? Index(i) : 0,
+                     sums.data()});
+            }
+            T* const to = values + first * c.block_size();
+            for (Offset r = 0; r < rows; ++r)
+                std::copy_n(&sums[std::size_t(r * length)], width, to + r * width);
+        }
     });
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                   \
-    template BsrMatrix<T> product_pattern(const Context&, const BsrView<T>&, const BsrView<T>&); \
-    template void sum_products(const Context&, const BsrView<T>&, const BsrView<T>&,             \
-                               const BsrView<T>&, T*, bool);
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
+template decltype(sum_products<float>) sum_products<float>;
+template decltype(sum_products<double>) sum_products<double>;
 
 }  // namespace tessera::cpu
+#endif  // HWY_ONCE
