@@ -3,19 +3,17 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
+#include "tessera/detail/bsr.hpp"
 
 #ifndef TESSERA_SPARSE_BSR_PRODUCTS_CPU_ONCE
 #define TESSERA_SPARSE_BSR_PRODUCTS_CPU_ONCE
 namespace tessera::cpu {
 
-/// One block of A in a row of C = A B, and the row of B that it is multiplied with.
+/// A row of C = A B.
 template <class T>
-struct RowTerms {
-    int height, inner, width;  ///< Of the blocks: height x inner and inner x width, row-major.
-    const T* left;             ///< The block of A.
-    const T* right;            ///< The first block of the row of B.
-    const Index* columns;      ///< Of the blocks of the row of B.
-    Offset count;
+struct ProductRow {
+    const BsrView<T>&a, &b;
+    Index row;
     const Offset* position;  ///< For each column the block of C in this row, below `first`: none.
     Offset first;
     Index least;  ///< Columns before it are left out.
@@ -88,20 +86,26 @@ static HWY_INLINE void add_vector_product(const T* HWY_RESTRICT a, const T* HWY_
     }
 }
 
-/// Adds the products of a block of A with the blocks of a row of B.
+/// Adds the terms of a row.
 template <int Height, int Inner, int Width, class T>
-static void add_terms(const RowTerms<T>& terms) {
-    const int size = terms.height * row_length(terms.width), step = terms.inner * terms.width;
-    for (Offset t = 0; t < terms.count; ++t) {
-        const Index column = terms.columns[t];
-        const Offset to = terms.position[column] - terms.first;
-        if (to < 0 || column < terms.least) continue;
-        const T* const right = terms.right + t * step;
-        if constexpr (Height > 0 && Inner > 0 && has_vectors(Width)) {
-            add_vector_product<Height, Inner, Width>(terms.left, right, terms.sums + to * size);
-        } else {
-            add_block_product<Height, Inner, Width>(terms.height, terms.inner, terms.width,
-                                                    terms.left, right, terms.sums + to * size);
+static void add_terms(const ProductRow<T>& row) {
+    const BsrView<T>&a = row.a, &b = row.b;
+    const int left_size = a.height * a.width, right_size = b.height * b.width,
+              size = a.height * row_length(b.width);
+    for (Offset k = a.row_offsets[row.row]; k < a.row_offsets[row.row + 1]; ++k) {
+        const T* const left = a.values + k * left_size;
+        const Index inner = a.column_indices[k];
+        for (Offset t = b.row_offsets[inner]; t < b.row_offsets[inner + 1]; ++t) {
+            const Index column = b.column_indices[t];
+            const Offset to = row.position[column] - row.first;
+            if (to < 0 || column < row.least) continue;
+            const T* const right = b.values + t * right_size;
+            if constexpr (Height > 0 && Inner > 0 && has_vectors(Width)) {
+                add_vector_product<Height, Inner, Width>(left, right, row.sums + to * size);
+            } else {
+                add_block_product<Height, Inner, Width>(a.height, a.width, b.width, left, right,
+                                                        row.sums + to * size);
+            }
         }
     }
 }
@@ -121,8 +125,8 @@ static void with_size(int size, F&& f) {
 }
 
 template <class T>
-static void (*choose_terms(int height, int inner, int width))(const RowTerms<T>&) {
-    void (*chosen)(const RowTerms<T>&) = nullptr;
+static void (*choose_terms(int height, int inner, int width))(const ProductRow<T>&) {
+    void (*chosen)(const ProductRow<T>&) = nullptr;
     with_size(height, [&](auto h) {
         with_size(inner, [&](auto n) {
             with_size(width, [&](auto w) { chosen = &add_terms<h.value, n.value, w.value, T>; });
@@ -160,13 +164,7 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
                 position[std::size_t(c.column_indices[k])] = k;
             }
             sums.assign(std::size_t(rows * length), T(0));
-            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                const Offset row = a.column_indices[k], t = b.row_offsets[row];
-                add({a.height, a.width, b.width, a.values + k * a.block_size(),
-                     b.values + t * b.block_size(), b.column_indices + t,
-                     b.row_offsets[row + 1] - t, position.data(), first, upper ? Index(i) : 0,
-                     sums.data()});
-            }
+            add({a, b, Index(i), position.data(), first, upper ? Index(i) : 0, sums.data()});
             T* const to = values + first * c.block_size();
             for (Offset r = 0; r < rows; ++r)
                 std::copy_n(&sums[std::size_t(r * length)], width, to + r * width);
