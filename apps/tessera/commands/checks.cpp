@@ -6,23 +6,28 @@
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
 #include "run/output.hpp"
+#include "run/saved_options.hpp"
 #include "system/structure_warnings.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-void check_files(const SolveArguments& arguments, const std::string& blocks) {
-    const std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
-                                             arguments.start, blocks};
-    check_output("--json", arguments.json, inputs);
-    check_output("--out", arguments.out, inputs);
-    check_output("--vtu", arguments.mesh.vtu, inputs);
-    if (arguments.out.empty()) return;
-    check_ending("--out", arguments.out);
-    if (arguments.out == arguments.json) {
-        throw InvalidArgument("--out and --json name the same file");
+/// All files that the command reads and writes; words of options may be no files.
+void check_files(const SolveArguments& arguments, const std::string& saved_options) {
+    std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
+                                       arguments.start};
+    Spec preconditioner(arguments.preconditioner);
+    for (const char* key : {"blocks", "coordinates", "near_null"}) {
+        inputs.push_back(preconditioner.word(key, ""));
     }
+    if (!arguments.config.empty()) inputs.push_back(saved_options_file(arguments.config));
+    check_outputs({{"--out", arguments.out},
+                   {"--json", arguments.json},
+                   {"--vtu", arguments.mesh.vtu},
+                   {"--save", saved_options}},
+                  inputs);
+    if (!arguments.out.empty()) check_ending("--out", arguments.out);
 }
 
 /// Whether a text is auto; throws InvalidArgument if options follow the word.
@@ -71,7 +76,7 @@ void ParsedSolve::use(const std::string& solver_text, const std::string& precond
     preconditioner->use_format(format);
 }
 
-ParsedSolve check_arguments(const SolveArguments& arguments) {
+ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
@@ -94,7 +99,7 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
                               ": with rounded values this would solve another system; leave out "
                               "values=");
     }
-    check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
+    check_files(arguments, saved_options);
     return parsed;
 }
 

@@ -26,7 +26,8 @@ struct ParsedSolve {
 };
 
 /// Throws InvalidArgument for all errors that can be found before a large file is read.
-ParsedSolve check_arguments(const SolveArguments& arguments);
+/// `saved_options` is the file that tune --save writes; empty: none.
+ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options = "");
 
 /// The Context of --device, and, if auto fell back to the CPU, the reason. Throws
 /// DeviceUnavailable.
