@@ -86,6 +86,15 @@ TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
     EXPECT_EQ(few.err, "");
 }
 
+TEST_F(cli_solve, an_attempt_whose_setup_fails_has_no_residual) {
+    const Outcome outcome = solve({"helmholtz:30", "--solver", "cg"});
+    EXPECT_EQ(outcome.code, 4);
+    expect_contains(outcome.err, "cg with jacobi does not solve it (breakdown, relative residual ");
+    expect_contains(outcome.err,
+                    "cg with amg does not solve it (amg: the coarsest matrix is not positive "
+                    "definite); going on with cg and none");
+}
+
 TEST_F(cli_solve, singular_systems_without_a_solution_are_named) {
     const std::string matrix = write("neumann.mtx",
                                      "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n"
@@ -337,6 +346,17 @@ TEST_F(cli_solve, matrix_without_nonzeros_is_rejected) {
     EXPECT_EQ(info.code, 0);
     expect_contains(info.out, "no nonzeros");
     EXPECT_EQ(info.out.find("Try"), std::string::npos);
+}
+
+TEST_F(cli_solve, both_triangles_of_a_symmetric_file_are_named) {
+    const std::string head = "%%MatrixMarket matrix coordinate real symmetric\n2 2 ";
+    const std::string both = write("both.mtx", head + "4\n1 1 4\n1 2 1\n2 1 1\n2 2 4\n");
+    const Outcome outcome = solve({both});
+    EXPECT_EQ(outcome.code, 0);
+    expect_contains(outcome.err, "1 of its entries repeat others");
+    EXPECT_EQ(solve({both, "--quiet"}).err, "");
+    const std::string one = write("one.mtx", head + "3\n1 1 4\n1 2 1\n2 2 4\n");
+    EXPECT_EQ(solve({one}).err, "");
 }
 
 TEST_F(cli_solve, an_empty_row_is_named) {

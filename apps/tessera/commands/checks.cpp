@@ -165,6 +165,12 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                    "' is empty, so the matrix is singular; there is a solution only if b is 0 in "
                    "empty rows");
     }
+    if (system.file.symmetry != io::Symmetry::general && system.file.duplicates > 0 && !quiet) {
+        print_note("'" + system.name + "' is a symmetric file, of which one triangle is enough: " +
+                   std::to_string(system.file.duplicates) +
+                   " of its entries repeat others, perhaps of the other triangle, and were added "
+                   "to them");
+    }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {
         throw InvalidArgument(rigid_motion_message(system.name, *system.structure));

@@ -181,26 +181,29 @@ class SolveCommand : SolveProblem<T> {
             report_.solve.message = error.what();
         }
         const bool goes_badly = worth_another(report_.solve, attempts_[attempt_].max_iterations);
+        const std::string outcome = outcome_of(report_.solve);
         report_.solve = joined(before, std::move(report_.solve));
         const bool goes_on = goes_badly && !is_last &&
                              report_.solve.iterations < arguments_.max_iterations &&
                              report_.solve.seconds < arguments_.max_seconds;
-        record_attempt(goes_on);
+        record_attempt(goes_on, outcome);
         return goes_on;
     }
 
-    void record_attempt(bool goes_on) {
+    /// How one attempt ended, in brackets of a note; without iterations there is no residual.
+    static std::string outcome_of(const SolveReport& attempt) {
+        if (attempt.iterations == 0) return attempt.message;
+        return format("%s, relative residual %.1e", to_string(attempt.status),
+                      attempt.true_relative_residual);
+    }
+
+    void record_attempt(bool goes_on, const std::string& outcome) {
         const Attempt& attempt = attempts_[attempt_];
         if (!is_automatic()) return;
         report_.attempts.push_back({report_.solver, report_.preconditioner, report_.matrix.format,
                                     attempt.reason, report_.solve.iterations});
         if (!goes_on || arguments_.quiet) return;
         const Attempt& next = attempts_[attempt_ + 1];
-        const SolveReport& solved = report_.solve;
-        const std::string outcome =
-            solved.iterations > 0 ? format("%s, relative residual %.1e", to_string(solved.status),
-                                           solved.true_relative_residual)
-                                  : solved.message;
         print_note(attempt.solver + " with " + attempt.preconditioner + " does not solve it (" +
                    outcome + "); going on with " + next.solver + " and " + next.preconditioner);
     }
