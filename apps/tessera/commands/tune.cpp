@@ -81,7 +81,7 @@ class Tuning : SolveProblem<T> {
             }
         };
         run_all();
-        if (facts.symmetric && facts.positive_diagonal && fastest() == nullptr) {
+        if (facts.symmetric && facts.positive_diagonal && fastest() == nullptr && !must_stop()) {
             facts.positive_diagonal = false;  // It may be indefinite all the same.
             run_all();
         }
