@@ -95,6 +95,15 @@ TEST_F(cli_solve, an_attempt_whose_setup_fails_has_no_residual) {
                     "definite); going on with cg and none");
 }
 
+TEST_F(cli_solve, a_solver_for_symmetric_matrices_names_one_that_is_not) {
+    const Outcome outcome = solve({"convection3d:6", "--solver", "cg", "--precond", "jacobi"});
+    EXPECT_EQ(outcome.code, 3) << outcome.out;
+    expect_contains(outcome.out, "cg needs a symmetric matrix, which this one is not");
+    const Outcome short_of_time =
+        solve({"convection3d:6", "--solver", "bicgstab", "--max-iterations", "1"});
+    EXPECT_EQ(short_of_time.out.find("symmetric matrix"), std::string::npos) << short_of_time.out;
+}
+
 TEST_F(cli_solve, singular_systems_without_a_solution_are_named) {
     const std::string matrix = write("neumann.mtx",
                                      "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n"

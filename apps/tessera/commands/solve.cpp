@@ -137,6 +137,7 @@ class SolveCommand : SolveProblem<T> {
     void choose_attempts() {
         Problem::upload_matrix();  // A GPU looks at it faster.
         const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
+        not_symmetric_ = !facts.symmetric;
         attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
@@ -312,6 +313,14 @@ class SolveCommand : SolveProblem<T> {
         const bool failed_to_converge =
             status == Status::breakdown || status == Status::stagnated ||
             status == Status::accuracy_lost || status == Status::max_iterations;
+        const std::string& name = parsed_.solver.name();
+        if (not_symmetric_ && failed_to_converge &&
+            (name == "cg" || name == "fcg" || name == "minres" || name == "sqmr")) {
+            report_.solve.message = format(
+                "%s needs a symmetric matrix, which this one is not (the relative residual is "
+                "%.2e); use bicgstab, idr or gmres.",
+                name.c_str(), report_.solve.true_relative_residual);
+        }
         if (system_.known_singular && failed_to_converge) {
             report_.solve.message = singular_system_message(
                 report_.solve, parsed_.right_hand_side.has_known_solution());
@@ -407,6 +416,7 @@ class SolveCommand : SolveProblem<T> {
     std::vector<Attempt> attempts_;
     std::size_t attempt_ = 0;
     bool solved_ = false;
+    bool not_symmetric_ = false;  ///< Known where a word is auto.
     RunReport report_;
 };
 
