@@ -92,7 +92,8 @@ TEST_F(cli_solve, an_attempt_whose_setup_fails_has_no_residual) {
     expect_contains(outcome.err, "cg with jacobi does not solve it (breakdown, relative residual ");
     expect_contains(outcome.err,
                     "cg with amg does not solve it (amg: the coarsest matrix is not positive "
-                    "definite); going on with cg and none");
+                    "definite; for indefinite matrices there is block_ldlt); going on with cg and "
+                    "none");
 }
 
 TEST_F(cli_solve, a_solver_for_symmetric_matrices_names_one_that_is_not) {
