@@ -225,6 +225,19 @@ TEST_F(cli_solve, single_precision_and_side) {
     EXPECT_EQ(solve_json({"convection3d:5", "--side", "left"})["status"], "converged");
 }
 
+TEST_F(cli_solve, left_preconditioning_has_solvers_of_its_own) {
+    const Outcome chosen = solve({"poisson2d:12", "--side", "left"});
+    EXPECT_EQ(chosen.code, 0) << chosen.err;
+    EXPECT_EQ(chosen.err, "");  // No attempt that does not support it.
+    expect_contains(chosen.out, "solver          gmres");
+    const Outcome given = solve({"poisson2d:12", "--side", "left", "--solver", "cg"});
+    EXPECT_EQ(given.code, 2);
+    EXPECT_EQ(
+        given.err,
+        "tessera: --side left: cg does not support left preconditioning; leave it out, or use "
+        "gmres, idr or bicgstab\n");
+}
+
 TEST_F(cli_solve, what_single_precision_cannot_represent_is_refused) {
     const std::string banner = "%%MatrixMarket matrix coordinate real general\n2 2 3\n";
     const std::string tiny = write("tiny.mtx", banner + "1 1 1e-60\n1 2 1e-61\n2 2 2e-60\n");

@@ -88,6 +88,11 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
     if (parsed.refinement && arguments.side == "left") {
         throw InvalidArgument("--solver refinement does not support --side left");
     }
+    if (arguments.side == "left" && needs_symmetry(parsed.solver.name())) {
+        throw InvalidArgument("--side left: " + parsed.solver.name() +
+                              " does not support left preconditioning; leave it out, or use gmres, "
+                              "idr or bicgstab");
+    }
     check_mesh_arguments(arguments.mesh);
     const std::string load_option = arguments.mesh.first_load_option();
     if (replaces_load(arguments) && !load_option.empty()) {
@@ -101,6 +106,10 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
     }
     check_files(arguments, saved_options);
     return parsed;
+}
+
+bool needs_symmetry(const std::string& solver) {
+    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
 }
 
 bool replaces_load(const SolveArguments& arguments) {

@@ -139,6 +139,12 @@ class SolveCommand : SolveProblem<T> {
         const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
         not_symmetric_ = !facts.symmetric;
         attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
+        if (arguments_.side == "left") {
+            const auto last = attempts_.back();
+            std::erase_if(attempts_,
+                          [](const Attempt& a) { return needs_symmetry(Spec(a.solver).name()); });
+            if (attempts_.empty()) attempts_ = {last};  // It says that it does not support that.
+        }
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
     }
@@ -314,8 +320,7 @@ class SolveCommand : SolveProblem<T> {
             status == Status::breakdown || status == Status::stagnated ||
             status == Status::accuracy_lost || status == Status::max_iterations;
         const std::string& name = parsed_.solver.name();
-        if (not_symmetric_ && failed_to_converge &&
-            (name == "cg" || name == "fcg" || name == "minres" || name == "sqmr")) {
+        if (not_symmetric_ && failed_to_converge && needs_symmetry(name)) {
             report_.solve.message = format(
                 "%s needs a symmetric matrix, which this one is not (the relative residual is "
                 "%.2e); use bicgstab, idr or gmres.",
