@@ -154,6 +154,9 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     const Outcome bench = run({"bench", "spmv"});
     EXPECT_EQ(bench.code, 2);
     EXPECT_EQ(bench.err, "tessera-bench: matrices is required (see tessera-bench spmv --help)\n");
+    const Outcome unknown = run({"bench", "spmw"});
+    EXPECT_EQ(unknown.code, 2);
+    expect_contains(unknown.err, "unknown benchmark 'spmw'; did you mean 'spmv'? Valid: ");
 }
 
 TEST_F(cli, not_square_and_wrong_sizes) {
