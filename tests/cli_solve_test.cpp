@@ -86,6 +86,25 @@ TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
     EXPECT_EQ(few.err, "");
 }
 
+TEST_F(cli_solve, an_attempt_whose_setup_fails_has_no_residual) {
+    const Outcome outcome = solve({"helmholtz:30", "--solver", "cg"});
+    EXPECT_EQ(outcome.code, 4);
+    expect_contains(outcome.err, "cg with jacobi does not solve it (breakdown, relative residual ");
+    expect_contains(outcome.err,
+                    "cg with amg does not solve it (amg: the coarsest matrix is not positive "
+                    "definite; for indefinite matrices there is block_ldlt); going on with cg and "
+                    "none");
+}
+
+TEST_F(cli_solve, a_solver_for_symmetric_matrices_names_one_that_is_not) {
+    const Outcome outcome = solve({"convection3d:6", "--solver", "cg", "--precond", "jacobi"});
+    EXPECT_EQ(outcome.code, 3) << outcome.out;
+    expect_contains(outcome.out, "cg needs a symmetric matrix, which this one is not");
+    const Outcome short_of_time =
+        solve({"convection3d:6", "--solver", "bicgstab", "--max-iterations", "1"});
+    EXPECT_EQ(short_of_time.out.find("symmetric matrix"), std::string::npos) << short_of_time.out;
+}
+
 TEST_F(cli_solve, singular_systems_without_a_solution_are_named) {
     const std::string matrix = write("neumann.mtx",
                                      "%%MatrixMarket matrix coordinate real symmetric\n3 3 5\n"
@@ -204,6 +223,19 @@ TEST_F(cli_solve, single_precision_and_side) {
     const Json twice = solve_json({"poisson2d:8", "--rtol", "1e-4"});
     EXPECT_NE(single["true_relative_residual"], twice["true_relative_residual"]);
     EXPECT_EQ(solve_json({"convection3d:5", "--side", "left"})["status"], "converged");
+}
+
+TEST_F(cli_solve, left_preconditioning_has_solvers_of_its_own) {
+    const Outcome chosen = solve({"poisson2d:12", "--side", "left"});
+    EXPECT_EQ(chosen.code, 0) << chosen.err;
+    EXPECT_EQ(chosen.err, "");  // No attempt that does not support it.
+    expect_contains(chosen.out, "solver          gmres");
+    const Outcome given = solve({"poisson2d:12", "--side", "left", "--solver", "cg"});
+    EXPECT_EQ(given.code, 2);
+    EXPECT_EQ(
+        given.err,
+        "tessera: --side left: cg does not support left preconditioning; leave it out, or use "
+        "gmres, idr or bicgstab\n");
 }
 
 TEST_F(cli_solve, what_single_precision_cannot_represent_is_refused) {
@@ -337,6 +369,17 @@ TEST_F(cli_solve, matrix_without_nonzeros_is_rejected) {
     EXPECT_EQ(info.code, 0);
     expect_contains(info.out, "no nonzeros");
     EXPECT_EQ(info.out.find("Try"), std::string::npos);
+}
+
+TEST_F(cli_solve, both_triangles_of_a_symmetric_file_are_named) {
+    const std::string head = "%%MatrixMarket matrix coordinate real symmetric\n2 2 ";
+    const std::string both = write("both.mtx", head + "4\n1 1 4\n1 2 1\n2 1 1\n2 2 4\n");
+    const Outcome outcome = solve({both});
+    EXPECT_EQ(outcome.code, 0);
+    expect_contains(outcome.err, "1 of its entries repeat others");
+    EXPECT_EQ(solve({both, "--quiet"}).err, "");
+    const std::string one = write("one.mtx", head + "3\n1 1 4\n1 2 1\n2 2 4\n");
+    EXPECT_EQ(solve({one}).err, "");
 }
 
 TEST_F(cli_solve, an_empty_row_is_named) {

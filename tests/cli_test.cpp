@@ -154,6 +154,9 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
     const Outcome bench = run({"bench", "spmv"});
     EXPECT_EQ(bench.code, 2);
     EXPECT_EQ(bench.err, "tessera-bench: matrices is required (see tessera-bench spmv --help)\n");
+    const Outcome unknown = run({"bench", "spmw"});
+    EXPECT_EQ(unknown.code, 2);
+    expect_contains(unknown.err, "unknown benchmark 'spmw'; did you mean 'spmv'? Valid: ");
 }
 
 TEST_F(cli, not_square_and_wrong_sizes) {
@@ -183,15 +186,33 @@ TEST_F(cli, outputs_are_checked_before_anything_is_read) {
                                      "%%MatrixMarket matrix coordinate real general\n1 1 1\n"
                                      "1 1 2\n");
     const std::string b = write("b.mtx", "%%MatrixMarket matrix array real general\n1 1\n1\n");
-    const std::string before = text_of(matrix) + text_of(b);
+    const std::string old = write("old.mtx", "old");
+    std::filesystem::create_symlink(old, path("link.mtx"));
+    const std::string options = write(
+        "c.json",
+        R"({"schema": "tessera-options/1", "solver": "cg", "preconditioner": "none", "format": )"
+        R"("csr", "side": "right", "matrix": "a.mtx", "device": "cpu"})");
+    const std::string before = text_of(matrix) + text_of(b) + text_of(old) + text_of(options);
     const std::string long_name(300, 'x');
     const std::vector<std::pair<Words, std::string>> cases = {
         {{"solve", matrix, b, "--out", "a.mtx"}, "'a.mtx' is read by this command"},
         {{"solve", matrix, b, "--out", "./b.mtx"}, "is read by this command"},
         {{"solve", matrix, "--x0", b, "--json", b}, "is read by this command"},
+        {{"solve", matrix, "--precond", "amg,coordinates=b.mtx", "--out", b}, "is read by this"},
+        {{"solve", matrix, "--precond", "amg,near_null=b.mtx", "--json", b}, "is read by this"},
+        {{"solve", matrix, "--config", "./c.json", "--json", "c.json"}, "is read by this"},
+        {{"tune", matrix, "--save", "./a.mtx"}, "--save: './a.mtx' is read by this"},
+        {{"tune", matrix, "--save", "./x.json", "--json", "x.json"}, "the same file"},
         {{"solve", matrix, "--out", "x.mtx", "--json", "x.mtx"}, "the same file"},
+        {{"solve", matrix, "--out", "x.mtx", "--json", "./x.mtx"}, "the same file"},
+        {{"solve", matrix, "--out", old, "--json", "link.mtx"}, "--out and --json name the same"},
         {{"solve", matrix, "--json", ""}, "the name of the file is empty"},
         {{"solve", matrix, "--out", ""}, "the name of the file is empty"},
+        {{"solve", matrix, ""}, "b: the text is empty"},
+        {{"solve", matrix, "--rhs", ""}, "--rhs: the text is empty"},
+        {{"solve", matrix, "--x0", ""}, "--x0: the text is empty"},
+        {{"solve", matrix, "--config", ""}, "--config: the text is empty"},
+        {{"tune", matrix, "--save", ""}, "--save: the text is empty"},
         {{"solve", matrix, "--out", long_name + ".mtx"}, "cannot be written"},
         {{"solve", matrix, "--json", "none/r.json"}, "there is no folder"},
         {{"solve", matrix, long_name}, "no such file"},
@@ -207,7 +228,7 @@ TEST_F(cli, outputs_are_checked_before_anything_is_read) {
         expect_contains(outcome.err, message);
         EXPECT_EQ(outcome.err.find("internal"), std::string::npos) << outcome.err;
     }
-    EXPECT_EQ(text_of(matrix) + text_of(b), before);
+    EXPECT_EQ(text_of(matrix) + text_of(b) + text_of(old) + text_of(options), before);
 }
 
 TEST_F(cli, large_numbers_are_called_large) {

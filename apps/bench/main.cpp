@@ -179,7 +179,16 @@ int main(int argc, char** argv) {
         return 1;
     } catch (const CLI::ParseError& error) {
         const auto parsed = app.get_subcommands();
-        std::cerr << "tessera-bench: " << io::printable(error.what()) << " (see tessera-bench "
+        const auto words = app.remaining();
+        std::string what = error.what();
+        if (parsed.empty() && !words.empty() && !words.front().starts_with("-")) {
+            std::vector<std::string> names;
+            for (const CLI::App* sub : app.get_subcommands(nullptr)) {
+                names.push_back(sub->get_name());
+            }
+            what = unknown_word_message("benchmark", words.front(), names);
+        }
+        std::cerr << "tessera-bench: " << io::printable(what) << " (see tessera-bench "
                   << (parsed.empty() ? "" : parsed.front()->get_name() + " ") << "--help)\n";
         return 2;
     }

@@ -112,6 +112,14 @@ CLI::Validator file_name() {
     return {check, "FILE"};
 }
 
+/// An empty text, such as a variable of the shell that is not set, is not the default.
+CLI::Validator not_empty() {
+    const auto check = [](const std::string& text) -> std::string {
+        return text.empty() ? "the text is empty; give one, or leave it out" : "";
+    };
+    return {check, ""};
+}
+
 CLI::Validator one_of(const std::vector<std::string>& words) {
     std::string name;
     for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
@@ -128,8 +136,9 @@ void add_system(CLI::App& command, SolveArguments& to) {
     const char* const rhs_help =
         "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
         "error of x), or a file; default: the problem's load, else ones";
-    auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs");
-    command.add_option("--rhs", to.right_hand_side, rhs_help)->excludes(b);
+    auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs")
+                        ->check(not_empty());
+    command.add_option("--rhs", to.right_hand_side, rhs_help)->check(not_empty())->excludes(b);
     command.add_option("--seed", to.seed, "Seed of random right-hand sides")
         ->transform(whole_number());
     std::string solvers;
@@ -199,11 +208,13 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
         ->check(file_name())
         ->group("Meshes");
-    solve.add_option("--x0", to.start, "File with the initial x; default: zero");
+    solve.add_option("--x0", to.start, "File with the initial x; default: zero")
+        ->check(not_empty());
     solve.add_flag("--explain", to.explain, "Print what auto sees, what it chooses, and why");
     solve
         .add_option("--config", to.config,
                     "Use what tessera tune --save NAME found: solver, preconditioner, format, side")
+        ->check(not_empty())
         ->type_name("NAME");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
         ->transform(number());
@@ -226,6 +237,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.add_option("--save", to.save,
                     "Keep the options of the fastest trial for tessera solve --config NAME, in "
                     "~/.config/tessera, or in a file (a NAME with a slash)")
+        ->check(not_empty())
         ->type_name("NAME");
 }
 

@@ -39,6 +39,10 @@ struct InputStream::File {
     explicit File(const std::string& path) : name(path) {
         descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+            std::error_code error;
+            if (const auto target = std::filesystem::read_symlink(path, error); !error) {
+                reject("there is no file '", target.string(), "', to which this link leads");
+            }
             reject("there is no such file", similar_file(path));
         }
         expect(descriptor >= 0, "cannot be opened: ", std::strerror(errno));

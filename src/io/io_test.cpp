@@ -161,6 +161,9 @@ TEST(io, a_file_that_cannot_be_read_says_why) {
     write_text(folder + "/text.mtx", "1 2 3\n");
     EXPECT_EQ(message("matirx.mtx"), folder + "/matirx.mtx: there is no such file; did you mean '" +
                                          folder + "/matrix.mtx'?");
+    std::filesystem::create_symlink("gone.mtx", folder + "/link.mtx");
+    EXPECT_EQ(message("link.mtx"),
+              folder + "/link.mtx: there is no file 'gone.mtx', to which this link leads");
     EXPECT_EQ(message("else.bin"), folder + "/else.bin: there is no such file");
     EXPECT_EQ(message("none/matrix.mtx"), folder + "/none/matrix.mtx: there is no such file");
     EXPECT_EQ(message("matrix.mtx"), folder + "/matrix.mtx: the file is empty");

@@ -1,4 +1,5 @@
 #include "krylov/test_systems.hpp"
+#include "support/messages.hpp"
 
 // Every solver ends with a status that gives the cause, and leaves a meaningful x.
 namespace tessera::test {
@@ -173,6 +174,15 @@ TEST(endings, zero_matrix_ends_with_a_status) {
         EXPECT_FALSE(solved.report.message.empty());
     }
     EXPECT_EQ(run(where, "richardson", zero, ones, options).report.status, Status::stagnated);
+}
+
+TEST(endings, a_residual_that_grows_to_infinity_says_so) {
+    const CsrMatrix<double> thrice =
+        matrix_of<double>(9, [](Index i, Index j) { return i == j ? 3.0 : 0.0; });
+    const std::vector<double> ones(9, 1.0);
+    const SolveReport report = run(context(), "richardson", thrice, ones).report;
+    EXPECT_EQ(report.status, Status::non_finite);
+    expect_contains(report.message, "The residual grew beyond all bounds");
 }
 
 TEST(endings, inconsistent_singular_systems_end) {

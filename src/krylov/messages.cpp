@@ -1,5 +1,6 @@
 #include "krylov/messages.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -45,6 +46,12 @@ std::string breakdown_message(BreakdownCause cause) {
     return "The method broke down; use another one.";
 }
 
+/// Whether residuals grew by far more than by rounding before they stopped being finite.
+bool has_diverged(const std::vector<double>& residuals) {
+    const double bound = residuals.empty() ? 0 : 1e8 * residuals.front();
+    return std::ranges::any_of(residuals, [&](double r) { return std::isfinite(r) && r > bound; });
+}
+
 }  // namespace
 
 const char* to_string(Status status) {
@@ -83,6 +90,10 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
         case Status::breakdown:
             return breakdown_message(cause);
         case Status::non_finite:
+            if (has_diverged(report.residuals)) {
+                return "The residual grew beyond all bounds (" + reached +
+                       "); use another method or preconditioner.";
+            }
             return "NaN or infinity appeared (" + reached +
                    "); check the matrix, the right-hand side and the start for such numbers and "
                    "for values near the limits of the precision, or use another method.";

@@ -6,23 +6,28 @@
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
 #include "run/output.hpp"
+#include "run/saved_options.hpp"
 #include "system/structure_warnings.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
-void check_files(const SolveArguments& arguments, const std::string& blocks) {
-    const std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
-                                             arguments.start, blocks};
-    check_output("--json", arguments.json, inputs);
-    check_output("--out", arguments.out, inputs);
-    check_output("--vtu", arguments.mesh.vtu, inputs);
-    if (arguments.out.empty()) return;
-    check_ending("--out", arguments.out);
-    if (arguments.out == arguments.json) {
-        throw InvalidArgument("--out and --json name the same file");
+/// All files that the command reads and writes; words of options may be no files.
+void check_files(const SolveArguments& arguments, const std::string& saved_options) {
+    std::vector<std::string> inputs = {arguments.matrix, arguments.right_hand_side,
+                                       arguments.start};
+    Spec preconditioner(arguments.preconditioner);
+    for (const char* key : {"blocks", "coordinates", "near_null"}) {
+        inputs.push_back(preconditioner.word(key, ""));
     }
+    if (!arguments.config.empty()) inputs.push_back(saved_options_file(arguments.config));
+    check_outputs({{"--out", arguments.out},
+                   {"--json", arguments.json},
+                   {"--vtu", arguments.mesh.vtu},
+                   {"--save", saved_options}},
+                  inputs);
+    if (!arguments.out.empty()) check_ending("--out", arguments.out);
 }
 
 /// Whether a text is auto; throws InvalidArgument if options follow the word.
@@ -71,7 +76,7 @@ void ParsedSolve::use(const std::string& solver_text, const std::string& precond
     preconditioner->use_format(format);
 }
 
-ParsedSolve check_arguments(const SolveArguments& arguments) {
+ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
@@ -82,6 +87,11 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
     }
     if (parsed.refinement && arguments.side == "left") {
         throw InvalidArgument("--solver refinement does not support --side left");
+    }
+    if (arguments.side == "left" && needs_symmetry(parsed.solver.name())) {
+        throw InvalidArgument("--side left: " + parsed.solver.name() +
+                              " does not support left preconditioning; leave it out, or use gmres, "
+                              "idr or bicgstab");
     }
     check_mesh_arguments(arguments.mesh);
     const std::string load_option = arguments.mesh.first_load_option();
@@ -94,8 +104,12 @@ ParsedSolve check_arguments(const SolveArguments& arguments) {
                               ": with rounded values this would solve another system; leave out "
                               "values=");
     }
-    check_files(arguments, Spec(arguments.preconditioner).word("blocks", ""));
+    check_files(arguments, saved_options);
     return parsed;
+}
+
+bool needs_symmetry(const std::string& solver) {
+    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
 }
 
 bool replaces_load(const SolveArguments& arguments) {
@@ -159,6 +173,12 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
         print_note("row " + std::to_string(empty) + " (counted from 0) of '" + system.name +
                    "' is empty, so the matrix is singular; there is a solution only if b is 0 in "
                    "empty rows");
+    }
+    if (system.file.symmetry != io::Symmetry::general && system.file.duplicates > 0 && !quiet) {
+        print_note("'" + system.name + "' is a symmetric file, of which one triangle is enough: " +
+                   std::to_string(system.file.duplicates) +
+                   " of its entries repeat others, perhaps of the other triangle, and were added "
+                   "to them");
     }
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {

@@ -26,7 +26,8 @@ struct ParsedSolve {
 };
 
 /// Throws InvalidArgument for all errors that can be found before a large file is read.
-ParsedSolve check_arguments(const SolveArguments& arguments);
+/// `saved_options` is the file that tune --save writes; empty: none.
+ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options = "");
 
 /// The Context of --device, and, if auto fell back to the CPU, the reason. Throws
 /// DeviceUnavailable.
@@ -41,6 +42,9 @@ std::string attempt_text(const Attempt& attempt);
 /// Prints the reason on stderr; called after all arguments and files were checked, so that an error
 /// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
+
+/// Whether a solver, by its name, is for symmetric matrices and preconditions from the right alone.
+bool needs_symmetry(const std::string& solver);
 
 /// Whether --rhs replaces the loads of a mesh.
 bool replaces_load(const SolveArguments& arguments);

@@ -202,7 +202,7 @@ std::string to_table(const MatrixInfo& info) {
     const auto number = [](Offset value) { return std::to_string(value); };
     line("format",
          info.format + (info.field.empty() ? "" : ", " + info.field) +
-             (info.duplicates > 0 ? ", " + number(info.duplicates) + " duplicates summed" : ""));
+             (info.duplicates > 0 ? ", duplicates summed: " + number(info.duplicates) : ""));
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
     line("entries per row",

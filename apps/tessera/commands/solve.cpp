@@ -137,7 +137,14 @@ class SolveCommand : SolveProblem<T> {
     void choose_attempts() {
         Problem::upload_matrix();  // A GPU looks at it faster.
         const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
+        not_symmetric_ = !facts.symmetric;
         attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
+        if (arguments_.side == "left") {
+            const auto last = attempts_.back();
+            std::erase_if(attempts_,
+                          [](const Attempt& a) { return needs_symmetry(Spec(a.solver).name()); });
+            if (attempts_.empty()) attempts_ = {last};  // It says that it does not support that.
+        }
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
     }
@@ -181,26 +188,29 @@ class SolveCommand : SolveProblem<T> {
             report_.solve.message = error.what();
         }
         const bool goes_badly = worth_another(report_.solve, attempts_[attempt_].max_iterations);
+        const std::string outcome = outcome_of(report_.solve);
         report_.solve = joined(before, std::move(report_.solve));
         const bool goes_on = goes_badly && !is_last &&
                              report_.solve.iterations < arguments_.max_iterations &&
                              report_.solve.seconds < arguments_.max_seconds;
-        record_attempt(goes_on);
+        record_attempt(goes_on, outcome);
         return goes_on;
     }
 
-    void record_attempt(bool goes_on) {
+    /// How one attempt ended, in brackets of a note; without iterations there is no residual.
+    static std::string outcome_of(const SolveReport& attempt) {
+        if (attempt.iterations == 0) return attempt.message;
+        return format("%s, relative residual %.1e", to_string(attempt.status),
+                      attempt.true_relative_residual);
+    }
+
+    void record_attempt(bool goes_on, const std::string& outcome) {
         const Attempt& attempt = attempts_[attempt_];
         if (!is_automatic()) return;
         report_.attempts.push_back({report_.solver, report_.preconditioner, report_.matrix.format,
                                     attempt.reason, report_.solve.iterations});
         if (!goes_on || arguments_.quiet) return;
         const Attempt& next = attempts_[attempt_ + 1];
-        const SolveReport& solved = report_.solve;
-        const std::string outcome =
-            solved.iterations > 0 ? format("%s, relative residual %.1e", to_string(solved.status),
-                                           solved.true_relative_residual)
-                                  : solved.message;
         print_note(attempt.solver + " with " + attempt.preconditioner + " does not solve it (" +
                    outcome + "); going on with " + next.solver + " and " + next.preconditioner);
     }
@@ -309,6 +319,13 @@ class SolveCommand : SolveProblem<T> {
         const bool failed_to_converge =
             status == Status::breakdown || status == Status::stagnated ||
             status == Status::accuracy_lost || status == Status::max_iterations;
+        const std::string& name = parsed_.solver.name();
+        if (not_symmetric_ && failed_to_converge && needs_symmetry(name)) {
+            report_.solve.message = format(
+                "%s needs a symmetric matrix, which this one is not (the relative residual is "
+                "%.2e); use bicgstab, idr or gmres.",
+                name.c_str(), report_.solve.true_relative_residual);
+        }
         if (system_.known_singular && failed_to_converge) {
             report_.solve.message = singular_system_message(
                 report_.solve, parsed_.right_hand_side.has_known_solution());
@@ -404,6 +421,7 @@ class SolveCommand : SolveProblem<T> {
     std::vector<Attempt> attempts_;
     std::size_t attempt_ = 0;
     bool solved_ = false;
+    bool not_symmetric_ = false;  ///< Known where a word is auto.
     RunReport report_;
 };
 

@@ -81,7 +81,7 @@ class Tuning : SolveProblem<T> {
             }
         };
         run_all();
-        if (facts.symmetric && facts.positive_diagonal && fastest() == nullptr) {
+        if (facts.symmetric && facts.positive_diagonal && fastest() == nullptr && !must_stop()) {
             facts.positive_diagonal = false;  // It may be indefinite all the same.
             run_all();
         }
@@ -250,8 +250,8 @@ class Tuning : SolveProblem<T> {
 
 int tune(const TuneArguments& arguments) {
     const InterruptNote note("preparing to tune " + arguments.solve.matrix);
-    ParsedSolve parsed = check_arguments(arguments.solve);
-    if (!arguments.save.empty()) check_saved_options_file(arguments.save);
+    ParsedSolve parsed = check_arguments(
+        arguments.solve, arguments.save.empty() ? "" : new_saved_options_file(arguments.save));
     return arguments.solve.precision == "f32" ? Tuning<float>(arguments, std::move(parsed))()
                                               : Tuning<double>(arguments, std::move(parsed))();
 }

@@ -121,14 +121,16 @@ std::string to_table(const TuneReport& report) {
                report.rows, static_cast<long long>(report.nonzeros), report.device.c_str());
     text += trial_table(report);
     const Trial* best = best_of(report.trials);
-    if (best == nullptr) return text + "No trial could be run.\n";
+    const std::string remedy =
+        report.untried.empty() || report.interrupted ? "" : "Give more time with --seconds.\n";
+    if (best == nullptr) return text + "No trial could be run.\n" + remedy;
     if (best->converged()) {
         return text + auto_text(report, *best) + "The fastest:\n  " + command(report, *best) + "\n";
     }
     return text +
            format("None converged; the smallest residual, %.2e, came from\n  ",
                   best->solve.true_relative_residual) +
-           command(report, *best) + "\n";
+           command(report, *best) + "\n" + remedy;
 }
 
 std::string to_json(const TuneReport& report) {

@@ -10,6 +10,24 @@
 
 namespace tessera::cli {
 
+namespace {
+
+/// Whether two paths lead to one file, which need not exist. False for devices and pipes.
+bool is_one_file(const std::string& path, const std::string& other) {
+    if (path.empty() || other.empty() || path == "-" || other == "-") return false;
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) {
+        return std::filesystem::is_regular_file(path, error) &&
+               std::filesystem::equivalent(path, other, error);
+    }
+    const auto whole = [&error](const std::string& name) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error);
+    };
+    return whole(path) == whole(other) && !error;
+}
+
+}  // namespace
+
 void print_note(const std::string& sentence) {
     std::fprintf(stderr, "tessera: %s\n", io::printable(sentence).c_str());
 }
@@ -56,6 +74,17 @@ void check_output(const std::string& option, const std::string& path,
             throw InvalidArgument(
                 option + ": '" + path +
                 "' is read by this command and would be overwritten; name another file");
+        }
+    }
+}
+
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs) {
+    for (auto output = outputs.begin(); output != outputs.end(); ++output) {
+        check_output(output->option, output->path, inputs);
+        for (auto other = outputs.begin(); other != output; ++other) {
+            if (!is_one_file(output->path, other->path)) continue;
+            throw InvalidArgument(other->option + " and " + output->option +
+                                  " name the same file; give each a file of its own");
         }
     }
 }

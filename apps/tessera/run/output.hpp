@@ -20,6 +20,15 @@ void write_output(const std::string& path, const std::function<void()>& write);
 void check_output(const std::string& option, const std::string& path,
                   const std::vector<std::string>& inputs);
 
+/// An option and the file that it names.
+struct OutputFile {
+    std::string option, path;
+};
+
+/// check_output of each file; also throws InvalidArgument if two of them are one file, through
+/// links and other spellings too. Devices and pipes may be named twice.
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<std::string>& inputs);
+
 /// Throws InvalidArgument unless the ending chooses a format to write.
 void check_ending(const std::string& option, const std::string& path);
 

@@ -51,13 +51,13 @@ std::string saved_options_file(const std::string& name) {
     return (folder() / (name + ".json")).string();
 }
 
-void check_saved_options_file(const std::string& name) {
+std::string new_saved_options_file(const std::string& name) {
     const std::string file = saved_options_file(name);
     if (file != name) {
-        std::error_code error;  // The check that follows says what is wrong.
+        std::error_code error;  // check_output says what is wrong.
         std::filesystem::create_directories(folder(), error);
     }
-    check_output("--save", file, {});
+    return file;
 }
 
 void save_options(const std::string& name, const SavedOptions& options) {

@@ -15,8 +15,8 @@ struct SavedOptions {
 /// $XDG_CONFIG_HOME or ~/.config. Throws InvalidArgument for other names and without a home folder.
 std::string saved_options_file(const std::string& name);
 
-/// Throws InvalidArgument unless the file of a name can be written; creates the default folder.
-void check_saved_options_file(const std::string& name);
+/// saved_options_file, for a file to write: creates the default folder.
+std::string new_saved_options_file(const std::string& name);
 
 /// Writes a file of schema "tessera-options/1".
 void save_options(const std::string& name, const SavedOptions& options);

@@ -36,10 +36,10 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     if (!problem.empty()) return message + "; did you mean '" + problem + text.substr(colon) + "'?";
     if (!file.empty()) return message + "; did you mean '" + (folder / file).string() + "'?";
     message += "; give a matrix file, a mesh (.msh) or one of the problems";
-    char separator = ' ';
+    const char* separator = " ";
     for (const std::string& name : problems) {
         message += separator + name;
-        separator = ',';
+        separator = ", ";
     }
     return message;
 }

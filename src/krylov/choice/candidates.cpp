@@ -76,10 +76,7 @@ class Candidates {
         attempt.max_iterations = 0;
         attempt.reason.clear();
         keep_words(attempt, solver_, preconditioner_, format_);
-        const auto same = [&](const Attempt& other) {
-            return other.solver == attempt.solver &&
-                   other.preconditioner == attempt.preconditioner && other.format == attempt.format;
-        };
+        const auto same = [&](const Attempt& other) { return have_same_words(other, attempt); };
         if (std::ranges::none_of(list_, same)) list_.push_back(std::move(attempt));
     }
     template <std::size_t n>

@@ -179,6 +179,15 @@ TEST(choice, words_that_are_given_are_kept) {
         for (const Attempt& attempt : choose(facts, "idr:3", "auto", "auto")) {
             EXPECT_EQ(attempt.solver, "idr:3");
         }
+        for (const char* solver : {"cg", "gmres", "bicgstab", "minres"}) {
+            const auto attempts = choose(facts, solver, "auto", "auto");
+            std::set<std::string> seen;  // None is repeated, and the last one has no limit.
+            for (const Attempt& attempt : attempts) {
+                EXPECT_TRUE(seen.insert(attempt.preconditioner + " " + attempt.format).second)
+                    << solver << " with " << attempt.preconditioner;
+            }
+            EXPECT_EQ(attempts.back().max_iterations, 0);
+        }
         for (const Attempt& attempt : choose(facts, "auto", "auto", "sell:32")) {
             EXPECT_EQ(attempt.format, "sell:32");
         }

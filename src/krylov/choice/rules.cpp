@@ -202,6 +202,11 @@ void keep_words(Attempt& attempt, const std::string& solver, const std::string& 
     if (format != "auto") attempt.format = format;
 }
 
+bool have_same_words(const Attempt& one, const Attempt& other) {
+    return one.solver == other.solver && one.preconditioner == other.preconditioner &&
+           one.format == other.format;
+}
+
 std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
                             const std::string& preconditioner, const std::string& format) {
     const bool any_solver = solver == "auto", any_preconditioner = preconditioner == "auto";
@@ -210,8 +215,17 @@ std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
         attempts = {{any_solver ? solver_for(facts, preconditioner) : solver, preconditioner,
                      attempts.front().format, 0, "the preconditioner was given"}};
     }
-    for (Attempt& attempt : attempts) keep_words(attempt, solver, preconditioner, format);
-    return attempts;
+    std::vector<Attempt> distinct;
+    for (Attempt& attempt : attempts) {
+        keep_words(attempt, solver, preconditioner, format);
+        if (!distinct.empty() && have_same_words(distinct.back(), attempt)) {
+            // They differed by a word that was given: one attempt, with the limits of the later.
+            attempt.reason = distinct.back().reason;
+            distinct.pop_back();
+        }
+        distinct.push_back(std::move(attempt));
+    }
+    return distinct;
 }
 
 bool worth_another(const SolveReport& report, Offset attempt_limit) {

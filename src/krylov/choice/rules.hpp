@@ -19,4 +19,7 @@ std::string sliced_format(const MatrixFacts& facts);
 void keep_words(Attempt& attempt, const std::string& solver, const std::string& preconditioner,
                 const std::string& format);
 
+/// Whether two attempts have the same solver, preconditioner and format.
+bool have_same_words(const Attempt& one, const Attempt& other);
+
 }  // namespace tessera

@@ -159,7 +159,7 @@ struct Amg<T>::State {
         auto blocks = blocks_of(context, matrix, padding, options.block);
         recovered.reset();
         raised = 0;
-        visit([&](auto& chosen) { chosen.update(context, std::move(blocks)); });
+        visit([&](auto& made) { made.update(context, std::move(blocks)); });
     }
 
     template <class F>
@@ -173,10 +173,10 @@ struct Amg<T>::State {
         if (recoveries > known) return true;
         if (raised == multigrid::most_recoveries) return false;
         const double factor = std::pow(multigrid::recovery_factor, raised + 1);
-        visit([&](const auto& chosen) {
+        visit([&](const auto& made) {
             // Graphs that were captured with a cycle go on to use its matrices.
-            if (!recovered) recovered = chosen.template make_cycle<T>(context);
-            chosen.set_bounds(*recovered, factor);
+            if (!recovered) recovered = made.template make_cycle<T>(context);
+            made.set_bounds(*recovered, factor);
         });
         ++raised;
         ++recoveries;
@@ -184,17 +184,17 @@ struct Amg<T>::State {
     }
 
     void apply(const Context& context, Vectors<const T> r, Vectors<T> z) const {
-        visit([&](const auto& chosen) {
-            require(chosen.complete(), "amg: there is no hierarchy, as an update failed");
+        visit([&](const auto& made) {
+            require(made.complete(), "amg: there is no hierarchy, as an update failed");
             std::shared_ptr<const multigrid::Cycle<T>> other;
             {
                 const std::lock_guard lock(mutex);
                 other = recovered;
             }
             if (other) {
-                apply_cycle(context, chosen, *other, r, z);
+                apply_cycle(context, made, *other, r, z);
             } else {
-                apply_cycle(context, chosen, chosen.cycle(), r, z);
+                apply_cycle(context, made, made.cycle(), r, z);
             }
         });
     }
@@ -202,7 +202,7 @@ struct Amg<T>::State {
     /// z = S^T M S r; where the cycle is in float and T is double, S r is divided by a power of two
     /// near its norm before.
     template <class C, class D>
-    void apply_cycle(const Context& context, const multigrid::Hierarchy<D>& chosen,
+    void apply_cycle(const Context& context, const multigrid::Hierarchy<D>& made,
                      const multigrid::Cycle<C>& cycle, Vectors<const T> r, Vectors<T> z) const {
         constexpr bool converts = !std::is_same_v<C, T>;
         const Index n = padded_rows;
@@ -213,8 +213,8 @@ struct Amg<T>::State {
         const auto vectors = [&]<class V>(V* data) { return Vectors<V>{data, n, r.count, n}; };
         const auto scale = [&](bool transposed, const T* x, T* y) {
             for_each_index(context, n,
-                           multigrid::ApplyScaling<T>{chosen.block(), transposed,
-                                                      chosen.scaling().data(), x, y});
+                           multigrid::ApplyScaling<T>{made.block(), transposed,
+                                                      made.scaling().data(), x, y});
         };
         const auto scale_back = [&](const T* x, T* y) {
             scale(true, x, padding.empty() ? y : padded.data());

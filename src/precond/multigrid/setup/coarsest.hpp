@@ -10,7 +10,8 @@ namespace tessera::multigrid {
 /// Throws NotPositiveDefinite with the parts as its message unless the condition is true.
 template <class... Parts>
 void require_positive(bool condition, const Parts&... parts) {
-    if (!condition) throw NotPositiveDefinite(concat(parts...));
+    if (condition) return;
+    throw NotPositiveDefinite(concat(parts..., "; for indefinite matrices there is block_ldlt"));
 }
 
 /// An inverse of a symmetric positive semidefinite matrix of n rows.
