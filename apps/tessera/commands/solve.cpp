@@ -4,6 +4,7 @@
 #include "commands/checks.hpp"
 #include "commands/commands.hpp"
 #include "commands/singular_blocks.hpp"
+#include "commands/solve_notes.hpp"
 #include "report/text.hpp"
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
@@ -21,32 +22,6 @@ namespace tessera::cli {
 
 namespace {
 
-/// Why a singular system was not solved.
-std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
-    return "The matrix is singular (the relative residual is " +
-           format("%.2e", solve.true_relative_residual) + "); " +
-           (has_known_solution ? "b is in its range only up to rounding: use a larger --rtol"
-                               : "most right-hand sides have no solution, one made by "
-                                 "--rhs solution:random has") +
-           ".";
-}
-
-/// What --explain prints.
-std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts) {
-    std::vector<std::string> lines;
-    lines.push_back(format(
-        "auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s, "
-        "%d unknowns per node%s, blocks of up to %d equal rows",
-        facts.rows, facts.entries_per_row(), facts.symmetric ? "" : "not ",
-        facts.positive_diagonal ? "positive" : "not positive everywhere", facts.rows_per_node,
-        facts.has_coordinates ? " with coordinates" : "", facts.largest_block));
-    for (const Attempt& attempt : attempts) {
-        lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt_text(attempt) + ": " +
-                        attempt.reason);
-    }
-    return lines;
-}
-
 /// The arguments with the saved options of --config in place of words that are not given.
 SolveArguments with_saved_options(SolveArguments arguments) {
     if (arguments.config.empty()) return arguments;
@@ -61,15 +36,6 @@ SolveArguments with_saved_options(SolveArguments arguments) {
     use(arguments.side, usual.side, saved.side);
     arguments.config_device = saved.device;
     return arguments;
-}
-
-/// Prints which x an unconverged solve returned, and where it was written.
-void note_unconverged_solution(const SolveArguments& arguments) {
-    const std::string& vtu = arguments.mesh.vtu;
-    print_note(
-        "x is the better one of the last iterate and the start of the last restart; it was " +
-        (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
-        (vtu.empty() ? "" : "; " + vtu + " was not written"));
 }
 
 /// One run of `tessera solve`, step by step.
@@ -195,13 +161,6 @@ class SolveCommand : SolveProblem<T> {
                              report_.solve.seconds < arguments_.max_seconds;
         record_attempt(goes_on, outcome);
         return goes_on;
-    }
-
-    /// How one attempt ended, in brackets of a note; without iterations there is no residual.
-    static std::string outcome_of(const SolveReport& attempt) {
-        if (attempt.iterations == 0) return attempt.message;
-        return format("%s, relative residual %.1e", to_string(attempt.status),
-                      attempt.true_relative_residual);
     }
 
     void record_attempt(bool goes_on, const std::string& outcome) {
@@ -361,7 +320,7 @@ class SolveCommand : SolveProblem<T> {
         write_results(x, failures);
         if (const int failed = failures.report(); failed != exit_converged) return failed;
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
-            note_unconverged_solution(arguments_);
+            note_unconverged_solution(arguments_, report_.solve);
         }
         return exit_converged;
     }

@@ -1,0 +1,48 @@
+#include "commands/solve_notes.hpp"
+
+#include "commands/checks.hpp"
+#include "report/text.hpp"
+#include "run/output.hpp"
+
+namespace tessera::cli {
+
+std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
+    return "The matrix is singular (the relative residual is " +
+           format("%.2e", solve.true_relative_residual) + "); " +
+           (has_known_solution ? "b is in its range only up to rounding: use a larger --rtol"
+                               : "most right-hand sides have no solution, one made by "
+                                 "--rhs solution:random has") +
+           ".";
+}
+
+std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts) {
+    std::vector<std::string> lines;
+    lines.push_back(format(
+        "auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s, "
+        "%d unknowns per node%s, blocks of up to %d equal rows",
+        facts.rows, facts.entries_per_row(), facts.symmetric ? "" : "not ",
+        facts.positive_diagonal ? "positive" : "not positive everywhere", facts.rows_per_node,
+        facts.has_coordinates ? " with coordinates" : "", facts.largest_block));
+    for (const Attempt& attempt : attempts) {
+        lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt_text(attempt) + ": " +
+                        attempt.reason);
+    }
+    return lines;
+}
+
+std::string outcome_of(const SolveReport& attempt) {
+    if (attempt.iterations == 0) return attempt.message;
+    return format("%s, relative residual %.1e", to_string(attempt.status),
+                  attempt.true_relative_residual);
+}
+
+void note_unconverged_solution(const SolveArguments& arguments, const SolveReport& solve) {
+    const std::string& vtu = arguments.mesh.vtu;
+    print_note(
+        std::string("x is the better one of the last iterate and the start") +
+        (solve.restarts > 0 ? " of the last restart" : "") + "; it was " +
+        (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
+        (vtu.empty() ? "" : "; " + vtu + " was not written"));
+}
+
+}  // namespace tessera::cli
