@@ -72,8 +72,10 @@ def view(array: Any, name: str) -> View:
     kind = _kinds.get(type(array)) or kind_of(array, name)
     try:
         return kind.view(array)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from None
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def require_real(dtype: np.dtype[Any], name: str) -> None:
@@ -102,4 +104,7 @@ def values(array: Any, dtype: np.dtype[Any], name: str) -> View:
     require_real(found.dtype, name)
     kind = found.kind
     source = found.array if kind is NUMPY else array
-    return kind.view(kind.converted(source, dtype))
+    try:
+        return kind.view(kind.converted(source, dtype))
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None

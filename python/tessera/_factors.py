@@ -97,7 +97,9 @@ class Factors:
     ) -> None:
         self.kind = kind
         self._batch = batch
-        self._f = batch.kind.finished(f, context)
+        finished = batch.kind.finished(f, context)
+        # JAX may lack float64: the factors are then kept as they were computed.
+        self._f = finished if batch.kind.view(finished).dtype == batch.dtype else f
         self._rows = rows if rows is None else batch.kind.finished(rows, context)
         self._columns = columns if columns is None else batch.kind.finished(columns, context)
         self.info = batch.kind.finished(info, context)

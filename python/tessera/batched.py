@@ -341,7 +341,7 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     kind = batch.kind
     with in_order(context, kind):
         signs = kind.converted(kind.finished(sign, context), batch.dtype)
-    return SlogdetResult(signs, kind.finished(logarithm, context))
+    return SlogdetResult(kind.finished(signs, context), kind.finished(logarithm, context))
 
 
 def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = None) -> Any:

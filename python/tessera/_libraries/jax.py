@@ -34,9 +34,12 @@ class JaxKind(InterfaceKind):
         return int(next(iter(array.devices())).local_hardware_id)
 
     def converted(self, array: Any, dtype: np.dtype[Any]) -> Any:
-        if isinstance(array, np.ndarray):
-            return np.ascontiguousarray(array, dtype)
-        return array.astype(dtype)
+        if isinstance(array, np.ndarray) or self.view(array).device == HOST:
+            return np.ascontiguousarray(array, dtype)  # JAX may lack float64.
+        result = array.astype(dtype)
+        if result.dtype != dtype:
+            raise TypeError(f"values of type {dtype} need the setting jax_enable_x64")
+        return result
 
     def transposed(self, array: Any) -> Any:
         if hasattr(array, "swapaxes"):
