@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import re
 from typing import Any, NamedTuple
@@ -246,13 +247,40 @@ def without_values(parts: Parts) -> Parts:
     return parts._replace(data=None)
 
 
+def _on_host(found: View) -> Any:
+    """What a view of the host shows, as an array of NumPy."""
+    size = math.prod(found.shape) * found.dtype.itemsize
+    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(found.pointer)), found.dtype)
+
+
+def _same_indices(one: View, other: View) -> bool:
+    """Whether both hold the same indices; of two libraries on a GPU only the shapes are seen."""
+    if one.shape != other.shape or one.device != other.device:
+        return False
+    if one.pointer == other.pointer or math.prod(one.shape) == 0:
+        return True
+    if one.device == HOST:
+        return bool(np.array_equal(_on_host(one), _on_host(other)))
+    if one.kind is not other.kind or one.kind.name not in ("CuPy", "torch", "JAX"):
+        return True
+    return bool((one.array == other.array).all())
+
+
 def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> View:
     """Other values for the pattern of `parts`: an array like that of its data, or the values of a
     matrix of the same format and pattern."""
-    if _is_sparse(given):
-        other = take_apart(given, name)
+    own = getattr(given, "parts", None)  # A SparseMatrix.
+    if isinstance(own, Parts) or _is_sparse(given):
+        other = own if isinstance(own, Parts) else take_apart(given, name)
         if (other.layout, other.shape, other.block) != (parts.layout, parts.shape, parts.block):
             raise ValueError(f"{name}: a matrix of another format or shape than that of the setup")
+        if not (
+            _same_indices(parts.first, other.first) and _same_indices(parts.indices, other.indices)
+        ):
+            raise ValueError(
+                f"{name}: the entries are in other places, or in another order, than those of the "
+                "matrix of the setup; sort both (sort_indices)"
+            )
         given = other.data
     elif parts.converted:
         raise ValueError(

@@ -169,8 +169,8 @@ class SparseMatrix(LinearOperator):
     """A matrix taken once, for products and solves one after the other; see `matrix`."""
 
     def __init__(self, a: Any, format: str, dtype: Any, stream: Any) -> None:
-        parts = take_apart(a)
-        chosen = parts.dtype if dtype is None else real_type(np.dtype(dtype), "dtype")
+        parts, own = parts_of(a)
+        chosen = own if dtype is None else real_type(np.dtype(dtype), "dtype")
         self._context = new_context(parts.kind, parts.device, stream)
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts)
@@ -251,7 +251,7 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`. Its arrays are not copied where the library can use them as they are: 64-bit
+        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use them as they are: 64-bit
         offsets, 32-bit columns, sorted and unique in each row, float32 or float64 values. They must
         not change but by `update`.
     format : str
