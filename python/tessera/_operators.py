@@ -17,7 +17,8 @@ __all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
 
 
 class LinearOperator:
-    """A map of the library, with the interface of ``scipy.sparse.linalg.LinearOperator``.
+    """A map of the library, with the products of ``scipy.sparse.linalg.LinearOperator``: sums,
+    multiples and transposes are those of ``scipy.sparse.linalg.aslinearoperator(M)``.
 
     Attributes
     ----------
@@ -156,6 +157,8 @@ class LinearOperator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
+        if isinstance(x, list):
+            x = np.asarray(x)
         return self.matvec(x) if getattr(x, "ndim", 1) == 1 else self.matmat(x)
 
     def __call__(self, x: Any) -> Any:
@@ -293,7 +296,9 @@ def function_of(a: Any, name: str) -> Callable[[Any], Any]:
 
 
 def _checked_result(y: Any, size: int, name: str) -> None:
-    shape = tuple(getattr(y, "shape", ()))
+    if not hasattr(y, "shape"):
+        raise TypeError(f"{name}: the function returned {type(y).__name__}; expected an array")
+    shape = tuple(y.shape)
     if shape not in ((size,), (size, 1)):
         raise ValueError(f"{name}: the function returned the shape {shape}; expected {(size,)}")
 
@@ -314,7 +319,8 @@ def function_map(
             x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
         result = function(x)
         _checked_result(result, size, name)
-        numbers = np.asarray(result)
+        # Tensors of torch may need gradients, such as the results of modules.
+        numbers = np.asarray(result.detach() if hasattr(result, "detach") else result)
         if numbers.dtype.kind == "c":
             raise TypeError(
                 f"{name}: complex numbers are not supported, the function returned some"

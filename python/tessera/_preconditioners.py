@@ -110,7 +110,7 @@ def device_context(device: Any, threads: int = 0) -> Any:
             if core.cuda_devices()[0]
             else core.cpu_context(threads)
         )
-    if name != "cuda" or not (index == "" or index.isdigit()):
+    if name != "cuda" or not (index == "" or (index.isdecimal() and len(index) < 6)):
         raise ValueError(f"device: {device!r} is none of 'cpu', 'cuda', 'cuda:K' and 'auto'")
     return core.cuda_context(int(index or 0), 0, threads)
 
@@ -280,14 +280,10 @@ def block_jacobi(
     Waits.
     """
     if block_size is not None:
-        size = whole(block_size, "block_size", 1)
-        if size > 64:
-            raise ValueError(f"block_size: {size} is above 64")
+        size = whole(block_size, "block_size", 1, 64)
         text = f"block_jacobi:{size},blocks=uniform:{size}"
     else:
-        most = whole(bound, "bound", 1)
-        if most > 64:
-            raise ValueError(f"bound: {most} is above 64")
+        most = whole(bound, "bound", 1, 64)
         text = f"block_jacobi:{most}"
     formats = ("adaptive", "working", "f64", "f32", "bf16", "f16")
     if storage not in formats:
@@ -337,9 +333,7 @@ def polynomial(
     kinds = ("chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann")
     if kind not in kinds:
         raise ValueError(f"kind: {kind!r} is none of {', '.join(kinds)}")
-    steps = whole(degree, "degree", 1)
-    if steps > 16:
-        raise ValueError(f"degree: {steps} is above 16")
+    steps = whole(degree, "degree", 1, 16)
     if values not in ("working", "f32", "f16", "bf16"):
         raise ValueError(f"values: {values!r} is none of working, f32, f16, bf16")
     if format is None and values != "working":

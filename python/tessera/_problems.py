@@ -256,9 +256,7 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
     """
-    most = whole(bound, "bound", 1)
-    if most > 64:
-        raise ValueError(f"bound: {most} is above 64")
+    most = whole(bound, "bound", 1, 64)
     matrix = _built(A)
     if matrix.rows != matrix.columns:
         raise ValueError(

@@ -285,6 +285,33 @@ CASES = [
     (lambda: batched.cond(EYE, None), ValueError, "p: None is not supported, only 1 and inf"),
     (lambda: batched.lu(EYE, pivoting="rook"), ValueError, "pivoting: 'rook'"),
     (lambda: batched.ldlt(EYE, pivoting="partial"), ValueError, "pivoting: 'partial'"),
+    # Numbers that no memory holds, texts for numbers.
+    (lambda: tessera.cg(A, B, maxiter=2**63), ValueError, "maxiter: .* is above"),
+    (lambda: tessera.cg(A, B, rtol="1e-3"), TypeError, "rtol: expected a number, got str"),
+    (lambda: tessera.gmres(A, B, restart=10001), ValueError, "restart: 10001 is above"),
+    (lambda: tessera.idr(A, B, s=17), ValueError, "s: 17 is above 16"),
+    (lambda: tessera.solve(A, B, threads=10**12), ValueError, "threads: .* is above"),
+    (lambda: tessera.solve(A, B, device="cuda:" + 20 * "9"), ValueError, "device: 'cuda:9"),
+    (
+        lambda: tessera.smoothed_aggregation_solver(A, max_levels=2**31),
+        ValueError,
+        "max_levels: .* is above",
+    ),
+    # What would have been left out silently.
+    (lambda: tessera.cg(A, np.ma.masked_less(B, 0)), TypeError, "b: entries are masked"),
+    (
+        lambda: tessera.solve(A, B, M=tessera.jacobi(A), near_null=np.ones(12)),
+        ValueError,
+        "near_null: only 'amg'",
+    ),
+    (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
+    (lambda: tessera.solve(A, B, left=True), ValueError, "left: "),
+    (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape .* of 12 rows$"),
+    (lambda: tessera.cg(lambda x: None, B), TypeError, "A: the function returned NoneType"),
+    (lambda: tessera.cg(A, B, M=list), TypeError, "M: the function returned list"),
+    (lambda: batched.inv([EYE[0]], out=np.zeros(9)), TypeError, "out: lists of matrices"),
+    (lambda: batched.inv(EYE, out=np.zeros(EYE.shape, ">f8")), ValueError, "out: its values"),
+    (lambda: batched.inv(np.zeros(9), sizes=np.int8([127])), ValueError, "a: the shape"),
 ]
 
 
