@@ -132,7 +132,10 @@ def host_array(array: Any, name: str) -> Any:
         array = array.detach().cpu().numpy()
     elif kind.name == "Warp":
         array = array.numpy()
-    array = np.asarray(array)
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     real_type(array.dtype, name)
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: it holds NaN or infinity")
@@ -147,7 +150,10 @@ def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
     if isinstance(coordinates, tuple) and len(coordinates) == 2:
         unknowns = np.asarray(coordinates[1])
         if unknowns.ndim != 1 or unknowns.dtype.kind not in "iu":
-            raise TypeError("coordinates: the unknowns of rows are a vector of whole numbers")
+            raise TypeError(
+                "coordinates: the second of a pair has for each row the number of its unknown, "
+                "node * dimensions + axis"
+            )
         return points_of(coordinates[0]), unknowns.tolist()
     return points_of(coordinates), []
 
@@ -160,10 +166,19 @@ def check_coordinates(points: Any, unknowns: list[int], rows: int) -> None:
     if unknowns:
         if len(unknowns) != rows:
             raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
+        count, numbers = points.size, np.array(unknowns)
+        wrong = (numbers < 0) | (numbers >= count)
+        wrong[1:] |= numbers[1:] <= numbers[:-1]
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"coordinates: the unknowns of rows ascend from 0 to {count - 1}; row {row} has "
+                f"{unknowns[row]}"
+            )
     elif nodes == 0 or rows % nodes or rows // nodes > 8:
         raise ValueError(
             f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
-            "equally many rows, at most 8"
+            "equally many rows, at most 8; where nodes lack unknowns give (points, unknowns)"
         )
 
 
@@ -182,7 +197,8 @@ def preconditioner(
         "block_ldlt:8,fill=1", "amg"; docs/guide/options.md lists all.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes, for amg; (points, unknowns) where some nodes have fewer unknowns
-        than directions: for each row ``node * dimensions + axis``.
+        than directions, as on planes of symmetry: for each row ``node * dimensions + axis``,
+        ascending. These are the numbers of the rows that are left of a matrix with all unknowns.
     dtype : float32 or float64, optional
         By default that of `A`.
     stream : int or object with ``__cuda_stream__``, optional

@@ -297,6 +297,38 @@ CASES = [
         ValueError,
         "max_levels: .* is above",
     ),
+    # Coordinates of nodes that lack unknowns.
+    (
+        lambda: tessera.solve(A, B, coordinates=np.zeros((5, 3))),
+        ValueError,
+        r"coordinates: 5 nodes .* lack unknowns give \(points, unknowns\)",
+    ),
+    (
+        lambda: tessera.solve(A, B, coordinates=(np.zeros((5, 3)), np.arange(4, 16))),
+        ValueError,
+        "coordinates: the unknowns of rows ascend from 0 to 14; row 11 has 15",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), with_entry(np.arange(12), 3, 2))),
+        ValueError,
+        "coordinates: .* row 3 has 2",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), np.arange(12) - 1)),
+        ValueError,
+        "coordinates: .* row 0 has -1",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), np.arange(12) + 2**40)),
+        ValueError,
+        "coordinates: .* row 0 has 1099511627776",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((4, 3)), np.ones(12, bool))),
+        TypeError,
+        "coordinates: .* node [*] dimensions [+] axis",
+    ),
+    (lambda: tessera.info(A, [np.zeros((4, 3)), [1]]), ValueError, "coordinates: "),
     # What would have been left out silently.
     (lambda: tessera.cg(A, np.ma.masked_less(B, 0)), TypeError, "b: entries are masked"),
     (
