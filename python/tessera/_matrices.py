@@ -185,7 +185,7 @@ def take_apart(a: Any, name: str = "A") -> Parts:
         return _torch(a, name)
     if hasattr(a, "tocsr"):
         return _scipy(a, name)
-    if isinstance(a, (np.ndarray, list)) or getattr(a, "ndim", 0) == 2:
+    if isinstance(a, list) or (hasattr(a, "ndim") and not hasattr(a, "matvec")):
         return _dense(a, name)
     raise TypeError(f"{name}: expected a sparse matrix, got {type(a).__name__}")
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ._arguments import columns_of
-from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
+from ._arrays import HOST, NUMPY, Kind, View, named_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
+from ._texts import checked_text
 
 __all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
 
@@ -173,7 +174,7 @@ class SparseMatrix(LinearOperator):
 
     def __init__(self, a: Any, format: str, dtype: Any, stream: Any) -> None:
         parts, own = parts_of(a)
-        chosen = own if dtype is None else real_type(np.dtype(dtype), "dtype")
+        chosen = own if dtype is None else named_type(dtype)
         self._context = new_context(parts.kind, parts.device, stream)
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts)
@@ -274,6 +275,7 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     TypeError, ValueError
         For arrays that are no real matrix; the message names the argument.
     """
+    checked_text(format, "format", auto=False)
     try:
         return SparseMatrix(A, format, dtype, stream)
     except ValueError as error:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import number, whole
-from ._arrays import FLOAT64, HOST, kind_of, real_type
+from ._arrays import FLOAT64, HOST, kind_of, named_type, real_type
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import build, checked_values, fault, owners, without_values
@@ -34,7 +34,7 @@ class Preconditioner(LinearOperator):
     def __init__(self, a: Any, make: Any, dtype: Any, stream: Any, device: Any) -> None:
         # Set up on a context of its own, so that several threads may apply it.
         parts, of_matrix = parts_of(a)
-        chosen = of_matrix if dtype is None else real_type(np.dtype(dtype), "dtype")
+        chosen = of_matrix if dtype is None else named_type(dtype)
         kind, place = parts.kind, parts.device
         if device is not None and place == HOST:
             context = device_context(device)
@@ -399,13 +399,16 @@ def block_ldlt(
     -----
     Waits.
     """
-    if block_size not in (1, 4, 8, 16, 32):
+    if isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32):
         raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")
     if method not in ("jacobi", "level"):
         raise ValueError(f"method: {method!r} is neither 'jacobi' nor 'level'")
-    text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0)},method={method}"
+    text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     if epsilon is not None:
-        text += f",epsilon={number(epsilon, 'epsilon')!r}"
+        least = number(epsilon, "epsilon")
+        if least == np.inf:
+            raise ValueError("epsilon: it is infinite")
+        text += f",epsilon={least!r}"
     if positive_definite:
         text += ",positive_definite"
     return preconditioner(A, text, dtype=dtype, stream=stream)

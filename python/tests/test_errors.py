@@ -297,6 +297,18 @@ CASES = [
         ValueError,
         "max_levels: .* is above",
     ),
+    # Types, formats, paths.
+    (lambda: tessera.matrix(A, dtype="foo"), TypeError, "dtype: 'foo' is no type"),
+    (lambda: tessera.problems("poisson2d:3", "foo"), TypeError, "dtype: 'foo' is no type"),
+    (lambda: tessera.matrix(A, format=3), TypeError, "format: expected a text"),
+    (lambda: tessera.block_ldlt(A, True), ValueError, "block_size: True"),
+    (lambda: tessera.block_ldlt(A, fill=1001), ValueError, "fill: 1001"),
+    (lambda: tessera.block_ldlt(A, epsilon=np.inf), ValueError, "epsilon: it is infinite"),
+    (lambda: tessera.info(aslinearoperator(A)), TypeError, "A: expected a sparse matrix"),
+    (lambda: tessera.read(None), TypeError, "path: expected a path"),
+    (lambda: tessera.write(3, A), TypeError, "path: expected a path"),
+    (lambda: tessera.write("/tmp/a.mtx", A * np.nan), ValueError, "a: .*not finite"),
+    (lambda: tessera.write("/tmp/a.mtx", WIDE, "symmetric"), ValueError, "a: .*not symmetric"),
     # Coordinates of nodes that lack unknowns.
     (
         lambda: tessera.solve(A, B, coordinates=np.zeros((5, 3))),
