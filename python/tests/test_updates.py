@@ -61,6 +61,16 @@ def test_rows_that_are_not_sorted():
 
 
 @pytest.mark.parametrize("make", OBJECTS)
+def test_rows_that_are_sorted_in_place_later(make):
+    a = other_order(A)
+    made = make(a)
+    a.sort_indices()
+    with pytest.raises(ValueError, match="values: the entries"):
+        made.update(a)
+    made.update(other_order(2 * A))
+
+
+@pytest.mark.parametrize("make", OBJECTS)
 def test_values_of_a_sparse_matrix(make):
     made = make(tessera.matrix(A))
     made.update(tessera.matrix(2 * A))
