@@ -26,9 +26,7 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
         for k, each in enumerate(b):
             found = values(each, batch.dtype, f"{name}[{k}]")
             if found.shape != (int(batch.sizes[k]),):
-                raise ValueError(
-                    f"{name}[{k}]: the shape {found.shape} is not ({batch.sizes[k]},)"
-                )
+                raise ValueError(f"{name}[{k}]: the shape {found.shape} is not ({batch.sizes[k]},)")
             if found.kind is not kind or found.device != batch.device:
                 raise ValueError(f"{name}[{k}]: it is of another library or device than a")
             parts.append(found.array)

@@ -261,7 +261,9 @@ def _has_sorted_rows(parts: Parts) -> bool:
 def _on_host(found: View) -> Any:
     """What a view of the host shows, as an array of NumPy."""
     size = math.prod(found.shape) * found.dtype.itemsize
-    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(found.pointer)), found.dtype)
+    return np.frombuffer(
+        memoryview((ctypes.c_char * size).from_address(found.pointer)), found.dtype
+    )
 
 
 def _same_indices(one: View, other: View) -> bool:

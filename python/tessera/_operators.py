@@ -255,9 +255,9 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use them as they are: 64-bit
-        offsets, 32-bit columns, sorted and unique in each row, float32 or float64 values. They must
-        not change but by `update`.
+        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use
+        them as they are: 64-bit offsets, 32-bit columns, sorted and unique in each row, float32 or
+        float64 values. They must not change but by `update`.
     format : str
         Of the products: "csr", "sell", "sbell:3", ... (see docs/guide/options.md).
     dtype : float32 or float64, optional

@@ -174,6 +174,10 @@ class Solver:
             raise ValueError("device: an operator is not copied; leave it out")
         if self._near_null is not None:
             raise ValueError("near_null: multigrid needs a matrix, A is an operator")
+        if self._points is not None:
+            raise ValueError("coordinates: multigrid needs a matrix, A is an operator")
+        if self._format != "auto":
+            raise ValueError("format: A is an operator, which has its own; leave it out")
         if isinstance(self._m, str) and self._m not in ("auto", "none"):
             raise ValueError(f"M: {self._m!r} needs a matrix, A is an operator")
         if isinstance(a, str) or not (hasattr(a, "matvec") or callable(a)):

@@ -175,8 +175,8 @@ def cond(
     Returns
     -------
     array of shape `batch`
-        inf for singular matrices, and where an element is not finite. Does not wait unless sizes vary, or `stream` is not the current
-        one.
+        inf for singular matrices, and where an element is not finite. Does not wait unless sizes
+        vary, or `stream` is not the current one.
 
     Raises
     ------

@@ -350,6 +350,12 @@ CASES = [
     ),
     (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
     (lambda: tessera.solve(A, B, left=True), ValueError, "left: "),
+    (
+        lambda: tessera.solve(lambda x: x, B, coordinates=POINTS),
+        ValueError,
+        "coordinates: multigrid needs a matrix",
+    ),
+    (lambda: tessera.solve(lambda x: x, B, format="sell"), ValueError, "format: A is an operator"),
     (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape .* of 12 rows$"),
     (lambda: tessera.cg(lambda x: None, B), TypeError, "A: the function returned NoneType"),
     (lambda: tessera.cg(A, B, M=list), TypeError, "M: the function returned list"),

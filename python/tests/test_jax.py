@@ -24,7 +24,9 @@ def test_solves_in_double_have_results_in_single(arrays):
     assert info == 0 and x.dtype == np.float32
     assert relative_residual(a, x, b) < 1e-6
     seen = []
-    tessera.gmres(lambda v: a.astype(np.float32) @ np.asarray(v), arrays.array(b), callback=seen.append)
+    tessera.gmres(
+        lambda v: a.astype(np.float32) @ np.asarray(v), arrays.array(b), callback=seen.append
+    )
     tessera.cg(a, arrays.array(b), maxiter=2, callback=seen.append)
     assert np.isfinite(seen[-1]).all()
     r = tessera.solve(a, arrays.array(np.stack([b, 2 * b], 1)))
