@@ -133,7 +133,10 @@ def _torch(a: Any, name: str) -> Parts:
         parts = _coo(shape, indices[0], indices[1], a.values(), name)
         return parts._replace(converted=converted)
     if layout not in ("torch.sparse_csr", "torch.sparse_bsr"):
-        a, converted = a.to_sparse_csr(), layout
+        try:
+            a, converted = a.to_sparse_csr(), layout
+        except RuntimeError:
+            raise TypeError(f"{name}: the layout {layout} is not supported") from None
     data = a.values()
     if data.ndim == 3 and data.shape[1] != data.shape[2]:
         raise ValueError(f"{name}: the blocks are not square: {tuple(data.shape[1:])}")

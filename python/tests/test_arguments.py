@@ -108,6 +108,12 @@ def test_tensors_that_are_stored_with_the_other_sign():
         batched.inv(a, out=torch._neg_view(torch.zeros(1, 3, 3, dtype=torch.float64)))
 
 
+def test_layouts_of_torch_that_are_not_taken():
+    torch = Arrays("torch-cpu").module
+    with pytest.raises(TypeError, match="A: the layout torch.sparse_bsc is not supported"):
+        tessera.matrix(torch.eye(6).to_sparse_bsc((3, 3)))
+
+
 def test_modules_of_torch_are_operators():
     torch = Arrays("torch-cpu").module
     linear = torch.nn.Linear(60, 60, bias=False, dtype=torch.float64)
