@@ -9,7 +9,7 @@ True
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._arguments import Progress
 from ._backend import core as _core
@@ -40,8 +40,15 @@ from ._solver import Solver
 
 __version__: str = _core.version()
 
-DeviceError: type[RuntimeError] = vars(_core)["DeviceError"]
-ParseError: type[ValueError] = vars(_core)["ParseError"]
+if TYPE_CHECKING:
+
+    class DeviceError(RuntimeError):
+        """A GPU cannot be used, or failed."""
+
+    class ParseError(ValueError):
+        """A file cannot be read."""
+else:
+    DeviceError, ParseError = _core.DeviceError, _core.ParseError
 
 
 def devices() -> list[str]:
@@ -67,6 +74,10 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"tessera.{name}")
     raise AttributeError(f"module 'tessera' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "batched", "plot", "torch"})
 
 
 __all__ = [

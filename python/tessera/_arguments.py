@@ -55,6 +55,8 @@ def info_of(status: str, iterations: int) -> int:
 def number(value: Any, name: str, least: float = 0.0) -> float:
     """A finite or infinite number of at least `least`."""
     try:
+        if isinstance(value, (str, bytes)):  # Which float takes.
+            raise TypeError
         result = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
@@ -63,13 +65,15 @@ def number(value: Any, name: str, least: float = 0.0) -> float:
     return result
 
 
-def whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`."""
+def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:
+    """A whole number from `least` to `most`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: expected a whole number, got {type(value).__name__}")
     result = value.__index__()
     if result < least:
         raise ValueError(f"{name}: {result} is below {least}")
+    if result > most:
+        raise ValueError(f"{name}: {result} is above {most}")
     return int(result)
 
 
@@ -81,12 +85,17 @@ def _require_callable(callback: Any) -> None:
         raise TypeError(f"callback: {type(callback).__name__} is not callable")
 
 
+def _answer(given: Any) -> Any:
+    """What a callback returned, with False for that of NumPy."""
+    return False if isinstance(given, np.bool_) and not given else given
+
+
 def progress_hook(callback: Callback | None) -> Hook | None:
     """Calls a callback with a `Progress`."""
     if callback is None:
         return None
     _require_callable(callback)
-    return lambda *progress: callback(Progress(*progress))
+    return lambda *progress: _answer(callback(Progress(*progress)))
 
 
 def scipy_hook(
@@ -102,7 +111,7 @@ def scipy_hook(
         return None, 0
     _require_callable(callback)
     if method.startswith("gmres"):
-        return lambda iterations, residual, *_: callback(residual), 0
+        return lambda iterations, residual, *_: _answer(callback(residual)), 0
     kind, size = b.kind, b.shape[0]
     kept = kind.empty((size,), dtype, b.device)
     address = kind.address(kept)
@@ -111,7 +120,7 @@ def scipy_hook(
         x = kind.empty((size,), dtype, b.device)
         core.copy_values(context, address, kind.address(x), size, dtype.itemsize)
         with in_order(context, kind):
-            return callback(kind.finished(x, context))
+            return _answer(callback(kind.finished(x, context)))
 
     return hook, address
 
@@ -155,11 +164,12 @@ def size_of(a: Any, b: View) -> int:
 def checked_vector(found: View, size: int, name: str) -> None:
     """ValueError unless this is a vector of `size` numbers."""
     if found.shape != (size,) and found.shape != (size, 1):
+        several = len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1
         raise ValueError(
             f"{name}: the shape {found.shape} does not fit a system of {size} rows"
             + (
                 "; for several right-hand sides use tessera.solve or tessera.Solver"
-                if name == "b" and len(found.shape) == 2 and found.shape[0] == size
+                if name == "b" and several
                 else ""
             )
         )

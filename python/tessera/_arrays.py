@@ -31,6 +31,7 @@ __all__ = [
     "Kind",
     "View",
     "kind_of",
+    "named_type",
     "real_type",
     "require_real",
     "values",
@@ -94,6 +95,15 @@ def real_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
         return dtype
     require_real(dtype, name)
     return FLOAT32 if dtype == FLOAT32 else FLOAT64
+
+
+def named_type(dtype: Any, name: str = "dtype") -> np.dtype[Any]:
+    """float32 or float64, by what a caller gave: as `real_type`."""
+    try:
+        given = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{name}: {dtype!r} is no type; use float32 or float64") from None
+    return real_type(given, name)
 
 
 def values(array: Any, dtype: np.dtype[Any], name: str) -> View:

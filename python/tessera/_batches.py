@@ -138,8 +138,8 @@ def _listed(a: list[Any] | tuple[Any, ...]) -> Batch:
         if real_type(found.dtype, f"a[{k}]") != dtype:
             raise ValueError(f"a[{k}]: values of type {found.dtype}, those of a[0] are {dtype}")
     parts = [
-        kind.reshaped(kind.converted(each, dtype), (n * n,))
-        for each, n in zip(a, sizes, strict=True)
+        kind.reshaped(values(each, dtype, f"a[{k}]").array, (sizes[k] ** 2,))
+        for k, each in enumerate(a)
     ]
     batch = Batch(kind.view(kind.joined(parts)), dtype, (len(sizes),), 0)
     batch.listed = True
@@ -155,9 +155,9 @@ def _with_sizes(batch: Batch, sizes: Any) -> Batch:
 
 def _packed(a: Any, sizes: Any) -> Batch:
     given = np.asarray(sizes)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
         raise TypeError("sizes: expected a vector of whole numbers")
-    if given.size and (given.min() < 0 or given.max() > LARGEST):
+    if given.size and (int(given.min()) < 0 or int(given.max()) > LARGEST):
         raise ValueError(f"sizes: they are between 0 and {LARGEST}")
     found = view(a, "a")
     dtype = real_type(found.dtype, "a")
@@ -206,6 +206,8 @@ def take_out(out: Any, batch: Batch, shape: tuple[int, ...], dtype: np.dtype[Any
         raise ValueError("out: it is on another device than a")
     if not found.contiguous:
         raise ValueError("out: it is not contiguous")
+    if kind.address(out) != found.pointer:
+        raise ValueError("out: its values have another order of bytes, or another sign, in memory")
     if kind.name == "NumPy" and not out.flags.writeable:
         raise ValueError("out: it is read-only")
     return found

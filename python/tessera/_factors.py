@@ -26,7 +26,7 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
         for k, each in enumerate(b):
             found = values(each, batch.dtype, f"{name}[{k}]")
             if found.shape != (int(batch.sizes[k]),):
-                raise ValueError(f"{name}[{k}]: the shape {found.shape} is not {(batch.sizes[k],)}")
+                raise ValueError(f"{name}[{k}]: the shape {found.shape} is not ({batch.sizes[k]},)")
             if found.kind is not kind or found.device != batch.device:
                 raise ValueError(f"{name}[{k}]: it is of another library or device than a")
             parts.append(found.array)
@@ -174,7 +174,7 @@ class Factors:
         Parameters
         ----------
         b : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
-            k columns are copied unless they are contiguous.
+            Converted to the type of the factors. k columns are copied unless they are contiguous.
         transposed : bool
             Whether the transpose of a is meant.
         out : array, optional
@@ -235,7 +235,10 @@ def turned(a: Any, sizes: Any) -> Batch:
         found = kind.view(kind.converted(kind.transposed(batch.found.array), batch.dtype))
     elif batch.listed:
         parts = [
-            kind.reshaped(kind.converted(kind.transposed(each), batch.dtype), (int(n) ** 2,))
+            kind.reshaped(
+                kind.converted(kind.transposed(values(each, batch.dtype, "a").array), batch.dtype),
+                (int(n) ** 2,),
+            )
             for each, n in zip(a, batch.sizes, strict=True)
         ]
         found = kind.view(kind.joined(parts))

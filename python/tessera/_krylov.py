@@ -237,7 +237,7 @@ def gmres(
 ) -> tuple[Any, int]:
     """Generalised minimal residuals with restarts after `restart` steps, for any A. Iterations,
     also those of `maxiter`, are inner steps; M is applied from the right."""
-    method = f"gmres:{whole(restart, 'restart', 1)}"
+    method = f"gmres:{whole(restart, 'restart', 1, 10000)}"
     return _solve(method, A, b, x0, rtol, atol, maxiter, M, callback, stream)
 
 
@@ -273,9 +273,7 @@ def idr(
     stream: Any = None,
 ) -> tuple[Any, int]:
     """IDR(s) with `s` shadow vectors, 1 to 16, for any A. An iteration has s + 1 products."""
-    method = f"idr:{whole(s, 's', 1)}"
-    if s > 16:
-        raise ValueError(f"s: {s} is above 16")
+    method = f"idr:{whole(s, 's', 1, 16)}"
     return _solve(method, A, b, x0, rtol, atol, maxiter, M, callback, stream)
 
 

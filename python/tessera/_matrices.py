@@ -133,7 +133,10 @@ def _torch(a: Any, name: str) -> Parts:
         parts = _coo(shape, indices[0], indices[1], a.values(), name)
         return parts._replace(converted=converted)
     if layout not in ("torch.sparse_csr", "torch.sparse_bsr"):
-        a, converted = a.to_sparse_csr(), layout
+        try:
+            a, converted = a.to_sparse_csr(), layout
+        except RuntimeError:
+            raise TypeError(f"{name}: the layout {layout} is not supported") from None
     data = a.values()
     if data.ndim == 3 and data.shape[1] != data.shape[2]:
         raise ValueError(f"{name}: the blocks are not square: {tuple(data.shape[1:])}")
@@ -185,7 +188,7 @@ def take_apart(a: Any, name: str = "A") -> Parts:
         return _torch(a, name)
     if hasattr(a, "tocsr"):
         return _scipy(a, name)
-    if isinstance(a, (np.ndarray, list)) or getattr(a, "ndim", 0) == 2:
+    if isinstance(a, list) or (hasattr(a, "ndim") and not hasattr(a, "matvec")):
         return _dense(a, name)
     raise TypeError(f"{name}: expected a sparse matrix, got {type(a).__name__}")
 
@@ -244,13 +247,26 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
 
 def without_values(parts: Parts) -> Parts:
     """To be kept with a matrix, which may get other values; those given first are not held."""
+    if parts.layout != "coo" and parts.indices.kind is NUMPY and not _has_sorted_rows(parts):
+        # SciPy sorts them in place, in spsolve for example; values came in the order they have now.
+        return parts._replace(data=None, indices=NUMPY.view(parts.indices.array.copy()))
     return parts._replace(data=None)
+
+
+def _has_sorted_rows(parts: Parts) -> bool:
+    first, indices = parts.first.array, parts.indices.array
+    starts = np.flatnonzero(indices[1:] <= indices[:-1]) + 1  # Of rows, if all are sorted.
+    if starts.size >= first.size:
+        return False
+    return bool((first[np.searchsorted(first, starts)] == starts).all())
 
 
 def _on_host(found: View) -> Any:
     """What a view of the host shows, as an array of NumPy."""
     size = math.prod(found.shape) * found.dtype.itemsize
-    return np.frombuffer(memoryview((ctypes.c_char * size).from_address(found.pointer)), found.dtype)
+    return np.frombuffer(
+        memoryview((ctypes.c_char * size).from_address(found.pointer)), found.dtype
+    )
 
 
 def _same_indices(one: View, other: View) -> bool:

@@ -195,6 +195,19 @@ class MultilevelSolver(Preconditioner):
     __str__ = __repr__
 
 
+def near_null_vectors(array: Any, rows: int | None, name: str) -> Any:
+    """(rows, k) float64 on the host; a vector is one of them."""
+    found = host_array(array, name)
+    if found.ndim == 1:
+        found = found[:, None]
+    rows = found.shape[0] if rows is None else rows
+    if found.ndim != 2 or found.shape[0] != rows or not 1 <= found.shape[1] <= 8:
+        raise ValueError(
+            f"{name}: the shape {found.shape} does not fit ({rows}, k) with k from 1 to 8"
+        )
+    return found
+
+
 def smoothed_aggregation_solver(
     A: Any,
     B: Any = None,
@@ -252,24 +265,11 @@ def smoothed_aggregation_solver(
     Waits.
     """
     points, unknowns = coordinates_of(coordinates)
-    near_null = None
-    if B is not None:
-        near_null = host_array(B, "B")
-        if near_null.ndim == 1:
-            near_null = near_null[:, None]
-        rows = A.shape[0] if hasattr(A, "shape") else near_null.shape[0]
-        if near_null.ndim != 2 or near_null.shape[0] != rows or not 1 <= near_null.shape[1] <= 8:
-            raise ValueError(
-                f"B: the shape {near_null.shape} does not fit ({rows}, k) with k from 1 to 8"
-            )
-    size = 0 if block is None else whole(block, "block", 1)
-    if size > 8:
-        raise ValueError(f"block: {size} is above 8")
-    steps = whole(smoothing_steps, "smoothing_steps", 2)
-    if steps > 16:
-        raise ValueError(f"smoothing_steps: {steps} is above 16")
-    coarse = 0 if coarse_rows is None else whole(coarse_rows, "coarse_rows", 1)
-    most = whole(max_levels, "max_levels", 1)
+    near_null = None if B is None else near_null_vectors(B, getattr(A, "shape", (None,))[0], "B")
+    size = 0 if block is None else whole(block, "block", 1, 8)
+    steps = whole(smoothing_steps, "smoothing_steps", 2, 16)
+    coarse = 0 if coarse_rows is None else whole(coarse_rows, "coarse_rows", 1, 2**31 - 1)
+    most = whole(max_levels, "max_levels", 1, 2**31 - 1)
     bound = number(theta, "theta")
 
     def make(context: Any, matrix: Any) -> Any:

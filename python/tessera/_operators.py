@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 
 from ._arguments import columns_of
-from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
+from ._arrays import HOST, NUMPY, Kind, View, named_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
+from ._texts import checked_text
 
 __all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
 
 
 class LinearOperator:
-    """A map of the library, with the interface of ``scipy.sparse.linalg.LinearOperator``.
+    """A map of the library, with the products of ``scipy.sparse.linalg.LinearOperator``: sums,
+    multiples and transposes are those of ``scipy.sparse.linalg.aslinearoperator(M)``.
 
     Attributes
     ----------
@@ -156,6 +158,8 @@ class LinearOperator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
+        if isinstance(x, list):
+            x = np.asarray(x)
         return self.matvec(x) if getattr(x, "ndim", 1) == 1 else self.matmat(x)
 
     def __call__(self, x: Any) -> Any:
@@ -170,7 +174,7 @@ class SparseMatrix(LinearOperator):
 
     def __init__(self, a: Any, format: str, dtype: Any, stream: Any) -> None:
         parts, own = parts_of(a)
-        chosen = own if dtype is None else real_type(np.dtype(dtype), "dtype")
+        chosen = own if dtype is None else named_type(dtype)
         self._context = new_context(parts.kind, parts.device, stream)
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts)
@@ -251,9 +255,9 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use them as they are: 64-bit
-        offsets, 32-bit columns, sorted and unique in each row, float32 or float64 values. They must
-        not change but by `update`.
+        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use
+        them as they are: 64-bit offsets, 32-bit columns, sorted and unique in each row, float32 or
+        float64 values. They must not change but by `update`.
     format : str
         Of the products: "csr", "sell", "sbell:3", ... (see docs/guide/options.md).
     dtype : float32 or float64, optional
@@ -271,6 +275,7 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     TypeError, ValueError
         For arrays that are no real matrix; the message names the argument.
     """
+    checked_text(format, "format", auto=False)
     try:
         return SparseMatrix(A, format, dtype, stream)
     except ValueError as error:
@@ -293,7 +298,9 @@ def function_of(a: Any, name: str) -> Callable[[Any], Any]:
 
 
 def _checked_result(y: Any, size: int, name: str) -> None:
-    shape = tuple(getattr(y, "shape", ()))
+    if not hasattr(y, "shape"):
+        raise TypeError(f"{name}: the function returned {type(y).__name__}; expected an array")
+    shape = tuple(y.shape)
     if shape not in ((size,), (size, 1)):
         raise ValueError(f"{name}: the function returned the shape {shape}; expected {(size,)}")
 
@@ -314,7 +321,8 @@ def function_map(
             x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
         result = function(x)
         _checked_result(result, size, name)
-        numbers = np.asarray(result)
+        # Tensors of torch may need gradients, such as the results of modules.
+        numbers = np.asarray(result.detach() if hasattr(result, "detach") else result)
         if numbers.dtype.kind == "c":
             raise TypeError(
                 f"{name}: complex numbers are not supported, the function returned some"

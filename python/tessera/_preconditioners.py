@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import number, whole
-from ._arrays import FLOAT64, HOST, kind_of, real_type
+from ._arrays import FLOAT64, HOST, kind_of, named_type, real_type
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import build, checked_values, fault, owners, without_values
@@ -34,7 +34,7 @@ class Preconditioner(LinearOperator):
     def __init__(self, a: Any, make: Any, dtype: Any, stream: Any, device: Any) -> None:
         # Set up on a context of its own, so that several threads may apply it.
         parts, of_matrix = parts_of(a)
-        chosen = of_matrix if dtype is None else real_type(np.dtype(dtype), "dtype")
+        chosen = of_matrix if dtype is None else named_type(dtype)
         kind, place = parts.kind, parts.device
         if device is not None and place == HOST:
             context = device_context(device)
@@ -110,7 +110,7 @@ def device_context(device: Any, threads: int = 0) -> Any:
             if core.cuda_devices()[0]
             else core.cpu_context(threads)
         )
-    if name != "cuda" or not (index == "" or index.isdigit()):
+    if name != "cuda" or not (index == "" or (index.isdecimal() and len(index) < 6)):
         raise ValueError(f"device: {device!r} is none of 'cpu', 'cuda', 'cuda:K' and 'auto'")
     return core.cuda_context(int(index or 0), 0, threads)
 
@@ -132,7 +132,10 @@ def host_array(array: Any, name: str) -> Any:
         array = array.detach().cpu().numpy()
     elif kind.name == "Warp":
         array = array.numpy()
-    array = np.asarray(array)
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
     real_type(array.dtype, name)
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: it holds NaN or infinity")
@@ -147,7 +150,10 @@ def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
     if isinstance(coordinates, tuple) and len(coordinates) == 2:
         unknowns = np.asarray(coordinates[1])
         if unknowns.ndim != 1 or unknowns.dtype.kind not in "iu":
-            raise TypeError("coordinates: the unknowns of rows are a vector of whole numbers")
+            raise TypeError(
+                "coordinates: the second of a pair has for each row the number of its unknown, "
+                "node * dimensions + axis"
+            )
         return points_of(coordinates[0]), unknowns.tolist()
     return points_of(coordinates), []
 
@@ -160,10 +166,19 @@ def check_coordinates(points: Any, unknowns: list[int], rows: int) -> None:
     if unknowns:
         if len(unknowns) != rows:
             raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
+        count, numbers = points.size, np.array(unknowns)
+        wrong = (numbers < 0) | (numbers >= count)
+        wrong[1:] |= numbers[1:] <= numbers[:-1]
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"coordinates: the unknowns of rows ascend from 0 to {count - 1}; row {row} has "
+                f"{unknowns[row]}"
+            )
     elif nodes == 0 or rows % nodes or rows // nodes > 8:
         raise ValueError(
             f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
-            "equally many rows, at most 8"
+            "equally many rows, at most 8; where nodes lack unknowns give (points, unknowns)"
         )
 
 
@@ -182,7 +197,8 @@ def preconditioner(
         "block_ldlt:8,fill=1", "amg"; docs/guide/options.md lists all.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes, for amg; (points, unknowns) where some nodes have fewer unknowns
-        than directions: for each row ``node * dimensions + axis``.
+        than directions, as on planes of symmetry: for each row ``node * dimensions + axis``,
+        ascending. These are the numbers of the rows that are left of a matrix with all unknowns.
     dtype : float32 or float64, optional
         By default that of `A`.
     stream : int or object with ``__cuda_stream__``, optional
@@ -280,14 +296,10 @@ def block_jacobi(
     Waits.
     """
     if block_size is not None:
-        size = whole(block_size, "block_size", 1)
-        if size > 64:
-            raise ValueError(f"block_size: {size} is above 64")
+        size = whole(block_size, "block_size", 1, 64)
         text = f"block_jacobi:{size},blocks=uniform:{size}"
     else:
-        most = whole(bound, "bound", 1)
-        if most > 64:
-            raise ValueError(f"bound: {most} is above 64")
+        most = whole(bound, "bound", 1, 64)
         text = f"block_jacobi:{most}"
     formats = ("adaptive", "working", "f64", "f32", "bf16", "f16")
     if storage not in formats:
@@ -337,9 +349,7 @@ def polynomial(
     kinds = ("chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann")
     if kind not in kinds:
         raise ValueError(f"kind: {kind!r} is none of {', '.join(kinds)}")
-    steps = whole(degree, "degree", 1)
-    if steps > 16:
-        raise ValueError(f"degree: {steps} is above 16")
+    steps = whole(degree, "degree", 1, 16)
     if values not in ("working", "f32", "f16", "bf16"):
         raise ValueError(f"values: {values!r} is none of working, f32, f16, bf16")
     if format is None and values != "working":
@@ -389,13 +399,16 @@ def block_ldlt(
     -----
     Waits.
     """
-    if block_size not in (1, 4, 8, 16, 32):
+    if isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32):
         raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")
     if method not in ("jacobi", "level"):
         raise ValueError(f"method: {method!r} is neither 'jacobi' nor 'level'")
-    text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0)},method={method}"
+    text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     if epsilon is not None:
-        text += f",epsilon={number(epsilon, 'epsilon')!r}"
+        least = number(epsilon, "epsilon")
+        if least == np.inf:
+            raise ValueError("epsilon: it is infinite")
+        text += f",epsilon={least!r}"
     if positive_definite:
         text += ",positive_definite"
     return preconditioner(A, text, dtype=dtype, stream=stream)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ._arguments import whole
-from ._arrays import HOST, NUMPY, real_type, values
+from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
 from ._contexts import host_context, new_context
 from ._matrices import build, take_apart
@@ -80,7 +81,7 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a text, got {type(name).__name__}")
-    chosen = real_type(np.dtype(dtype), "dtype")
+    chosen = named_type(dtype)
     try:
         arrays, load, points, unknowns, text, block = core.generate(
             host_context(), name, chosen.itemsize
@@ -91,9 +92,18 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
     return Problem(_matrix(arrays), load, coordinates, block, text)
 
 
-def _require_file(path: str | os.PathLike[str]) -> None:
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+def _path(path: Any) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"path: expected a path, got {type(path).__name__}") from None
+
+
+def _existing(path: Any) -> str:
+    found = _path(path)
+    if not os.path.exists(found):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), found)
+    return found
 
 
 def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
@@ -119,9 +129,9 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     FileNotFoundError
         If there is no such file.
     """
-    _require_file(path)
-    chosen = real_type(np.dtype(dtype), "dtype")
-    return _matrix(core.read_matrix(host_context(), os.fspath(path), chosen.itemsize))
+    file = _existing(path)
+    chosen = named_type(dtype)
+    return _matrix(core.read_matrix(host_context(), file, chosen.itemsize))
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
@@ -144,9 +154,9 @@ def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     ParseError, FileNotFoundError
         As `read`.
     """
-    _require_file(path)
-    chosen = real_type(np.dtype(dtype), "dtype")
-    return core.read_vector(host_context(), os.fspath(path), chosen.itemsize)
+    file = _existing(path)
+    chosen = named_type(dtype)
+    return core.read_vector(host_context(), file, chosen.itemsize)
 
 
 def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> None:
@@ -156,7 +166,7 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
     ----------
     path : path
         The ending chooses the format: .mtx, .mtx.gz (Matrix Market; numbers read back bitwise) or
-        .petsc (matrices only). A file is replaced as a whole or not at all.
+        .petsc. A file is replaced as a whole or not at all.
     a : sparse matrix or vector
         One on a GPU is a ValueError.
     symmetry : {"general", "symmetric", "skew_symmetric"}
@@ -172,22 +182,31 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
     """
     if symmetry not in ("general", "symmetric", "skew_symmetric"):
         raise ValueError(f"symmetry: {symmetry!r} is none of general, symmetric, skew_symmetric")
-    if isinstance(a, np.ndarray) and a.ndim == 1:
-        found = values(a, real_type(a.dtype, "a"), "a")
-        core.write_vector(
-            host_context(), os.fspath(path), found.pointer, found.shape[0], found.dtype.itemsize
-        )
-        return
-    if isinstance(a, SparseMatrix):
-        matrix, device = a._matrix, a._device
-    else:
-        parts = take_apart(a, "a")
-        device = parts.device
-        if device == HOST:
+    file = _path(path)
+    try:
+        if (np.ndim(a) if isinstance(a, list) else getattr(a, "ndim", 0)) == 1:
+            given = view(a, "a")
+            _require_host(given.device)
+            found = values(a, real_type(given.dtype, "a"), "a")
+            core.write_vector(
+                host_context(), file, found.pointer, found.shape[0], found.dtype.itemsize
+            )
+            return
+        if isinstance(a, SparseMatrix):
+            _require_host(a._device)
+            matrix = a._matrix
+        else:
+            parts = take_apart(a, "a")
+            _require_host(parts.device)
             matrix = build(parts, new_context(NUMPY, HOST), parts.dtype, "a")
+        core.write_matrix(matrix, file, symmetry)
+    except ValueError as error:
+        raise ValueError(re.sub("^write_(matrix|vector): ", "a: ", str(error))) from None
+
+
+def _require_host(device: int) -> None:
     if device != HOST:
         raise ValueError("a: it is on a GPU; copy it to the host first")
-    core.write_matrix(matrix, os.fspath(path), symmetry)
 
 
 def _built(a: Any) -> Any:
@@ -256,9 +275,7 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
     """
-    most = whole(bound, "bound", 1)
-    if most > 64:
-        raise ValueError(f"bound: {most} is above 64")
+    most = whole(bound, "bound", 1, 64)
     matrix = _built(A)
     if matrix.rows != matrix.columns:
         raise ValueError(

@@ -22,7 +22,7 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import build, checked_values, fault, is_matrix, owners, without_values
-from ._multigrid import smoothed_aggregation_solver
+from ._multigrid import near_null_vectors, smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, map_solver, operator_map, parts_of
 from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
 from ._result import Result, name_non_finite_row, worst
@@ -91,10 +91,10 @@ class Solver:
         if isinstance(M, str):
             checked_text(M, "M")
         self._m = M
-        self._threads = whole(threads, "threads", 0)
+        self._threads = whole(threads, "threads", 0, 1024)
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
-        self._closed = False
+        self._closed = self._failed = False
         self._updates = 0
         self._setup_seconds = 0.0
         self._text: Any = None
@@ -141,12 +141,12 @@ class Solver:
         chosen = self._method
         if chosen.startswith("refinement"):
             raise ValueError("method: 'refinement' needs M as a text, and no near_null")
-        if isinstance(self._m, str):  # near_null
-            if self._m not in ("auto", "amg"):
+        if self._near_null is not None:
+            if not isinstance(self._m, str) or self._m not in ("auto", "amg"):
                 raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
             self._preconditioner = smoothed_aggregation_solver(
                 a,
-                self._near_null,
+                near_null_vectors(self._near_null, self._size, "near_null"),
                 (self._points, self._unknowns) if self._unknowns else self._points,
                 dtype=self.dtype,
                 device=self._device_name(),
@@ -174,6 +174,10 @@ class Solver:
             raise ValueError("device: an operator is not copied; leave it out")
         if self._near_null is not None:
             raise ValueError("near_null: multigrid needs a matrix, A is an operator")
+        if self._points is not None:
+            raise ValueError("coordinates: multigrid needs a matrix, A is an operator")
+        if self._format != "auto":
+            raise ValueError("format: A is an operator, which has its own; leave it out")
         if isinstance(self._m, str) and self._m not in ("auto", "none"):
             raise ValueError(f"M: {self._m!r} needs a matrix, A is an operator")
         if isinstance(a, str) or not (hasattr(a, "matvec") or callable(a)):
@@ -195,7 +199,7 @@ class Solver:
         size = size_of(self._operator, b)
         self._size = size
         wanted = real_type(b.dtype, "b")
-        single = wanted == FLOAT32 and self._wanted in (None, FLOAT32)
+        single = wanted == FLOAT32 and (self._wanted is None or self._wanted == FLOAT32)
         self.dtype = FLOAT32 if single else np.dtype(np.float64)
         if isinstance(self._operator, LinearOperator):
             self.dtype = self._operator.dtype
@@ -233,6 +237,7 @@ class Solver:
         parts = self._parts
         found = checked_values(parts, values, self.dtype, "values")
         self._updates += 1
+        self._failed = True
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
         if self._text is not None:
@@ -252,6 +257,7 @@ class Solver:
                     self._context, "M",
                 )  # fmt: skip
             self._maps = map_solver(self._context, self._used[0], product, m)
+        self._failed = False
         self._setup_seconds = time.perf_counter() - start
 
     def solve(
@@ -300,6 +306,8 @@ class Solver:
         Waits, with the lock of the interpreter released.
         """
         self._require_open()
+        if self._failed:
+            raise RuntimeError("the latest update failed; update the solver with other values")
         found = view(b, "b")
         if self._maps is None and self._text is None:
             self._setup_operator(found)
@@ -332,7 +340,12 @@ class Solver:
             context.synchronize()  # The solver has a stream of its own choice.
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
-        reports = (self._text or self._maps).solve(systems, options)
+        try:
+            reports = (self._text or self._maps).solve(systems, options)
+        except ValueError as error:
+            name = "left" if "left preconditioning" in str(error) else "A"
+            raise ValueError(f"{name}: {error}") from None
+        self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
         return self._result(result if count == 1 else kind.transposed(result), reports)
@@ -384,6 +397,12 @@ class Solver:
     def _require_open(self) -> None:
         if self._closed:
             raise RuntimeError("the solver is closed")
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<Solver, closed>"
+        m = self._m if isinstance(self._m, str) else type(self._m).__name__
+        return f"<Solver of shape {self.shape}, method {self._method!r}, M {m!r}>"
 
     def close(self) -> None:
         """Releases the matrix, the preconditioner and all memory."""

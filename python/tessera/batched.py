@@ -75,6 +75,8 @@ def inv(
         For arguments that do not fit; the message names the argument.
     """
     batch = take_batch(a, sizes)
+    if out is not None and batch.listed:
+        raise TypeError("out: lists of matrices have lists of new arrays as results")
     if out is not None and batch.turned:
         batch = take_batch(batch.kind.converted(a, batch.dtype))
     context = call_context(batch.kind, batch.device, stream)
@@ -173,8 +175,8 @@ def cond(
     Returns
     -------
     array of shape `batch`
-        inf for singular matrices. Does not wait unless sizes vary, or `stream` is not the current
-        one.
+        inf for singular matrices, and where an element is not finite. Does not wait unless sizes
+        vary, or `stream` is not the current one.
 
     Raises
     ------
@@ -286,7 +288,7 @@ def solve(
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
         As in `inv`.
     b : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
-        k columns are copied unless they are contiguous.
+        Converted to the type of `a`. k columns are copied unless they are contiguous.
     out : array, optional
         For the results: contiguous, of the shape of `b` and the type of the results; may be `b`.
     return_info : bool
@@ -352,7 +354,7 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
         As in `inv`.
     x : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
-        Columns are copied unless k = n, or they are contiguous.
+        Converted to the type of `a`. Columns are copied unless k = n, or they are contiguous.
     out : array, optional
         For the results: contiguous, of the shape of `x` and the type of the results; it does not
         overlap an argument.

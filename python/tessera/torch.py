@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from . import batched
 from ._solver import Solver
@@ -26,9 +27,15 @@ def _inv(a: Tensor) -> Tensor:
     return result
 
 
+def _empty(like: Tensor, a: Tensor) -> Tensor:
+    """Of the type of results: that of `a`, float64 for integers."""
+    dtype = a.dtype if a.dtype.is_floating_point else torch.float64
+    return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)
+
+
 @_inv.register_fake
 def _(a: Tensor) -> Tensor:
-    return torch.empty_like(a, memory_format=torch.contiguous_format)
+    return _empty(a, a)
 
 
 def _inv_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -52,7 +59,7 @@ def _dense(a: Tensor, b: Tensor) -> Tensor:
 
 @_dense.register_fake
 def _(a: Tensor, b: Tensor) -> Tensor:
-    return torch.empty_like(b, memory_format=torch.contiguous_format)
+    return _empty(b, a)
 
 
 def _dense_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -125,7 +132,7 @@ def _(
     maxiter: int,
     number: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    x = torch.empty_like(b, memory_format=torch.contiguous_format)
+    x = _empty(b, values)
     return x, torch.empty(2, dtype=torch.int64, device="cpu")
 
 
@@ -179,7 +186,7 @@ def _(
     maxiter: int,
     number: int,
 ) -> Tensor:
-    return torch.empty_like(gradient, memory_format=torch.contiguous_format)
+    return _empty(gradient, values)
 
 
 def _sparse_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -211,6 +218,18 @@ def _sparse_backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | No
 _sparse.register_autograd(_sparse_backward, setup_context=_sparse_context)
 
 
+def _require_no_tangents(**tensors: Tensor) -> None:
+    """Operators of torch.library would take the derivatives of the forward mode for zero."""
+    if torch.compiler.is_compiling():
+        return
+    for name, tensor in tensors.items():
+        if forward_ad.unpack_dual(tensor).tangent is not None:
+            raise NotImplementedError(
+                f"{name}: derivatives in the forward mode are not available; use those of the "
+                "reverse mode, such as torch.autograd.grad"
+            )
+
+
 def inv(a: Tensor) -> Tensor:
     """Inverses, differentiable, also twice; see `tessera.batched.inv`.
 
@@ -224,6 +243,7 @@ def inv(a: Tensor) -> Tensor:
     x : Tensor
         Of the shape of `a`. Singular matrices give NaN. Does not wait.
     """
+    _require_no_tangents(a=a)
     result: Tensor = _inv(a)
     return result
 
@@ -247,9 +267,10 @@ def solve(
         Dense ``(*batch, n, n)`` with n at most 128; or sparse n x n (``torch.sparse_csr``,
         ``torch.sparse_bsr``), float32 or float64.
     b : Tensor
-        ``(*batch, n)`` or ``(*batch, n, k)``; (n,) or (n, k) for a sparse matrix.
+        ``(*batch, n)`` or ``(*batch, n, k)``; (n,) or (n, k) for a sparse matrix. Converted to the
+        type of `a`.
     method, M, coordinates, rtol, maxiter
-        Of sparse matrices, as in `tessera.solve`.
+        Of sparse matrices, as in `tessera.solve`; `coordinates` are points alone.
     solver : tessera.Solver, optional
         Of the sparse matrix `a`, with the values that it has now, in place of `method`, `M` and
         `coordinates`: its setup serves all calls and their backward passes. After a change of the
@@ -258,7 +279,7 @@ def solve(
     Returns
     -------
     x : Tensor
-        Of the shape of `b`. Dense: does not wait. Sparse: waits.
+        Of the shape of `b`. Dense: does not wait, differentiable also twice. Sparse: waits.
 
     Raises
     ------
@@ -272,12 +293,14 @@ def solve(
     uses the preconditioner of the forward pass. The gradient of `a` is that of its stored values.
     """
     if a.layout == torch.strided:
+        _require_no_tangents(a=a, b=b)
         if solver is not None:
             raise ValueError("solver: a is dense; leave it out")
         dense: Tensor = _dense(a, b)
         return dense
     if a.layout not in (torch.sparse_csr, torch.sparse_bsr):
         raise TypeError(f"a: the layout {a.layout} is not supported; use sparse_csr or sparse_bsr")
+    _require_no_tangents(b=b)
     result: Tensor = _solve_sparse(a, b, method, M, coordinates, rtol, maxiter, solver)
     return result
 
@@ -297,6 +320,8 @@ def _solve_sparse(
     if solver is not None:
         _check_solver(solver, a, (method, M, coordinates) == ("auto", "auto", None))
         number = setups.number_of(solver)
+    if isinstance(coordinates, tuple):
+        raise TypeError("coordinates: pairs of points and unknowns need solver=")
     points = torch.empty(0) if coordinates is None else torch.as_tensor(coordinates)
     x: Tensor = _sparse(
         a.crow_indices(), a.col_indices(), a.values(), b, points, method, M, rtol, maxiter, number

@@ -285,6 +285,83 @@ CASES = [
     (lambda: batched.cond(EYE, None), ValueError, "p: None is not supported, only 1 and inf"),
     (lambda: batched.lu(EYE, pivoting="rook"), ValueError, "pivoting: 'rook'"),
     (lambda: batched.ldlt(EYE, pivoting="partial"), ValueError, "pivoting: 'partial'"),
+    # Numbers that no memory holds, texts for numbers.
+    (lambda: tessera.cg(A, B, maxiter=2**63), ValueError, "maxiter: .* is above"),
+    (lambda: tessera.cg(A, B, rtol="1e-3"), TypeError, "rtol: expected a number, got str"),
+    (lambda: tessera.gmres(A, B, restart=10001), ValueError, "restart: 10001 is above"),
+    (lambda: tessera.idr(A, B, s=17), ValueError, "s: 17 is above 16"),
+    (lambda: tessera.solve(A, B, threads=10**12), ValueError, "threads: .* is above"),
+    (lambda: tessera.solve(A, B, device="cuda:" + 20 * "9"), ValueError, "device: 'cuda:9"),
+    (
+        lambda: tessera.smoothed_aggregation_solver(A, max_levels=2**31),
+        ValueError,
+        "max_levels: .* is above",
+    ),
+    # Types, formats, paths.
+    (lambda: tessera.matrix(A, dtype="foo"), TypeError, "dtype: 'foo' is no type"),
+    (lambda: tessera.problems("poisson2d:3", "foo"), TypeError, "dtype: 'foo' is no type"),
+    (lambda: tessera.matrix(A, format=3), TypeError, "format: expected a text"),
+    (lambda: tessera.block_ldlt(A, True), ValueError, "block_size: True"),
+    (lambda: tessera.block_ldlt(A, fill=1001), ValueError, "fill: 1001"),
+    (lambda: tessera.block_ldlt(A, epsilon=np.inf), ValueError, "epsilon: it is infinite"),
+    (lambda: tessera.info(aslinearoperator(A)), TypeError, "A: expected a sparse matrix"),
+    (lambda: tessera.read(None), TypeError, "path: expected a path"),
+    (lambda: tessera.write(3, A), TypeError, "path: expected a path"),
+    (lambda: tessera.write("/tmp/a.mtx", A * np.nan), ValueError, "a: .*not finite"),
+    (lambda: tessera.write("/tmp/a.mtx", WIDE, "symmetric"), ValueError, "a: .*not symmetric"),
+    # Coordinates of nodes that lack unknowns.
+    (
+        lambda: tessera.solve(A, B, coordinates=np.zeros((5, 3))),
+        ValueError,
+        r"coordinates: 5 nodes .* lack unknowns give \(points, unknowns\)",
+    ),
+    (
+        lambda: tessera.solve(A, B, coordinates=(np.zeros((5, 3)), np.arange(4, 16))),
+        ValueError,
+        "coordinates: the unknowns of rows ascend from 0 to 14; row 11 has 15",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), with_entry(np.arange(12), 3, 2))),
+        ValueError,
+        "coordinates: .* row 3 has 2",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), np.arange(12) - 1)),
+        ValueError,
+        "coordinates: .* row 0 has -1",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((5, 3)), np.arange(12) + 2**40)),
+        ValueError,
+        "coordinates: .* row 0 has 1099511627776",
+    ),
+    (
+        lambda: tessera.info(A, (np.zeros((4, 3)), np.ones(12, bool))),
+        TypeError,
+        "coordinates: .* node [*] dimensions [+] axis",
+    ),
+    (lambda: tessera.info(A, [np.zeros((4, 3)), [1]]), ValueError, "coordinates: "),
+    # What would have been left out silently.
+    (lambda: tessera.cg(A, np.ma.masked_less(B, 0)), TypeError, "b: entries are masked"),
+    (
+        lambda: tessera.solve(A, B, M=tessera.jacobi(A), near_null=np.ones(12)),
+        ValueError,
+        "near_null: only 'amg'",
+    ),
+    (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
+    (lambda: tessera.solve(A, B, left=True), ValueError, "left: "),
+    (
+        lambda: tessera.solve(lambda x: x, B, coordinates=POINTS),
+        ValueError,
+        "coordinates: multigrid needs a matrix",
+    ),
+    (lambda: tessera.solve(lambda x: x, B, format="sell"), ValueError, "format: A is an operator"),
+    (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape .* of 12 rows$"),
+    (lambda: tessera.cg(lambda x: None, B), TypeError, "A: the function returned NoneType"),
+    (lambda: tessera.cg(A, B, M=list), TypeError, "M: the function returned list"),
+    (lambda: batched.inv([EYE[0]], out=np.zeros(9)), TypeError, "out: lists of matrices"),
+    (lambda: batched.inv(EYE, out=np.zeros(EYE.shape, ">f8")), ValueError, "out: its values"),
+    (lambda: batched.inv(np.zeros(9), sizes=np.int8([127])), ValueError, "a: the shape"),
 ]
 
 

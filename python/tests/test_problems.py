@@ -45,10 +45,23 @@ def test_symmetric_files_hold_one_triangle(tmp_path):
         tessera.write(tmp_path / "c.mtx", general(), "symmetric")
 
 
-def test_vectors_of_files(tmp_path):
+@pytest.mark.parametrize("ending", [".mtx", ".mtx.gz", ".petsc"])
+def test_vectors_of_files(arrays, tmp_path, ending):
     b = vector(20)
-    tessera.write(tmp_path / "b.mtx", b)
-    np.testing.assert_array_equal(tessera.read_vector(tmp_path / "b.mtx"), b)
+    path = tmp_path / f"b{ending}"
+    if arrays.on_gpu:
+        with pytest.raises(ValueError, match="a: it is on a GPU"):
+            tessera.write(path, arrays.array(b))
+        return
+    for given in (b.tolist(), arrays.array(b)):
+        tessera.write(path, given)
+        np.testing.assert_array_equal(tessera.read_vector(path), b)
+
+
+def test_paths_in_bytes(tmp_path):
+    path = bytes(tmp_path / "a.mtx")
+    tessera.write(path, spd())
+    assert tessera.read(path).shape == (60, 60)
 
 
 def test_info(arrays):

@@ -191,6 +191,33 @@ def test_operators_are_registered_rightly(device):
     b = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
     torch.library.opcheck(tt._inv, (a,))
     torch.library.opcheck(tt._dense, (a, b))
+    # Results have the type of a, that of integers float64.
+    torch.library.opcheck(tt._dense, (a.detach().float(), b.detach()))
+    torch.library.opcheck(tt._inv, (torch.eye(3, dtype=torch.int64, device=device),))
+
+
+def test_the_forward_mode_is_refused(device):
+    a = dense(device, 4, 4).detach()
+    sparse = a.to_sparse_csr()
+    b = torch.ones(4, dtype=torch.float64, device=device)
+    with pytest.raises(NotImplementedError, match="a: "):
+        torch.func.jacfwd(tt.inv)(a)
+    with pytest.raises(NotImplementedError, match="b: "):
+        torch.func.jacfwd(lambda given: tt.solve(a, given))(b)
+    with pytest.raises(NotImplementedError, match="b: "):
+        torch.func.jvp(lambda given: tt.solve(sparse, given), (b,), (b,))
+
+
+def test_coordinates_of_nodes_that_lack_unknowns(device):
+    p = tessera.problems("plate_hole:10")
+    parts = [torch.from_numpy(x).to(device) for x in (p.A.indptr, p.A.indices, p.A.data)]
+    a = torch.sparse_csr_tensor(*parts, p.A.shape)
+    b = torch.from_numpy(p.b).to(device)
+    with pytest.raises(TypeError, match="coordinates: pairs .* solver="):
+        tt.solve(a, b, coordinates=p.coordinates)
+    solver = tessera.Solver(a, M="amg", coordinates=p.coordinates)
+    x = tt.solve(a, b, solver=solver)
+    assert torch.linalg.norm(b - a @ x) <= 1.1e-8 * torch.linalg.norm(b)
 
 
 def test_compile(device):

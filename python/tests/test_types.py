@@ -35,6 +35,20 @@ def test_the_package_is_typed():
     run_mypy("-p", "tessera")
 
 
+def test_errors_are_types(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import tessera\n\n\n"
+        "def f(one: tessera.DeviceError, other: tessera.ParseError) -> str:\n"
+        "    return f'{one} {other}'\n"
+    )
+    run_mypy(str(program))
+
+
+def test_modules_are_listed():
+    assert {"batched", "plot", "torch", "solve"} <= set(dir(tessera))
+
+
 def test_the_examples_are_typed():
     examples = sorted((ROOT / "examples").glob("*.py"))
     if not examples:

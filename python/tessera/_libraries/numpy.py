@@ -15,6 +15,8 @@ class NumpyKind(Kind):
 
     def view(self, array: Any) -> View:
         a = array if type(array) is np.ndarray else np.asarray(array)
+        if a is not array and isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            raise TypeError("entries are masked; call filled() with what they are")
         dtype = a.dtype
         if dtype.byteorder == ">":
             a = a.astype(dtype.newbyteorder("="))

@@ -60,6 +60,8 @@ class TorchKind(Kind):
             raise ValueError(
                 f"a tensor on the device {array.device} is neither on the CPU nor on CUDA"
             )
+        if array.is_neg():  # Its memory holds the values with the other sign.
+            array = array.resolve_neg()
         return View(
             array.data_ptr(),
             tuple(array.shape),

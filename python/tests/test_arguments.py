@@ -1,0 +1,123 @@
+"""Arguments in unusual forms, and what becomes of a solver in unusual hands."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import Arrays, general, relative_residual, spd, vector
+from scipy.sparse.linalg import aslinearoperator
+
+import tessera
+from tessera import batched
+
+A, B = spd(), vector(60)
+
+
+def test_an_operator_of_float64_is_solved_in_float64():
+    a = general()
+    r = tessera.solve(aslinearoperator(a), B.astype(np.float32), M=None, rtol=1e-10)
+    assert r.converged and r.x.dtype == np.float64
+    r = tessera.solve(aslinearoperator(a.astype(np.float32)), B.astype(np.float32), rtol=1e-4)
+    assert r.converged and r.x.dtype == np.float32
+
+
+@pytest.mark.parametrize("false", [False, np.False_])
+def test_a_callback_of_numpy_ends_a_solve(false):
+    calls = []
+
+    def stop(given):
+        calls.append(given)
+        return false
+
+    assert tessera.cg(A, B, rtol=1e-12, callback=stop)[1] > 0
+    assert tessera.gmres(A, B, rtol=1e-12, callback=stop)[1] > 0
+    assert tessera.solve(A, B, rtol=1e-12, callback=stop).status == "interrupted"
+    assert len(calls) == 3
+    assert tessera.cg(A, B, callback=lambda x: np.True_)[1] == 0
+
+
+def test_masked_arrays_without_masked_entries():
+    x, info = tessera.cg(A, np.ma.masked_array(B, False), rtol=1e-9)
+    assert info == 0 and relative_residual(A, x, B) < 1e-8
+
+
+def test_lists_of_columns():
+    m = tessera.matrix(A)
+    columns = np.stack([B, 2 * B], 1)
+    np.testing.assert_array_equal(m @ columns.tolist(), m @ columns)
+    np.testing.assert_array_equal(m @ B.tolist(), m @ B)
+
+
+def test_a_solver_tells_what_it_is():
+    solver = tessera.Solver(A, M="jacobi")
+    assert repr(solver) == "<Solver of shape (60, 60), method 'auto', M 'jacobi'>"
+    solver.close()
+    assert repr(solver) == "<Solver, closed>"
+
+
+def test_a_solver_that_its_callback_closes():
+    solver = tessera.Solver(A, M="jacobi")
+    with pytest.raises(RuntimeError, match="closed"):
+        solver.solve(B, callback=lambda progress: solver.close())
+
+
+@pytest.mark.parametrize("near_null", [None, np.ones(60)])
+def test_a_failed_update_is_told_until_the_next(near_null):
+    solver = tessera.Solver(A, M="amg", near_null=near_null)
+    with pytest.raises(ValueError, match="values: "):
+        solver.update(-A.data)
+    with pytest.raises(RuntimeError, match="the latest update failed"):
+        solver.solve(B)
+    solver.update(2 * A.data)
+    assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
+
+
+def test_values_that_the_method_does_not_fit_are_told_of_the_matrix():
+    """auto chose methods for a symmetric matrix; the values are no longer those of one."""
+    solver = tessera.Solver(A)
+    solver.update(A.data * np.random.default_rng(1).uniform(-1, 1, A.nnz))
+    with pytest.raises(ValueError, match="A: .*not symmetric"):
+        solver.solve(B)
+
+
+def test_sizes_of_any_type():
+    values = np.concatenate([np.eye(n).ravel() for n in (3, 100)])
+    for sizes in (np.array([3, 100], np.int8), np.array([3, 100], np.uint64), [3, 100]):
+        np.testing.assert_array_equal(batched.norm(values, sizes=sizes), [1, 1])
+    assert batched.inv(np.zeros(0), sizes=[]).shape == (0,)
+
+
+def test_lists_of_arrays_and_lists():
+    first, second = np.array([[2.0, 1], [1, 3]]), np.array([[4.0]])
+    mixed = [first, second.tolist()]
+    for found in (batched.inv(mixed), batched.lu(mixed).inv()):
+        np.testing.assert_allclose(found[0], np.linalg.inv(first))
+        np.testing.assert_allclose(found[1], [[0.25]])
+
+
+def test_tensors_that_are_stored_with_the_other_sign():
+    torch = Arrays("torch-cpu").module
+    b = torch.from_numpy(B.copy())
+    negative = torch._neg_view(b)
+    assert negative.is_neg()
+    x = tessera.cg(A, negative, rtol=1e-10)[0]
+    assert relative_residual(A, x, -B) < 1e-9
+    a = torch.from_numpy(np.eye(3)[None])
+    np.testing.assert_array_equal(batched.inv(torch._neg_view(a)), -np.eye(3)[None])
+    with pytest.raises(ValueError, match="out: "):
+        batched.inv(a, out=torch._neg_view(torch.zeros(1, 3, 3, dtype=torch.float64)))
+
+
+def test_layouts_of_torch_that_are_not_taken():
+    torch = Arrays("torch-cpu").module
+    with pytest.raises(TypeError, match="A: the layout torch.sparse_bsc is not supported"):
+        tessera.matrix(torch.eye(6).to_sparse_bsc((3, 3)))
+
+
+def test_modules_of_torch_are_operators():
+    torch = Arrays("torch-cpu").module
+    linear = torch.nn.Linear(60, 60, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        linear.weight.copy_(torch.from_numpy(A.toarray()))
+    x, info = tessera.cg(linear, torch.from_numpy(B), rtol=1e-9)
+    assert info == 0 and relative_residual(A, x, B) < 1e-8
