@@ -52,6 +52,20 @@ TEST(endings, ends_at_nan_without_a_loop) {
     }
 }
 
+/// No product and so no residual shows what is in an element whose column is empty.
+TEST(endings, an_x_that_is_not_finite_is_told) {
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{}, {1}}, {{}, {-2}});
+    int told = 0;
+    for (const std::string& solver : all_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto solved = run<double>(context(), solver, matrix, {-1, 2});
+        const bool finite = std::isfinite(solved.x[0]) && std::isfinite(solved.x[1]);
+        EXPECT_TRUE(finite || solved.report.status == Status::non_finite);
+        told += finite ? 0 : 1;
+    }
+    EXPECT_GT(told, 0);
+}
+
 TEST(endings, a_solution_beyond_the_range_is_not_converged) {
     const Context where = context();
     const auto expect_refused = [&]<class T>(T large) {

@@ -15,11 +15,13 @@ TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartit
 TESSERA_API void block_entry_offsets(const Context& context, const BlockPartition& blocks,
                                      std::span<Offset> entry_offsets);
 
-/// Whether natural blocks are nodes of natural.largest unknowns, of which at most one in 21 has no
-/// row, as it is fixed.
+/// Whether natural blocks are nodes of natural.largest unknowns, of which few have no row, as they
+/// are fixed: of 2 or 3 unknowns at most one in 11, of more, where blocks of various sizes are
+/// common, one in 21.
 inline bool are_nodes(const BlockPartition& natural) {
-    return natural.largest > 1 &&
-           20 * Offset(natural.count) * natural.largest <= 21 * Offset(natural.rows);
+    const Offset share = natural.largest <= 3 ? 10 : 20;
+    return natural.largest > 1 && share * Offset(natural.count) * natural.largest <=
+                                      (share + 1) * Offset(natural.rows);
 }
 
 /// The unknowns of a node where consecutive rows are nodes: natural.largest, if are_nodes(natural);

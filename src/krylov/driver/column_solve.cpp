@@ -314,9 +314,7 @@ SolveReport ColumnSolve<T>::finish() {
     copy(context(), std::span<const T>(x()), caller_x_);
     // An element in a column without entries is in no product.
     const bool known_finite = !scaling_.scales() && square_of_x_ && std::isfinite(*square_of_x_);
-    if (*status_ == Status::converged && !known_finite && !shared_->norm.all_finite(x(), work())) {
-        *status_ = Status::non_finite;
-    }
+    if (!known_finite && !shared_->norm.all_finite(x(), work())) *status_ = Status::non_finite;
     return make_report(*status_, true_norm);
 }
 
