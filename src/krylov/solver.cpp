@@ -279,7 +279,19 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
         }
         const bool has_more =
             longest.iterations < options.max_iterations && longest.seconds < options.max_seconds;
-        if (!goes_badly || !has_more || !take_next_attempt()) return total;
+        if (!goes_badly || !has_more) return total;
+        const std::size_t before = attempt;
+        try {
+            if (!take_next_attempt()) return total;
+        } catch (const InvalidArgument& error) {  // Values of an update may fit no later attempt.
+            attempt = before;
+            make_attempt();
+            for (SolveReport& report : total) {
+                if (report.status == Status::converged) continue;
+                report.message += std::string(" No other way can be set up: ") + error.what() + ".";
+            }
+            return total;
+        }
     }
 }
 

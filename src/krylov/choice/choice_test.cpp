@@ -3,6 +3,7 @@
 #include <set>
 
 #include "krylov/test_systems.hpp"
+#include "support/messages.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/solver.hpp"
@@ -340,6 +341,33 @@ TEST(choice, later_solves_and_updates_keep_the_attempt) {
     EXPECT_EQ(solver.attempt(), attempt);
     solver.setup(matrix);
     EXPECT_EQ(solver.attempt(), 0);
+}
+
+/// The attempts are those for the first, symmetric matrix.
+TEST(choice, values_of_an_update_that_no_attempt_fits_end_the_solve_as_a_status) {
+    const CsrMatrix<double> symmetric = copy_to(context(), problem("poisson2d:50"));
+    CsrMatrix<double> skew = problem("poisson2d:50");
+    const CsrView<double> view = skew.view();
+    for (Index i = 0; i < view.rows; ++i) {
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            const Index j = view.column_indices[k];
+            skew.values().data()[k] = i == j ? 0.01 : i < j ? 1 : -1;
+        }
+    }
+    const CsrMatrix<double> other = copy_to(context(), skew);
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>(2500, 1.0));
+    Buffer<double> x(context(), 2500);
+    Solver<double> solver(context(), "auto", "auto", "auto");
+    solver.setup(symmetric);
+    solver.update(other);
+    fill(context(), 0.0, x.view());
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_NE(report.status, Status::converged);
+    expect_contains(report.message, "No other way can be set up: ");
+    ASSERT_TRUE(solver.has_matrix());
+    solver.update(symmetric);
+    fill(context(), 0.0, x.view());
+    EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
 }
 
 TEST(choice, several_right_hand_sides) {
