@@ -45,6 +45,7 @@ class Tuning : SolveProblem<T> {
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();
+        guard_->announce("interrupted before the first trial; the results so far follow");
         clock_ = Clock();
         if (!given_.quiet) {
             print_note(
