@@ -8,7 +8,7 @@
 namespace tessera::test {
 namespace {
 
-/// Ctrl-C while the program waits for input from a pipe that nobody writes to.
+/// Ctrl-C, mostly while the program waits for input from a pipe that nobody writes to.
 class cli_interrupt : public CommandLineTest {
   protected:
     void SetUp() override {
@@ -114,6 +114,41 @@ TEST_F(cli_interrupt, of_writing_in_place_says_so) {
     ::close(end);
     EXPECT_EQ(outcome.code, 130);
     EXPECT_EQ(outcome.err, "tessera: interrupted while writing out.mtx\n");
+}
+
+TEST_F(cli_interrupt, a_solve_stops_after_an_iteration_with_its_results) {
+    const pid_t child = start({program(),
+                               "solve",
+                               "poisson2d:200",
+                               "--device",
+                               "cpu",
+                               "--threads",
+                               "1",
+                               "--solver",
+                               "richardson",
+                               "--precond",
+                               "jacobi",
+                               "--rtol",
+                               "1e-14",
+                               "--max-iterations",
+                               "1000000000",
+                               "--stagnation-window",
+                               "0",
+                               "--monitor",
+                               "table",
+                               "--json",
+                               "run.json",
+                               "--out",
+                               "x.mtx"});
+    ASSERT_GT(child, 0);
+    // The first rows of the table show that the solve is running.
+    const Outcome outcome = interrupt_after(child, "\n         3 ");
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    const Json json = Json::parse(text_of(path("run.json")));
+    EXPECT_EQ(json["status"], "interrupted");
+    EXPECT_GT(json["iterations"].get<Offset>(), 0);
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 40000u);
+    EXPECT_TRUE(outcome.out.starts_with("NOT CONVERGED (interrupted)")) << outcome.out;
 }
 
 }  // namespace

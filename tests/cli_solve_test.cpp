@@ -1,8 +1,3 @@
-#include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <thread>
-
 #include "support/command_line.hpp"
 
 namespace tessera::test {
@@ -419,47 +414,6 @@ TEST_F(cli_solve, results_survive_one_that_cannot_be_written) {
     expect_contains(outcome.err, "/dev/full: cannot be written");
     EXPECT_TRUE(outcome.out.starts_with("converged"));
     EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 16u);
-}
-
-TEST_F(cli_solve, interrupt_stops_after_an_iteration) {
-    const pid_t child = start({program(),
-                               "solve",
-                               "poisson2d:200",
-                               "--device",
-                               "cpu",
-                               "--threads",
-                               "1",
-                               "--solver",
-                               "richardson",
-                               "--precond",
-                               "jacobi",
-                               "--rtol",
-                               "1e-14",
-                               "--max-iterations",
-                               "1000000000",
-                               "--stagnation-window",
-                               "0",
-                               "--monitor",
-                               "table",
-                               "--json",
-                               "run.json",
-                               "--out",
-                               "x.mtx"});
-    ASSERT_GT(child, 0);
-    // The first rows of the table show that the solve is running.
-    const auto begin = std::chrono::steady_clock::now();
-    while (text_of(path("stderr")).find("\n         3 ") == std::string::npos &&
-           std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    ::kill(child, SIGINT);
-    const Outcome outcome = wait(child);
-    EXPECT_EQ(outcome.code, 130) << outcome.err;
-    const Json json = Json::parse(text_of(path("run.json")));
-    EXPECT_EQ(json["status"], "interrupted");
-    EXPECT_GT(json["iterations"].get<Offset>(), 0);
-    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 40000u);
-    EXPECT_TRUE(outcome.out.starts_with("NOT CONVERGED (interrupted)")) << outcome.out;
 }
 
 TEST_F(cli_solve, bar_is_erased) {

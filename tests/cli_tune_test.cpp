@@ -1,7 +1,5 @@
-#include <chrono>
 #include <regex>
 #include <set>
-#include <thread>
 
 #include "support/command_line.hpp"
 
@@ -13,17 +11,6 @@ class cli_tune : public CommandLineTest {
     Outcome tune(Words words) const {
         words.insert(words.begin(), {"tune", "--device", "cpu", "--threads", "2"});
         return run(words);
-    }
-
-    /// Interrupts a program after it printed something on stderr.
-    Outcome interrupt_after(pid_t child, const std::string& said) const {
-        const auto begin = std::chrono::steady_clock::now();
-        while (text_of(path("stderr")).find(said) == std::string::npos &&
-               std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        }
-        ::kill(child, SIGINT);
-        return wait(child);
     }
 };
 

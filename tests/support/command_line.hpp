@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "support/messages.hpp"
 #include "support/program.hpp"
@@ -15,6 +18,17 @@ class CommandLineTest : public ProgramTest {
     Outcome solve(Words words) const {
         words.insert(words.begin(), {"solve", "--device", "cpu", "--threads", "2"});
         return run(words);
+    }
+
+    /// Interrupts a program after it printed something on stderr.
+    Outcome interrupt_after(pid_t child, const std::string& said) const {
+        const auto begin = std::chrono::steady_clock::now();
+        while (text_of(path("stderr")).find(said) == std::string::npos &&
+               std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        ::kill(child, SIGINT);
+        return wait(child);
     }
 
     Json solve_json(Words words) const {
