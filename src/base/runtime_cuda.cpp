@@ -113,23 +113,26 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         release_kept();
         // A pool that is destroyed while its memory is being freed on the default stream crashes
         // other threads that wait for that stream (driver 580).
-        if (!is_captured(stream_)) cudaStreamSynchronize(stream_);
+        bool captured = true;
+        try {
+            captured = captured_by_caller();
+        } catch (...) {  // The device fails: there is nothing to wait for.
+        }
+        if (!captured) cudaStreamSynchronize(stream_);
         cudaFreeHost(mailbox);
         if (owns_stream_) cudaStreamDestroy(stream_);
         if (capture_stream_ != nullptr) cudaStreamDestroy(capture_stream_);
         if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
     }
 
-    static bool is_captured(cudaStream_t stream) noexcept {
-        // Of the default stream there are no captures.
-        if (stream == nullptr || stream == cudaStreamLegacy) return false;
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        cudaStreamIsCapturing(stream, &status);
-        return status != cudaStreamCaptureStatusNone;
-    }
-
     bool captured_by_caller() const override {
-        return !owns_stream_ && !capturing && is_captured(stream_);
+        // Of the default stream there are no captures.
+        if (owns_stream_ || capturing || stream_ == nullptr || stream_ == cudaStreamLegacy) {
+            return false;
+        }
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        TESSERA_CUDA(cudaStreamIsCapturing(stream_, &status));
+        return status != cudaStreamCaptureStatusNone;
     }
 
     void* allocate(Offset bytes) override {
@@ -202,10 +205,10 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         TESSERA_CUDA(cudaMemGetInfo(&free, &total));
         if (pool_ == nullptr) return Offset(free);
         std::uint64_t reserved = 0;
-        std::uint64_t used = 0;
+        std::uint64_t in_use = 0;
         TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved));
-        TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used));
-        return Offset(free) + Offset(reserved - used);
+        TESSERA_CUDA(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &in_use));
+        return Offset(free) + Offset(reserved - in_use);
     }
 
     bool reaches(const void* memory) const override {
