@@ -107,7 +107,9 @@ std::vector<Index> unknowns_of_rows(const Context& context, const CsrView<T>& ma
                         chosen = copy_to_buffer(context, rows);
     // Nodes settled in a sweep tell more of their neighbours in the next one.
     constexpr int certain_sweeps = 2, clear_sweeps = 4, all_sweeps = 8;
-    for (int sweep = 1; sweep <= all_sweeps; ++sweep) {
+    bool open = true;
+    for (int sweep = 1; open && sweep <= all_sweeps; ++sweep) {
+        open = false;
         copy_from_host<Index>(context, unknowns, known.view());
         for_each_index(
             context, count,
@@ -126,7 +128,10 @@ std::vector<Index> unknowns_of_rows(const Context& context, const CsrView<T>& ma
                                     sweep == all_sweeps;
             if (!is_settled) {
                 const unsigned usual = incomplete.by_neighbours();
-                if (sweep <= clear_sweeps || incomplete.neighbours(usual) == 0) continue;
+                if (sweep <= clear_sweeps || incomplete.neighbours(usual) == 0) {
+                    open = true;
+                    continue;
+                }
                 set = usual;
             }
             for (Index c = 0, row = first; c < block; ++c) {
