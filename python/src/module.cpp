@@ -144,7 +144,7 @@ NodeCoordinates python_module::to_coordinates(const std::optional<Points>& point
 }
 
 void python_module::bind_context(nb::module_& module) {
-    nb::class_<Context>(module, "Context", nb::dynamic_attr(), "A backend, a device and a stream.")
+    nb::class_<Context>(module, "Context", "A backend, a device and a stream.")
         .def_prop_ro("on_gpu", &Context::on_gpu)
         .def_prop_ro("device", &Context::device)
         .def_prop_ro("threads", &Context::threads)
