@@ -47,8 +47,9 @@ struct AmgOptions {
     AmgNearNull near_null_kind = AmgNearNull::automatic;
     AmgStrength strength = AmgStrength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                       ///< Bound of strong couplings, on every level.
-    /// Least neighbours of roots in the second pass of the aggregation; 0: none, -1: 3 in rows of
-    /// more than 20 blocks, and where there is one near-null vector, else 9.
+    /// Minimum number of neighbours of roots in the second pass of the aggregation; 0: none, -1: 3
+    /// in rows of more than 20 blocks, and with one near-null vector below the finest level,
+    /// else 9.
     int second_pass = -1;
     /// Products of the smoother, an optimal Chebyshev polynomial of the fourth kind, before and
     /// after the coarse correction, 2..16.

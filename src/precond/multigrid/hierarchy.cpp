@@ -202,9 +202,11 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
     const Phase phase(context, "setup: aggregates", 0);
     const double mean_row =
         double(level.matrix.blocks()) / double(std::max<Index>(1, level.nodes()));
-    const int second_pass = options_.second_pass >= 0       ? options_.second_pass
-                            : mean_row > 20 || columns == 1 ? 3
-                                                            : 9;
+    // Large aggregates where rows are short, on the finest level of a scalar problem, and where
+    // the next level came out too dense.
+    const bool finest = &level == &levels_.front(), anew = theta < options_.theta;
+    const bool small = !anew && (mean_row > 20 || (columns == 1 && !finest));
+    const int second_pass = options_.second_pass >= 0 ? options_.second_pass : small ? 3 : 9;
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(),
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
