@@ -51,8 +51,10 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
                              matrix.column_indices};
     Buffer<Index> counts(context, block_rows);
     with_square(height, width, [&](auto n) {
+        Buffer<std::uint8_t> partial;
+        if constexpr (n > 0) partial = partial_block_rows<n>(context, pattern, block_rows);
         for_each_index(context, block_rows,
-                       bsr::CountBlocks<n>{pattern, height, width, counts.data()});
+                       bsr::CountBlocks<n>{pattern, partial.data(), height, width, counts.data()});
     });
     Buffer<Offset> offsets(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, CountAt{counts.data()}, offsets.data());
@@ -63,7 +65,7 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     result.row_offsets() = std::move(offsets);
     const Offset* const starts = result.row_offsets().data();
     Index* const columns = result.column_indices().data();
-    fill<T>(context, T(0), result.values().view());
+    if (result.entries() > matrix.nonzeros) fill<T>(context, T(0), result.values().view());
     const int lanes = context.on_gpu() ? 16 : 1;
     with_square(height, width, [&](auto n) {
         for_each_index(context, Offset(block_rows) * lanes,

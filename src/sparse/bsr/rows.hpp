@@ -2,7 +2,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
-#include "sparse/csr_blocks.hpp"
+#include "sparse/count_blocks.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies of for_each_index and exclusive_scan on matrices of blocks.
@@ -49,13 +49,18 @@ template <int N>
 struct CountBlocks {
     static constexpr int work = 64;
     CsrPattern matrix;
+    const std::uint8_t* partial;  ///< Of MarkPartialBlocks, if N > 0.
     int height, width;
     Index* counts;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        Index count = 0;
-        visit_blocks<N>(matrix, i, height, width, [&](Index) { ++count; });
-        counts[i] = count;
+        if constexpr (N > 0) {
+            counts[i] = count_blocks_of_row<N>(matrix, i, partial);
+        } else {
+            Index count = 0;
+            merge_rows(matrix, i, height, width, [&](Index) { ++count; });
+            counts[i] = count;
+        }
     }
 };
 
@@ -85,7 +90,8 @@ struct FillColumns {
     }
 };
 
-/// The values of a row in its blocks, every lanes-th; the others stay as they are.
+/// The values of a row in its blocks, every lanes-th; the others stay as they are. Where several
+/// threads share a row and the blocks are full, those of a block row write side by side.
 template <int N, class T>
 struct FillValues {
     static constexpr int work = 64;
@@ -102,7 +108,19 @@ struct FillValues {
         const int r = int(row % height);
         Offset block = offsets[i];
         if constexpr (N > 0) {
-            if (has_full_blocks<N>(matrix, i, offsets[i + 1] - block)) {
+            const Offset blocks = offsets[i + 1] - block;
+            const bool full = has_full_blocks<N>(matrix, i, blocks);
+            if (full && lanes > 1) {
+                T* const to = values + block * (N * N);
+                const Index length = Index(blocks) * N;
+                const T* const from = matrix.values + matrix.row_offsets[i * N];
+                for (Index e = Index(place % (N * lanes)); e < length * N; e += N * lanes) {
+                    const Index k = e / (N * N), inside = e % (N * N);
+                    to[e] = from[inside / N * length + k * N + inside % N];
+                }
+                return;
+            }
+            if (full) {
                 T* const to = values + (block * N + r) * N;
                 for (int e = int(place % lanes); e < matrix.row_offsets[row + 1] - first;
                      e += lanes) {

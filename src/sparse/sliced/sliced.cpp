@@ -47,8 +47,13 @@ BlockCounts count_blocks(const Context& context, const Pattern& matrix, Index bl
     Buffer<Index> lengths(context, block_rows);
     Buffer<Index> longest = copy_to_buffer(context, std::vector<Index>(1));
     with_block(block, [&](auto b) {
-        for_each_index(context, block_rows,
-                       CountBlocks<b, Pattern>{matrix, lengths.data(), longest.data()});
+        Buffer<std::uint8_t> partial;
+        if constexpr (std::is_same_v<Pattern, CsrPattern>) {
+            partial = partial_block_rows<b>(context, matrix, block_rows);
+        }
+        for_each_index(
+            context, block_rows,
+            CountBlocks<b, Pattern>{matrix, partial.data(), lengths.data(), longest.data()});
     });
     Buffer<Offset> sums(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, CountAt{lengths.data()}, sums.data());

@@ -24,6 +24,10 @@ TESSERA_BLOCK(2)
 TESSERA_BLOCK(3)
 TESSERA_BLOCK(4)
 TESSERA_BLOCK(6)
+template void for_each_index(const Context&, Offset, const MarkPartialBlocks<2>&);
+template void for_each_index(const Context&, Offset, const MarkPartialBlocks<3>&);
+template void for_each_index(const Context&, Offset, const MarkPartialBlocks<4>&);
+template void for_each_index(const Context&, Offset, const MarkPartialBlocks<6>&);
 TESSERA_FOR_EACH(Iota)
 TESSERA_FOR_EACH(SplitByBit)
 TESSERA_FOR_EACH(CopyLengths)

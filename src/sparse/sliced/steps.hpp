@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/for_each.hpp"
-#include "sparse/csr_blocks.hpp"
+#include "sparse/count_blocks.hpp"
 #include "sparse/scaled_value.hpp"
 #include "sparse/stored_value.hpp"
 #include "tessera/detail/bsr.hpp"
@@ -28,15 +28,13 @@ struct BsrPattern {
     const Index* column_indices = nullptr;
 };
 
-/// f(block column) for the blocks of a block row, ascending.
-template <int B, class F>
-TESSERA_HOST_DEVICE inline void for_blocks(const BsrPattern& matrix, Offset block_row, F&& f) {
-    if (block_row * B >= matrix.rows) return;
+/// The number of blocks in a block row.
+template <int B>
+TESSERA_HOST_DEVICE inline Index count_blocks_of_row(const BsrPattern& matrix, Offset block_row,
+                                                     const std::uint8_t*) {
+    if (block_row * B >= matrix.rows) return 0;
     const Offset row = block_row * B / matrix.height;
-    const Index parts = matrix.width / B;
-    for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-        for (Index part = 0; part < parts; ++part) f(matrix.column_indices[k] * parts + part);
-    }
+    return Index(matrix.row_offsets[row + 1] - matrix.row_offsets[row]) * (matrix.width / B);
 }
 
 /// Block columns from `first` to before `end`; end = 0: none.
@@ -72,14 +70,14 @@ TESSERA_HOST_DEVICE inline ColumnSpan column_span(const BsrPattern& matrix, Offs
 /// The blocks of each block row that hold an entry, and the largest number of them.
 template <int B, class Pattern>
 struct CountBlocks {
-    static constexpr int work = 128;
+    static constexpr int work = 16;
     Pattern matrix;
+    const std::uint8_t* partial;  ///< Of MarkPartialBlocks, for CsrPattern.
     Index* lengths;
     Index* longest;
 
     TESSERA_HOST_DEVICE void operator()(Offset block_row) const {
-        Index length = 0;
-        for_blocks<B>(matrix, block_row, [&](Index) { ++length; });
+        const Index length = count_blocks_of_row<B>(matrix, block_row, partial);
         lengths[block_row] = length;
         raise_to(longest, length);
     }

@@ -1,6 +1,8 @@
 #include <bit>
 
 #include "gpu/for_each.cuh"
+#include "gpu/sums.cuh"
+#include "gpu/warp.cuh"
 #include "sparse/symmetry/kernels.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -22,11 +24,13 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k, Index first_row, Ind
     return row;
 }
 
-/// f(row, k) for all entries k. A thread block has consecutive ones, so that dense rows are
-/// balanced, and finds the few rows that hold them first.
+/// f(row, k, inside) for all entries k, by whole warps: some threads of the last one have none, and
+/// are not inside. Then f.finish() by all threads, each of which has an f of its own. A thread block
+/// has consecutive entries, so that dense rows are balanced, and finds the few rows that hold them
+/// first.
 template <class T, class F>
 __global__ void __launch_bounds__(tile_threads)
-    for_entries_kernel(const __grid_constant__ CsrView<T> matrix, const __grid_constant__ F f) {
+    for_entries_kernel(const __grid_constant__ CsrView<T> matrix, F f) {
     begin_dependent();
     __shared__ Index ends[2];
     const Offset first = Offset(blockIdx.x) * (tile_threads * entries_per_thread);
@@ -36,9 +40,11 @@ __global__ void __launch_bounds__(tile_threads)
             row_of(matrix, threadIdx.x == 0 ? first : last, Index(0), matrix.rows - 1);
     }
     __syncthreads();
-    for (Offset k = first + threadIdx.x; k <= last; k += tile_threads) {
-        f(row_of(matrix, k, ends[0], ends[1]), k);
+    for (Offset begin = first; begin <= last; begin += tile_threads) {
+        const Offset k = begin + threadIdx.x;
+        f(row_of(matrix, min(k, last), ends[0], ends[1]), k, k <= last);
     }
+    f.finish();
 }
 
 template <class T, class F>
@@ -55,30 +61,54 @@ struct RaiseLargest {
     CsrView<T> matrix;
     T* largest;
 
-    __device__ void operator()(Index row, Offset k) const {
+    __device__ void operator()(Index row, Offset k, bool inside) const {
         using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
         T* const to = largest + row;
-        const T value = std::abs(matrix.values[k]);
+        T value = inside ? std::abs(matrix.values[k]) : T(0);
+        if (isnan(value)) value = 0;
+        // One lane for all where they have entries of one row, as most warps do.
+        if (__all_sync(full_warp, row == __shfl_sync(full_warp, row, 0))) {
+            value = lanes_max(value);
+            if (threadIdx.x % 32 != 0) return;
+        }
         // Skips most atomics of a dense row. Nonnegative numbers are ordered by their bits.
         if (value > *static_cast<volatile T*>(to)) {
             atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
         }
     }
+    __device__ void finish() const {}
 };
 
+/// Compares the entries on and above the diagonal with their mirror images, and with `below` those
+/// below it, too. `excess`: entries below the diagonal less those above it with a mirror image; at 0
+/// all of them are mirror images.
 template <class T>
 struct CheckEntry {
     CsrView<T> matrix;
     const T* largest;
     unsigned long long* fault;
     int* unpaired;
+    unsigned long long* excess;
+    bool below;
+    long long own_excess = 0;  ///< Of this thread.
 
-    __device__ void operator()(Index i, Offset k) const {
+    __device__ void operator()(Index i, Offset k, bool inside) {
+        if (!inside) return;
         const Index j = matrix.column_indices[k];
-        const Mirrored mirrored =
-            compare_mirror_image(matrix, largest, i, j, k, find_csr_entry(matrix, j, i));
+        own_excess += j < i;
+        if (j < i && !below) return;
+        const Offset mirror = find_csr_entry(matrix, j, i);
+        own_excess -= j > i && mirror >= 0;
+        const Mirrored mirrored = compare_mirror_image(matrix, largest, i, j, k, mirror);
         if (mirrored == Mirrored::unpaired) raise_flag(unpaired);
         if (mirrored == Mirrored::no) atomicMin(fault, static_cast<unsigned long long>(k));
+    }
+    __device__ void finish() const {
+        static_assert(tile_threads == sum_threads);
+        __shared__ long long shared[tile_threads / 32];
+        const long long sum = block_sum(own_excess, shared);
+        // Adds a negative number modulo 2^64.
+        if (threadIdx.x == 0 && sum != 0) atomicAdd(excess, static_cast<unsigned long long>(sum));
     }
 };
 
@@ -90,10 +120,16 @@ SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>&
     auto fault =
         copy_to_buffer(context, std::vector{static_cast<unsigned long long>(matrix.nonzeros)});
     auto unpaired = copy_to_buffer(context, std::vector{0});
+    auto excess = copy_to_buffer(context, std::vector{0ull});
     fill(context, T(0), largest.view());
     for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
-    for_entries(context, matrix,
-                CheckEntry<T>{matrix, largest.data(), fault.data(), unpaired.data()});
+    CheckEntry<T> check{matrix,          largest.data(), fault.data(),
+                        unpaired.data(), excess.data(),  false};
+    for_entries(context, matrix, check);
+    if (copy_to_host(context, excess)[0] != 0) {
+        check.below = true;
+        for_entries(context, matrix, check);
+    }
     const auto first_fault = Offset(copy_to_host(context, fault)[0]);
     return {first_fault, first_fault == matrix.nonzeros && copy_to_host(context, unpaired)[0] != 0};
 }
