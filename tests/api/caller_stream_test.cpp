@@ -126,6 +126,18 @@ TEST_F(caller_stream, all_memory_is_of_the_allocator) {
     EXPECT_EQ(cudaStreamSynchronize(own_), cudaSuccess);
 }
 
+TEST_F(caller_stream, what_the_allocator_has_ready_is_free) {
+    CountingAllocator counting;
+    counting.stream = own_;
+    DeviceAllocator functions = counting.functions();
+    const Offset without = Context::cuda(0, own_, functions).free_memory();
+    functions.ready = [](CUstream_st*, void*) { return Offset(1) << 50; };
+    const Offset with = Context::cuda(0, own_, functions).free_memory();
+    EXPECT_GT(without, 0);
+    EXPECT_LT(without, Offset(1) << 50);
+    EXPECT_GT(with, Offset(1) << 50);
+}
+
 TEST_F(caller_stream, an_empty_allocator_is_out_of_memory) {
     const DeviceAllocator empty{&no_memory, [](void*, Offset, CUstream_st*, void*) {}, nullptr};
     const Context device = Context::cuda(0, own_, empty);
