@@ -21,7 +21,9 @@ struct DeviceAllocator {
     /// At least `bytes` at a multiple of 256; nullptr: there is no memory left.
     void* (*allocate)(Offset bytes, CUstream_st* stream, void* data) = nullptr;
     void (*release)(void* memory, Offset bytes, CUstream_st* stream, void* data) = nullptr;
-    void* data = nullptr;  ///< Given to both.
+    void* data = nullptr;  ///< Given to all.
+    /// Bytes that the pool has ready beyond the free memory of the device; nullptr: none.
+    Offset (*ready)(CUstream_st* stream, void* data) = nullptr;
 };
 
 /// Vector instruction sets of the CPU kernels, in ascending order.
@@ -66,7 +68,7 @@ class TESSERA_API Context {
     /// the caller gives to the stream before and after a call is in order with that of the call.
     /// The stream is never destroyed, and only functions that wait and the end of the Context
     /// synchronise it; it must outlive the Context and all that was made with it, and so must the
-    /// allocator. `stream_owner` is released after all of these. While the caller
+    /// allocator. `owner`, which may hold both, is released after all of these. While the caller
     /// captures the stream, work that neither allocates nor waits (products, Operator::apply,
     /// batched functions with a Plan) is recorded, once it has run before; what cannot be recorded
     /// throws InvalidArgument. All objects used must outlive such a graph, which is to be launched
@@ -74,7 +76,7 @@ class TESSERA_API Context {
     /// operator. `device` stays current on the calling thread. Throws InvalidArgument for a stream
     /// of another device and half an allocator; otherwise as above.
     static Context cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator = {},
-                        int threads = 0, std::shared_ptr<void> stream_owner = nullptr);
+                        int threads = 0, std::shared_ptr<void> owner = nullptr);
 
     /// "auto", "cpu", "cuda" or "cuda:K". "auto" uses CUDA where possible, else the CPU;
     /// `why_not_cuda`, when given, then receives the reason.

@@ -16,6 +16,11 @@ struct tessera_solver {
     bool solved = false;
     SolveReport report = {};  ///< If `solved`.
     std::string json = {};    ///< Made when it is first asked for.
+
+    void forget_solve() {
+        solved = false;
+        json.clear();
+    }
 };
 
 namespace {
@@ -91,6 +96,7 @@ template <class Use>
 void take_matrix(tessera_solver* solver, const tessera_matrix* matrix, const char* function,
                  Use&& use) {
     not_null(solver, function, "solver");
+    solver->forget_solve();
     not_null(matrix, function, "matrix");
     require(matrix->context.device() == solver->context.device(), function,
             "the matrix is on another device than the solver");
@@ -106,7 +112,6 @@ void take_matrix(tessera_solver* solver, const tessera_matrix* matrix, const cha
             }
         },
         solver->solver);
-    solver->solved = false;
     solver->matrix = matrix->matrix;
 }
 
@@ -114,11 +119,10 @@ void solve_vectors(tessera_solver* solver, int32_t count, const void* b, int64_t
                    int64_t x_leading, const tessera_options* options, tessera_report* reports,
                    const char* name) {
     not_null(solver, name, "solver");
+    solver->forget_solve();
     require(solver->matrix != nullptr, name,
             "the solver has no matrix; call tessera_solver_setup first");
     require(count > 0, name, "there are no right-hand sides");
-    solver->solved = false;
-    solver->json.clear();
     const SolveOptions solve_options = to_options(options, name);
     std::vector<SolveReport> all;
     std::visit(

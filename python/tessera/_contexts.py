@@ -61,13 +61,13 @@ def stream_number(stream: Any) -> int:
 
 
 def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -> Any:
-    """A context for an object, which keeps it."""
+    """A context for an object, which keeps it: with memory from the pool of the caller's library."""
     if device == HOST:
         if stream is not None:
             stream_number(stream)
         return core.cpu_context(threads)
     number, owner = kind.stream(device) if stream is None else (stream_number(stream), stream)
-    return core.cuda_context(device, number, threads, owner)
+    return core.cuda_context(device, number, threads, owner, kind.memory(device, number))
 
 
 def host_context(threads: int = 0) -> Any:

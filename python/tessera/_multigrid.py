@@ -273,7 +273,7 @@ def smoothed_aggregation_solver(
     bound = number(theta, "theta")
 
     def make(context: Any, matrix: Any) -> Any:
-        check_coordinates(points, unknowns, matrix.rows)
+        check_coordinates(points, unknowns, matrix)
         return core.multigrid(
             context, matrix, points, unknowns, near_null, size, bound, steps, coarse, most,
             bool(single_precision),

@@ -158,11 +158,12 @@ def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
     return points_of(coordinates), []
 
 
-def check_coordinates(points: Any, unknowns: list[int], rows: int) -> None:
-    """ValueError unless there are as many as a matrix of `rows` rows needs."""
+def check_coordinates(points: Any, unknowns: list[int], matrix: Any) -> None:
+    """ValueError unless these are the nodes of a matrix, whose unknowns are found where some lack
+    a few."""
     if points is None:
         return
-    nodes = points.shape[0]
+    rows, nodes = matrix.rows, points.shape[0]
     if unknowns:
         if len(unknowns) != rows:
             raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
@@ -176,9 +177,13 @@ def check_coordinates(points: Any, unknowns: list[int], rows: int) -> None:
                 f"{unknowns[row]}"
             )
     elif nodes == 0 or rows % nodes or rows // nodes > 8:
+        offsets = matrix.blocks(8, True) if nodes < rows < points.size else np.zeros(1)
+        if len(offsets) == nodes + 1 and np.diff(offsets).max() == points.shape[1]:
+            return
         raise ValueError(
             f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
-            "equally many rows, at most 8; where nodes lack unknowns give (points, unknowns)"
+            "equally many rows, at most 8, or are not seen in its pattern; where nodes lack "
+            "unknowns, give (points, unknowns)"
         )
 
 
@@ -196,9 +201,10 @@ def preconditioner(
         "jacobi", "block_jacobi:24,precision=adaptive", "chebyshev:6,values=f16",
         "block_ldlt:8,fill=1", "amg"; docs/guide/options.md lists all.
     coordinates : array of shape (nodes, 2 or 3), optional
-        Positions of the nodes, for amg; (points, unknowns) where some nodes have fewer unknowns
-        than directions, as on planes of symmetry: for each row ``node * dimensions + axis``,
-        ascending. These are the numbers of the rows that are left of a matrix with all unknowns.
+        Positions of the nodes, for amg. Where some nodes have fewer unknowns than directions, as on
+        planes of symmetry, these are found, or given by (points, unknowns): for each row
+        ``node * dimensions + axis``, ascending, which are the numbers of the rows that are left of a
+        matrix with all unknowns.
     dtype : float32 or float64, optional
         By default that of `A`.
     stream : int or object with ``__cuda_stream__``, optional
@@ -226,7 +232,7 @@ def preconditioner(
     points, unknowns = coordinates_of(coordinates)
 
     def make(context: Any, matrix: Any) -> Any:
-        check_coordinates(points, unknowns, matrix.rows)
+        check_coordinates(points, unknowns, matrix)
         return core.preconditioner(context, matrix, text, points, unknowns)
 
     return Preconditioner(A, make, dtype, stream, device)

@@ -248,7 +248,7 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
         raise ValueError(
             f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
         )
-    check_coordinates(points, unknowns, matrix.rows)
+    check_coordinates(points, unknowns, matrix)
     result: dict[str, Any] = matrix.facts(points, unknowns)
     return result
 

@@ -47,7 +47,7 @@ def solve(
         ... `M` may also be a preconditioner, a LinearOperator, a callable or None.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes, whose unknowns are consecutive rows: give them in elasticity. Where
-        nodes lack unknowns, as on planes of symmetry, (points, unknowns) as in `preconditioner`.
+        many nodes lack unknowns (points, unknowns), as in `preconditioner`.
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
     x0 : array, optional

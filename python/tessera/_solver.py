@@ -112,7 +112,6 @@ class Solver:
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
-        check_coordinates(self._points, self._unknowns, parts.shape[0])
         self._device = parts.device  # Of b and x.
         if device is not None and parts.device == HOST:
             self._context = device_context(device, self._threads)
@@ -122,6 +121,7 @@ class Solver:
             self._context = new_context(parts.kind, parts.device, stream, self._threads)
         self._place = self._context.device if self._context.on_gpu else HOST
         self._matrix = build(parts, self._context, self.dtype)
+        check_coordinates(self._points, self._unknowns, self._matrix)
         self._parts = without_values(parts)
         if isinstance(self._m, str) and self._near_null is None:
             try:
@@ -154,6 +154,8 @@ class Solver:
             m = self._preconditioner._map
             chosen = "cg" if chosen == "auto" else chosen
         else:
+            if self._points is not None:
+                raise ValueError("coordinates: they are of no use, as M is no text; leave them out")
             if isinstance(self._m, Preconditioner):
                 self._preconditioner = self._m
             m = operator_map(self._m, self._size, self.dtype, kind, self._place, self._context, "M")

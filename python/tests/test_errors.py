@@ -313,7 +313,7 @@ CASES = [
     (
         lambda: tessera.solve(A, B, coordinates=np.zeros((5, 3))),
         ValueError,
-        r"coordinates: 5 nodes .* lack unknowns give \(points, unknowns\)",
+        r"coordinates: 5 nodes .* lack unknowns, give \(points, unknowns\)",
     ),
     (
         lambda: tessera.solve(A, B, coordinates=(np.zeros((5, 3)), np.arange(4, 16))),

@@ -11,6 +11,7 @@ from conftest import Arrays, general, spd, vector
 import tessera
 from tessera import _contexts, batched
 from tessera._arrays import view
+from tessera._backend import core
 
 
 def in_new_thread(work):
@@ -86,7 +87,6 @@ def test_dlpack_on_the_host():
 
 def test_arrays_of_the_library_are_exchanged():
     """Results for callers whose library cannot make them, such as JAX on a GPU."""
-    core = tessera._core
     context = core.cpu_context(1)
     for integers, kind in ((False, np.float32), (True, np.int32)):
         made = core.new_array(context, [3, 4], 4, integers)
@@ -217,6 +217,71 @@ def test_ten_thousand_solves_leak_no_device_memory(device):
     work(10000)
     # Pools grow by 2 MB and more at a time; 500 contexts that stay would be a gigabyte.
     assert before - free() < 64e6
+
+
+def in_use(device):
+    """Bytes of the pool of the caller's library."""
+    if device.library == "cupy":
+        return device.module.get_default_memory_pool().used_bytes()
+    return device.module.cuda.memory_allocated()
+
+
+def test_solvers_use_the_pool_of_the_caller(device):
+    problem = tessera.problems("elasticity3d:8")
+    a, b = device.csr(problem.A), device.array(problem.b)
+    _, address, current = other_stream(device)
+    before = in_use(device)
+    for stream in (None, address):
+        with tessera.Solver(a, M="amg", coordinates=problem.coordinates, stream=stream) as solver:
+            assert in_use(device) - before > problem.A.data.nbytes / 2
+            assert solver.solve(b).converged
+            with current:
+                assert solver.solve(b).converged
+        assert in_use(device) == before
+
+
+def test_the_pool_of_the_caller_ends(device):
+    problem = tessera.problems("poisson3d:60")
+    a, b = device.csr(problem.A), device.array(problem.b)
+    module = device.module
+    if device.library == "cupy":
+        pool = module.get_default_memory_pool()
+        pool.free_all_blocks()
+        pool.set_limit(size=pool.total_bytes() + 2**22)
+    else:
+        module.cuda.empty_cache()
+        total = module.cuda.mem_get_info()[1]
+        module.cuda.set_per_process_memory_fraction(
+            (module.cuda.memory_reserved() + 2**22) / total
+        )
+    try:
+        with pytest.raises(MemoryError, match="out of GPU memory"):
+            tessera.solve(a, b, M="amg")
+    finally:
+        if device.library == "cupy":
+            pool.set_limit(size=0)
+        else:
+            module.cuda.set_per_process_memory_fraction(1.0)
+    assert tessera.solve(a, b, M="amg").converged
+
+
+def test_an_interrupt_of_the_pool_is_put_off():
+    device = Arrays("cupy-cuda")
+    calls, held = [], {}
+
+    def allocate(size):
+        calls.append(size)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        held[size] = device.module.cuda.alloc(size)
+        return held[size].ptr
+
+    context = core.cuda_context(0, 0, 0, None, (allocate, lambda _: held.clear(), lambda _: 0))
+    with pytest.raises(KeyboardInterrupt):
+        core.new_array(context, [16], 8)
+        for _ in range(1000):
+            pass
+    assert calls == [128, 128]
 
 
 def test_torch_matrices_of_all_layouts():

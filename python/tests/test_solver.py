@@ -366,6 +366,22 @@ def test_roller_supports():
     assert r.converged
 
 
+def test_points_of_nodes_that_lack_unknowns(arrays):
+    """What is missing is found."""
+    p = tessera.problems("plate_hole:20")
+    points, unknowns = p.coordinates
+    assert len(unknowns) < points.size
+    a, b = arrays.csr(p.A), arrays.array(p.b)
+    told = tessera.solve(a, b, M="amg", coordinates=(points, unknowns))
+    found = tessera.solve(a, b, M="amg", coordinates=points)
+    assert found.converged and found.iterations == told.iterations
+    assert tessera.info(a, points)["rows_per_node"] == 2
+    with pytest.raises(ValueError, match="coordinates: .* nodes do not fit"):
+        tessera.solve(a, b, coordinates=points[1:])
+    with pytest.raises(ValueError, match="coordinates: they are of no use"):
+        tessera.solve(a, b, M=tessera.jacobi(a), coordinates=points)
+
+
 def test_float32_systems(arrays):
     a, b = spd(dtype=np.float32), vector(60, dtype=np.float32)
     r = tessera.solve(arrays.csr(a), arrays.array(b), rtol=1e-5)

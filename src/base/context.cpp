@@ -89,10 +89,10 @@ Context Context::cuda(int device, int threads) {
 }
 
 Context Context::cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator,
-                      int threads, std::shared_ptr<void> stream_owner) {
+                      int threads, std::shared_ptr<void> owner) {
     require((allocator.allocate == nullptr) == (allocator.release == nullptr),
             "Context::cuda: the allocator has one of its two functions only");
-    const CallerStream caller{stream, allocator, std::move(stream_owner)};
+    const CallerStream caller{stream, allocator, std::move(owner)};
     return Context(cuda_state(device, threads, &caller));
 }
 

@@ -79,7 +79,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         TESSERA_CUDA(cudaSetDevice(device));
         if (caller != nullptr) {
             stream_ = caller->stream;
-            stream_owner_ = caller->owner;
+            owner_ = caller->owner;
             allocator_ = caller->allocator;
             check_device_of_stream();
         } else {
@@ -203,6 +203,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         std::size_t free = 0;
         std::size_t total = 0;
         TESSERA_CUDA(cudaMemGetInfo(&free, &total));
+        if (allocator_.ready != nullptr) free += allocator_.ready(stream_, allocator_.data);
         if (pool_ == nullptr) return Offset(free);
         std::uint64_t reserved = 0;
         std::uint64_t in_use = 0;
@@ -307,7 +308,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     bool phase_open_ = false;
     const bool owns_stream_;
     cudaStream_t stream_ = nullptr;          ///< While work is captured the stream for that.
-    std::shared_ptr<void> stream_owner_;     ///< Of the caller; released last.
+    std::shared_ptr<void> owner_;            ///< Of the caller; released last.
     cudaStream_t capture_stream_ = nullptr;  ///< Of a Context with the default stream.
     cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
     DeviceAllocator allocator_;

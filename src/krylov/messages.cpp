@@ -102,8 +102,8 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                    (singular_blocks == 1 ? " singular block" : " singular blocks") +
                    "; replace them with singular=shift or singular=identity.";
         case Status::interrupted:
-            return "Interrupted after " + std::to_string(report.iterations) + " iterations (" +
-                   reached + ").";
+            return "Interrupted after " + std::to_string(report.iterations) +
+                   (report.iterations == 1 ? " iteration (" : " iterations (") + reached + ").";
     }
     return "";
 }

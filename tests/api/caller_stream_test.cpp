@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -21,6 +22,7 @@ void* no_memory(Offset, CUstream_st*, void*) { return nullptr; }
 struct CountingAllocator {
     std::map<void*, Offset> live;
     Offset calls = 0;
+    Offset largest = std::numeric_limits<Offset>::max();  ///< More bytes are refused.
     bool wrong_release = false;
     CUstream_st* stream = nullptr;
 
@@ -36,6 +38,7 @@ struct CountingAllocator {
     void* allocate(Offset bytes, CUstream_st* on) {
         wrong_release = wrong_release || on != stream;
         void* memory = nullptr;
+        if (bytes > largest) return nullptr;
         if (cudaMallocAsync(&memory, std::size_t(bytes), on) != cudaSuccess) return nullptr;
         live[memory] = bytes;
         ++calls;
@@ -124,6 +127,56 @@ TEST_F(caller_stream, all_memory_is_of_the_allocator) {
     EXPECT_TRUE(counting.live.empty());
     EXPECT_FALSE(counting.wrong_release);
     EXPECT_EQ(cudaStreamSynchronize(own_), cudaSuccess);
+}
+
+/// An update of adaptive block Jacobi needs more memory for blocks that are worse conditioned.
+TEST_F(caller_stream, block_jacobi_after_an_update_that_ran_out_of_memory) {
+    CountingAllocator counting;
+    counting.stream = own_;
+    const Context device = Context::cuda(0, own_, counting.functions());
+    constexpr Index blocks = 400, size = 4, rows = blocks * size;
+    const auto matrix_of = [&](bool hilbert) {
+        std::vector<std::vector<Index>> columns(rows);
+        std::vector<std::vector<double>> values(rows);
+        for (Index i = 0; i < rows; ++i) {
+            for (Index k = 0; k < size; ++k) {
+                const double near_identity = i % size == k ? 2.0 : 0.1;
+                columns[std::size_t(i)].push_back(i / size * size + k);
+                values[std::size_t(i)].push_back(hilbert ? 1.0 / (1 + i % size + k)
+                                                         : near_identity);
+            }
+        }
+        return copy_to(device, make_csr<double>(rows, rows, columns, values));
+    };
+    const CsrMatrix<double> good = matrix_of(false), bad = matrix_of(true);
+    BlockJacobiOptions options;
+    options.precision = BlockPrecision::adaptive;
+    BlockJacobi<double> jacobi(device, good.view(), uniform_partition(device, rows, size), options);
+    counting.largest = blocks * size * size * 3;
+    EXPECT_THROW(jacobi.update(device, bad.view()), OutOfMemory);
+    Buffer<double> r(device, rows), z(device, rows);
+    fill<double>(device, 1.0, r.view());
+    EXPECT_THROW(jacobi.apply(device, r.view(), z.view()), InvalidArgument);
+    counting.largest = std::numeric_limits<Offset>::max();
+    jacobi.update(device, bad.view());
+    jacobi.apply(device, r.view(), z.view());
+    const BlockJacobi<double> anew(device, bad.view(), uniform_partition(device, rows, size),
+                                   options);
+    Buffer<double> expected(device, rows);
+    anew.apply(device, r.view(), expected.view());
+    EXPECT_EQ(copy_to_host(device, z), copy_to_host(device, expected));
+}
+
+TEST_F(caller_stream, what_the_allocator_has_ready_is_free) {
+    CountingAllocator counting;
+    counting.stream = own_;
+    DeviceAllocator functions = counting.functions();
+    const Offset without = Context::cuda(0, own_, functions).free_memory();
+    functions.ready = [](CUstream_st*, void*) { return Offset(1) << 50; };
+    const Offset with = Context::cuda(0, own_, functions).free_memory();
+    EXPECT_GT(without, 0);
+    EXPECT_LT(without, Offset(1) << 50);
+    EXPECT_GT(with, Offset(1) << 50);
 }
 
 TEST_F(caller_stream, an_empty_allocator_is_out_of_memory) {

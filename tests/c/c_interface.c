@@ -82,6 +82,9 @@ static void endings(tessera_context* context) {
     SUCCEEDS(tessera_solver_solve(solver, b, x, &options, &report));
     CHECK(report.status == TESSERA_MAX_ITERATIONS && report.iterations == 3);
     CHECK(strcmp(tessera_status_name(report.status), "max_iterations") == 0);
+    CHECK(tessera_solver_message(solver) != NULL && tessera_solver_json(solver) != NULL);
+    CHECK(tessera_solver_setup(solver, NULL) == TESSERA_INVALID_ARGUMENT);
+    CHECK(tessera_solver_message(solver) == NULL && tessera_solver_json(solver) == NULL);
     CHECK(strcmp(tessera_status_name((tessera_status)99), "unknown") == 0);
     tessera_solver* automatic = NULL;
     SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "auto", "auto", "auto", &automatic));

@@ -208,8 +208,8 @@ class Tuning : SolveProblem<T> {
                                trial.way.preconditioner + ", format " + trial.way.format + ": " +
                                outcome_text(trial);
         if (!trial.totals.empty()) {
-            sentence += format(", %.4f s, %lld iterations", trial.seconds(),
-                               static_cast<long long>(trial.solve.iterations));
+            sentence += format(", %.4f s, ", trial.seconds()) +
+                        plural(trial.solve.iterations, "iteration");
         }
         print_note(sentence);
     }

@@ -11,10 +11,6 @@ namespace tessera::cli {
 
 namespace {
 
-std::string plural(Offset count, const char* word) {
-    return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 std::string status_sentence(const SolveReport& solve) {
     const std::string iterations = plural(solve.iterations, "iteration");
     if (solve.status == Status::converged) return "converged in " + iterations;

@@ -11,6 +11,11 @@ namespace tessera::cli {
 /// std::snprintf into a string.
 __attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...);
 
+/// "1 row", "2 rows".
+inline std::string plural(Offset count, const char* word) {
+    return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
 /// "12.3 GB" (powers of 1000).
 std::string format_bytes(double bytes);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,14 @@ class View(NamedTuple):
     contiguous: bool  # in C order
     array: Any  # keeps the memory
     kind: Kind
+
+
+class Memory(NamedTuple):
+    """Functions that give and take memory of a GPU in the order of a stream."""
+
+    allocate: Callable[[int], int]  # Bytes -> address; raises without memory.
+    release: Callable[[int], Any]  # Address.
+    ready: Callable[[int], int]  # Unused argument -> bytes that the pool has ready.
 
 
 def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, item: int) -> bool:
@@ -93,6 +102,10 @@ class Kind:
     def stream(self, device: int) -> tuple[int, Any]:
         """The current stream, and what keeps it alive."""
         return 0, None
+
+    def memory(self, device: int, stream: int) -> Memory | None:
+        """What a solver allocates with, from the library's own pool; None: a pool for itself."""
+        return None
 
     def wrapped(self, pointer: int, size: int, dtype: np.dtype[Any], device: int) -> Any:
         """Memory of a GPU as a vector of this library, for the time of a call."""

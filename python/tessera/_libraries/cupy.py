@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .base import Kind, View
+from .base import Kind, Memory, View
+
+
+def _allocator(
+    cuda: Any, device: int, stream: int, held: dict[int, Any]
+) -> Callable[[int], int]:
+    """Of CuPy's current allocator, for one stream; `held` keeps what it gives."""
+
+    def allocate(size: int) -> int:
+        if cuda.get_current_stream().ptr == stream:
+            memory = cuda.alloc(size)
+        else:
+            with cuda.ExternalStream(stream, device) if stream else cuda.Stream.null:
+                memory = cuda.alloc(size)
+        held[memory.ptr] = memory
+        return int(memory.ptr)
+
+    return allocate
 
 
 class CupyKind(Kind):
@@ -47,6 +65,14 @@ class CupyKind(Kind):
             with cupy.cuda.Device(device):
                 stream = cupy.cuda.get_current_stream()
         return stream.ptr, stream
+
+    def memory(self, device: int, stream: int) -> Memory:
+        cupy = sys.modules["cupy"]
+        held: dict[int, Any] = {}
+        pool = cupy.get_default_memory_pool()
+        return Memory(
+            _allocator(cupy.cuda, device, stream, held), held.pop, lambda _: pool.free_bytes()
+        )
 
     def wrapped(self, pointer: int, size: int, dtype: np.dtype[Any], device: int) -> Any:
         cupy = sys.modules["cupy"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import HOST, Kind, View
+from .base import HOST, Kind, Memory, View
 
 
 class _CudaVector:
@@ -110,6 +110,14 @@ class TorchKind(Kind):
                 lambda device: torch.cuda.current_stream(device).cuda_stream
             )
         return self._stream_of(device), None
+
+    def memory(self, device: int, stream: int) -> Memory:
+        cuda = sys.modules["torch"].cuda
+        return Memory(
+            lambda size: cuda.caching_allocator_alloc(size, device, stream),
+            cuda.caching_allocator_delete,
+            lambda _: cuda.memory_reserved(device) - cuda.memory_allocated(device),
+        )
 
     def wrapped(self, pointer: int, size: int, dtype: np.dtype[Any], device: int) -> Any:
         vector = _CudaVector(pointer, size, dtype)

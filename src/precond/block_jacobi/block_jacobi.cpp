@@ -177,7 +177,13 @@ void BlockJacobi<T>::State::fetch_summary(const Context& where) {
 }
 
 template <class T>
+void BlockJacobi<T>::State::require_blocks() const {
+    require(!bytes.empty(), "block Jacobi: there are no blocks, as an update ran out of memory");
+}
+
+template <class T>
 void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
+    first = first || bytes.empty();  // Nothing is left of formats where an update failed.
     // Excludes the stored entries of the blocks, whose number is unknown.
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
@@ -276,6 +282,7 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
             "block Jacobi: the vectors are shorter than the matrix has rows");
     require(vectors == 0 || rows() == 0 || (r.data() != nullptr && z.data() != nullptr),
             "block Jacobi: r or z is null");
+    state_->require_blocks();
     const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
                          double(blocks().count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(context, "apply", bytes);
@@ -286,6 +293,7 @@ void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose,
 
 template <class T>
 Buffer<T> BlockJacobi<T>::copy_inverses(const Context& context) const {
+    state_->require_blocks();
     Buffer<T> values(context, state_->blocks.entries);
     for_each_index(context, state_->blocks.count,
                    ExpandBlock<T>{state_->stored(), state_->entry_offsets.data(), values.data()});

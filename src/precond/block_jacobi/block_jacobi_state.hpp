@@ -16,6 +16,8 @@ struct BlockJacobi<T>::State {
                 bool first);
     /// Chooses the formats and allocates the memory of the stored blocks.
     void choose_formats(const Context& where);
+    /// Throws InvalidArgument after an update that ran out of memory.
+    void require_blocks() const;
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
     /// Waits, and adds the summary to `fetched_summary`.

@@ -84,7 +84,7 @@ struct Amg<T>::State {
         const NodeCoordinates& points = *options.coordinates;
         const Offset nodes =
             points.values.empty() ? 0 : Offset(points.values.size()) / points.dimensions;
-        if (nodes > 0 && rows % nodes == 0 && rows / nodes <= max_bsr_block) {
+        if (nodes > 0 && rows > 0 && rows % nodes == 0 && rows / nodes <= max_bsr_block) {
             if (options.block == 0) options.block = int(rows / nodes);
             return;
         }
@@ -178,6 +178,7 @@ struct Amg<T>::State {
             if (!recovered) recovered = made.template make_cycle<T>(context);
             made.set_bounds(*recovered, factor);
         });
+        context.synchronize();  // Other Contexts may use it from now on.
         ++raised;
         ++recoveries;
         return true;

@@ -230,6 +230,9 @@ TEST(amg, wrong_matrices_are_named) {
                    "amg: the near-null space must have 30 rows of 1 to 8 numbers");
     expect_message(chain, {.block = 1, .coordinates = NodeCoordinates{3, {1, 2, 3}}},
                    "amg: there must be 3 coordinates for each of 30 nodes");
+    expect_message(on_device(make_csr<double>(0, 0, {}, {})),
+                   {.coordinates = NodeCoordinates{3, {1, 2, 3}}},
+                   "amg: there must be 3 coordinates for each of 0 nodes");
     expect_message(chain, {.block = 4},
                    "amg: nodes of 4 unknowns do not divide a matrix of 30 rows");
     expect_message(chain, {.block = 9}, "amg: a node has 1 to 8 unknowns");

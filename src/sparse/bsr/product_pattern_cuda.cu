@@ -25,15 +25,17 @@ struct ColumnTable {
         for (unsigned s = threadIdx.x; s <= mask; s += blockDim.x) slots[s] = -1;
         __syncthreads();
     }
-    /// Adds a column and counts it if it is new; false if there is no room.
+    /// Adds a column and counts it if it is new; false if there is no room. As many threads may add
+    /// at once, the table may become full before one of them is told.
     __device__ bool insert(Index column, int* count) const {
         unsigned at = unsigned(column) * 0x9E3779B1u >> 8 & mask;
-        for (;;) {
+        for (unsigned tries = 0; tries <= mask; ++tries) {
             const Index found = atomicCAS(slots + at, -1, column);
             if (found == column) return true;
             if (found == -1) return unsigned(atomicAdd(count, 1)) < mask / 4 * 3;
             at = (at + 1) & mask;
         }
+        return false;
     }
 };
 
@@ -89,7 +91,8 @@ __global__ void __launch_bounds__(max_pattern_threads)
     __shared__ Index small[2 * small_table];
     __shared__ int count, full, written;
     Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * large_slots : small;
-    for (Index i = Index(blockIdx.x); i < a.block_rows; i += Index(gridDim.x)) {
+    for (Offset row = blockIdx.x; row < a.block_rows; row += gridDim.x) {
+        const Index i = Index(row);
         if ((columns == nullptr || large != nullptr) != (counts[i] < 0)) continue;
         __syncthreads();
         const unsigned slots =
@@ -153,7 +156,9 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     unsigned large_slots = 0;
     run(unsigned(a.block_rows), 0, nullptr);
     if (copy_to_host(context, overflow)[0] != 0) {
-        large_slots = std::bit_ceil(unsigned(b.block_columns) * 2);
+        constexpr unsigned most_slots = 1u << 31;
+        large_slots =
+            std::bit_ceil(std::min(unsigned(b.block_columns), most_slots / 2) * 2);
         tables = Buffer<Index>(context, Offset(large_blocks) * 2 * large_slots);
         run(large_blocks, large_slots, nullptr);
     }

@@ -88,5 +88,20 @@ TEST(format_statistics, csr_is_no_sliced_format) {
     EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), options), InvalidArgument);
 }
 
+TEST(format_statistics, slices_that_are_too_high_for_a_gpu) {
+    const Context context = test::context();
+    if (!context.on_gpu()) GTEST_SKIP() << "is about GPUs";
+    auto random = test::generator();
+    const CsrMatrix<float> matrix =
+        copy_to(context, test::random_csr<float>(random, 9, 9, 3).view());
+    for (const char* text : {"sell", "sbell:3"}) {
+        FormatOptions options = format(text);
+        options.slice_height = Index(1) << 29;
+        EXPECT_THROW(SlicedMatrix<float>::from_csr(context, matrix.view(), options),
+                     InvalidArgument)
+            << text;
+    }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -162,6 +162,10 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
     const BlockCounts counts = count_blocks(context, matrix, block);
     const Index block_rows = Index(counts.lengths.size());
     const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
+    // Kernels have the distances between the values that a thread loads at once in 32 bits.
+    require(!context.on_gpu() ||
+                Offset(height) * std::max<Offset>(8, 3 * block * block) < Offset(1) << 32,
+            "a sliced matrix: slices of ", height, " block rows are too high for a GPU");
     options.slice_height = height;
     Arrangement arrangement;
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
