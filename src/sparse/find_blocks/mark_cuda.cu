@@ -159,40 +159,17 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     return staged;
 }
 
-/// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
-/// Short, since one warp occupies the resources of the thread block meanwhile.
-__device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
-    const int one = __ffsll(static_cast<long long>(low)) - 1;
-    const unsigned long long others = low & (low - 1);
-    const int two = others != 0 ? __ffsll(static_cast<long long>(others)) - 1
-                                : 63 + __ffsll(static_cast<long long>(high));
-    const int period = two - one;
-    if (one < 0 || period < 1 || period > 64) return 0;
-    // Each mark is repeated after `period` rows, and each is a repetition of the first.
-    const unsigned long long later_low = low >> (period - 1) >> 1 | high << (64 - period);
-    const unsigned long long later_high = high >> (period - 1) >> 1;
-    const unsigned long long inside = ~0ull >> (period - 1) >> 1;
-    const bool repeated = ((low ^ later_low) | ((high ^ later_high) & inside)) == 0;
-    return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
-}
-
-__device__ __forceinline__ unsigned long long concatenate_words(unsigned low, unsigned high) {
-    return low | static_cast<unsigned long long>(high) << 32;
-}
-
 /// Supervariables by comparison of adjacent rows: marks their starts; word w, bit t is set
 /// where row 32 w + t starts one or is `rows`. One warp per word, one row per lane; a bulk copy
 /// brings the columns of its rows, and of the row before, to shared memory, where `capacity`
-/// columns fit; longer rows are compared in global memory. `periods` as in Marks.
+/// columns fit; longer rows are compared in global memory.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
-                int capacity, unsigned* starts, std::uint8_t* periods) {
+                int capacity, unsigned* starts) {
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ unsigned long long barriers[mark_warps];
-    static_assert(mark_warps == 4);
-    __shared__ __align__(16) unsigned shared_long[mark_warps];
-    __shared__ __align__(16) unsigned shared_marks[mark_warps];
+    __shared__ unsigned shared_long[mark_warps];
     const int warp = int(threadIdx.x) / 32;
     const int lane = int(threadIdx.x) % 32;
     const CopyBarrier copies(barriers + warp);
@@ -243,7 +220,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         __ballot_sync(full_warp, as_long_as_previous && end - begin > long_row);
     unsigned marks = __ballot_sync(full_warp, start);
     if (lane == 0) shared_long[warp] = long_rows;
-    if (lane == 0) shared_marks[warp] = marks;
     __syncthreads();
     for (int w = 0; w < mark_warps; ++w) {
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
@@ -257,14 +233,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         }
     }
     if (lane == 0 && word < words) starts[word] = marks;
-    if (warp > 0 || periods == nullptr) return;
-    const uint4 m = *reinterpret_cast<const uint4*>(shared_marks);
-    const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
-    const int period = (l.x | l.y | l.z | l.w) != 0
-                           ? 0
-                           : period_of(concatenate_words(m.x, m.y), concatenate_words(m.z, m.w),
-                                       blockIdx.x * period_rows);
-    if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
 /// Words of the mask.
@@ -273,16 +241,12 @@ Offset mask_words(Index rows) { return Offset(rows) / 32 + 3; }
 }  // namespace
 
 Offset mark_bytes(Index rows) {
-    const Offset words = mask_words(rows);
-    return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
+    return mask_words(rows) * Offset(sizeof(unsigned));
 }
 
-SupervariableMarks mark_supervariables(const Context& context, const SquarePattern& pattern,
-                                       bool with_periods, unsigned* memory) {
+StartMask mark_supervariables(const Context& context, const SquarePattern& pattern,
+                              unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
-    std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
-                                      ? reinterpret_cast<std::uint8_t*>(memory + words)
-                                      : nullptr;
     // A warp's rows and the previous one fit, if they are not much longer than average; two rows
     // always fit, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
@@ -291,8 +255,8 @@ SupervariableMarks mark_supervariables(const Context& context, const SquarePatte
     const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
     launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
                      mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,
-                     pattern.row_offsets, pattern.column_indices, words, capacity, memory, periods);
-    return {{memory}, periods};
+                     pattern.row_offsets, pattern.column_indices, words, capacity, memory);
+    return {memory};
 }
 
 }  // namespace tessera::cuda
