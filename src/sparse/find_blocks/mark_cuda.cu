@@ -100,38 +100,6 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
-constexpr int max_quads = 32;  ///< Quads of columns of the longest row for quads_differ.
-
-/// True in the lanes first .. first + rows - 1 of rows that differ from the previous row, where all
-/// have `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
-/// begins with those of lane `first` - 1: each quad of columns is compared with that `length`
-/// before it.
-__device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
-    const int lane = int(threadIdx.x) % 32;
-    const int stride = length / 4;
-    const auto* const quads = reinterpret_cast<const int4*>(columns);
-    unsigned differ = 0;  // Lane k: quads 32 k .. 32 k + 31 of all rows.
-#pragma unroll 1
-    for (int k = 0; k < (rows * stride + 31) / 32; ++k) {
-        const int q = 32 * k + lane;
-        bool different = false;
-        if (q < rows * stride) {
-            const int4 before = quads[q];
-            const int4 current = quads[q + stride];
-            different = ((before.x ^ current.x) | (before.y ^ current.y) | (before.z ^ current.z) |
-                         (before.w ^ current.w)) != 0;
-        }
-        const unsigned word = __ballot_sync(full_warp, different);
-        if (lane == k) differ = word;
-    }
-    const int row = lane - first;
-    const int bit = max(row, 0) * stride;
-    const unsigned low = __shfl_sync(full_warp, differ, bit / 32 % 32);
-    const unsigned high = __shfl_sync(full_warp, differ, (bit / 32 + 1) % 32);
-    const unsigned mine = __funnelshift_r(low, high, bit % 32) & (~0u >> (32 - max(stride, 1)));
-    return row >= 0 && row < rows && mine != 0;
-}
-
 /// Copies columns from `from` to `to` to shared memory; returns the address of the first one.
 /// Called by a warp; `copies` is waited for, if bulk copies were started.
 __device__ const Index* stage_columns(const Index* from, const Index* to, unsigned char* stage,
@@ -203,15 +171,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Offset to = __shfl_sync(full_warp, end, 31 - __clz(int(fitting)));
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
-        // Adjacent rows have equal lengths, since each has that of the row before.
-        const int row_count = __popc(int(fitting));
-        const bool adjacent = 32 - __clz(int(fitting)) - row == row_count;
-        const int length = __shfl_sync(full_warp, int(end - begin), row);
-        if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
-            reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ(staged, row, row_count, length);
-            continue;
-        }
         start |= rows_differ<Lanes>(
             staged, {int(begin - from), int(before - from), int(end - begin), fits});
     }
@@ -240,9 +199,7 @@ Offset mask_words(Index rows) { return Offset(rows) / 32 + 3; }
 
 }  // namespace
 
-Offset mark_bytes(Index rows) {
-    return mask_words(rows) * Offset(sizeof(unsigned));
-}
+Offset mark_bytes(Index rows) { return mask_words(rows) * Offset(sizeof(unsigned)); }
 
 StartMask mark_supervariables(const Context& context, const SquarePattern& pattern,
                               unsigned* memory) {
