@@ -173,7 +173,8 @@ void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
 
 template <class T>
 void BlockJacobi<T>::State::fetch_summary(const Context& where) {
-    fetched_summary.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
+    fetched_summary.add(copy_to_host(where, summary)[0]);
+    TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
 }
 
 template <class T>

@@ -18,7 +18,7 @@ struct BlockJacobi<T>::State {
     void choose_formats(const Context& where);
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds the summary to `fetched_summary`.
+    /// Waits, adds the summary to `fetched_summary` and clears it.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);

@@ -66,8 +66,8 @@ Segmentation find_blocks(const Context& context, const SquarePattern& pattern, I
     const StartMask mask = mark_supervariables(
         context, pattern, reinterpret_cast<unsigned*>(memory.data() + scratch_size));
     const bool agglomerate = blocking == Blocking::supervariable;
-    return segment_greedily(context, rows, int(bound),
-                            NextStart{mask, int(bound), agglomerate}, std::move(memory));
+    return segment_greedily(context, rows, int(bound), NextStart{mask, int(bound), agglomerate},
+                            std::move(memory));
 }
 
 Segmentation group_blocks(const Context& context, const Index* block_offsets, Index count,

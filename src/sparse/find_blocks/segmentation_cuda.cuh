@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check_cuda.hpp"
-#include "gpu/host_mailbox.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tuning/sparse_h200.hpp"
 #include "gpu/warp.cuh"
@@ -37,19 +36,12 @@ struct Transition {
     }
 };
 
-/// The result, sent to the host through the mailbox.
 struct SegmentationTotals {
     unsigned long long sum_of_squares;
     int count;
     int largest;
 };
 static_assert(compose_warps == 32 && compose_chunks <= 32 * compose_warps);
-inline constexpr int totals_words = 2;  ///< Words of the mailbox.
-
-__device__ inline void report_totals(std::uint64_t* words, const SegmentationTotals& totals) {
-    write_mailbox(words, totals.sum_of_squares);
-    write_mailbox(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
-}
 
 /// Arrays that the kernels pass on, for all chunks.
 struct SegmentationScratch {
@@ -61,7 +53,7 @@ struct SegmentationScratch {
     Transition* transitions;  ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;    ///< [chunk]
     Index* bases;             ///< [chunk]: starts before the chunk; last: all starts.
-    std::uint64_t* words;  ///< Mailbox of the totals.
+    SegmentationTotals* totals;
 };
 
 /// Items of the chunk that starts with item `first`.
@@ -215,7 +207,7 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     }
     if (threadIdx.x != 0) return;
     scratch.bases[chunks] = total.count;
-    report_totals(scratch.words, total);
+    *scratch.totals = total;
 }
 
 /// Greedy segmentation, last pass: the starts of chunks of known entry. One thread block per chunk:
@@ -279,7 +271,7 @@ inline SegmentationScratch carve_scratch(Index count, int max_distance, std::uin
             reinterpret_cast<Transition*>(place(chunks * max_step * Offset(sizeof(Transition)))),
             place(chunks),
             reinterpret_cast<Index*>(place((chunks + 1) * Offset(sizeof(Index)))),
-            nullptr};
+            reinterpret_cast<SegmentationTotals*>(place(Offset(sizeof(SegmentationTotals))))};
 }
 
 /// Bytes of the scratch, a multiple of 256.
@@ -302,8 +294,7 @@ Segmentation segment_greedily(const Context& context, Index count, int max_dista
     // would be idle while the host allocates.
     Segmentation segmentation{Buffer<Index>(context, Offset(count) + 1)};
     Offset bytes = 0;
-    SegmentationScratch scratch = carve_scratch(count, max_distance, memory.data(), bytes);
-    scratch.words = clear_mailbox(context, totals_words);
+    const SegmentationScratch scratch = carve_scratch(count, max_distance, memory.data(), bytes);
     if (chunks > 0) {
         launch_dependent(scan_transitions_kernel<Next>, unsigned(chunks), segmentation_threads, 0,
                          stream, count, next, entry_bits, scratch);
@@ -312,12 +303,12 @@ Segmentation segment_greedily(const Context& context, Index count, int max_dista
     launch_dependent(write_starts_kernel, unsigned(std::max<Offset>(chunks, 1)),
                      segmentation_threads, 0, stream, count, entry_bits, chunks, scratch,
                      segmentation.starts.data());
-    memory = Buffer<std::uint8_t>();
-    wait_for_mailbox(context, totals_words);
-    const std::uint64_t counts = read_mailbox(context, 1);
-    segmentation.largest = Index(counts >> 32);
-    segmentation.sum_of_squares = Offset(read_mailbox(context, 0));
-    segmentation.starts.truncate(Offset(counts & 0xffffffff) + 1);
+    SegmentationTotals totals;
+    copy_to_host(context, std::span<const SegmentationTotals>(scratch.totals, 1),
+                 std::span(&totals, 1));
+    segmentation.largest = totals.largest;
+    segmentation.sum_of_squares = Offset(totals.sum_of_squares);
+    segmentation.starts.truncate(Offset(totals.count) + 1);
     return segmentation;
 }
 
