@@ -22,6 +22,8 @@ struct BlockJacobi<T>::State {
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
+    /// As apply for StoredBlocks.
+    void apply(const Context& where, bool transposed, Vectors<const T> r, Vectors<T> z) const;
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
     /// Whether the inverses are stored in working precision.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }

@@ -4,6 +4,7 @@
 
 #include "base/dispatch.hpp"
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
+#include "tessera/batched.hpp"
 
 namespace tessera {
 
