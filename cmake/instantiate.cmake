@@ -38,7 +38,6 @@ tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_fixed_s
                     "float, 1, 10" "float, 11, 16" "float, 17, 24" "float, 25, 32"
                     "double, 1, 10" "double, 11, 16" "double, 17, 24")
 tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_any_size float double)
-tessera_instantiate(batched/invert/invert_panels.cuh batched::cuda invert_panels false true)
 set(ldu ${fixed} ${partial} ${full})
 set(llt ${fixed} ${full})
 set(ldlt ${fixed} ${bunch_kaufman} ${rook} ${full})

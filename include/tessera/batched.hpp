@@ -126,9 +126,9 @@ class TESSERA_API Plan {
 ///   info   null, or an array of `count`: 0, or k if the k-th pivot (1-based) or its reciprocal is
 ///          zero or not finite, or n if an element of the inverse is not finite. A failed inverse
 ///          is all NaN.
-/// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, pivot growth) in the
-/// infinity norm; row-major ones are inverted as the transposes that they are, which bounds
-/// ||A X - I|| in the one norm instead.
+/// For column-major matrices ||X A - I|| stays below n eps ||A|| ||X|| max(1, g) in the infinity
+/// norm, g = max |u_ij| / max |a_ij| with the factor U of Gaussian elimination; row-major ones are
+/// inverted as the transposes that they are, which bounds ||A X - I|| in the one norm instead.
 /// Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination
 /// for block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019).
 template <class T>
@@ -138,12 +138,9 @@ TESSERA_API void invert(const Context& context, const ConstBatch<T>& a, const Ba
 /// Optional outputs, one per matrix: arrays of `count`, or null.
 template <class T>
 struct ConditionResults {
-    Index* info = nullptr;  ///< As in invert; a failed matrix has condition 0 and infinite growth.
-    /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix.
+    Index* info = nullptr;  ///< As in invert.
+    /// 1 / (||A|| ||A^-1||) in the infinity norm; 1 for an empty matrix, 0 for a failed one.
     T* reciprocal_condition = nullptr;
-    /// max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right of their pivots when they are
-    /// chosen: the factor U of Gaussian elimination.
-    T* pivot_growth = nullptr;
 };
 
 /// Inverts and computes the outputs in one pass. The condition number differs from the exact one by

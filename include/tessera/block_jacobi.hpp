@@ -3,7 +3,6 @@
 #include <array>
 #include <memory>
 
-#include "tessera/batched.hpp"
 #include "tessera/operator.hpp"
 
 namespace tessera {
@@ -66,12 +65,10 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     Index rows() const override;
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    /// Reads the inverses once for several vectors.
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
-    /// z_b = X_b r_b, or X_b^T r_b, for each of `vectors` columns of r and z with leading
-    /// dimensions of at least rows(); no overlap. The inverses are read once for several vectors; a
-    /// vector's result does not depend on the others, to the last bit.
-    void apply(const Context& context, batched::Transpose transpose, Index vectors,
-               std::span<const T> r, Offset r_leading, std::span<T> z, Offset z_leading) const;
+    /// z_b = B_b^-T r_b; no overlap.
+    void apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const;
     /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one no
     /// longer fits (by its new condition number or range), all are chosen anew: allocates.
     void update(const Context& context, const CsrView<T>& matrix) override;

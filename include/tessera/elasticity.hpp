@@ -113,10 +113,8 @@ TESSERA_API std::vector<Locking> find_locking(const Context& cpu, const Model& m
 // Below, `displacements` has `dimensions` numbers per node; determinism and errors as in
 // `assemble`.
 
-/// The strain (grad u + grad u^T) / 2 at the centre of each element, and the stress by its
-/// material.
-TESSERA_API std::vector<double> element_strains(const Context& cpu, const Model& model,
-                                                std::span<const double> displacements);
+/// The stress at the centre of each element, by its material from the strain
+/// (grad u + grad u^T) / 2.
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
 

@@ -16,7 +16,6 @@ struct FileHeader {
     std::string format;  ///< "Matrix Market", "Rutherford-Boeing", "Harwell-Boeing", "PETSc".
     std::string field;   ///< "real", "integer", "pattern".
     Symmetry symmetry = Symmetry::general;
-    Offset stored_entries = 0;
     Offset duplicates = 0;  ///< Entries that were summed into another one.
 };
 

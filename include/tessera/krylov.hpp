@@ -127,7 +127,7 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 /// support it (cg, fcg, minres, sqmr).
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
-                  PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
+                  PreconditionerPointer<T> preconditioner, Input<T> b, WriteVector<T> x,
                   const SolveOptions& options = {}) {
     return parse_solver(std::move(solver))
         ->make(context, matrix, preconditioner)
@@ -137,7 +137,7 @@ SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix
 /// solve(context, "cg", ...).
 template <class T>
 SolveReport cg(const Context& context, const Operator<T>& matrix,
-               PreconditionerPointer<T> preconditioner, ReadVector<T> b, WriteVector<T> x,
+               PreconditionerPointer<T> preconditioner, Input<T> b, WriteVector<T> x,
                const SolveOptions& options = {}) {
     return solve(context, "cg", matrix, preconditioner, b, x, options);
 }

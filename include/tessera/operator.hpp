@@ -9,10 +9,7 @@
 
 namespace tessera {
 
-/// Vector parameters whose value type is deduced from another argument, so that a call names no
-/// type: cg(context, a, &m, b.view(), x.view()).
-template <class T>
-using ReadVector = std::span<const std::type_identity_t<T>>;
+/// As Input, of a vector to be written: cg(context, a, &m, b.view(), x.view()) names no type.
 template <class T>
 using WriteVector = std::span<std::type_identity_t<T>>;
 

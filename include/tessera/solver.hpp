@@ -45,7 +45,7 @@ class TESSERA_API Solver {
     /// solve ends: an exception, such as one that the observer throws, leaves it as it was, and the
     /// solver usable. A preconditioner that changed during a solve (recoveries of the report) stays
     /// as it is then until the next update. Throws InvalidArgument without a matrix.
-    SolveReport solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options = {});
+    SolveReport solve(Input<T> b, WriteVector<T> x, const SolveOptions& options = {});
 
     /// Solves A x_j = b_j for several right-hand sides, with one report each, as IterativeSolver
     /// does.

@@ -108,8 +108,7 @@ class LocalMethod : public Method {
 
     bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) final {
         if (jacobi()) {
-            const Offset rows = jacobi()->rows();
-            jacobi()->apply(*context, batched::Transpose::yes, 1, r, rows, z, rows);
+            jacobi()->apply_transposed(*context, r, z);
             return true;
         }
         if (!always_symmetric() && !known_symmetric(pc)) return false;

@@ -116,10 +116,7 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
             if (!transposed || map.symmetric) return a->apply_vectors(context, in, out);
             const auto* const blocks = dynamic_cast<const BlockJacobi<T>*>(a.get());
             if (blocks == nullptr) throw InvalidArgument("rmatvec: the transpose is not known");
-            for (int j = 0; j < in.count; ++j) {
-                blocks->apply(context, batched::Transpose::yes, 1, in[j], in.size, out[j],
-                              out.size);
-            }
+            for (int j = 0; j < in.count; ++j) blocks->apply_transposed(context, in[j], out[j]);
         },
         map.any);
 }

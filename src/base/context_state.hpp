@@ -56,9 +56,6 @@ struct ContextState {
     std::vector<std::shared_ptr<ScratchBlock>> captured_scratch;
     /// Those that graphs of the caller point to; the state keeps them.
     std::vector<std::shared_ptr<ScratchBlock>> scratch_of_caller;
-    /// Page-locked host memory of a GPU's Context, `mailbox_words` words (gpu/host_mailbox.cuh).
-    std::uint64_t* mailbox = nullptr;
-    static constexpr int mailbox_words = 8;
 
     /// Time breakdown (phases.hpp).
     bool timed = false;

@@ -88,7 +88,6 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         stream = stream_;
         used = true;
         if (allocator_.allocate == nullptr) make_pool();
-        TESSERA_CUDA(cudaHostAlloc(&mailbox, mailbox_words * 8, cudaHostAllocDefault));
     }
 
     void check_device_of_stream() const {
@@ -119,7 +118,6 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         } catch (...) {  // The device fails: there is nothing to wait for.
         }
         if (!captured) cudaStreamSynchronize(stream_);
-        cudaFreeHost(mailbox);
         if (owns_stream_) cudaStreamDestroy(stream_);
         if (capture_stream_ != nullptr) cudaStreamDestroy(capture_stream_);
         if (pool_ != nullptr) cudaMemPoolDestroy(pool_);

@@ -65,16 +65,11 @@ struct DeviceBatch {
 template <class T>
 struct DeviceResults {
     DeviceResults(const Context& context, Index count)
-        : info(context, count),
-          reciprocal_condition(context, count),
-          pivot_growth(context, count) {}
-    batched::ConditionResults<T> view() {
-        return {info.data(), reciprocal_condition.data(), pivot_growth.data()};
-    }
+        : info(context, count), reciprocal_condition(context, count) {}
+    batched::ConditionResults<T> view() { return {info.data(), reciprocal_condition.data()}; }
 
     Buffer<Index> info;
     Buffer<T> reciprocal_condition;
-    Buffer<T> pivot_growth;
 };
 
 /// All that an inversion returns, in host memory.
@@ -83,7 +78,6 @@ struct Outcome {
     std::vector<T> inverses;
     std::vector<Index> info;
     std::vector<T> reciprocal_condition;
-    std::vector<T> pivot_growth;
 };
 
 template <class T>
@@ -95,8 +89,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 template <class T>
 bool same_bits(const Outcome<T>& a, const Outcome<T>& b) {
     return same_bits(a.inverses, b.inverses) && a.info == b.info &&
-           same_bits(a.reciprocal_condition, b.reciprocal_condition) &&
-           same_bits(a.pivot_growth, b.pivot_growth);
+           same_bits(a.reciprocal_condition, b.reciprocal_condition);
 }
 
 template <class T>
@@ -108,7 +101,6 @@ template <class T>
 void copy_outputs(const Context& context, const DeviceResults<T>& results, Outcome<T>& outcome) {
     outcome.info = copy_to_host(context, results.info);
     outcome.reciprocal_condition = copy_to_host(context, results.reciprocal_condition);
-    outcome.pivot_growth = copy_to_host(context, results.pivot_growth);
 }
 
 /// Inverts with all optional outputs, or with `info` only.
@@ -243,10 +235,10 @@ double residual_below(double enough, Index n, const T* x, const T* a) {
 
 /// Pivot growth of a matrix, found in double (in long double for double).
 template <class T>
-double reference_growth(Index n, const std::vector<T>& matrix, double* pivot_gap = nullptr) {
+double reference_growth(Index n, const std::vector<T>& matrix) {
     std::vector<Wider<T>> wide(matrix.begin(), matrix.end());
     double growth = 1;
-    reference::gauss_jordan_implicit(n, wide.data(), &growth, pivot_gap);
+    reference::gauss_jordan_implicit(n, wide.data(), &growth);
     return growth;
 }
 

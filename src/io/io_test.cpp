@@ -292,8 +292,7 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
             const auto matrix = read_matrix<double>(test::host(), path, &header);
             validate(matrix.view());
             return std::to_string(matrix.rows()) + "," + std::to_string(matrix.columns()) + "," +
-                   std::to_string(header.stored_entries) + "," + std::to_string(matrix.nonzeros()) +
-                   "," + header.field;
+                   std::to_string(matrix.nonzeros()) + "," + header.field;
         });
         if (cells[5] == "complex") {
             EXPECT_EQ(
@@ -302,9 +301,7 @@ TEST(io, real_matrices_have_the_sizes_of_their_manifest) {
                     ":1: complex matrices are not supported; write A + iB as the real [A -B; B A]");
             continue;
         }
-        EXPECT_EQ(found,
-                  cells[1] + "," + cells[2] + "," + cells[3] + "," + cells[4] + "," + cells[5])
-            << path;
+        EXPECT_EQ(found, cells[1] + "," + cells[2] + "," + cells[4] + "," + cells[5]) << path;
         EXPECT_EQ(header.duplicates, 0) << path;
         ++read;
     }

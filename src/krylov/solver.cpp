@@ -323,7 +323,7 @@ void Solver<T>::update(const CsrView<T>& matrix) {
 }
 
 template <class T>
-SolveReport Solver<T>::solve(ReadVector<T> b, WriteVector<T> x, const SolveOptions& options) {
+SolveReport Solver<T>::solve(Input<T> b, WriteVector<T> x, const SolveOptions& options) {
     return std::move(state().solve(one_vector(b), one_vector(x), options).front());
 }
 

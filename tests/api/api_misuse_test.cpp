@@ -374,7 +374,7 @@ TEST(api_misuse, null_on_the_host) {
                            {{"u", 2, null<const double>(numbers)}});
          }},
         {"displacements",
-         [&] { elasticity::element_strains(host(), model, null<const double>(numbers)); }},
+         [&] { elasticity::element_stresses(host(), model, null<const double>(numbers)); }},
         {"displacements",
          [&] { elasticity::strain_energy(host(), model, null<const double>(numbers)); }},
         {"node_means",

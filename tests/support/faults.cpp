@@ -220,8 +220,6 @@ cudaError_t cuda_or(cudaError_t error, Call&& call) {
 WRAP(cudaMallocFromPoolAsync, cudaErrorMemoryAllocation,
      (void** memory, size_t bytes, cudaMemPool_t pool, cudaStream_t stream),
      (memory, bytes, pool, stream))
-WRAP(cudaHostAlloc, cudaErrorMemoryAllocation, (void** memory, size_t bytes, unsigned flags),
-     (memory, bytes, flags))
 WRAP(cudaMemcpyAsync, cudaErrorUnknown,
      (void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream),
      (to, from, bytes, kind, stream))

@@ -94,7 +94,7 @@ CsrMatrix<T> sparse_inverses(const Context& context, const BlockJacobi<T>& jacob
     return copy_to(context, view);
 }
 
-/// Applications of the inverses: to several vectors, transposed, and as a sparse matrix.
+/// Applications of the inverses: to several vectors, and as a sparse matrix.
 template <class T>
 void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>& jacobi,
                       const std::string& precision, const BlockJacobiBench& bench) {
@@ -106,8 +106,8 @@ void add_applications(Json& rows, const Measured& measured, const BlockJacobi<T>
         Buffer<T> r(context, n * vectors), z(context, n * vectors);
         fill(context, T(1), r.view());
         const auto apply = [&] {
-            jacobi.apply(context, batched::Transpose::no, Index(vectors), std::as_const(r).view(),
-                         n, z.view(), n);
+            jacobi.apply_vectors(context, Vectors<const T>(r.data(), n, vectors, n),
+                                 Vectors<T>(z.data(), n, vectors, n));
         };
         measured.add<T>(rows, "apply", "tessera", {{"precision", precision}, {"vectors", vectors}},
                         measure(context, apply, bench.seconds),

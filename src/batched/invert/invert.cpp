@@ -17,8 +17,7 @@ void run(const char* name, const Context& context, InvertJob<T> job) {
     if (job.a.count == 0) return;
     const double passes = job.store ? 2 : 1;
     const double result_bytes = (job.results.info != nullptr ? sizeof(Index) : 0) +
-                                (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0) +
-                                (job.results.pivot_growth != nullptr ? sizeof(T) : 0);
+                                (job.results.reciprocal_condition != nullptr ? sizeof(T) : 0);
     const Phase phase(
         context, name,
         passes * value_count(job.a, job.plan) * sizeof(T) + result_bytes * job.a.count);

@@ -34,11 +34,9 @@ struct SameSizeMatrices {
     alignas(
         64) T norm_a[max_set_size] = {};  ///< Infinity norms of A and of its inverse, if requested.
     alignas(64) T norm_x[max_set_size] = {};
-    alignas(64) T growth[max_set_size] = {};  ///< max |u_kj| / max |a_ij|, if requested.
 
     bool row_major() const { return job.a.layout == Layout::row_major; }
     bool wants_condition() const { return job.results.reciprocal_condition != nullptr; }
-    bool wants_growth() const { return job.results.pivot_growth != nullptr; }
 };
 
 }  // namespace tessera::batched::cpu
@@ -49,17 +47,6 @@ namespace tessera::batched::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace tessera::cpu::HWY_NAMESPACE;
-
-/// The largest magnitude among `count` vectors, in each lane.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> largest_magnitude(D d, Index count, const T* HWY_RESTRICT a) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto largest = hn::Zero(d);
-    for (Index e = 0; e < count; ++e) {
-        largest = hn::Max(largest, hn::Abs(hn::Load(d, a + e * lanes)));
-    }
-    return largest;
-}
 
 /// to[k] = from[rows[k]] for k < n: one column of an inverse.
 template <class D, class T, class TI>
@@ -109,17 +96,13 @@ HWY_INLINE void invert_lanes(D d, SameSizeMatrices<T>& set, Index first) {
     HWY_ALIGN TI info[hn::MaxLanes(D())];
     T* HWY_RESTRICT a = set.scratch;
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, row_major, a);
-    auto max_a = hn::Zero(d);
     if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_a + first);
-    if (set.wants_growth()) max_a = largest_magnitude(d, n * n, a);
-    T* growth = set.wants_growth() ? set.growth + first : nullptr;
     const bool in_registers = n <= max_register_rows;
     if (in_registers) {
-        invert_registers(d, n, a, info, growth);
+        invert_registers(d, n, a, info);
     } else {
-        invert_interleaved(d, n, a, a + n * n * lanes, steps, info, growth);
+        invert_interleaved(d, n, a, a + n * n * lanes, steps, info);
     }
-    if (growth != nullptr) hn::Store(hn::Div(hn::Load(d, growth), max_a), d, growth);
     if (set.wants_condition()) hn::Store(row_sum_norm(d, n, n, a), d, set.norm_x + first);
     const Index count = set.count - first < lanes ? set.count - first : lanes;
     const bool store = set.job.store;
@@ -179,17 +162,12 @@ HWY_INLINE void invert_one(SameSizeMatrices<T>& set, Index b) {
         return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
     };
     if (set.wants_condition()) set.norm_a[b] = norm();
-    T max_a = T(1), max_u = T(1);
-    if (set.wants_growth()) {
-        max_a = hn::GetLane(hn::MaxOfLanes(d, largest_magnitude(d, rows / lanes * n, m.a)));
-    }
     Index steps[largest_size];
-    set.info[b] = invert_single(d, m, steps, set.wants_growth() ? &max_u : nullptr);
+    set.info[b] = invert_single(d, m, steps);
     if (set.info[b] != 0) {
         if (set.job.store) store_nan(n, set.x[b], set.x_leading_dimension);
         return;
     }
-    set.growth[b] = max_u / max_a;
     if (set.wants_condition()) set.norm_x[b] = norm();
     if (!set.job.store) return;
     TI row_of_step[largest_size];
@@ -252,9 +230,9 @@ void invert(const Context& context, const InvertJob<T>& job) {
             for (Index k = 0; k < set.count; ++k) {
                 if (set.n > 0) {
                     write_results(job.results, set.members[k], equal.info[k], equal.norm_a[k],
-                                  equal.norm_x[k], equal.growth[k]);
+                                  equal.norm_x[k]);
                 } else {
-                    write_results(job.results, set.members[k], 0, T(1), T(1), T(1));
+                    write_results(job.results, set.members[k], 0, T(1), T(1));
                 }
             }
         });

@@ -10,16 +10,14 @@ template <class T>
 void invert(const Context& context, const InvertJob<T>& job) {
     tessera::cuda::LaunchChain chain(context);
     invert_large(chain, job);
-    const bool growth = job.results.pivot_growth != nullptr;
     if constexpr (std::is_same_v<T, double>) {
-        growth ? invert_panels<true>(chain, job) : invert_panels<false>(chain, job);
+        invert_panels(chain, job);
+    } else {
+        invert_fixed_size<T, 25, 32>(chain, job);
     }
-    if (!growth) {
-        if constexpr (std::is_same_v<T, float>) invert_fixed_size<T, 25, 32>(chain, job);
-        invert_fixed_size<T, 17, 24>(chain, job);
-        invert_fixed_size<T, 11, 16>(chain, job);
-        invert_fixed_size<T, 1, 10>(chain, job);
-    }
+    invert_fixed_size<T, 17, 24>(chain, job);
+    invert_fixed_size<T, 11, 16>(chain, job);
+    invert_fixed_size<T, 1, 10>(chain, job);
     invert_any_size(chain, job);
 }
 

@@ -183,12 +183,10 @@ __device__ __forceinline__ void rotate(Tile<T, Columns>& tile) {
 }
 
 /// State of a thread during the elimination.
-template <class T>
 struct EliminationState {
     unsigned chosen = 0;  ///< See find_pivot_row.
     int pivot_row = 0;
-    int info = 0;    ///< Valid in the first threads, one per row.
-    T max_u = T(0);  ///< Largest |u_kj| seen by this thread.
+    int info = 0;  ///< Valid in the first threads, one per row.
 };
 
 /// Updates the matrix by step k and prepares step k + 1. Rotate: the next pivot column is in
@@ -196,17 +194,10 @@ struct EliminationState {
 /// shared first, so that the pivot search and division overlap the update of the other columns.
 template <bool Rotate, class T, int Columns>
 __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, int k,
-                                               SharedState<T, Columns>& shared, bool wants_growth,
-                                               EliminationState<T>& state) {
+                                               SharedState<T, Columns>& shared,
+                                               EliminationState& state) {
     constexpr int lookahead = Rotate ? 2 : 1;
-    const int thread = int(threadIdx.x);
     const int next = k + 1;
-    if (wants_growth && thread < SharedState<T, Columns>::capacity) {
-        const int offset = (thread / grid_columns + k / grid_columns) % Columns;
-        if (thread % grid_columns + grid_columns * offset > k) {
-            state.max_u = fmax(state.max_u, fabs(shared.pivot_row[k % 2][thread]));
-        }
-    }
     update<0, lookahead>(tile, k, shared);
     if (next < n) {
         pivot_column_to_smem(tile, next, lookahead - 1, shared);
@@ -224,10 +215,9 @@ __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, in
 /// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
 /// (n + 15) / 16 times.
 template <class T, int Columns>
-__device__ __forceinline__ EliminationState<T> eliminate(Tile<T, Columns>& tile, int n,
-                                                         SharedState<T, Columns>& shared,
-                                                         bool wants_growth) {
-    EliminationState<T> state;
+__device__ __forceinline__ EliminationState eliminate(Tile<T, Columns>& tile, int n,
+                                                      SharedState<T, Columns>& shared) {
+    EliminationState state;
     for (int q = 0; q < 4; ++q) {
         state.chosen |= int(threadIdx.x) % 32 + 32 * q < n ? 0u : 1u << q;
     }
@@ -242,9 +232,9 @@ __device__ __forceinline__ EliminationState<T> eliminate(Tile<T, Columns>& tile,
         const int last = min(start + grid_columns, n) - 1;
 #pragma unroll 1
         for (int k = start; k < last; ++k) {
-            eliminate_step<false>(tile, n, k, shared, wants_growth, state);
+            eliminate_step<false>(tile, n, k, shared, state);
         }
-        eliminate_step<true>(tile, n, last, shared, wants_growth, state);
+        eliminate_step<true>(tile, n, last, shared, state);
     }
     return state;
 }
@@ -284,7 +274,6 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
     tile.y = int(threadIdx.x) / grid_columns;
 
     const StridedMatrix<const T> a(job.a, b, n);
-    T max_a = T(0);
 #pragma unroll
     for (int j = 0; j < Columns; ++j) {
         const int column = tile.column(j, 0);
@@ -292,14 +281,12 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
         for (int i = 0; i < tile_rows; ++i) {
             const int row = tile.row(i);
             tile.a[i][j] = row < n && column < n ? a(row, column) : T(0);
-            max_a = fmax(max_a, fabs(tile.a[i][j]));
         }
     }
     const bool wants_condition = job.results.reciprocal_condition != nullptr;
-    const bool wants_growth = job.results.pivot_growth != nullptr;
     const T norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
 
-    EliminationState<T> state = eliminate(tile, n, shared, wants_growth);
+    const EliminationState state = eliminate(tile, n, shared);
     T check = T(0);  // NaN if an element is not finite.
 #pragma unroll
     for (int i = 0; i < tile_rows; ++i) {
@@ -313,13 +300,7 @@ __global__ void __launch_bounds__(32 * Columns, large_blocks<T>(Columns))
     const bool failed = __syncthreads_or(state.info != 0 || !(check == T(0)));
     const int info = state.info == 0 && failed ? n : state.info;
     const T inverse_norm = wants_condition ? row_sum_norm(tile, shared) : T(0);
-    if (wants_growth) {
-        max_a = block_max(max_a, shared);
-        state.max_u = block_max(state.max_u, shared);
-    }
-    if (threadIdx.x == 0) {
-        write_results(job.results, b, info, norm, inverse_norm, state.max_u / max_a);
-    }
+    if (threadIdx.x == 0) write_results(job.results, b, info, norm, inverse_norm);
     if (job.store) store_inverse(tile, n, info, shared, StridedMatrix<T>(job.x, b, n));
 }
 

@@ -52,7 +52,6 @@ void expect_same(const Outcome<T>& found, const Outcome<T>& expected,
     EXPECT_TRUE(same_bits(found.inverses, expected_values)) << what << ", n = " << n;
     EXPECT_EQ(found.info, expected.info) << what << ", n = " << n;
     EXPECT_TRUE(same_bits(found.reciprocal_condition, expected.reciprocal_condition)) << what;
-    EXPECT_TRUE(same_bits(found.pivot_growth, expected.pivot_growth)) << what;
 }
 
 }  // namespace
@@ -182,8 +181,6 @@ TEST(invert_layouts, plan_order_and_neighbours_do_not_matter) {
                 ASSERT_EQ(found.info[std::size_t(k)], expected.info[std::size_t(b)]);
                 ASSERT_EQ(found.reciprocal_condition[std::size_t(k)],
                           expected.reciprocal_condition[std::size_t(b)]);
-                ASSERT_EQ(found.pivot_growth[std::size_t(k)],
-                          expected.pivot_growth[std::size_t(b)]);
             }
             for (Index b = 0; b < batch.count(); b += 97) {
                 HostBatch<T> alone;
@@ -216,7 +213,6 @@ TEST(invert_layouts, scaling_by_powers_of_two_is_exact) {
             Outcome<T> found = inverted(context(), scaled);
             for (T& value : found.inverses) value = std::ldexp(value, power);
             EXPECT_TRUE(same_bits(found.reciprocal_condition, expected.reciprocal_condition));
-            EXPECT_TRUE(same_bits(found.pivot_growth, expected.pivot_growth));
             EXPECT_EQ(found.info, expected.info);
             for (std::size_t k = 0; k < found.inverses.size(); ++k) {
                 ASSERT_TRUE(found.inverses[k] == expected.inverses[k] ||

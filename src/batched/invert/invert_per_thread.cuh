@@ -17,11 +17,10 @@ using namespace tessera::cuda;
 
 namespace {
 
-/// Whether these kernels support a job: contiguous matrices, no pivot growth.
+/// Whether these kernels support a job: contiguous matrices.
 template <class T>
 bool supports_per_thread(const InvertJob<T>& job) {
-    return job.results.pivot_growth == nullptr && is_contiguous_aligned(job.a) &&
-           (!job.store || is_contiguous_aligned(job.x));
+    return is_contiguous_aligned(job.a) && (!job.store || is_contiguous_aligned(job.x));
 }
 
 /// Shared memory of one warp: 32 matrices, padded so that lanes access their own matrices without
@@ -174,7 +173,7 @@ __global__ void __launch_bounds__(32 * per_thread_warps, thread_blocks)
         outcome = invert_checked<n>(mine);
     }
     if (lane < count) {
-        write_results(job.results, first + lane, outcome.info, norm, outcome.norm, T(0));
+        write_results(job.results, first + lane, outcome.info, norm, outcome.norm);
     }
     if (!job.store) return;
     __syncwarp();

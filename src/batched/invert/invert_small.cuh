@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #include "base/check_cuda.hpp"
 #include "batched/invert/invert_per_thread.cuh"
@@ -76,19 +75,6 @@ __device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int l
     return lanes_max<Lanes>(norm);
 }
 
-template <int Lanes, class T, int Rows, int Tile>
-__device__ __forceinline__ T largest_entry(const T (&a)[Rows][Tile], int n, int lane) {
-    T largest = T(0);
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-#pragma unroll
-        for (int j = 0; j < Tile; ++j) {
-            if (j < n && lane + Lanes * i < n) largest = fmax(largest, fabs(a[i][j]));
-        }
-    }
-    return lanes_max<Lanes>(largest);
-}
-
 /// Lane l of a group loads the rows l + Lanes i of an n x n matrix from shared memory. Columns from
 /// n on repeat the last one; rows from n on are arbitrary. Neither is ever a pivot, so neither
 /// affects the others.
@@ -153,8 +139,7 @@ __device__ __forceinline__ T scale_rows(T (&a)[Rows][Tile], PivotStep<T>* table,
 /// Gauss-Jordan elimination with implicit partial pivoting; one matrix per `lanes` lanes, `rows`
 /// rows per lane in registers, the pivot row broadcast by shuffles. Matrices are staged in shared
 /// memory by cp.async. With FixedSize all matrices have Tile rows, so that offsets are constants.
-template <class T, int Tile, bool Growth, int lanes, int rows, int thread_blocks, bool checked,
-          bool FixedSize>
+template <class T, int Tile, int lanes, int rows, int thread_blocks, bool checked, bool FixedSize>
 __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     invert_small_kernel(const __grid_constant__ SmallJob<T> job, int stage_bytes,
                         bool first_in_chain) {
@@ -207,15 +192,12 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
         const T norm = row_sum_norm<lanes>(a, n, lane);
         if (lane == 0) *saved_norm = norm;
     }
-    T max_u = Growth ? largest_entry<lanes>(a, n, lane) : T(0);
-    const T max_a = max_u;
     const unsigned steps = shared_address(table);
-    int info = gauss_jordan<lanes, checked, Growth, false>(a, n, n, lane, steps, max_u);
+    int info = gauss_jordan<lanes, checked, false>(a, n, n, lane, steps);
     asm volatile("" : "+r"(r));  // Recompute what depends on r instead of holding it in registers.
     if (!checked && __any_sync(full_warp, info != 0)) {
         load();
-        max_u = max_a;
-        info = gauss_jordan<lanes, true, Growth, false>(a, n, n, lane, steps, max_u);
+        info = gauss_jordan<lanes, true, false>(a, n, n, lane, steps);
     }
     invert_permutation<lanes>(table, info == 0 ? n : 0, lane);
 
@@ -227,8 +209,7 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     if (m < matrices.count && lane == 0) {
         const Offset position = matrices.first + m;
         const Offset b = job.order == nullptr ? position : job.order[position];
-        write_results(job.results, b, info, *saved_norm, inverse_norm,
-                      Growth ? max_u / max_a : T(0));
+        write_results(job.results, b, info, *saved_norm, inverse_norm);
     }
     if (!job.store) return;
     T* const to = in_shared(m);
@@ -246,19 +227,19 @@ __global__ void __launch_bounds__(32 * small_warps, thread_blocks)
     store_matrices<chunk>(job.x, matrices, stage(), staged);
 }
 
-/// Inversion of empty matrices: writes info, condition and growth; one matrix per thread.
+/// Inversion of empty matrices: writes info and condition; one matrix per thread.
 template <class T>
 __global__ void __launch_bounds__(empty_threads)
     empty_kernel(Index count, const Index* order, ConditionResults<T> results) {
     for_elements<1>(count, [&](Offset i) {
-        write_results(results, order == nullptr ? i : order[i], 0, T(1), T(1), T(1));
+        write_results(results, order == nullptr ? i : order[i], 0, T(1), T(1));
     });
 }
 
 /// Launches one kernel for the sizes n in smallest .. Tile with selected(n), at most max_ranges of
 /// them. Returns the next size to be launched.
-template <class T, int Tile, bool Growth, bool FixedSize, int lanes, int rows, int thread_blocks,
-          bool checked, class Selected>
+template <class T, int Tile, bool FixedSize, int lanes, int rows, int thread_blocks, bool checked,
+          class Selected>
 int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& batch, int smallest,
                  Selected&& selected) {
     using Shared = SmallLayout<T, Tile, lanes>;
@@ -280,7 +261,7 @@ int launch_small(tessera::cuda::LaunchChain& chain, const InvertJob<T>& batch, i
     const int stage_bytes = ((stage_values + 32) * int(sizeof(T)) + 15) / 16 * 16;
     const int bytes = small_warps * (stage_bytes + Shared::fixed_bytes);
     const auto kernel =
-        invert_small_kernel<T, Tile, Growth, lanes, rows, thread_blocks, checked, FixedSize>;
+        invert_small_kernel<T, Tile, lanes, rows, thread_blocks, checked, FixedSize>;
     chain.launch(kernel, blocks, 32 * small_warps, bytes, job, stage_bytes);
     return n;
 }
@@ -293,7 +274,7 @@ void launch_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& jo
             return launch_per_thread<T, n, per_thread_launch_bound<T, n>()>(chain, job);
     }
     constexpr SmallShape shape = small_shape<T, n>();
-    launch_small<T, n, false, true, shape.lanes, shape.rows, shape.thread_blocks, shape.checked>(
+    launch_small<T, n, true, shape.lanes, shape.rows, shape.thread_blocks, shape.checked>(
         chain, job, n, [](int) { return true; });
 }
 
@@ -308,18 +289,17 @@ void invert_fixed_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& jo
 
 template <class T>
 void invert_any_size(tessera::cuda::LaunchChain& chain, const InvertJob<T>& job) {
-    const bool growth = job.results.pivot_growth != nullptr;
-    int next = 1;
-    while (next <= std::min(job.largest(), Index(32))) {
-        with_tile<8>(next, [&](auto tile) {  // Rarely used: few register widths suffice.
-            constexpr int width = decltype(tile)::value;
-            constexpr SmallShape shape = small_shape<T, width>();
-            next = launch_small<T, width, true, false, shape.lanes, shape.rows, shape.thread_blocks,
-                                shape.checked>(chain, job, next, [&](int n) {
-                const bool by_panels = std::is_same_v<T, double> && n > 24;
-                return !size_compiled(n) || (growth && !by_panels);
+    if constexpr (!all_sizes_compiled()) {
+        int next = 1;
+        while (next <= std::min(job.largest(), Index(32))) {
+            with_tile<8>(next, [&](auto tile) {  // Few register widths compile faster.
+                constexpr int width = decltype(tile)::value;
+                constexpr SmallShape shape = small_shape<T, width>();
+                next = launch_small<T, width, false, shape.lanes, shape.rows, shape.thread_blocks,
+                                    shape.checked>(chain, job, next,
+                                                   [](int n) { return !size_compiled(n); });
             });
-        });
+        }
     }
     if (const Index empty = job.count(0); empty > 0) {
         empty_kernel<<<blocks_for(empty, empty_threads), empty_threads, 0, chain.stream()>>>(

@@ -51,7 +51,7 @@ HostBatch<T> batch_with_special_cases(std::mt19937_64& random, Index count, Inde
 
 enum class Place { aligned, after_one_value, in_place, apart, anywhere };
 
-/// The results of the batch with all matrices of n rows, without pivot growth.
+/// The results of the batch with all matrices of n rows.
 template <class T>
 Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, Index n, Place place,
                               bool store) {
@@ -84,12 +84,11 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
                    : View::strided(count, n, leading, stride, values.data() + first);
     };
     DeviceResults<T> results(where, count);
-    batched::ConditionResults<T> wanted = results.view();
-    wanted.pivot_growth = nullptr;
     if (store) {
-        batched::invert_with_condition<T>(where, view(a, device_a), view(to, device_x), wanted);
+        batched::invert_with_condition<T>(where, view(a, device_a), view(to, device_x),
+                                          results.view());
     } else {
-        batched::condition<T>(where, view(a, device_a), wanted);
+        batched::condition<T>(where, view(a, device_a), results.view());
     }
     Outcome<T> outcome;
     const std::vector<T> found = copy_to_host(where, to);
@@ -106,7 +105,7 @@ Outcome<T> uniformly_inverted(const Context& where, const HostBatch<T>& batch, I
 
 }  // namespace
 
-TEST(invert_uniform, the_same_bits_as_among_others_and_with_growth) {
+TEST(invert_uniform, the_same_bits_as_among_others) {
     for_reals([](auto real) {
         using T = decltype(real);
         const Context where = context();

@@ -71,36 +71,25 @@ Index gauss_jordan_explicit(Index n, T* a) {
 
 /// Fig. 2: rows stay where they are; p[i] is the step in which row i was the pivot row.
 /// `pivot_growth`, if not null, receives max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right
-/// of their pivots when they are chosen (the factor U of Gaussian elimination). `pivot_gap`, if not
-/// null, the smallest relative distance from a pivot down to the next candidate's magnitude.
+/// of their pivots when they are chosen (the factor U of Gaussian elimination).
 template <class T>
-Index gauss_jordan_implicit(Index n, T* a, double* pivot_growth = nullptr,
-                            double* pivot_gap = nullptr) {
+Index gauss_jordan_implicit(Index n, T* a, double* pivot_growth = nullptr) {
     const auto at = [&](Index i, Index j) -> T& { return a[i + j * n]; };
     T largest_given = 0;
     T largest_met = 0;
-    if (pivot_gap != nullptr) *pivot_gap = 1;
     for (Index e = 0; e < n * n; ++e) largest_given = std::max(largest_given, std::abs(a[e]));
     std::vector<Index> p(static_cast<std::size_t>(n), -1);
     for (Index k = 0; k < n; ++k) {
         Index pivot_row = -1;
         T largest = 0;
-        T next = 0;
         for (Index i = 0; i < n; ++i) {
-            const T size = p[std::size_t(i)] < 0 ? std::abs(at(i, k)) : T(0);
-            if (size > largest) {
-                next = largest;
-                largest = size;
+            if (p[std::size_t(i)] < 0 && std::abs(at(i, k)) > largest) {
+                largest = std::abs(at(i, k));
                 pivot_row = i;
-            } else {
-                next = std::max(next, size);
             }
         }
         if (pivot_row < 0 || !usable_pivot(at(pivot_row, k))) return k + 1;
         p[std::size_t(pivot_row)] = k;
-        if (pivot_gap != nullptr) {
-            *pivot_gap = std::min(*pivot_gap, double((largest - next) / largest));
-        }
 
         const T d = at(pivot_row, k);
         for (Index i = 0; i < n; ++i) at(i, k) = i == pivot_row ? T(0) : -at(i, k) / d;

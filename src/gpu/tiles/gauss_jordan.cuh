@@ -97,7 +97,6 @@ __device__ __forceinline__ float one_or_value(bool one, float x) { return one ? 
 /// from n on, are arbitrary. n is in 1..Tile and equal to `steps` in all groups of the warp; with
 /// MixedSizes `steps` is the largest n of the warp, and all other registers and rows are +0.
 ///   table   shared address of this group's `steps` entries of PivotStep.
-///   largest with Growth: receives max |u_kj|, the pivot rows right of the pivots when chosen.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; the
 /// registers are then undefined, and rows of the table may repeat. Unless Checked, returns 0 if all
 /// pivots are in the fast range of T, with the same bits as the checked path, else 1 with undefined
@@ -111,9 +110,9 @@ __device__ __forceinline__ float one_or_value(bool one, float x) { return one ? 
 /// r += (1/d - 1) r would lose digits. A group that has finished its n steps executes null steps,
 /// which multiply a zero row by -0 and so change no bit: results do not depend on neighbours. The
 /// left residual ||X A - I|| is below n eps ||A|| ||X|| max(1, growth).
-template <int Lanes, bool Checked, bool Growth, bool MixedSizes, class T, int Rows, int Tile>
+template <int Lanes, bool Checked, bool MixedSizes, class T, int Rows, int Tile>
 __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps, int lane,
-                                            unsigned table, T& largest) {
+                                            unsigned table) {
     static_assert((Lanes & (Lanes - 1)) == 0 && Lanes * Rows <= 32 && Lanes * Rows >= Tile);
     constexpr unsigned register_bits = 31u & ~unsigned(Lanes - 1);
     unsigned candidates[Rows];  // magnitude_bits until the row is chosen, then 0.
@@ -172,7 +171,6 @@ __device__ __forceinline__ int gauss_jordan(T (&a)[Rows][Tile], int n, int steps
 #pragma unroll
         for (int j = 1; j < Tile; ++j) {
             const T pivot_entry = from_pivot_row(j);
-            if (Growth && j < n - k) largest = fmax(largest, fabs(pivot_entry));
 #pragma unroll
             for (int i = 0; i < Rows; ++i) a[i][j - 1] = fma(multiplier[i], pivot_entry, a[i][j]);
         }

@@ -73,9 +73,7 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
     T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
     const auto eliminate = [&](auto checked) {
-        T none = T(0);
-        return gauss_jordan<lanes, checked.value, false, !exact>(a, n, steps, lane,
-                                                                 shared_address(table), none);
+        return gauss_jordan<lanes, checked.value, !exact>(a, n, steps, lane, shared_address(table));
     };
     int info = eliminate(std::bool_constant<!exact>());
     if (exact && __any_sync(full_warp, info != 0)) {

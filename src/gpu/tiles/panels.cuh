@@ -71,7 +71,6 @@ struct PanelPivots {
     double reciprocal = 1;  ///< Reciprocal of that pivot.
     int row = 0;            ///< Row of the pivot of column r.
     int info = 0;           ///< As in gauss_jordan; equal in all lanes.
-    double max_u = 0;       ///< Largest |u_kj| of some columns.
 };
 
 /// An n x n matrix of doubles in the registers of a warp, 24 < n <= 32.
@@ -93,23 +92,23 @@ class PanelTile {
     ///     r).
     /// The four steps of a panel are summed at once, so that the bits differ from gauss_jordan.
     /// Equal rows still cancel to exact zeros: they see equal operations, and their multipliers are
-    /// exact. `growth`: whether `max_u` is computed.
-    template <bool checked, bool growth>
+    /// exact.
+    template <bool checked>
     __device__ __forceinline__ PanelPivots invert(PanelMemory& memory) {
         PanelPivots pivots;
         pivots.candidate = int(threadIdx.x) % 32 < n ? magnitude_bits : 0u;
 #pragma unroll 1
         for (int k = 0; k < n / 8 * 8; k += 8) {
-            eliminate<checked, growth, 0, 4>(memory, pivots, k);
-            eliminate<checked, growth, 1, 4>(memory, pivots, k + 4);
+            eliminate<checked, 0, 4>(memory, pivots, k);
+            eliminate<checked, 1, 4>(memory, pivots, k + 4);
             rotate();
         }
         constexpr int left = n % 8;
         if constexpr (left > 0) {
-            eliminate<checked, growth, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
+            eliminate<checked, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
         }
         if constexpr (left > 4)
-            eliminate<checked, growth, 1, left - 4>(memory, pivots, n - left + 4);
+            eliminate<checked, 1, left - 4>(memory, pivots, n - left + 4);
         return pivots;
     }
 
@@ -128,7 +127,7 @@ class PanelTile {
     }
 
     /// Eliminates the panel of columns k .. k + width - 1, held in c[.][0][e].
-    template <bool checked, bool growth, int e, int width>
+    template <bool checked, int e, int width>
     __device__ __forceinline__ void eliminate(PanelMemory& memory, PanelPivots& pivots, int k) {
         const int lane = int(threadIdx.x) % 32;
         const int q = lane / 4;
@@ -147,7 +146,6 @@ class PanelTile {
 #pragma unroll
         for (int s = 0; s < width; ++s) memory.panel[s][lane] = a[s];
         __syncwarp();
-        if constexpr (growth) update_max_u<width>(memory, pivots, k);
         double m[tiles];
 #pragma unroll
         for (int u = 0; u < tiles; ++u) m[u] = i < width ? memory.panel[i][8 * u + q] : 0.0;
@@ -160,26 +158,6 @@ class PanelTile {
 #pragma unroll
         for (int u = 0; u < tiles; ++u) c[u][0][e] = m[u];
         __syncwarp();
-    }
-
-    /// Updates max_u by the pivot rows of the panel, as they were when chosen, in this lane's
-    /// column.
-    template <int width>
-    __device__ __forceinline__ void update_max_u(const PanelMemory& memory, PanelPivots& pivots,
-                                                 int k) {
-        const int lane = int(threadIdx.x) % 32;
-        const int of_column = column((lane / 8 + k / 8) % tiles, lane % 8 / 2, lane % 2);
-#pragma unroll
-        for (int s = 0; s < width; ++s) {
-            double entry = memory.pivot_rows[s][lane];
-#pragma unroll
-            for (int j = 0; j < s; ++j) {
-                entry = fma(memory.panel_pivots[s][j], memory.pivot_rows[j][lane], entry);
-            }
-            if (of_column > k + s && of_column < n) {
-                pivots.max_u = fmax(pivots.max_u, fabs(entry));
-            }
-        }
     }
 
     /// One step within the panel, of which lane r holds row r; column s is the pivot column.

@@ -12,6 +12,13 @@ static_assert(tile_compiled(32), "TESSERA_TILES must contain 32, the largest blo
 /// Whether there is a kernel for matrices of n rows only.
 constexpr bool size_compiled(int n) { return tile_compiled(n + n % 2); }
 
+/// Whether there is one for every n in 1..32.
+constexpr bool all_sizes_compiled() {
+    bool all = true;
+    for (int n = 2; n <= 32; n += 2) all = all && size_compiled(n);
+    return all;
+}
+
 /// f(std::integral_constant<int, n>()) for the compiled n among Last, Last - 1, ..., First.
 template <int First, int Last, class F>
 void for_compiled_sizes(F&& f) {

@@ -36,7 +36,7 @@ struct SmallShape {
 };
 
 /// The fastest shapes; double, float. Written by bench/tune_kernels.py from measurements on an
-/// H200; see docs/decisions/batched-inversion-gpu.md. Doubles from 25 rows on use invert_panels.cuh
+/// H200; see docs/decisions/batched-inversion-gpu.md. Doubles from 25 rows on use invert_panels
 /// unless TESSERA_TILES leaves out the size.
 template <class T, int Tile>
 constexpr SmallShape small_shape() {

@@ -85,9 +85,8 @@ enum class ApplyKernel {
     any_four_groups,
     any_vectors,
     transposed,
-    transposed_vectors,
 };
-inline constexpr int apply_kernels = int(ApplyKernel::transposed_vectors) + 1;
+inline constexpr int apply_kernels = int(ApplyKernel::transposed) + 1;
 
 template <class T>
 constexpr ApplyShape apply_shape(ApplyKernel kernel) {
@@ -107,7 +106,6 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
         {any, 4, 1, 1, 8},
         {any, 1, wide ? 1 : 2, 8, 5},
         {any, 1, 2, 1, 8, true},
-        {any, 1, 2, 8, 4, true},
     };
     return shapes[int(kernel)];
 }
@@ -159,7 +157,7 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
                          int vectors, bool transpose) {
     using enum ApplyKernel;
     constexpr bool wide = sizeof(T) == 8;
-    if (transpose) return {vectors > 1 ? transposed_vectors : transposed};
+    if (transpose) return {transposed};
     if (layout == BlockLayout::uniform) {
         return uniform_apply_launch<T>(n, value_bytes, bytes, vectors);
     }

@@ -193,8 +193,7 @@ CsrMatrix<double> assemble(const InputFile& file, const MatrixHeader& header, Ro
     if (total.all > 0) matrix = sum_duplicates(file, matrix, total.all);
     constexpr const char* fields[] = {"real", "integer", "pattern"};
     if (file.header != nullptr) {
-        *file.header = {header.format, fields[int(header.field)], header.symmetry, header.entries,
-                        total.in_file};
+        *file.header = {header.format, fields[int(header.field)], header.symmetry, total.in_file};
     }
     return matrix;
 }

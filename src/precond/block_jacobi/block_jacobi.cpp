@@ -173,7 +173,8 @@ void BlockJacobi<T>::State::allocate(const Context& where, Offset size) {
 
 template <class T>
 void BlockJacobi<T>::State::fetch_summary(const Context& where) {
-    fetched_summary.add(TESSERA_RUN(fetch_setup_summary, where, summary.data()));
+    fetched_summary.add(copy_to_host(where, summary)[0]);
+    TESSERA_RUN(clear, where, summary.data(), sizeof(SetupSummary));
 }
 
 template <class T>
@@ -249,46 +250,33 @@ Index BlockJacobi<T>::rows() const {
 }
 
 template <class T>
+void BlockJacobi<T>::State::apply(const Context& where, bool transposed, Vectors<const T> r,
+                                  Vectors<T> z) const {
+    check_vectors("block Jacobi", "r", r, blocks.rows);
+    check_vectors("block Jacobi", "z", z, blocks.rows);
+    require(r.count == z.count, "block Jacobi: r has ", r.count, " vectors, z has ", z.count);
+    require_blocks();
+    const double moved = double(bytes.size() - 16) + 2.0 * r.count * blocks.rows * sizeof(T) +
+                         double(blocks.count) * (sizeof(Index) + sizeof(Offset));
+    const Phase phase(where, "apply", moved);
+    if (r.count == 0 || blocks.rows == 0) return;
+    TESSERA_RUN(apply<T>, where, stored(), transposed, r, z);
+}
+
+template <class T>
 void BlockJacobi<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
-    check_vector("block Jacobi", "r", r, rows());
-    check_vector("block Jacobi", "z", z, rows());
-    apply(context, batched::Transpose::no, 1, r, rows(), z, rows());
+    state_->apply(context, false, one_vector(r), one_vector(z));
 }
 
 template <class T>
 void BlockJacobi<T>::apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const {
-    check_vectors("block Jacobi", "r", r, rows());
-    check_vectors("block Jacobi", "z", z, rows());
-    require(r.count == z.count, "block Jacobi: r has ", r.count, " vectors, z has ", z.count);
-    if (r.count == 0) return;
-    const Offset r_leading = r.count == 1 ? r.size : r.leading;
-    const Offset z_leading = z.count == 1 ? z.size : z.leading;
-    const Offset before = r.count - 1;  // The vectors before the last one.
-    apply(context, batched::Transpose::no, r.count,
-          {r.data, std::size_t(before * r_leading + r.size)}, r_leading,
-          {z.data, std::size_t(before * z_leading + z.size)}, z_leading);
+    state_->apply(context, false, r, z);
 }
 
 template <class T>
-void BlockJacobi<T>::apply(const Context& context, batched::Transpose transpose, Index vectors,
-                           std::span<const T> r, Offset r_leading, std::span<T> z,
-                           Offset z_leading) const {
-    require(vectors >= 0, "block Jacobi: the number of vectors is negative");
-    const auto fits = [&](std::size_t size, Offset leading) {
-        return vectors == 0 ||
-               (leading >= rows() && Offset(size) >= (vectors - 1) * leading + rows());
-    };
-    require(fits(r.size(), r_leading) && fits(z.size(), z_leading),
-            "block Jacobi: the vectors are shorter than the matrix has rows");
-    require(vectors == 0 || rows() == 0 || (r.data() != nullptr && z.data() != nullptr),
-            "block Jacobi: r or z is null");
-    state_->require_blocks();
-    const double bytes = double(state_->bytes.size() - 16) + 2.0 * vectors * rows() * sizeof(T) +
-                         double(blocks().count) * (sizeof(Index) + sizeof(Offset));
-    const Phase phase(context, "apply", bytes);
-    if (vectors == 0 || rows() == 0) return;
-    TESSERA_RUN(apply<T>, context, state_->stored(), transpose, vectors, r.data(), r_leading,
-                z.data(), z_leading);
+void BlockJacobi<T>::apply_transposed(const Context& context, std::span<const T> r,
+                                      std::span<T> z) const {
+    state_->apply(context, true, one_vector(r), one_vector(z));
 }
 
 template <class T>

@@ -20,10 +20,12 @@ struct BlockJacobi<T>::State {
     void require_blocks() const;
     /// Memory for stored values of `size` bytes, and 16 more that copies may read.
     void allocate(const Context& where, Offset size);
-    /// Waits, and adds the summary to `fetched_summary`.
+    /// Waits, adds the summary to `fetched_summary` and clears it.
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
+    /// As apply for StoredBlocks.
+    void apply(const Context& where, bool transposed, Vectors<const T> r, Vectors<T> z) const;
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
     /// Whether the inverses are stored in working precision.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }

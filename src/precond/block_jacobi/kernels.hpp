@@ -4,6 +4,7 @@
 
 #include "base/dispatch.hpp"
 #include "precond/block_jacobi/storage/stored_blocks.hpp"
+#include "tessera/batched.hpp"
 
 namespace tessera {
 
@@ -23,8 +24,7 @@ struct PackedBlocks {
     const Offset* entry_offsets = nullptr;  ///< count + 1 positions in the values.
 };
 
-/// The outcome of a setup. The functions below add to the one in the memory of a Context until
-/// fetch_setup_summary reads it.
+/// The outcome of a setup. The functions below add to the one in the memory of a Context.
 struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
     Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
@@ -104,7 +104,6 @@ struct ReplaceJob {
 /// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
 /// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.
 /// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `overflow`.
-/// fetch_setup_summary returns the summary since its last call; waits for all work before.
 /// clear writes zeros.
 TESSERA_BACKENDS(template <class T> void setup(const Context& context, const SetupJob<T>& job);
 
@@ -118,8 +117,6 @@ TESSERA_BACKENDS(template <class T> void setup(const Context& context, const Set
                  void store_blocks(const Context& context, const PackedBlocks<T>& blocks,
                                    const T* inverses, const StoredBlocks& stored, std::byte* bytes,
                                    SetupSummary* summary);
-
-                 SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary);
 
                  void clear(const Context& context, void* memory, Offset bytes);)
 

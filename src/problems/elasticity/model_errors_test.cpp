@@ -181,7 +181,6 @@ TEST(model_errors, wrong_materials_are_rejected) {
 TEST(model_errors, wrong_displacements_are_rejected) {
     const Model model = good_model();
     const std::vector<double> few(4);
-    EXPECT_THROW(elasticity::element_strains(test::host(), model, few), InvalidArgument);
     EXPECT_THROW(elasticity::element_stresses(test::host(), model, few), InvalidArgument);
     EXPECT_THROW(elasticity::strain_energy(test::host(), model, few), InvalidArgument);
 }

@@ -44,37 +44,23 @@ void check_size(std::span<const double> displacements, const Mesh& mesh) {
     require(displacements.data() != nullptr || expected == 0, "the array of displacements is null");
 }
 
-/// Strains at the centres; finish(element, tensor) may change each.
-template <class Finish>
-std::vector<double> strains_at_centres(const Context& cpu, const Elements& elements,
-                                       std::span<const double> displacements, Finish&& finish) {
-    const Mesh& mesh = elements.mesh();
-    check_size(displacements, mesh);
-    elements.check_geometry(cpu);
-    const std::size_t components = std::size_t(tensor_components(mesh.dimensions));
-    std::vector<double> tensors(std::size_t(elements.count()) * components);
-    elements.each<Rule::centre>(cpu, [&](Index element, const auto& geometry) {
-        double* tensor = tensors.data() + std::size_t(element) * components;
-        strain_at(geometry, 0, elements.nodes(element), displacements, tensor);
-        finish(element, tensor);
-    });
-    return tensors;
-}
-
 }  // namespace
-
-std::vector<double> element_strains(const Context& cpu, const Model& model,
-                                    std::span<const double> displacements) {
-    return strains_at_centres(cpu, Elements(model.mesh), displacements, [](Index, double*) {});
-}
 
 std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                      std::span<const double> displacements) {
     const Elements elements(model.mesh);
     const Stiffness stiffness(model);
-    return strains_at_centres(cpu, elements, displacements, [&](Index element, double* tensor) {
-        strain_to_stress(model.mesh.dimensions, stiffness[element], tensor);
+    const int d = model.mesh.dimensions;
+    check_size(displacements, model.mesh);
+    elements.check_geometry(cpu);
+    const std::size_t components = std::size_t(tensor_components(d));
+    std::vector<double> tensors(std::size_t(elements.count()) * components);
+    elements.each<Rule::centre>(cpu, [&](Index element, const auto& geometry) {
+        double* tensor = tensors.data() + std::size_t(element) * components;
+        strain_at(geometry, 0, elements.nodes(element), displacements, tensor);
+        strain_to_stress(d, stiffness[element], tensor);
     });
+    return tensors;
 }
 
 double strain_energy(const Context& cpu, const Model& model,

@@ -108,15 +108,13 @@ inline constexpr Index gauss_jordan_work_vectors = 4;
 ///   info    per lane 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not
 ///           finite, or n if only an entry of the inverse is not finite; A is then undefined,
 ///           steps are still rows.
-///   max_u   null, or per lane receives max |u_kj| of the factor U of Gaussian elimination.
 /// The pivot row is not swapped but part of the rank-1 update: with its old content masked out and
 /// the multiplier 1/d it becomes pivot_row / d. Lanes are independent, so a block's bits do not
 /// depend on its neighbours.
 template <class D, class T = hn::TFromD<D>, class DI = hn::RebindToSigned<D>,
           class TI = hn::TFromD<DI>>
 HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RESTRICT work,
-                                     TI* HWY_RESTRICT steps, TI* HWY_RESTRICT info,
-                                     T* HWY_RESTRICT max_u = nullptr) {
+                                     TI* HWY_RESTRICT steps, TI* HWY_RESTRICT info) {
     const DI di;
     const Index lanes = Index(hn::Lanes(d));
     T* mask = work;                       // All ones, or zeros in the pivot row.
@@ -130,7 +128,6 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
     const auto lane = hn::Iota(di, 0);
     for (Index i = 0; i < n; ++i) hn::Store(zero, d, pivoted + i * lanes);
     auto first_failed = hn::Zero(di);
-    auto max_so_far = zero;
 
     for (Index k = 0; k < n; ++k) {
         // The first largest magnitude; former pivot rows count as negative. The pivot stays 0 if
@@ -164,11 +161,6 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
         for (Index j = 0; j < n; ++j) {
             hn::Store(hn::GatherIndex(d, a + j * n * lanes, offsets), d, pivot_row + j * lanes);
         }
-        if (max_u != nullptr) {
-            for (Index j = k + 1; j < n; ++j) {
-                max_so_far = hn::Max(max_so_far, hn::Abs(hn::Load(d, pivot_row + j * lanes)));
-            }
-        }
         Index j = 0;
         for (; j + 4 <= n; j += 4) {
             update_columns<4>(d, n, mask, m, pivot_row + j * lanes, a + j * n * lanes);
@@ -180,7 +172,6 @@ HWY_NOINLINE void invert_interleaved(D d, Index n, T* HWY_RESTRICT a, T* HWY_RES
             hn::Store(hn::Load(d, m + i * lanes), d, a + (k * n + i) * lanes);
         }
     }
-    if (max_u != nullptr) hn::Store(max_so_far, d, max_u);
     store_info(d, check_finite(d, n * n, a), n, first_failed, info);
 }
 
@@ -195,11 +186,10 @@ HWY_INLINE void swap_where(M where, V& a, V& b) {
 /// Inverts Lanes(d) matrices of n rows in place by Gauss-Jordan elimination with partial pivoting
 /// among rows. Element (i, j) of matrix l is a[(i + j n) lanes + l]. In each
 /// lane row k is swapped with every row of a larger element in turn; the columns of the inverse are
-/// swapped back in reverse order. `info` and `max_u` as in invert_interleaved.
+/// swapped back in reverse order. `info` as in invert_interleaved.
 template <Index n, class D, class T = hn::TFromD<D>, class DI = hn::RebindToSigned<D>,
           class TI = hn::TFromD<DI>>
-HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRICT info,
-                                   T* HWY_RESTRICT max_u) {
+HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRICT info) {
     const DI di;
     using V = hn::Vec<D>;
     const Index lanes = Index(hn::Lanes(d));
@@ -209,7 +199,6 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
 #pragma GCC unroll 64
     for (Index e = 0; e < n * n; ++e) a[e] = hn::Load(d, matrices + e * lanes);
     auto first_failed = hn::Zero(di);
-    V max_so_far = hn::Zero(d);
 
 #pragma GCC unroll 8
     for (Index k = 0; k < n; ++k) {
@@ -223,11 +212,6 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
         const V pivot = a[k + k * n];
         const V reciprocal = hn::Div(one, pivot);
         check_pivot(d, pivot, reciprocal, k, first_failed);
-        if (max_u != nullptr) {
-#pragma GCC unroll 8
-            for (Index j = k + 1; j < n; ++j)
-                max_so_far = hn::Max(max_so_far, hn::Abs(a[k + j * n]));
-        }
 #pragma GCC unroll 8
         for (Index i = 0; i < n; ++i) {
             if (i == k) continue;
@@ -259,7 +243,6 @@ HWY_NOINLINE void invert_registers(D d, T* HWY_RESTRICT matrices, TI* HWY_RESTRI
         check = hn::MulAdd(a[e], hn::Zero(d), check);
         hn::Store(a[e], d, matrices + e * lanes);
     }
-    if (max_u != nullptr) hn::Store(max_so_far, d, max_u);
     store_info(d, check, n, first_failed, info);
 }
 
@@ -269,11 +252,11 @@ inline constexpr Index max_register_rows = 6;
 /// invert_registers for n = 1..max_register_rows, known at run time.
 template <Index rows = 1, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
-HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info, T* max_u) {
+HWY_INLINE void invert_registers(D d, Index n, T* a, TI* info) {
     if constexpr (rows < max_register_rows) {
-        if (n > rows) return invert_registers<rows + 1>(d, n, a, info, max_u);
+        if (n > rows) return invert_registers<rows + 1>(d, n, a, info);
     }
-    invert_registers<rows>(d, a, info, max_u);
+    invert_registers<rows>(d, a, info);
 }
 
 /// max_i sum_j |a_ij| in each lane, of n columns of `rows` vectors each; sums in ascending order of

@@ -123,22 +123,6 @@ HWY_INLINE void gather_pivot_rows(D d, const SingleMatrix<T>& m, Index first, In
     }
 }
 
-/// The largest magnitude right of the panel in its pivot rows.
-template <class D, class T>
-HWY_INLINE T largest_right_of_panel(D d, const SingleMatrix<T>& m, Index last, Index steps) {
-    const Index lanes = Index(hn::Lanes(d));
-    auto largest = hn::Zero(d);
-    for (Index k = 0; k < steps; ++k) {
-        const T* HWY_RESTRICT u = m.pivot_rows + k * m.columns;
-        for (Index j = last / lanes * lanes; j < m.columns; j += lanes) {
-            const auto column = hn::Add(hn::Iota(d, T(0)), hn::Set(d, T(j)));
-            const auto right = hn::Ge(column, hn::Set(d, T(last)));
-            largest = hn::Max(largest, hn::IfThenElseZero(right, hn::Abs(hn::Load(d, u + j))));
-        }
-    }
-    return hn::GetLane(hn::MaxOfLanes(d, largest));
-}
-
 /// Applies all steps of a panel, in order, to columns j .. j + panel_columns - 1 of `vectors`
 /// vectors of rows from row i on.
 template <Index vectors, class D, class T>
@@ -176,16 +160,13 @@ HWY_INLINE void apply_steps(D d, const SingleMatrix<T>& m, Index steps, Index i,
 /// as in Fig. 2, delayed until a panel is complete for the columns outside it.
 ///   steps  steps[k] receives the pivot row p_k of step k; the inverse is X(k, p_j) = A(p_k, j)
 ///          with the final A.
-///   max_u  null, or receives max |u_kj| of the factor U of Gaussian elimination.
 /// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or n
 /// where only an element of the inverse is not finite; A is then undefined.
 template <class D, class T = hn::TFromD<D>>
-HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTRICT steps,
-                                 T* max_u) {
+HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTRICT steps) {
     const Index lanes = Index(hn::Lanes(d));
     const Index n = m.n;
     for (Index i = 0; i < m.rows; ++i) m.pivoted[i] = i < n ? T(0) : T(-0.0);
-    T max_so_far = T(0);
     for (Index first = 0; first < n; first += panel_width) {
         const Index last = first + panel_width < n ? first + panel_width : n;
         T pivot_multipliers[panel_width * panel_width];
@@ -196,13 +177,6 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
             const T pivot = column[row];
             if (!(pivot * T(0) == T(0)) || !(T(1) / pivot * T(0) == T(0))) return k + 1;
             steps[k] = row;
-            if (max_u != nullptr) {
-                for (Index j = k + 1; j < last; ++j) {
-                    const T u = m.a[j * m.rows + row];
-                    const T size = u < T(0) ? -u : u;
-                    if (size > max_so_far) max_so_far = size;
-                }
-            }
             eliminate_in_panel(d, m, first, last, k, row);
         }
         // Pivot row k is recomputed from zero: earlier steps must not contribute.
@@ -221,12 +195,7 @@ HWY_NOINLINE Index invert_single(D d, const SingleMatrix<T>& m, Index* HWY_RESTR
                 apply_steps<2>(d, m, last - first, i, j);
             if (i < m.rows) apply_steps<1>(d, m, last - first, i, j);
         }
-        if (max_u != nullptr && last < n) {
-            const T size = largest_right_of_panel(d, m, last, last - first);
-            if (size > max_so_far) max_so_far = size;
-        }
     }
-    if (max_u != nullptr) *max_u = max_so_far;
     const auto check = check_finite(d, m.rows / lanes * n, m.a);
     return hn::AllTrue(d, hn::Eq(check, hn::Zero(d))) ? 0 : n;
 }

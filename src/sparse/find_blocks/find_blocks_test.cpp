@@ -144,8 +144,7 @@ TEST(find_blocks, rows_of_many_lengths) {
     }
 }
 
-/// If all supervariables have one size, the GPU need not follow the segmentation; one exception
-/// must be detected.
+/// Supervariables of one size, or all but one of it.
 TEST(find_blocks, supervariables_of_one_size) {
     auto random = generator();
     const auto expect = [&](const Pattern& pattern, Index size) {
@@ -189,8 +188,7 @@ TEST(find_blocks, supervariables_of_one_size) {
     }
 }
 
-/// If the number of nonzeros is a multiple of the rows, the GPU expects equal row lengths; this may
-/// hold for some warps' rows only.
+/// Rows of one length, or all but two of it.
 TEST(find_blocks, rows_of_a_whole_mean_length) {
     auto random = generator();
     const Index rows = 700;

@@ -100,38 +100,6 @@ __device__ bool rows_differ(const Index* columns, StagedRow row) {
     return compared && !row.compared;
 }
 
-constexpr int max_quads = 32;  ///< Quads of columns of the longest row for quads_differ.
-
-/// True in the lanes first .. first + rows - 1 of rows that differ from the previous row, where all
-/// have `length` columns, a multiple of 4 up to 4 * max_quads, and `columns`, aligned to 16 bytes,
-/// begins with those of lane `first` - 1: each quad of columns is compared with that `length`
-/// before it.
-__device__ bool quads_differ(const Index* columns, int first, int rows, int length) {
-    const int lane = int(threadIdx.x) % 32;
-    const int stride = length / 4;
-    const auto* const quads = reinterpret_cast<const int4*>(columns);
-    unsigned differ = 0;  // Lane k: quads 32 k .. 32 k + 31 of all rows.
-#pragma unroll 1
-    for (int k = 0; k < (rows * stride + 31) / 32; ++k) {
-        const int q = 32 * k + lane;
-        bool different = false;
-        if (q < rows * stride) {
-            const int4 before = quads[q];
-            const int4 current = quads[q + stride];
-            different = ((before.x ^ current.x) | (before.y ^ current.y) | (before.z ^ current.z) |
-                         (before.w ^ current.w)) != 0;
-        }
-        const unsigned word = __ballot_sync(full_warp, different);
-        if (lane == k) differ = word;
-    }
-    const int row = lane - first;
-    const int bit = max(row, 0) * stride;
-    const unsigned low = __shfl_sync(full_warp, differ, bit / 32 % 32);
-    const unsigned high = __shfl_sync(full_warp, differ, (bit / 32 + 1) % 32);
-    const unsigned mine = __funnelshift_r(low, high, bit % 32) & (~0u >> (32 - max(stride, 1)));
-    return row >= 0 && row < rows && mine != 0;
-}
-
 /// Copies columns from `from` to `to` to shared memory; returns the address of the first one.
 /// Called by a warp; `copies` is waited for, if bulk copies were started.
 __device__ const Index* stage_columns(const Index* from, const Index* to, unsigned char* stage,
@@ -159,40 +127,17 @@ __device__ const Index* stage_columns(const Index* from, const Index* to, unsign
     return staged;
 }
 
-/// Marks::periods of a group that starts with row `first`, from its marks 0 .. 63 and 64 .. 127.
-/// Short, since one warp occupies the resources of the thread block meanwhile.
-__device__ int period_of(unsigned long long low, unsigned long long high, unsigned first) {
-    const int one = __ffsll(static_cast<long long>(low)) - 1;
-    const unsigned long long others = low & (low - 1);
-    const int two = others != 0 ? __ffsll(static_cast<long long>(others)) - 1
-                                : 63 + __ffsll(static_cast<long long>(high));
-    const int period = two - one;
-    if (one < 0 || period < 1 || period > 64) return 0;
-    // Each mark is repeated after `period` rows, and each is a repetition of the first.
-    const unsigned long long later_low = low >> (period - 1) >> 1 | high << (64 - period);
-    const unsigned long long later_high = high >> (period - 1) >> 1;
-    const unsigned long long inside = ~0ull >> (period - 1) >> 1;
-    const bool repeated = ((low ^ later_low) | ((high ^ later_high) & inside)) == 0;
-    return repeated && one < period && (first + unsigned(one)) % unsigned(period) == 0 ? period : 0;
-}
-
-__device__ __forceinline__ unsigned long long concatenate_words(unsigned low, unsigned high) {
-    return low | static_cast<unsigned long long>(high) << 32;
-}
-
 /// Supervariables by comparison of adjacent rows: marks their starts; word w, bit t is set
 /// where row 32 w + t starts one or is `rows`. One warp per word, one row per lane; a bulk copy
 /// brings the columns of its rows, and of the row before, to shared memory, where `capacity`
-/// columns fit; longer rows are compared in global memory. `periods` as in Marks.
+/// columns fit; longer rows are compared in global memory.
 template <int Lanes>
 __global__ void __launch_bounds__(32 * mark_warps)
     mark_kernel(Index rows, const Offset* row_offsets, const Index* columns, Offset words,
-                int capacity, unsigned* starts, std::uint8_t* periods) {
+                int capacity, unsigned* starts) {
     extern __shared__ __align__(128) unsigned char stages[];
     __shared__ unsigned long long barriers[mark_warps];
-    static_assert(mark_warps == 4);
-    __shared__ __align__(16) unsigned shared_long[mark_warps];
-    __shared__ __align__(16) unsigned shared_marks[mark_warps];
+    __shared__ unsigned shared_long[mark_warps];
     const int warp = int(threadIdx.x) / 32;
     const int lane = int(threadIdx.x) % 32;
     const CopyBarrier copies(barriers + warp);
@@ -226,15 +171,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         const Offset to = __shfl_sync(full_warp, end, 31 - __clz(int(fitting)));
         const Index* const staged = stage_columns(
             columns + from, columns + to, stages + warp * (4 * capacity + 128), copies, phase);
-        // Adjacent rows have equal lengths, since each has that of the row before.
-        const int row_count = __popc(int(fitting));
-        const bool adjacent = 32 - __clz(int(fitting)) - row == row_count;
-        const int length = __shfl_sync(full_warp, int(end - begin), row);
-        if (adjacent && length % 4 == 0 && length <= 4 * max_quads &&
-            reinterpret_cast<unsigned long long>(staged) % 16 == 0) {
-            start |= quads_differ(staged, row, row_count, length);
-            continue;
-        }
         start |= rows_differ<Lanes>(
             staged, {int(begin - from), int(before - from), int(end - begin), fits});
     }
@@ -243,7 +179,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         __ballot_sync(full_warp, as_long_as_previous && end - begin > long_row);
     unsigned marks = __ballot_sync(full_warp, start);
     if (lane == 0) shared_long[warp] = long_rows;
-    if (lane == 0) shared_marks[warp] = marks;
     __syncthreads();
     for (int w = 0; w < mark_warps; ++w) {
         for (unsigned more = shared_long[w]; more != 0; more &= more - 1) {
@@ -257,14 +192,6 @@ __global__ void __launch_bounds__(32 * mark_warps)
         }
     }
     if (lane == 0 && word < words) starts[word] = marks;
-    if (warp > 0 || periods == nullptr) return;
-    const uint4 m = *reinterpret_cast<const uint4*>(shared_marks);
-    const uint4 l = *reinterpret_cast<const uint4*>(shared_long);  // Their marks are not in m.
-    const int period = (l.x | l.y | l.z | l.w) != 0
-                           ? 0
-                           : period_of(concatenate_words(m.x, m.y), concatenate_words(m.z, m.w),
-                                       blockIdx.x * period_rows);
-    if (lane == 0) periods[blockIdx.x] = std::uint8_t(period);
 }
 
 /// Words of the mask.
@@ -272,17 +199,11 @@ Offset mask_words(Index rows) { return Offset(rows) / 32 + 3; }
 
 }  // namespace
 
-Offset mark_bytes(Index rows) {
-    const Offset words = mask_words(rows);
-    return words * Offset(sizeof(unsigned)) + blocks_for(words, mark_warps);
-}
+Offset mark_bytes(Index rows) { return mask_words(rows) * Offset(sizeof(unsigned)); }
 
-SupervariableMarks mark_supervariables(const Context& context, const SquarePattern& pattern,
-                                       bool with_periods, unsigned* memory) {
+StartMask mark_supervariables(const Context& context, const SquarePattern& pattern,
+                              unsigned* memory) {
     const Offset words = mask_words(pattern.rows);
-    std::uint8_t* const periods = with_periods && pattern.rows >= period_rows
-                                      ? reinterpret_cast<std::uint8_t*>(memory + words)
-                                      : nullptr;
     // A warp's rows and the previous one fit, if they are not much longer than average; two rows
     // always fit, or are compared in global memory.
     const double mean = double(pattern.nonzeros) / std::max<Index>(pattern.rows, 1);
@@ -291,8 +212,8 @@ SupervariableMarks mark_supervariables(const Context& context, const SquarePatte
     const auto kernel = mean <= 24 ? mark_kernel<8> : mark_kernel<32>;
     launch_dependent(kernel, blocks_for(words, mark_warps), 32 * mark_warps,
                      mark_warps * (4 * capacity + 128), stream_of(context), pattern.rows,
-                     pattern.row_offsets, pattern.column_indices, words, capacity, memory, periods);
-    return {{memory}, periods};
+                     pattern.row_offsets, pattern.column_indices, words, capacity, memory);
+    return {memory};
 }
 
 }  // namespace tessera::cuda

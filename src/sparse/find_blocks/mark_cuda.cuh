@@ -5,8 +5,6 @@
 
 namespace tessera::cuda {
 
-inline constexpr int period_rows = 32 * mark_warps;  ///< Two starts or more per period.
-
 /// One bit per row, set where a supervariable starts; row `rows` counts as a start. Has two words
 /// after that of `rows`.
 struct StartMask {
@@ -26,19 +24,11 @@ struct StartMask {
     }
 };
 
-/// The starts of supervariables.
-struct SupervariableMarks {
-    StartMask mask;
-    /// Per full group of period_rows rows: p if the starts in it are the multiples of p, 1..64;
-    /// else 0. Null if not requested, or if no group is full.
-    const std::uint8_t* periods = nullptr;
-};
-
-/// Bytes of memory for the marks.
+/// Bytes of memory for the mask.
 Offset mark_bytes(Index rows);
 
-/// Computes the marks in `memory`.
-SupervariableMarks mark_supervariables(const Context& context, const SquarePattern& pattern,
-                                       bool with_periods, unsigned* memory);
+/// Computes the mask in `memory`.
+StartMask mark_supervariables(const Context& context, const SquarePattern& pattern,
+                              unsigned* memory);
 
 }  // namespace tessera::cuda

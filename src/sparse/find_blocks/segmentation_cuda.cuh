@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check_cuda.hpp"
-#include "gpu/host_mailbox.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/tuning/sparse_h200.hpp"
 #include "gpu/warp.cuh"
@@ -37,19 +36,12 @@ struct Transition {
     }
 };
 
-/// The result, sent to the host through the mailbox.
 struct SegmentationTotals {
     unsigned long long sum_of_squares;
     int count;
     int largest;
 };
 static_assert(compose_warps == 32 && compose_chunks <= 32 * compose_warps);
-inline constexpr int totals_words = 2;  ///< Words of the mailbox.
-
-__device__ inline void report_totals(std::uint64_t* words, const SegmentationTotals& totals) {
-    write_mailbox(words, totals.sum_of_squares);
-    write_mailbox(words + 1, std::uint64_t(totals.count) | std::uint64_t(totals.largest) << 32);
-}
 
 /// Arrays that the kernels pass on, for all chunks.
 struct SegmentationScratch {
@@ -61,8 +53,7 @@ struct SegmentationScratch {
     Transition* transitions;  ///< [chunk][entry], 64 entries.
     std::uint8_t* entries;    ///< [chunk]
     Index* bases;             ///< [chunk]: starts before the chunk; last: all starts.
-    int* uniform_step;  ///< Distance of all starts, if known: then all are written already; else 0.
-    std::uint64_t* words;  ///< Mailbox of the totals.
+    SegmentationTotals* totals;
 };
 
 /// Items of the chunk that starts with item `first`.
@@ -84,22 +75,6 @@ __device__ inline Transition follow_steps(int end, int item, const std::uint8_t*
     return {std::uint16_t(item), std::uint16_t(steps_taken), squares * 256 + largest};
 }
 
-/// Writes the starts 0, step, 2 step, .. inside a chunk, and the totals. One thread block.
-__device__ inline void write_uniform_starts(Index count, int step, Index first, int length,
-                                            std::uint64_t* words, Index* starts) {
-    if (first == 0 && threadIdx.x == 0) {
-        const Index blocks = (count + step - 1) / step;
-        const unsigned long long last = count - (blocks - 1) * step;
-        const unsigned long long full = static_cast<unsigned long long>(blocks - 1) * (step * step);
-        report_totals(words, {full + last * last, blocks, min(step, count)});
-        starts[blocks] = count;
-    }
-    const Index begin = (first + step - 1) / step;
-    const Index end = (first + length + step - 1) / step;
-    for (Index b = begin + int(threadIdx.x); b < end; b += segmentation_threads)
-        starts[b] = b * step;
-}
-
 // Loops are not unrolled: in kernels of a few microseconds, fetching instructions costs more.
 
 /// Greedy segmentation, first pass: the transition map of each chunk. One thread block per chunk:
@@ -107,23 +82,16 @@ __device__ inline void write_uniform_starts(Index count, int step, Index first, 
 /// maps of the segments. 1 << entry_bits possible entries.
 template <class Next>
 __global__ void __launch_bounds__(segmentation_threads)
-    scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch,
-                            Index* starts) {
+    scan_transitions_kernel(Index count, Next next, int entry_bits, SegmentationScratch scratch) {
     __shared__ __align__(8) std::uint8_t steps[chunk_items];
     __shared__ Transition transitions[chunk_segments * max_step];
     begin_dependent();
     const Offset first = Offset(blockIdx.x) * chunk_items;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
-    int uniform_step = 0;
     if constexpr (requires { Next::staged_words; }) {
         __shared__ unsigned staged[Next::staged_words];
-        uniform_step = next.stage(Index(first), count, staged);
-    }
-    if (first == 0 && thread == 0) *scratch.uniform_step = uniform_step;
-    if (uniform_step > 0) {
-        return write_uniform_starts(count, uniform_step, Index(first), length, scratch.words,
-                                    starts);
+        next.stage(Index(first), count, staged);
     }
 #pragma unroll 2
     for (int k = 0; k < thread_items; ++k) {
@@ -174,7 +142,6 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     __shared__ std::uint8_t warp_entries[compose_warps + 1];
     __shared__ SegmentationTotals warp_totals[compose_warps];
     begin_dependent();
-    if (chunks > 0 && *scratch.uniform_step > 0) return;
     const int lane = int(threadIdx.x) % 32;
     const int run = int(threadIdx.x) / 32;
     SegmentationTotals total{0, 0, 0};
@@ -240,7 +207,7 @@ static __global__ void __launch_bounds__(32 * compose_warps)
     }
     if (threadIdx.x != 0) return;
     scratch.bases[chunks] = total.count;
-    report_totals(scratch.words, total);
+    *scratch.totals = total;
 }
 
 /// Greedy segmentation, last pass: the starts of chunks of known entry. One thread block per chunk:
@@ -255,7 +222,6 @@ static __global__ void __launch_bounds__(segmentation_threads)
     const Offset first = Offset(blockIdx.x) * chunk_items;
     const int length = chunk_length(first, count);
     const int thread = int(threadIdx.x);
-    if (chunks > 0 && *scratch.uniform_step > 0) return;
     if (first == 0 && thread == 0) starts[scratch.bases[chunks]] = count;
     if (length <= 0) return;
     reinterpret_cast<uint2*>(steps)[thread] =
@@ -305,8 +271,7 @@ inline SegmentationScratch carve_scratch(Index count, int max_distance, std::uin
             reinterpret_cast<Transition*>(place(chunks * max_step * Offset(sizeof(Transition)))),
             place(chunks),
             reinterpret_cast<Index*>(place((chunks + 1) * Offset(sizeof(Index)))),
-            reinterpret_cast<int*>(place(Offset(sizeof(int)))),
-            nullptr};
+            reinterpret_cast<SegmentationTotals*>(place(Offset(sizeof(SegmentationTotals))))};
 }
 
 /// Bytes of the scratch, a multiple of 256.
@@ -329,22 +294,21 @@ Segmentation segment_greedily(const Context& context, Index count, int max_dista
     // would be idle while the host allocates.
     Segmentation segmentation{Buffer<Index>(context, Offset(count) + 1)};
     Offset bytes = 0;
-    SegmentationScratch scratch = carve_scratch(count, max_distance, memory.data(), bytes);
-    scratch.words = clear_mailbox(context, totals_words);
+    const SegmentationScratch scratch = carve_scratch(count, max_distance, memory.data(), bytes);
     if (chunks > 0) {
         launch_dependent(scan_transitions_kernel<Next>, unsigned(chunks), segmentation_threads, 0,
-                         stream, count, next, entry_bits, scratch, segmentation.starts.data());
+                         stream, count, next, entry_bits, scratch);
     }
     launch_dependent(compose_transitions_kernel, 1, 32 * compose_warps, 0, stream, chunks, scratch);
     launch_dependent(write_starts_kernel, unsigned(std::max<Offset>(chunks, 1)),
                      segmentation_threads, 0, stream, count, entry_bits, chunks, scratch,
                      segmentation.starts.data());
-    memory = Buffer<std::uint8_t>();
-    wait_for_mailbox(context, totals_words);
-    const std::uint64_t counts = read_mailbox(context, 1);
-    segmentation.largest = Index(counts >> 32);
-    segmentation.sum_of_squares = Offset(read_mailbox(context, 0));
-    segmentation.starts.truncate(Offset(counts & 0xffffffff) + 1);
+    SegmentationTotals totals;
+    copy_to_host(context, std::span<const SegmentationTotals>(scratch.totals, 1),
+                 std::span(&totals, 1));
+    segmentation.largest = totals.largest;
+    segmentation.sum_of_squares = Offset(totals.sum_of_squares);
+    segmentation.starts.truncate(Offset(totals.count) + 1);
     return segmentation;
 }
 

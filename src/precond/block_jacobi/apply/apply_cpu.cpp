@@ -156,53 +156,45 @@ HWY_INLINE void multiply_block(Format<format> format_tag, Index n, const std::by
     }
 }
 
-/// z = X^T r for a block and `Vectors` columns: partial sums in each lane, then their sum.
-template <int Vectors, BlockPrecision format, class T>
+/// z = X^T r for a block: partial sums in each lane, then their sum.
+template <BlockPrecision format, class T>
 HWY_INLINE void multiply_transposed(Format<format> format_tag, Index n, const std::byte* x,
-                                    const Columns<const T>& r, const Columns<T>& z) {
+                                    const T* r, T* z) {
     const hn::ScalableTag<T> d;
     const Index lanes = Index(hn::Lanes(d));
-    HWY_ALIGN T factors[Vectors * (max_rows + hn::MaxLanes(d))];
+    HWY_ALIGN T factors[max_rows + hn::MaxLanes(d)];
     const Index padded = (n + lanes - 1) / lanes * lanes;
-    for (Index v = 0; v < Vectors; ++v) {
-        for (Index j = 0; j < padded; ++j) factors[v * padded + j] = j < n ? *r.at(j, v) : T(0);
-    }
+    for (Index j = 0; j < padded; ++j) factors[j] = j < n ? r[j] : T(0);
     for (Index i = 0; i < n; ++i) {
-        hn::Vec<decltype(d)> sum[Vectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sum[v] = hn::Zero(d);
+        auto sum = hn::Zero(d);
         for (Index j = 0; j < n; j += lanes) {
             const auto value =
                 load_widened<false>(format_tag, d, x + (i * n + j) * bytes_of(format), n - j);
-#pragma GCC unroll 4
-            for (int v = 0; v < Vectors; ++v) {
-                sum[v] = hn::MulAdd(value, hn::LoadU(d, factors + v * padded + j), sum[v]);
-            }
+            sum = hn::MulAdd(value, hn::LoadU(d, factors + j), sum);
         }
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) *z.at(i, v) = hn::GetLane(hn::SumOfLanes(d, sum[v]));
+        z[i] = hn::GetLane(hn::SumOfLanes(d, sum));
     }
 }
 
-/// Applies one block to all columns.
+/// Applies one block to all columns, or, transposed, to the only one.
 template <bool transposed, BlockPrecision format, class T>
 HWY_INLINE void multiply_columns(Format<format> format_tag, Index n, const std::byte* x,
                                  Index vectors, Columns<const T> r, Columns<T> z) {
-    const auto multiply = [&](auto together) HWY_ATTR {
-        constexpr int columns = decltype(together)::value;
-        if constexpr (transposed) {
-            multiply_transposed<columns>(format_tag, n, x, r, z);
-        } else {
+    if constexpr (transposed) {
+        multiply_transposed(format_tag, n, x, r.values, z.values);
+    } else {
+        const auto multiply = [&](auto together) HWY_ATTR {
+            constexpr int columns = decltype(together)::value;
             multiply_block<columns>(format_tag, n, x, r, z);
+            r.values += columns * r.leading;
+            z.values += columns * z.leading;
+            vectors -= columns;
+        };
+        while (vectors >= vectors_at_once) {
+            multiply(std::integral_constant<int, vectors_at_once>());
         }
-        r.values += columns * r.leading;
-        z.values += columns * z.leading;
-        vectors -= columns;
-    };
-    while (vectors >= vectors_at_once) {
-        multiply(std::integral_constant<int, vectors_at_once>());
+        while (vectors > 0) multiply(std::integral_constant<int, 1>());
     }
-    while (vectors > 0) multiply(std::integral_constant<int, 1>());
 }
 
 /// Applies a block at the end of a range, where accesses past its end are not allowed, to copies.
@@ -346,9 +338,9 @@ void multiply_blocks(const StoredBlocks& blocks, Index first, Index last, Index 
 }
 
 template <class T>
-void multiply_range(const StoredBlocks& blocks, batched::Transpose transpose, Index first,
-                    Index last, Index vectors, const Columns<const T>& r, const Columns<T>& z) {
-    if (transpose == batched::Transpose::yes) {
+void multiply_range(const StoredBlocks& blocks, bool transposed, Index first, Index last,
+                    Index vectors, const Columns<const T>& r, const Columns<T>& z) {
+    if (transposed) {
         multiply_blocks<true>(blocks, first, last, vectors, r, z);
     } else {
         multiply_blocks<false>(blocks, first, last, vectors, r, z);
@@ -364,13 +356,14 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::cpu {
 
 template <class T>
-void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
-           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+void apply(const Context& context, const StoredBlocks& blocks, bool transposed, Vectors<const T> r,
+           Vectors<T> z) {
     const auto multiply = TESSERA_SIMD(context, multiply_range<T>);
-    for_block_ranges(
-        context, blocks.count, blocks.starts, blocks.unit, [&](Index first, Index last) {
-            multiply(blocks, transpose, first, last, vectors, {r, r_leading}, {z, z_leading});
-        });
+    for_block_ranges(context, blocks.count, blocks.starts, blocks.unit,
+                     [&](Index first, Index last) {
+                         multiply(blocks, transposed, first, last, r.count, {r.data, r.leading},
+                                  {z.data, z.leading});
+                     });
 }
 
 template decltype(apply<float>) apply<float>;

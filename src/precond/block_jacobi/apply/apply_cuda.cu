@@ -6,9 +6,8 @@ namespace tessera::cuda {
 
 /// Blocks of up to 32 rows, by bulk copies; defined in apply_pipeline.cuh.
 template <class T>
-void apply_pipeline(const Context& context, const StoredBlocks& blocks,
-                    batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
-                    Offset z_leading);
+void apply_pipeline(const Context& context, const StoredBlocks& blocks, bool transposed,
+                    Vectors<const T> r, Vectors<T> z);
 
 namespace {
 
@@ -75,19 +74,17 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 template <class T>
-void apply(const Context& context, const StoredBlocks& blocks, batched::Transpose transpose,
-           Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
-    if (blocks.count == 0 || vectors <= 0) return;
+void apply(const Context& context, const StoredBlocks& blocks, bool transposed, Vectors<const T> r,
+           Vectors<T> z) {
+    if (blocks.count == 0 || r.count == 0) return;
     if (blocks.largest <= 32 && supports_bulk_copies()) {
-        return apply_pipeline(context, blocks, transpose, vectors, r, r_leading, z, z_leading);
+        return apply_pipeline(context, blocks, transposed, r, z);
     }
-    const bool transposed = transpose == batched::Transpose::yes;
-    const auto kernel =
-        vectors == 1 ? transposed ? apply_rows_kernel<T, 1, true> : apply_rows_kernel<T, 1, false>
-        : transposed ? apply_rows_kernel<T, 4, true>
-                     : apply_rows_kernel<T, 4, false>;
+    const auto kernel = transposed     ? apply_rows_kernel<T, 1, true>
+                        : r.count == 1 ? apply_rows_kernel<T, 1, false>
+                                       : apply_rows_kernel<T, 4, false>;
     kernel<<<blocks_for(blocks.group_count, threads / team), threads, 0, stream_of(context)>>>(
-        blocks, vectors, r, r_leading, z, z_leading);
+        blocks, r.count, r.data, r.leading, z.data, z.leading);
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -112,20 +112,16 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
     }
 }
 
-/// Dot products of a row of the transpose, a column of the stored block, with the vectors. If n is
+/// Dot product of a row of the transpose, a column of the stored block, with the vector. If n is
 /// even, each row starts with another entry, since all would read the same banks.
-template <class Shape, BlockPrecision format, class T>
+template <BlockPrecision format, class T>
 __device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
-                                           int in_block, const T* factor,
-                                           T (&sum)[Shape::vectors]) {
+                                           int in_block, const T* factor, T& sum) {
     int j = first_column(n, in_block);
 #pragma unroll 4
     for (int left = n; left > 0; --left) {
-        const T x = widen<T, format>(stored_bits<format>(value + j * bytes_of(format)));
-#pragma unroll
-        for (int v = 0; v < Shape::vectors; ++v) {
-            sum[v] = fma(x, factor[v * Shape::factor_stride + j], sum[v]);
-        }
+        sum = fma(widen<T, format>(stored_bits<format>(value + j * bytes_of(format))), factor[j],
+                  sum);
         j = j + 1 < n ? j + 1 : 0;
     }
 }
@@ -135,10 +131,11 @@ __device__ __forceinline__ void sum_lane_row(const LaneRow& lane_row, const T* f
                                              T (&sum)[Shape::vectors]) {
     const T* const factor = factors + lane_row.factor;
     if constexpr (Transposed) {
+        static_assert(Shape::vectors == 1);
         with_format<T>(lane_row.format, [&](auto format) {
             const int skipped = lane_row.in_block * lane_row.n * bytes_of(decltype(format)::value);
-            sum_column<Shape>(format, lane_row.block + skipped, lane_row.n, lane_row.in_block,
-                              factor, sum);
+            sum_column(format, lane_row.block + skipped, lane_row.n, lane_row.in_block, factor,
+                       sum[0]);
         });
     } else {
         const auto sum_by = [&](auto width) {
@@ -236,7 +233,7 @@ inline unsigned grid_size(const ApplyLaunch& launch, unsigned needed, unsigned r
 
 template <class T, ApplyKernel Kernel>
 void launch_apply(const Context& context, const StoredBlocks& blocks, const ApplyLaunch& launch,
-                  Index vectors, const T* r, Offset r_leading, T* z, Offset z_leading) {
+                  Vectors<const T> r, Vectors<T> z) {
     using Shape = ChunkShape<T, Kernel>;
     const int value_bytes = Chunks<Shape>::value_bytes(blocks);
     const int bytes = apply_warps * Shape::warp_bytes(value_bytes);
@@ -250,14 +247,13 @@ void launch_apply(const Context& context, const StoredBlocks& blocks, const Appl
     const unsigned needed = blocks_for(Chunks<Shape>::chunks(blocks), apply_warps);
     launch_dependent(apply_pipeline_kernel<T, Kernel>,
                      grid_size(launch, needed, unsigned(multiprocessors * each)), 32 * apply_warps,
-                     bytes, stream_of(context), blocks, value_bytes, vectors, r, r_leading, z,
-                     z_leading);
+                     bytes, stream_of(context), blocks, value_bytes, r.count, r.data, r.leading,
+                     z.data, z.leading);
 }
 
 template <class T>
-void apply_pipeline(const Context& context, const StoredBlocks& blocks,
-                    batched::Transpose transpose, Index vectors, const T* r, Offset r_leading, T* z,
-                    Offset z_leading) {
+void apply_pipeline(const Context& context, const StoredBlocks& blocks, bool transposed,
+                    Vectors<const T> r, Vectors<T> z) {
     const bool mixed = blocks.formats != nullptr;
     const BlockLayout layout = !blocks.one_size ? BlockLayout::any
                                : mixed          ? BlockLayout::one_size
@@ -265,13 +261,13 @@ void apply_pipeline(const Context& context, const StoredBlocks& blocks,
     const int n = blocks.largest;
     const int value_bytes = mixed ? int(sizeof(T)) : bytes_of(blocks.format);
     const double bytes = double(blocks.count) * n * n * value_bytes + 2.0 * blocks.rows * sizeof(T);
-    const ApplyLaunch launch = apply_launch<T>(layout, mixed, n, value_bytes, bytes, int(vectors),
-                                               transpose == batched::Transpose::yes);
+    const ApplyLaunch launch =
+        apply_launch<T>(layout, mixed, n, value_bytes, bytes, r.count, transposed);
     const auto launch_if = [&](auto constant) {
         constexpr ApplyKernel kernel = ApplyKernel(decltype(constant)::value);
         if constexpr (apply_shape<T>(kernel).groups > 0) {
             if (launch.kernel != kernel) return;
-            launch_apply<T, kernel>(context, blocks, launch, vectors, r, r_leading, z, z_leading);
+            launch_apply<T, kernel>(context, blocks, launch, r, z);
         }
     };
     [&]<int... Kernel>(std::integer_sequence<int, Kernel...>) {

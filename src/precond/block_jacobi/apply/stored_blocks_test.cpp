@@ -128,7 +128,7 @@ TEST(stored_blocks, products_with_more_than_a_cache_keeps) {
 
 /// The product with one block.
 template <class T>
-std::vector<T> alone(const Stored<T>& host_blocks, Index b, Transpose transpose,
+std::vector<T> alone(const Stored<T>& host_blocks, Index b, bool transposed,
                      const std::vector<T>& r) {
     const auto begin = host_blocks.values.begin();
     const std::vector<T> values(begin + host_blocks.entry_offsets[std::size_t(b)],
@@ -138,7 +138,7 @@ std::vector<T> alone(const Stored<T>& host_blocks, Index b, Transpose transpose,
     std::vector<T> own(r.begin() + host_blocks.offsets[std::size_t(b)],
                        r.begin() + host_blocks.offsets[std::size_t(b) + 1]);
     own.resize(own.size() + std::size_t(gap));
-    std::vector<T> z = applied(context(), device_blocks.blocks, transpose, 1, own);
+    std::vector<T> z = applied(context(), device_blocks.blocks, transposed, 1, own);
     z.resize(std::size_t(one.rows()));
     return z;
 }
@@ -154,16 +154,17 @@ TEST(stored_blocks, results_do_not_depend_on_neighbours_or_on_other_vectors) {
             const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
             const Index vectors = 6, leading = host_blocks.rows() + Index(gap);
             const std::vector<T> r = random_columns<T>(random, host_blocks.rows(), vectors);
-            for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-                const auto z = applied(context(), device_blocks.blocks, transpose, vectors, r);
-                for (Index v = 0; v < vectors; v += 5) {
+            for (const bool transposed : {false, true}) {
+                const Index count = transposed ? 1 : vectors;
+                const auto z = applied(context(), device_blocks.blocks, transposed, count, r);
+                for (Index v = 0; v < count; v += 5) {
                     const std::vector<T> column(r.begin() + v * leading,
                                                 r.begin() + (v + 1) * leading);
                     for (Index b = 0; b < host_blocks.count(); b += 3) {
                         const auto first =
                             z.begin() + v * leading + host_blocks.offsets[std::size_t(b)];
                         EXPECT_TRUE(same_bits(std::vector<T>(first, first + host_blocks.size(b)),
-                                              alone(host_blocks, b, transpose, column)))
+                                              alone(host_blocks, b, transposed, column)))
                             << "block " << b << " of " << host_blocks.size(b) << " rows";
                     }
                 }
@@ -184,14 +185,14 @@ TEST(stored_blocks, one_vector_has_the_results_of_several) {
             const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
             const Index vectors = 6, leading = host_blocks.rows() + Index(gap);
             const auto r = random_columns<T>(random, host_blocks.rows(), vectors);
-            const auto z = applied(context(), device_blocks.blocks, Transpose::no, vectors, r);
+            const auto z = applied(context(), device_blocks.blocks, false, vectors, r);
             for (Index v = 0; v < vectors; ++v) {
                 const auto column = [&](const std::vector<T>& all) {
                     return std::vector<T>(all.begin() + v * leading,
                                           all.begin() + (v + 1) * leading);
                 };
-                EXPECT_TRUE(same_bits(column(z), applied(context(), device_blocks.blocks,
-                                                         Transpose::no, 1, column(r))));
+                EXPECT_TRUE(same_bits(
+                    column(z), applied(context(), device_blocks.blocks, false, 1, column(r))));
             }
         }
     });
@@ -205,11 +206,12 @@ TEST(stored_blocks, results_do_not_depend_on_threads) {
         const DeviceStoredBlocks<double> device_blocks(host(), host_blocks);
         for (const Index vectors : {1, 5}) {
             const auto r = random_columns<double>(random, host_blocks.rows(), vectors);
-            for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-                const auto z = applied(host(1), device_blocks.blocks, transpose, vectors, r);
+            for (const bool transposed : {false, true}) {
+                if (transposed && vectors > 1) continue;
+                const auto z = applied(host(1), device_blocks.blocks, transposed, vectors, r);
                 for (const int threads : {2, 3, 7}) {
                     EXPECT_TRUE(same_bits(
-                        z, applied(host(threads), device_blocks.blocks, transpose, vectors, r)));
+                        z, applied(host(threads), device_blocks.blocks, transposed, vectors, r)));
                 }
             }
         }
@@ -243,7 +245,7 @@ TEST(stored_blocks, every_value_is_read_exactly) {
                 stored(blocks, std::vector<BlockPrecision>(blocks.size(), format), false);
             const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
             const std::vector<T> ones(std::size_t(host_blocks.rows() + gap), T(1));
-            auto z = applied(context(), device_blocks.blocks, Transpose::no, 1, ones);
+            auto z = applied(context(), device_blocks.blocks, false, 1, ones);
             int wrong = 0;
             for (std::size_t k = 0; k < host_blocks.values.size(); ++k) {
                 const T value = host_blocks.values[k];
@@ -261,9 +263,9 @@ TEST(stored_blocks, what_is_not_finite_stays_in_its_rows) {
         const auto sizes = random_sizes(random, 60, 1, 12);
         const Stored<T> clean = random_stored<T>(random, sizes, std::nullopt);
         const auto r = random_columns<T>(random, clean.rows(), 1);
-        for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
-            const auto good =
-                applied(context(), DeviceStoredBlocks<T>(context(), clean).blocks, transpose, 1, r);
+        for (const bool transposed : {false, true}) {
+            const auto good = applied(context(), DeviceStoredBlocks<T>(context(), clean).blocks,
+                                      transposed, 1, r);
             for (Index bad = 0; bad < clean.count(); bad += 7) {
                 std::vector<std::vector<T>> blocks;
                 for (Index b = 0; b < clean.count(); ++b) {
@@ -275,7 +277,7 @@ TEST(stored_blocks, what_is_not_finite_stays_in_its_rows) {
                 blocks[std::size_t(bad)].assign(blocks[std::size_t(bad)].size(), nan);
                 const Stored<T> host_blocks = stored(blocks, clean.formats, true);
                 auto z = applied(context(), DeviceStoredBlocks<T>(context(), host_blocks).blocks,
-                                 transpose, 1, r);
+                                 transposed, 1, r);
                 for (Index i = host_blocks.offsets[std::size_t(bad)];
                      i < host_blocks.offsets[std::size_t(bad) + 1]; ++i) {
                     EXPECT_TRUE(std::isnan(z[std::size_t(i)]));
@@ -311,14 +313,14 @@ TEST(stored_blocks, no_blocks_and_no_vectors) {
         const Stored<T> none = stored<T>({}, {}, true);
         const DeviceStoredBlocks<T> device_blocks(context(), none);
         const std::vector<T> r(std::size_t(gap), T(1));
-        applied(context(), device_blocks.blocks, Transpose::no, 1, r);
+        applied(context(), device_blocks.blocks, false, 1, r);
         Buffer<T> values(context(), 0);
         const auto offsets = copy_to_buffer(context(), std::span<const Offset>(none.entry_offsets));
         for_each_index(context(), device_blocks.blocks.count,
                        ExpandBlock<T>{device_blocks.blocks, offsets.data(), values.data()});
         const Stored<T> one = stored<T>({{T(2)}}, {BlockPrecision::f32}, false);
-        EXPECT_TRUE(applied(context(), DeviceStoredBlocks<T>(context(), one).blocks, Transpose::no,
-                            0, std::vector<T>())
+        EXPECT_TRUE(applied(context(), DeviceStoredBlocks<T>(context(), one).blocks, false, 0,
+                            std::vector<T>())
                         .empty());
     });
 }

@@ -13,7 +13,6 @@
 // Blocks in every format, packed by a plain reference, and their products.
 
 namespace tessera::test {
-using batched::Transpose;
 
 template <class T>
 constexpr std::size_t format_count = sizeof(T) == 8 ? 4 : 3;
@@ -152,7 +151,7 @@ constexpr Offset gap = 3;  ///< Elements after each column.
 /// z for the columns of r, both rows + gap apart and `before` elements after the start of memory;
 /// elements around the columns of z must not change.
 template <class T>
-std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Transpose transpose,
+std::vector<T> applied(const Context& context, const StoredBlocks& blocks, bool transposed,
                        Index vectors, const std::vector<T>& r, Offset before = 1) {
     const Offset leading = blocks.rows + gap;
     std::vector<T> z(std::size_t(before + vectors * leading), T(-77));
@@ -161,8 +160,8 @@ std::vector<T> applied(const Context& context, const StoredBlocks& blocks, Trans
     Buffer<T> device_r = copy_to_buffer(context, std::span<const T>(shifted));
     Buffer<T> device_z = copy_to_buffer(context, std::span<const T>(z));
     select(context, &cpu::apply<T>, TESSERA_IF_CUDA(cuda::apply<T>))(
-        context, blocks, transpose, vectors, device_r.data() + before, leading,
-        device_z.data() + before, leading);
+        context, blocks, transposed, {device_r.data() + before, blocks.rows, vectors, leading},
+        {device_z.data() + before, blocks.rows, vectors, leading});
     z = copy_to_host(context, device_z);
     if (before > 0) {
         EXPECT_EQ(z[std::size_t(before - 1)], T(-77));
@@ -183,7 +182,7 @@ std::vector<T> random_columns(std::mt19937_64& random, Index rows, Index vectors
 
 /// Each element within gamma_n sum |x_ij| |r_j| of the sum in long double.
 template <class T>
-void expect_product(const Stored<T>& host_blocks, Transpose transpose, Index vectors,
+void expect_product(const Stored<T>& host_blocks, bool transposed, Index vectors,
                     const std::vector<T>& r, const std::vector<T>& z) {
     const Index leading = host_blocks.rows() + Index(gap);
     int wrong = 0;
@@ -195,7 +194,7 @@ void expect_product(const Stored<T>& host_blocks, Transpose transpose, Index vec
             for (Index i = 0; i < n; ++i) {
                 long double sum = 0, size = 0;
                 for (Index j = 0; j < n; ++j) {
-                    const T entry = transpose == Transpose::yes ? x[j + i * n] : x[i + j * n];
+                    const T entry = transposed ? x[j + i * n] : x[i + j * n];
                     const long double term = (long double)entry * r[at + std::size_t(j)];
                     sum += term;
                     size += std::abs(term);
@@ -224,23 +223,24 @@ void check_products(const std::vector<Index>& sizes, std::optional<BlockPrecisio
     const DeviceStoredBlocks<T> device_blocks(context(), host_blocks);
     for (const Index vectors : vector_counts) {
         const std::vector<T> r = random_columns<T>(random, host_blocks.rows(), vectors);
-        for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
+        for (const bool transposed : {false, true}) {
+            if (transposed && vectors > 1) continue;
             SCOPED_TRACE(testing::Message()
                          << sizeof(T) * 8 << " bits, " << sizes.size() << " blocks of "
                          << host_blocks.largest << " rows at most, " << vectors << " vectors, "
                          << (format ? to_string(*format) : "mixed")
-                         << (transpose == Transpose::yes ? ", transposed" : ""));
+                         << (transposed ? ", transposed" : ""));
             const std::vector<T> z =
-                applied(context(), device_blocks.blocks, transpose, vectors, r);
-            expect_product(host_blocks, transpose, vectors, r, z);
+                applied(context(), device_blocks.blocks, transposed, vectors, r);
+            expect_product(host_blocks, transposed, vectors, r, z);
             // Columns that begin where memory begins may be accessed several elements at once.
             EXPECT_TRUE(
-                same_bits(z, applied(context(), device_blocks.blocks, transpose, vectors, r, 0)));
+                same_bits(z, applied(context(), device_blocks.blocks, transposed, vectors, r, 0)));
             if (!all_but_the_last_equal(sizes)) continue;
             const DeviceStoredBlocks<T> one_size_blocks(context(), host_blocks, true);
             for (const Offset before : {0, 1}) {
                 EXPECT_TRUE(same_bits(
-                    z, applied(context(), one_size_blocks.blocks, transpose, vectors, r, before)));
+                    z, applied(context(), one_size_blocks.blocks, transposed, vectors, r, before)));
             }
         }
     }

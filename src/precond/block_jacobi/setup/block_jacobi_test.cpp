@@ -188,9 +188,13 @@ TEST(block_jacobi, applies_what_is_kept) {
             for (const bool transposed : {false, true}) {
                 Buffer<T> device_z(device, Offset(r.size()));
                 fill(device, T(0), device_z.view());  // The gaps between vectors are copied, too.
-                jacobi.apply(device, transposed ? batched::Transpose::yes : batched::Transpose::no,
-                             vectors, device_r.view(), Offset(leading), device_z.view(),
-                             Offset(leading));
+                const Vectors<const T> from(device_r.data(), Offset(rows), vectors,
+                                            Offset(leading));
+                const Vectors<T> to(device_z.data(), Offset(rows), vectors, Offset(leading));
+                if (!transposed) jacobi.apply_vectors(device, from, to);
+                for (int v = 0; transposed && v < vectors; ++v) {
+                    jacobi.apply_transposed(device, from[v], to[v]);
+                }
                 const auto z = copy_to_host(device, device_z);
                 for (Index b = 0; b < given.count(); ++b) {
                     const Index n = given.size(b), first = given.offsets[std::size_t(b)];
@@ -258,9 +262,7 @@ TEST(block_jacobi, rejects_misuse) {
     EXPECT_EQ(jacobi.describe(), "block_jacobi:3,blocks=uniform:3,singular=stop");
     Buffer<double> r(device, 15), z(device, 14);
     EXPECT_THROW(jacobi.apply(device, std::as_const(r).view(), z.view()), InvalidArgument);
-    EXPECT_THROW(
-        jacobi.apply(device, batched::Transpose::no, 2, std::as_const(r).view(), 15, r.view(), 15),
-        InvalidArgument);
+    EXPECT_THROW(jacobi.apply_transposed(device, r.view(), z.view()), InvalidArgument);
     CsrView<double> smaller = matrix.view();
     smaller.rows = smaller.columns = 14;
     EXPECT_THROW(jacobi.update(device, smaller), InvalidArgument);

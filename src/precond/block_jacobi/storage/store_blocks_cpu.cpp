@@ -124,7 +124,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <atomic>
 #include <cstring>
-#include <utility>
 
 #include "precond/block_jacobi/block_ranges.hpp"
 
@@ -159,10 +158,6 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
         }
     });
     summary->add({.overflow = overflow});
-}
-
-SetupSummary fetch_setup_summary(const Context&, SetupSummary* summary) {
-    return std::exchange(*summary, {});
 }
 
 void clear(const Context&, void* memory, Offset bytes) {

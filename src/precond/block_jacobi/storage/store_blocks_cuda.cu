@@ -1,12 +1,11 @@
 #include "base/check_cuda.hpp"
 #include "gpu/for_each.cuh"
-#include "gpu/host_mailbox.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "gpu/warp.cuh"
 #include "precond/block_jacobi/storage/format_steps.hpp"
 
-/// Conversion of inverses to their storage formats, and transfer of the setup summary to the host.
+/// Conversion of inverses to their storage formats.
 namespace tessera::cuda {
 
 namespace {
@@ -54,20 +53,6 @@ __global__ void __launch_bounds__(threads)
     if (threadIdx.x % 32 == 0) atomicMax(most, largest);
 }
 
-/// Transfer of the summary to the mailbox in pinned host memory, by one thread; the host sees it
-/// some microseconds before the stream is idle. Clears the summary in device memory.
-__global__ void send_summary_kernel(SetupSummary* summary, std::uint64_t* mailbox) {
-    begin_dependent();
-    const SetupSummary totals{__ldcg(&summary->singular), __ldcg(&summary->misfits),
-                              __ldcg(&summary->overflow), __ldcg(&summary->rows_from_end),
-                              __ldcg(&summary->formats)};
-    write_mailbox(mailbox, std::uint64_t(totals.singular) | std::uint64_t(totals.misfits) << 31);
-    write_mailbox(mailbox + 1, std::uint64_t(totals.rows_from_end) |
-                                   std::uint64_t(totals.formats) << 32 |
-                                   std::uint64_t(totals.overflow != 0) << 62);
-    *summary = {};
-}
-
 }  // namespace
 
 void format_starts(const Context& context, Index count, const Index* block_offsets,
@@ -89,22 +74,6 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
     store_kernel<T><<<blocks_for(blocks.count, threads / 32), threads, 0, stream_of(context)>>>(
         blocks, inverses, stored, bytes, summary);
     TESSERA_CUDA(cudaGetLastError());
-}
-
-SetupSummary fetch_setup_summary(const Context& context, SetupSummary* summary) {
-    constexpr int words = 2;
-    std::uint64_t* const mailbox = clear_mailbox(context, words);
-    launch_dependent(send_summary_kernel, 1, 1, 0, stream_of(context), summary, mailbox);
-    wait_for_mailbox(context, words);
-    const std::uint64_t blocks = read_mailbox(context, 0);
-    const std::uint64_t rest = read_mailbox(context, 1);
-    SetupSummary result;
-    result.singular = Index(blocks & 0x7fffffff);
-    result.misfits = Index(blocks >> 31);
-    result.rows_from_end = unsigned(rest);
-    result.formats = unsigned(rest >> 32 & 0x3fffffff);
-    result.overflow = Index(rest >> 62);
-    return result;
 }
 
 void clear(const Context& context, void* memory, Offset bytes) {

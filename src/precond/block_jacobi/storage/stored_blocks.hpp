@@ -48,16 +48,14 @@ constexpr Index max_group_rows(Index largest) { return largest <= 32 ? 32 : 64; 
 /// Blocks of one size per chunk, if their formats differ.
 constexpr Index blocks_per_chunk(Index largest) { return 64 / largest; }
 
-/// z_b = X_b r_b, or X_b^T r_b, for each stored block and each of `vectors` columns of r and z,
-/// whose leading dimensions are at least `rows`; no overlap. Values are converted to T exactly; T
-/// is float or double, and float excludes f64. The error of an element is at most gamma_n sum_j
+/// z_b = X_b r_b for each stored block and each vector, or, if `transposed`, X_b^T r_b for one
+/// vector; no overlap. Values are converted to T exactly; T is float or double, and float excludes
+/// f64. The error of an element is at most gamma_n sum_j
 /// |x_ij| |r_j| in T. The order of a sum depends only on the block's size, its row and the
 /// transpose, so that results are bitwise equal whatever the other blocks and vectors are. The host
 /// must have waited for the kernels that wrote the blocks: on a GPU apply begins to read them
 /// before the previous work of the stream has ended. Asynchronous on a GPU.
 TESSERA_BACKENDS(template <class T> void apply(const Context& context, const StoredBlocks& blocks,
-                                               batched::Transpose transpose, Index vectors,
-                                               const T* r, Offset r_leading, T* z,
-                                               Offset z_leading);)
+                                               bool transposed, Vectors<const T> r, Vectors<T> z);)
 
 }  // namespace tessera

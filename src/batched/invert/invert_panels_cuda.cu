@@ -1,5 +1,3 @@
-#pragma once
-
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
@@ -27,7 +25,6 @@ struct alignas(16) PanelStage {
     };
     int offsets[32];  ///< Offsets of the columns of D in `values`, by the rows of their pivots.
     double norm;
-    double max_a;  ///< max |a_ij|.
     unsigned long long arrived;
 };
 
@@ -131,19 +128,6 @@ __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
     return warp_max(sum);
 }
 
-template <int n>
-__device__ __forceinline__ double largest_entry(const PanelTile<n>& tile) {
-    double largest = 0;
-#pragma unroll
-    for (int u = 0; u < PanelTile<n>::tiles; ++u) {
-#pragma unroll
-        for (int t = 0; t < PanelTile<n>::tiles; ++t) {
-            largest = fmax(largest, fmax(fabs(tile.c[u][t][0]), fabs(tile.c[u][t][1])));
-        }
-    }
-    return warp_max(largest);
-}
-
 /// Stores D to shared memory and adds its entries 1.
 template <int n>
 __device__ __forceinline__ void store_d(const PanelTile<n>& tile, const PanelPivots& pivots,
@@ -202,7 +186,7 @@ __device__ __forceinline__ Offset matrix_of_warp(const Index* order, Index first
 /// Blocked Gauss-Jordan elimination with implicit partial pivoting in FP64; one matrix per warp in
 /// 8 x 8 tensor-core tiles. Panels of four columns are eliminated with one row per lane, the other
 /// columns updated by mma.m16n8k4.
-template <int n, bool growth>
+template <int n>
 __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
     invert_panels_kernel(const __grid_constant__ InvertJob<double> job, Index first, Index count,
                          bool first_in_chain) {
@@ -222,15 +206,11 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
         const double norm = row_sum_norm(tile);
         if (lane == 0) stage.norm = norm;
     }
-    if constexpr (growth) {
-        const double largest = largest_entry(tile);
-        if (lane == 0) stage.max_a = largest;
-    }
-    PanelPivots pivots = tile.template invert<false, growth>(stage.panels);
+    PanelPivots pivots = tile.template invert<false>(stage.panels);
     if (pivots.info != 0) {
         const Offset b = matrix_of_warp(job.order, first, count);
         load_values(tile, StridedMatrix<const double>(job.a, b, n));
-        pivots = tile.template invert<true, growth>(stage.panels);
+        pivots = tile.template invert<true>(stage.panels);
     }
     store_d(tile, pivots, stage);
 
@@ -261,18 +241,16 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
             to[j * x.column_stride] = std::numeric_limits<double>::quiet_NaN();
     }
     const double inverse_norm = warp_max(sum);
-    const double pivot_growth = growth ? warp_max(pivots.max_u) / stage.max_a : 0.0;
-    if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm, pivot_growth);
+    if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm);
 }
 
 }  // namespace
 
-template <bool growth>
 void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& job) {
     for_compiled_sizes<25, 32>([&](auto size) {
         constexpr int n = decltype(size)::value;
         if (const Index count = job.count(n); count > 0) {
-            chain.launch(invert_panels_kernel<n, growth>, blocks_for(count, panel_warps),
+            chain.launch(invert_panels_kernel<n>, blocks_for(count, panel_warps),
                          32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job,
                          job.first(n), count);
         }
