@@ -29,8 +29,9 @@ class TESSERA_API Solver {
     /// preconditioner. With format csr or auto the arrays must outlive the solver, or its next
     /// setup or update. With auto the attempts are chosen here, and one whose setup the matrix does
     /// not allow is passed over. Waits. Arguments are checked first and change nothing; if it fails
-    /// later, the solver has no matrix. With refinement on the CPU, values must be in the range of
-    /// float.
+    /// later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the range of
+    /// the precision that was requested for it. With refinement on the CPU, values must be in the
+    /// range of float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 

@@ -59,7 +59,11 @@ class PreparedMatrix {
     const Preconditioner<T>* preconditioner() const { return preconditioner_.get(); }
     const PreconditionerReport& report() const { return report_; }
     void take_report() {
-        if (preconditioner_) report_ = preconditioner_->report();
+        if (!preconditioner_) return;
+        report_ = preconditioner_->report();
+        require(!report_.overflow,
+                "the inverse of a block has a value outside the range of the precision in which it "
+                "is stored; use precision=adaptive, or scale the system");
     }
 
   private:
