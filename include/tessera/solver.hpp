@@ -60,7 +60,9 @@ class TESSERA_API Solver {
 
     /// With auto what the latest setup chose, and the number of the one in use, from 0: a solve
     /// that goes badly (worth_another) sets up the next one and goes on with it from the best x so
-    /// far; so do the solves after it, until the next setup. Empty without auto.
+    /// far; so do the solves after it, until the next setup. They are for preconditioning on the
+    /// side of the latest solve, at first the right one; a solve on the other side chooses anew.
+    /// Empty without auto.
     std::vector<Attempt> attempts() const;
     int attempt() const;
 

@@ -92,7 +92,10 @@ struct Solver<T>::State {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
+    std::vector<Attempt> choose_attempts() const;
+    void make_first_of(std::vector<Attempt> chosen);
     bool take_next_attempt();
+    void change_side();
     void check(const CsrView<T>& matrix, const char* function) const;
     void make_attempt();
     void make(const CsrView<T>& matrix);
@@ -107,6 +110,8 @@ struct Solver<T>::State {
     const Context context;
     const std::array<std::string, 3> texts;       ///< As given: solver, preconditioner, format.
     bool is_automatic = false;                    ///< One of them is auto.
+    MatrixFacts facts;                            ///< Found by setup if is_automatic.
+    bool left = false;                            ///< The side of the latest solve.
     std::vector<Attempt> attempts;                ///< Empty unless is_automatic.
     std::size_t attempt = 0;                      ///< The one in use.
     std::unique_ptr<SolverConfig> solver;         ///< Null: refinement, or not chosen yet.
@@ -213,19 +218,31 @@ bool Solver<T>::State::take_next_attempt() {
 }
 
 template <class T>
-void Solver<T>::State::setup(const CsrView<T>& matrix) {
-    check(matrix, "Solver::setup");
-    drop();  // Looking at the matrix may fail.
-    given = matrix;
+std::vector<Attempt> Solver<T>::State::choose_attempts() const {
+    return choose(facts, texts[0], texts[1], texts[2], left);
+}
+
+/// Sets up the first attempt that the matrix allows.
+template <class T>
+void Solver<T>::State::make_first_of(std::vector<Attempt> chosen) {
+    attempts = std::move(chosen);
     attempt = 0;
-    if (!is_automatic) return make_attempt();
-    attempts = choose(find_facts(context, matrix, *coordinates), texts[0], texts[1], texts[2]);
     try {
         make_attempt();
     } catch (const InvalidArgument&) {
         if (!take_next_attempt()) throw;
     }
     if (!report().unusable.empty()) take_next_attempt();
+}
+
+template <class T>
+void Solver<T>::State::setup(const CsrView<T>& matrix) {
+    check(matrix, "Solver::setup");
+    drop();  // Looking at the matrix may fail.
+    given = matrix;
+    if (!is_automatic) return make_attempt();
+    facts = find_facts(context, matrix, *coordinates);
+    make_first_of(choose_attempts());
 }
 
 template <class T>
@@ -264,12 +281,24 @@ std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vector
     return solved;
 }
 
+/// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
+template <class T>
+void Solver<T>::State::change_side() {
+    left = !left;
+    std::vector<Attempt> chosen = choose_attempts();
+    if (chosen != attempts) make_first_of(std::move(chosen));
+}
+
 template <class T>
 std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> x,
                                                  const SolveOptions& options) {
     require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
     const AtWork guard(at_work);
     if (!is_automatic) return solve_once(b, x, options);
+    if (options.left_preconditioning != left) {
+        check_solve<T>(context, prepared->matrix(), b, x, options);
+        change_side();
+    }
     std::vector<SolveReport> total(std::size_t(b.count));
     SolveReport longest;  // Of the right-hand sides, that with the most iterations.
     while (true) {

@@ -38,6 +38,11 @@ SolveArguments with_saved_options(SolveArguments arguments) {
     return arguments;
 }
 
+/// Whether a solver, by its name, is for symmetric matrices alone.
+bool needs_symmetry(const std::string& solver) {
+    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
+}
+
 /// One run of `tessera solve`, step by step.
 template <class T>
 class SolveCommand : SolveProblem<T> {
@@ -104,13 +109,8 @@ class SolveCommand : SolveProblem<T> {
         Problem::upload_matrix();  // A GPU looks at it faster.
         const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
         not_symmetric_ = !facts.symmetric;
-        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
-        if (arguments_.side == "left") {
-            const auto last = attempts_.back();
-            std::erase_if(attempts_,
-                          [](const Attempt& a) { return needs_symmetry(Spec(a.solver).name()); });
-            if (attempts_.empty()) attempts_ = {last};  // It says that it does not support that.
-        }
+        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format,
+                           arguments_.side == "left");
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
     }
