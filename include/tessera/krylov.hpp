@@ -168,11 +168,6 @@ TESSERA_API SolveReport refinement(const Context& context, const Operator<double
                                    std::span<double> x, const RefinementOptions& refinement_options,
                                    const SolveOptions& options = {});
 
-/// The solver of refinement(); the operators must outlive it.
-TESSERA_API std::unique_ptr<IterativeSolver<double>> make_refinement(
-    const Context& context, const Operator<double>& matrix, const Operator<float>& low_matrix,
-    const Operator<float>* preconditioner, const RefinementOptions& options);
-
 /// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for others.
 TESSERA_API RefinementOptions parse_refinement(Spec spec);
 

@@ -57,6 +57,10 @@ class TESSERA_API Solver {
     const PreconditionerReport& preconditioner_report() const;
     /// Its normalised text, "block_jacobi:24"; "none".
     std::string preconditioner() const;
+    /// Its Operator::singular_blocks.
+    Index singular_blocks() const;
+    /// The format of the products, with the size of the blocks that was found: "sbell:2".
+    std::string format() const;
 
     /// With auto what the latest setup chose, and the number of the one in use, from 0: a solve
     /// that goes badly (worth_another) sets up the next one and goes on with it from the best x so
@@ -71,8 +75,5 @@ class TESSERA_API Solver {
     State& state() const;
     std::unique_ptr<State> state_;
 };
-
-/// The report of a solve that is not started because a preconditioner cannot be used.
-TESSERA_API SolveReport unsolved_report(const PreconditionerReport& setup);
 
 }  // namespace tessera

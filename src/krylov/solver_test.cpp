@@ -128,6 +128,8 @@ TEST(solver, refinement_repeats_and_allocates_nothing) {
         Solver<double> solver(context(), "refinement:bicgstab", "block_jacobi:4", format);
         solver.setup(first);
         EXPECT_EQ(solver.preconditioner(), "block_jacobi:4,singular=stop");
+        EXPECT_EQ(solver.format(), format);
+        EXPECT_EQ(solver.singular_blocks(), 0);
         const auto before = solve_with(solver, b);
         EXPECT_EQ(before.report.status, Status::converged) << before.report.message;
         EXPECT_TRUE(solve_with(solver, b) == before);
@@ -252,6 +254,7 @@ TEST(solver, a_preconditioner_that_cannot_be_used_ends_the_solve_at_its_start) {
     const auto outcome = solve_with(solver, {1, 1});
     EXPECT_EQ(outcome.report.status, Status::singular_block);
     expect_contains(outcome.report.message, "so the solve was not started");
+    EXPECT_EQ(solver.singular_blocks(), 2);
     EXPECT_EQ(outcome.x, std::vector<double>({0, 0}));
 }
 
