@@ -225,6 +225,8 @@ TEST_F(cli_solve, left_preconditioning_has_solvers_of_its_own) {
     EXPECT_EQ(chosen.code, 0) << chosen.err;
     EXPECT_EQ(chosen.err, "");  // No attempt that does not support it.
     expect_contains(chosen.out, "solver          gmres");
+    EXPECT_EQ(solve_json({"poisson2d:12", "--side", "left", "--precond", "jacobi"})["solver"],
+              "idr:4");
     const Outcome given = solve({"poisson2d:12", "--side", "left", "--solver", "cg"});
     EXPECT_EQ(given.code, 2);
     EXPECT_EQ(

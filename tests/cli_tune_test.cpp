@@ -118,6 +118,15 @@ TEST_F(cli_tune, says_why_a_trial_could_not_be_run) {
     expect_contains(outcome.out, "--side left");
 }
 
+TEST_F(cli_tune, auto_solves_from_the_left) {
+    const Outcome outcome = tune({"poisson2d:20", "--side", "left", "--json", "-"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const Json choice = Json::parse(outcome.out)["trials"][0];
+    EXPECT_TRUE(choice["auto"]);
+    EXPECT_EQ(choice["status"], "converged");
+    EXPECT_EQ(choice["solver"], "gmres:50");
+}
+
 TEST_F(cli_tune, saves_options_for_solve) {
     const Outcome outcome =
         tune({"elasticity2d:12", "--precond", "block_jacobi:8", "--save", "./o.json"});

@@ -47,14 +47,17 @@ struct Attempt {
     std::string reason;  ///< Why it was chosen, half a sentence.
     /// The same after as many iterations in which the residual did not fall below its least value.
     Offset stagnation_window = 0;
+
+    bool operator==(const Attempt&) const = default;
 };
 
 /// The attempts for a matrix, the first one first, at least one: by rules that look at the facts
 /// alone, so that the same matrix on the same kind of device gives the same ones. A word other than
-/// auto is kept. docs/decisions/automatic-choice.md has the measurements.
+/// auto is kept. `left`: solvers that allow preconditioning from the left alone, if they are to be
+/// chosen. docs/decisions/automatic-choice.md has the measurements.
 TESSERA_API std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
                                         const std::string& preconditioner,
-                                        const std::string& format);
+                                        const std::string& format, bool left = false);
 
 /// Ways to solve systems with such a matrix, without limits or reasons, the likely fastest first:
 /// those of choose and others that were the fastest somewhere. Ways for indefinite matrices are

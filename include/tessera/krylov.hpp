@@ -46,7 +46,7 @@ struct SolveOptions {
     /// Counted as in SolveReport::iterations.
     Offset max_iterations = 10000;
     double max_seconds = std::numeric_limits<double>::infinity();
-    bool left_preconditioning = false;  ///< For gmres, idr, bicgstab, richardson.
+    bool left_preconditioning = false;  ///< For gmres, idr, bicgstab, richardson (allows_left).
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in this many iterations;
     /// 0: never.
     Offset stagnation_window = 2000;
@@ -109,6 +109,8 @@ class TESSERA_API SolverConfig {
         const Operator<double>* preconditioner) const = 0;
     /// Approximate number of values that it stores for n rows, b and x included.
     virtual Offset numbers(Offset rows) const = 0;
+    /// Whether SolveOptions::left_preconditioning is possible.
+    virtual bool allows_left() const = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.
@@ -165,11 +167,6 @@ TESSERA_API SolveReport refinement(const Context& context, const Operator<double
                                    const Operator<float>* preconditioner, std::span<const double> b,
                                    std::span<double> x, const RefinementOptions& refinement_options,
                                    const SolveOptions& options = {});
-
-/// The solver of refinement(); the operators must outlive it.
-TESSERA_API std::unique_ptr<IterativeSolver<double>> make_refinement(
-    const Context& context, const Operator<double>& matrix, const Operator<float>& low_matrix,
-    const Operator<float>* preconditioner, const RefinementOptions& options);
 
 /// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for others.
 TESSERA_API RefinementOptions parse_refinement(Spec spec);

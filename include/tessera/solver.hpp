@@ -29,8 +29,9 @@ class TESSERA_API Solver {
     /// preconditioner. With format csr or auto the arrays must outlive the solver, or its next
     /// setup or update. With auto the attempts are chosen here, and one whose setup the matrix does
     /// not allow is passed over. Waits. Arguments are checked first and change nothing; if it fails
-    /// later, the solver has no matrix. With refinement on the CPU, values must be in the range of
-    /// float.
+    /// later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the range of
+    /// the precision that was requested for it. With refinement on the CPU, values must be in the
+    /// range of float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 
@@ -56,10 +57,16 @@ class TESSERA_API Solver {
     const PreconditionerReport& preconditioner_report() const;
     /// Its normalised text, "block_jacobi:24"; "none".
     std::string preconditioner() const;
+    /// Its Operator::singular_blocks.
+    Index singular_blocks() const;
+    /// The format of the products, with the size of the blocks that was found: "sbell:2".
+    std::string format() const;
 
     /// With auto what the latest setup chose, and the number of the one in use, from 0: a solve
     /// that goes badly (worth_another) sets up the next one and goes on with it from the best x so
-    /// far; so do the solves after it, until the next setup. Empty without auto.
+    /// far; so do the solves after it, until the next setup. They are for preconditioning on the
+    /// side of the latest solve, at first the right one; a solve on the other side chooses anew.
+    /// Empty without auto.
     std::vector<Attempt> attempts() const;
     int attempt() const;
 
@@ -68,8 +75,5 @@ class TESSERA_API Solver {
     State& state() const;
     std::unique_ptr<State> state_;
 };
-
-/// The report of a solve that is not started because a preconditioner cannot be used.
-TESSERA_API SolveReport unsolved_report(const PreconditionerReport& setup);
 
 }  // namespace tessera

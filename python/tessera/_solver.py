@@ -290,7 +290,8 @@ class Solver:
         max_seconds : float
             Longest time of the solve, in seconds.
         left : bool
-            Preconditioning from the left, for gmres, idr, bicgstab and richardson.
+            Preconditioning from the left, for gmres, idr, bicgstab and richardson; "auto" chooses
+            among such methods.
         callback : callable, optional
             Called with a `Progress` after each iteration; False ends the solve.
 

@@ -349,7 +349,7 @@ CASES = [
         "near_null: only 'amg'",
     ),
     (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
-    (lambda: tessera.solve(A, B, left=True), ValueError, "left: "),
+    (lambda: tessera.solve(A, B, M=tessera.jacobi(A), left=True), ValueError, "left: "),
     (
         lambda: tessera.solve(lambda x: x, B, coordinates=POINTS),
         ValueError,

@@ -42,6 +42,19 @@ def test_texts(arrays, method, m):
     assert relative_residual(a, arrays.numpy(r.x), b) <= 1.1e-8
 
 
+def test_auto_solves_from_the_left(arrays):
+    a, b, _ = elastic()
+    r = tessera.solve(arrays.csr(a), arrays.array(b), left=True)
+    assert r.converged and r.solver.split(":")[0] in ("gmres", "idr", "bicgstab"), r
+    assert relative_residual(a, arrays.numpy(r.x), b) <= 1.1e-8
+
+
+def test_an_inverse_out_of_its_range_is_an_error(arrays):
+    with pytest.raises(ValueError, match="use precision=adaptive"):
+        tessera.solve(arrays.csr(1e-8 * spd()), arrays.array(vector(60)), "cg",
+                      "block_jacobi:4,precision=f16")  # fmt: skip
+
+
 def test_a_failed_solve_says_why():
     a, b, _ = elastic()
     r = tessera.solve(a, b, "cg", None, maxiter=3)

@@ -1,3 +1,5 @@
+#include "krylov/refinement.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>

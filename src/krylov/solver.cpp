@@ -8,65 +8,33 @@
 #include "base/checks.hpp"
 #include "krylov/at_work.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/prepared_matrix.hpp"
+#include "krylov/refinement.hpp"
 
 namespace tessera {
 
 namespace {
 
-/// The products with a matrix in a format.
-template <class T>
-class Products {
-  public:
-    Products(const Context& context, const CsrView<T>& matrix, const FormatOptions& format) {
-        if (format.format == MatrixFormat::csr) {
-            csr_.emplace(context, matrix);
-        } else {
-            sliced_.emplace(SlicedMatrix<T>::from_csr(context, matrix, format));
-        }
+/// The report of a solve that is not started because a preconditioner cannot be used.
+SolveReport unsolved_report(const PreconditionerReport& setup) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    SolveReport report;
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    if (setup.first_non_finite_row >= 0) {
+        report.status = Status::non_finite;
+        report.message = "row " + std::to_string(setup.first_non_finite_row) +
+                         " of the matrix has a NaN or infinity, so the solve was not started";
+        return report;
     }
-    void update(const Context& context, const CsrView<T>& matrix) {
-        if (csr_) {
-            csr_->update(matrix);
-        } else {
-            sliced_->update(context, matrix);
-        }
-    }
-    const Operator<T>& operator*() const {
-        if (csr_) return *csr_;
-        return *sliced_;
-    }
-
-  private:
-    std::optional<CsrOperator<T>> csr_;
-    std::optional<SlicedMatrix<T>> sliced_;
-};
-
-/// A matrix of value type T in a format, and its preconditioner.
-template <class T>
-class PreparedMatrix {
-  public:
-    PreparedMatrix(const Context& context, const CsrView<T>& matrix, const FormatOptions& format,
-                   const PreconditionerConfig& config)
-        : products_(context, matrix, format), preconditioner_(config.make(context, matrix)) {
-        take_report();
-    }
-    void update(const Context& context, const CsrView<T>& matrix) {
-        products_.update(context, matrix);
-        if (preconditioner_) preconditioner_->update(context, matrix);
-        take_report();
-    }
-    const Operator<T>& matrix() const { return *products_; }
-    const Preconditioner<T>* preconditioner() const { return preconditioner_.get(); }
-    const PreconditionerReport& report() const { return report_; }
-    void take_report() {
-        if (preconditioner_) report_ = preconditioner_->report();
-    }
-
-  private:
-    Products<T> products_;
-    std::unique_ptr<Preconditioner<T>> preconditioner_;
-    PreconditionerReport report_;
-};
+    report.status = Status::singular_block;
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; use --solver idr --precond "
+                                "block_jacobi");
+    return report;
+}
 
 }  // namespace
 
@@ -88,7 +56,10 @@ struct Solver<T>::State {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
+    std::vector<Attempt> choose_attempts() const;
+    void make_first_of(std::vector<Attempt> chosen);
     bool take_next_attempt();
+    void change_side();
     void check(const CsrView<T>& matrix, const char* function) const;
     void make_attempt();
     void make(const CsrView<T>& matrix);
@@ -99,10 +70,18 @@ struct Solver<T>::State {
         rounded = {};
     }
     const PreconditionerReport& report() const { return low ? low->report() : prepared->report(); }
+    /// use(the preconditioner), which is null for none.
+    template <class Use>
+    auto with_preconditioner(Use&& use) const {
+        require(iterative != nullptr, "Solver: there is no matrix; call setup first");
+        return low ? use(low->preconditioner()) : use(prepared->preconditioner());
+    }
 
     const Context context;
     const std::array<std::string, 3> texts;       ///< As given: solver, preconditioner, format.
     bool is_automatic = false;                    ///< One of them is auto.
+    MatrixFacts facts;                            ///< Found by setup if is_automatic.
+    bool left = false;                            ///< The side of the latest solve.
     std::vector<Attempt> attempts;                ///< Empty unless is_automatic.
     std::size_t attempt = 0;                      ///< The one in use.
     std::unique_ptr<SolverConfig> solver;         ///< Null: refinement, or not chosen yet.
@@ -209,19 +188,31 @@ bool Solver<T>::State::take_next_attempt() {
 }
 
 template <class T>
-void Solver<T>::State::setup(const CsrView<T>& matrix) {
-    check(matrix, "Solver::setup");
-    drop();  // Looking at the matrix may fail.
-    given = matrix;
+std::vector<Attempt> Solver<T>::State::choose_attempts() const {
+    return choose(facts, texts[0], texts[1], texts[2], left);
+}
+
+/// Sets up the first attempt that the matrix allows.
+template <class T>
+void Solver<T>::State::make_first_of(std::vector<Attempt> chosen) {
+    attempts = std::move(chosen);
     attempt = 0;
-    if (!is_automatic) return make_attempt();
-    attempts = choose(find_facts(context, matrix, *coordinates), texts[0], texts[1], texts[2]);
     try {
         make_attempt();
     } catch (const InvalidArgument&) {
         if (!take_next_attempt()) throw;
     }
     if (!report().unusable.empty()) take_next_attempt();
+}
+
+template <class T>
+void Solver<T>::State::setup(const CsrView<T>& matrix) {
+    check(matrix, "Solver::setup");
+    drop();  // Looking at the matrix may fail.
+    given = matrix;
+    if (!is_automatic) return make_attempt();
+    facts = find_facts(context, matrix, *coordinates);
+    make_first_of(choose_attempts());
 }
 
 template <class T>
@@ -260,12 +251,24 @@ std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vector
     return solved;
 }
 
+/// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
+template <class T>
+void Solver<T>::State::change_side() {
+    left = !left;
+    std::vector<Attempt> chosen = choose_attempts();
+    if (chosen != attempts) make_first_of(std::move(chosen));
+}
+
 template <class T>
 std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> x,
                                                  const SolveOptions& options) {
     require(iterative != nullptr, "Solver::solve: there is no matrix; call setup first");
     const AtWork guard(at_work);
     if (!is_automatic) return solve_once(b, x, options);
+    if (options.left_preconditioning != left) {
+        check_solve<T>(context, prepared->matrix(), b, x, options);
+        change_side();
+    }
     std::vector<SolveReport> total(std::size_t(b.count));
     SolveReport longest;  // Of the right-hand sides, that with the most iterations.
     while (true) {
@@ -352,12 +355,22 @@ const PreconditionerReport& Solver<T>::preconditioner_report() const {
 
 template <class T>
 std::string Solver<T>::preconditioner() const {
+    return state().with_preconditioner(
+        [](const auto* made) { return made != nullptr ? made->describe() : "none"; });
+}
+
+template <class T>
+Index Solver<T>::singular_blocks() const {
+    return state().with_preconditioner(
+        [](const auto* made) { return made != nullptr ? made->singular_blocks() : 0; });
+}
+
+template <class T>
+std::string Solver<T>::format() const {
     require(state().iterative != nullptr, "Solver: there is no matrix; call setup first");
-    if (state_->low) {
-        return state_->low->preconditioner() ? state_->low->preconditioner()->describe() : "none";
-    }
-    const Preconditioner<T>* const made = state_->prepared->preconditioner();
-    return made != nullptr ? made->describe() : "none";
+    FormatOptions format = state_->format;
+    format.block = state_->prepared->block();
+    return to_string(format);
 }
 
 template <class T>
@@ -372,25 +385,5 @@ int Solver<T>::attempt() const {
 
 template class Solver<float>;
 template class Solver<double>;
-
-SolveReport unsolved_report(const PreconditionerReport& setup) {
-    const double unknown = std::numeric_limits<double>::quiet_NaN();
-    SolveReport report;
-    report.relative_residual = unknown;
-    report.true_relative_residual = unknown;
-    if (setup.first_non_finite_row >= 0) {
-        report.status = Status::non_finite;
-        report.message = "row " + std::to_string(setup.first_non_finite_row) +
-                         " of the matrix has a NaN or infinity, so the solve was not started";
-        return report;
-    }
-    report.status = Status::singular_block;
-    report.message =
-        setup.unusable + (setup.blocks > 0
-                              ? ", so the solve was not started; use singular=shift"
-                              : " and the solve was not started; use --solver idr --precond "
-                                "block_jacobi");
-    return report;
-}
 
 }  // namespace tessera

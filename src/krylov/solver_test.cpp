@@ -128,6 +128,8 @@ TEST(solver, refinement_repeats_and_allocates_nothing) {
         Solver<double> solver(context(), "refinement:bicgstab", "block_jacobi:4", format);
         solver.setup(first);
         EXPECT_EQ(solver.preconditioner(), "block_jacobi:4,singular=stop");
+        EXPECT_EQ(solver.format(), format);
+        EXPECT_EQ(solver.singular_blocks(), 0);
         const auto before = solve_with(solver, b);
         EXPECT_EQ(before.report.status, Status::converged) << before.report.message;
         EXPECT_TRUE(solve_with(solver, b) == before);
@@ -252,6 +254,7 @@ TEST(solver, a_preconditioner_that_cannot_be_used_ends_the_solve_at_its_start) {
     const auto outcome = solve_with(solver, {1, 1});
     EXPECT_EQ(outcome.report.status, Status::singular_block);
     expect_contains(outcome.report.message, "so the solve was not started");
+    EXPECT_EQ(solver.singular_blocks(), 2);
     EXPECT_EQ(outcome.x, std::vector<double>({0, 0}));
 }
 
@@ -276,6 +279,27 @@ TEST(solver, a_failed_setup_or_update_leaves_no_matrix_and_no_memory) {
         EXPECT_EQ(solve_with(solver, std::vector<double>(144, 1.0)).report.status,
                   Status::converged);
     }
+}
+
+TEST(solver, an_inverse_out_of_the_range_of_its_precision_is_an_error) {
+    const CsrMatrix<double> matrix = copy_to(context(), system_matrix<double>(0.5));
+    CsrMatrix<double> small = system_matrix<double>(0.5);  // Its inverses exceed 65504.
+    for (double& value : small.values().view()) value *= 1e-6;
+    const CsrMatrix<double> other = copy_to(context(), small);
+    const std::string message =
+        "the inverse of a block has a value outside the range of the precision in which it is "
+        "stored; use precision=adaptive, or scale the system";
+    for (const std::string name : {"cg", "refinement", "auto"}) {
+        Solver<double> solver(context(), name, "block_jacobi:4,precision=f16");
+        EXPECT_EQ(message_of([&] { solver.setup(other); }), message) << name;
+        EXPECT_FALSE(solver.has_matrix());
+        solver.setup(matrix);
+        EXPECT_EQ(message_of([&] { solver.update(other); }), message) << name;
+        EXPECT_FALSE(solver.has_matrix());
+    }
+    Solver<double> adaptive(context(), "cg", "block_jacobi:4,precision=adaptive");
+    adaptive.setup(other);
+    EXPECT_EQ(solve_with(adaptive, std::vector<double>(144, 1.0)).report.status, Status::converged);
 }
 
 TEST(solver, the_observer_must_not_call_its_solver) {

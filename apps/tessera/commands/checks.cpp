@@ -88,7 +88,7 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
     if (parsed.refinement && arguments.side == "left") {
         throw InvalidArgument("--solver refinement does not support --side left");
     }
-    if (arguments.side == "left" && needs_symmetry(parsed.solver.name())) {
+    if (arguments.side == "left" && parsed.config && !parsed.config->allows_left()) {
         throw InvalidArgument("--side left: " + parsed.solver.name() +
                               " does not support left preconditioning; leave it out, or use gmres, "
                               "idr or bicgstab");
@@ -106,10 +106,6 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
     }
     check_files(arguments, saved_options);
     return parsed;
-}
-
-bool needs_symmetry(const std::string& solver) {
-    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
 }
 
 bool replaces_load(const SolveArguments& arguments) {

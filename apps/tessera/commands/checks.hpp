@@ -43,9 +43,6 @@ std::string attempt_text(const Attempt& attempt);
 /// is the only message.
 void note_fallback(const std::string& why_not_cuda, bool quiet);
 
-/// Whether a solver, by its name, is for symmetric matrices and preconditions from the right alone.
-bool needs_symmetry(const std::string& solver);
-
 /// Whether --rhs replaces the loads of a mesh.
 bool replaces_load(const SolveArguments& arguments);
 

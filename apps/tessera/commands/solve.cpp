@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <functional>
 
 #include "commands/checks.hpp"
 #include "commands/commands.hpp"
@@ -36,6 +35,11 @@ SolveArguments with_saved_options(SolveArguments arguments) {
     use(arguments.side, usual.side, saved.side);
     arguments.config_device = saved.device;
     return arguments;
+}
+
+/// Whether a solver, by its name, is for symmetric matrices alone.
+bool needs_symmetry(const std::string& solver) {
+    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
 }
 
 /// One run of `tessera solve`, step by step.
@@ -104,13 +108,8 @@ class SolveCommand : SolveProblem<T> {
         Problem::upload_matrix();  // A GPU looks at it faster.
         const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
         not_symmetric_ = !facts.symmetric;
-        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format);
-        if (arguments_.side == "left") {
-            const auto last = attempts_.back();
-            std::erase_if(attempts_,
-                          [](const Attempt& a) { return needs_symmetry(Spec(a.solver).name()); });
-            if (attempts_.empty()) attempts_ = {last};  // It says that it does not support that.
-        }
+        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format,
+                           arguments_.side == "left");
         if (!arguments_.explain) return;
         for (const std::string& line : explained(facts, attempts_)) print_note(line);
     }
@@ -119,7 +118,6 @@ class SolveCommand : SolveProblem<T> {
     void use_attempt() {
         const Attempt& attempt = attempts_[attempt_];
         parsed_.use(attempt.solver, attempt.preconditioner, attempt.format);
-        parsed_.preconditioner->use_coordinates(system_.coordinates);
         report_.solver = parsed_.solver.normalised();
         report_.matrix.format = to_string(parsed_.format);
         const auto& refined = parsed_.refinement;
@@ -141,19 +139,21 @@ class SolveCommand : SolveProblem<T> {
     /// Solves by one attempt; true: the next one may do better.
     bool try_attempt() {
         if (attempt_ > 0) use_attempt();
+        const Attempt& attempt = attempts_[attempt_];
         const bool is_last = attempt_ + 1 == attempts_.size();
         const SolveReport before = std::move(report_.solve);
         report_.solve = {};
-        report_.preconditioner = attempts_[attempt_].preconditioner;
+        report_.preconditioner = attempt.preconditioner;
         try {
-            const auto matrix = make_product();
-            parsed_.refinement ? refine(*matrix, before) : iterate(*matrix, before);
+            Solver<T> solver(context_, attempt.solver, attempt.preconditioner, attempt.format);
+            set_up(solver);
+            run(solver, before);
         } catch (const InvalidArgument& error) {  // For example: not positive definite.
             if (is_last) throw;
             report_.solve.status = Status::breakdown;
             report_.solve.message = error.what();
         }
-        const bool goes_badly = worth_another(report_.solve, attempts_[attempt_].max_iterations);
+        const bool goes_badly = worth_another(report_.solve, attempt.max_iterations);
         const std::string outcome = outcome_of(report_.solve);
         report_.solve = joined(before, std::move(report_.solve));
         const bool goes_on = goes_badly && !is_last &&
@@ -185,85 +185,35 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
-    std::unique_ptr<Operator<T>> make_product() {
-        FormatOptions format = parsed_.format;
-        if (format.format == MatrixFormat::csr) {
-            return make_operator<T>(context_, matrix_, format);
-        }
-        auto sliced = SlicedMatrix<T>::from_csr(context_, matrix_, format);
-        format.block = sliced.options().block;
-        report_.matrix.format = to_string(format);
-        return std::make_unique<SlicedMatrix<T>>(std::move(sliced));
-    }
-
-    void iterate(const Operator<T>& matrix, const SolveReport& before) {
-        precondition<T>(matrix_, [&](const Operator<T>* preconditioner) {
-            run(before, [&](const SolveOptions& options) {
-                return parsed_.config->make(context_, matrix, preconditioner)
-                    ->solve(std::as_const(vectors_.b).view(), x_.view(), options);
-            });
-        });
-    }
-
-    /// Solves by refinement, with a preconditioner of the matrix in float.
-    void refine([[maybe_unused]] const Operator<T>& matrix,
-                [[maybe_unused]] const SolveReport& before) {
-        if constexpr (std::is_same_v<T, double>) {
-            const CsrMatrix<float> low = rounded_to_float(context_, matrix_);
-            const auto product = make_operator<float>(context_, low.view(), parsed_.format);
-            precondition<float>(low.view(), [&](const Operator<float>* preconditioner) {
-                run(before, [&](const SolveOptions& options) {
-                    return refinement(context_, matrix, *product, preconditioner,
-                                      std::as_const(vectors_.b).view(), x_.view(),
-                                      *parsed_.refinement, options);
-                });
-            });
-        }
-    }
-
-    /// Sets up the preconditioner of a matrix and calls `use` with it; if it cannot be used, the
-    /// report says why.
-    template <class P>
-    void precondition(const CsrView<P>& matrix,
-                      const std::function<void(const Operator<P>*)>& use) {
-        std::unique_ptr<Preconditioner<P>> preconditioner;
+    void set_up(Solver<T>& solver) {
+        solver.use_coordinates(system_.coordinates);
         {
             const InterruptNote note("setting up " + attempts_[attempt_].preconditioner);
-            preconditioner = parsed_.preconditioner->make(context_, matrix);
+            solver.setup(matrix_);
         }
-        report_.preconditioner = preconditioner ? preconditioner->describe() : "none";
-        report_.setup = {};
-        report_.singular_blocks = 0;
-        if (preconditioner) describe(*preconditioner);
-        if (report_.setup.overflow) {
-            throw InvalidArgument(
-                "the inverse of a block has a value outside the range of the precision in which "
-                "it is stored; use precision=adaptive, or scale the system");
-        }
+        describe(solver);
         // All arguments and files are valid from here on.
         if (attempt_ == 0) note_fallback(why_not_cuda_, arguments_.quiet);
-        if (!arguments_.quiet) {
-            for (const std::string& warning : report_.setup.warnings) {
-                std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
-            }
+        if (arguments_.quiet) return;
+        for (const std::string& warning : report_.setup.warnings) {
+            std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
         }
+    }
+
+    void describe(const Solver<T>& solver) {
+        report_.matrix.format = solver.format();
+        report_.preconditioner = solver.preconditioner();
+        report_.setup = solver.preconditioner_report();
+        report_.setup.partition = nullptr;  // The preconditioner is destroyed before the report.
+        report_.singular_blocks = solver.singular_blocks();
+    }
+
+    void run(Solver<T>& solver, const SolveReport& before) {
+        const std::span<const T> b = std::as_const(vectors_.b).view();
         if (!report_.setup.unusable.empty()) {
-            report_.solve = unsolved_report(report_.setup);
+            report_.solve = solver.solve(b, x_.view());  // Says why.
             return;
         }
-        use(preconditioner.get());
-        if (report_.solve.recoveries > 0) describe(*preconditioner);
-    }
-
-    template <class P>
-    void describe(const Preconditioner<P>& preconditioner) {
-        report_.setup = preconditioner.report();
-        report_.setup.partition = nullptr;  // The preconditioner is destroyed before the report.
-        report_.singular_blocks = preconditioner.singular_blocks();
-    }
-
-    void run(const SolveReport& before,
-             const std::function<SolveReport(const SolveOptions&)>& solve) {
         Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
         const InterruptGuard guard;
         SolveOptions options = solve_options(arguments_);
@@ -271,9 +221,11 @@ class SolveCommand : SolveProblem<T> {
             monitor.show(progress);
             return !interrupted();
         };
-        report_.solve = solve(attempt_options(options, attempts_[attempt_], before));
+        options = attempt_options(options, attempts_[attempt_], before);
+        report_.solve = solver.solve(b, x_.view(), options);
         monitor.finish();
         solved_ = true;
+        if (report_.solve.recoveries > 0) describe(solver);
         const Status status = report_.solve.status;
         const bool failed_to_converge =
             status == Status::breakdown || status == Status::stagnated ||

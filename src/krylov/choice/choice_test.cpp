@@ -204,6 +204,24 @@ TEST(choice, words_that_are_given_are_kept) {
     }
 }
 
+TEST(choice, left_preconditioning_has_solvers_that_allow_it) {
+    for (const MatrixFacts& facts : many_facts()) {
+        for (const char* preconditioner : {"auto", "jacobi", "block_ldlt:8", "none"}) {
+            const auto attempts = choose(facts, "auto", preconditioner, "auto", true);
+            ASSERT_FALSE(attempts.empty());
+            EXPECT_EQ(attempts.back().max_iterations, 0) << "nothing follows the last one";
+            for (const Attempt& attempt : attempts) {
+                EXPECT_TRUE(parse_solver(attempt.solver)->allows_left()) << attempt.solver;
+            }
+        }
+        EXPECT_EQ(choose(facts, "cg", "auto", "auto", true), choose(facts, "cg", "auto", "auto"));
+        if (!facts.symmetric) {
+            EXPECT_EQ(choose(facts, "auto", "auto", "auto", true),
+                      choose(facts, "auto", "auto", "auto"));
+        }
+    }
+}
+
 TEST(choice, candidates_hold_what_auto_chooses_and_others_once) {
     for (const MatrixFacts& facts : many_facts()) {
         const auto ways = candidates(facts, "auto", "auto", "auto");
@@ -341,6 +359,39 @@ TEST(choice, later_solves_and_updates_keep_the_attempt) {
     EXPECT_EQ(solver.attempt(), attempt);
     solver.setup(matrix);
     EXPECT_EQ(solver.attempt(), 0);
+}
+
+TEST(choice, a_solve_on_the_other_side_chooses_anew) {
+    const CsrMatrix<double> matrix = copy_to(context(), problem("poisson2d:20"));
+    const Buffer<double> b =
+        copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows()), 1.0));
+    Buffer<double> x(context(), matrix.rows());
+    SolveOptions right, left;
+    left.left_preconditioning = true;
+    Solver<double> solver(context(), "auto", "auto");
+    solver.setup(matrix);
+    const std::vector<Attempt> from_right = solver.attempts();
+    const auto expect_solved = [&](const SolveOptions& options) {
+        fill(context(), 0.0, x.view());
+        const SolveReport report = solver.solve(b.view(), x.view(), options);
+        EXPECT_EQ(report.status, Status::converged) << report.message;
+        const Attempt& used = solver.attempts().at(std::size_t(solver.attempt()));
+        EXPECT_EQ(parse_solver(used.solver)->allows_left(), options.left_preconditioning);
+    };
+    expect_solved(left);
+    EXPECT_NE(solver.attempts(), from_right);
+    solver.setup(matrix);
+    EXPECT_NE(solver.attempts(), from_right) << "the next solve is expected to be like the last";
+    EXPECT_NE(message_of([&] { solver.solve(b.view().first(3), x.view(), right); }), "accepted");
+    EXPECT_NE(solver.attempts(), from_right) << "wrong arguments changed the solver";
+    expect_solved(right);
+    EXPECT_EQ(solver.attempts(), from_right);
+    // A solver that is given is not replaced.
+    Solver<double> given(context(), "cg", "auto");
+    given.setup(matrix);
+    expect_contains(message_of([&] { given.solve(b.view(), x.view(), left); }),
+                    "this solver does not support left preconditioning");
+    EXPECT_EQ(given.solve(b.view(), x.view(), right).status, Status::converged);
 }
 
 /// The attempts are those for the first, symmetric matrix.

@@ -156,8 +156,20 @@ std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
     return attempts;
 }
 
+/// The attempts whose solvers allow preconditioning from the left.
+std::vector<Attempt> left_attempts_for(const MatrixFacts& facts) {
+    std::vector<Attempt> attempts = attempts_for(facts);
+    std::erase_if(attempts,
+                  [](const Attempt& a) { return !parse_solver(a.solver)->allows_left(); });
+    if (!attempts.empty()) return attempts;
+    attempts = nonsymmetric(facts);
+    attempts.front().reason = "allows preconditioning from the left";
+    return attempts;
+}
+
 /// The solver for a preconditioner that was given.
-std::string solver_for(const MatrixFacts& facts, const std::string& preconditioner) {
+std::string solver_for(const MatrixFacts& facts, const std::string& preconditioner, bool left) {
+    if (left) return "idr:4";
     const std::string name = Spec(preconditioner).name();
     if (facts.symmetric && facts.positive_diagonal && name != "block_ldlt") {
         return name == "amg" ? "fcg" : "cg";
@@ -208,11 +220,13 @@ bool have_same_words(const Attempt& one, const Attempt& other) {
 }
 
 std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
-                            const std::string& preconditioner, const std::string& format) {
+                            const std::string& preconditioner, const std::string& format,
+                            bool left) {
     const bool any_solver = solver == "auto", any_preconditioner = preconditioner == "auto";
-    std::vector<Attempt> attempts = attempts_for(facts);
+    std::vector<Attempt> attempts =
+        left && any_solver ? left_attempts_for(facts) : attempts_for(facts);
     if (!any_preconditioner) {
-        attempts = {{any_solver ? solver_for(facts, preconditioner) : solver, preconditioner,
+        attempts = {{any_solver ? solver_for(facts, preconditioner, left) : solver, preconditioner,
                      attempts.front().format, 0, "the preconditioner was given"}};
     }
     std::vector<Attempt> distinct;

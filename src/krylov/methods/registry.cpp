@@ -39,6 +39,7 @@ class Registered final : public SolverConfig {
     }
     /// With b and x of the caller, and four vectors of the driver.
     Offset numbers(Offset rows) const override { return config_.numbers(rows) + 6 * rows; }
+    bool allows_left() const override { return Config::traits.takes_left; }
 
   private:
     template <class T>
