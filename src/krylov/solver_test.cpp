@@ -295,7 +295,7 @@ TEST(solver, the_observer_must_not_call_its_solver) {
                   std::function<void()>([&] { solver.setup(matrix); }),
                   std::function<void()>([&] { solver.update(matrix); })}) {
                 refused +=
-                    message_of(call) == "the solver is at work; its observer must not call it";
+                    message_of(call) == "the solver is already running; do not call it from its callback";
             }
             return true;
         };

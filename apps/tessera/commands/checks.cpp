@@ -146,7 +146,7 @@ Context open_context(const std::string& device, int threads, std::string& why_no
 std::string attempt_text(const Attempt& attempt) {
     return attempt.solver + " with " + attempt.preconditioner + ", format " + attempt.format +
            (attempt.max_iterations > 0
-                ? ", for " + plural(attempt.max_iterations, "iteration")
+                ? ", at most " + plural(attempt.max_iterations, "iteration")
                 : "");
 }
 
