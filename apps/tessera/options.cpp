@@ -43,8 +43,9 @@ Symmetric indefinite (except circuit, and shell without shift):
 /// Solvers and preconditioners describe themselves.
 std::string methods_help() {
     return "Solvers (--solver):\n" + solver_help() +
-           "  refinement[:SOLVER][,rtol=1e-3]  iterative refinement: corrections in f32 by one of these "
-           "(cg), without\n                           options\nPreconditioners (--precond):\n" +
+           "  refinement[:SOLVER][,rtol=1e-3]  iterative refinement, corrections in f32 by one of\n"
+           "                           these solvers (cg), without options\n"
+           "Preconditioners (--precond):\n" +
            preconditioner_help();
 }
 
@@ -199,9 +200,9 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
     add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
     add("--young", to.young, "[REGION=]E",
-        "Young's modulus of all regions, or of REGION (then give it for each); default 1");
+        "Young's modulus of REGION, or of all other regions; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",
-        "Poisson's ratio of all regions, or of REGION (then give it for each); default 0.3");
+        "Poisson's ratio of REGION, or of all other regions; default 0.3");
     add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
 }
 
@@ -215,13 +216,15 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
         ->check(file_name())
         ->group("Meshes");
-    solve.add_option("--x0", to.start, "File with the initial x; default: zero")
+    solve.add_option("--x0", to.start, "File with the initial guess; default: zero")
         ->check(not_empty());
-    solve.add_flag("--explain", to.explain, "Print which properties of the matrix auto uses, what it chooses, and why");
+    solve.add_flag("--explain", to.explain,
+                   "Print which properties of the matrix auto uses, what it chooses, and why");
     solve
-        .add_option("--config", to.config,
-                    "Use the solver, preconditioner, format and side that tessera tune --save NAME wrote; "
-                    "options on the command line override them")
+        .add_option(
+            "--config", to.config,
+            "Use the solver, preconditioner, format and side that tessera tune --save NAME wrote; "
+            "options on the command line override them")
         ->check(not_empty())
         ->type_name("NAME");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
@@ -268,9 +271,10 @@ void add_plot(CLI::App& app, PlotArguments& to) {
                     "Name of a run, in the order of the files; may be repeated")
         ->type_name("TEXT")
         ->allow_extra_args(false);
-    plot.add_option("--only", to.only,
-                    "Draw only these, separated by commas: residuals, phases, conditions, hierarchy, "
-                    "trials, blocks, formats, spy");
+    plot.add_option(
+        "--only", to.only,
+        "Draw only these, separated by commas: residuals, phases, conditions, hierarchy, "
+        "trials, blocks, formats, spy");
     plot.add_option("--blocks", to.blocks, "File of block sizes, drawn over the matrix")
         ->check(file_name());
     plot.add_option("--rows", to.rows, "Draw these rows and columns of the matrix only")
