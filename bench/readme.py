@@ -131,7 +131,7 @@ def peers():
             f"FP64 on one {load('h200/batched.json')['device']} unless noted; "
             "solves to a relative residual of 1e-8, setup included.",
             "",
-            "| Operation | Tessera | Peer | Times as fast |",
+            "| Operation | Tessera | Peer | Speedup |",
             "| --- | --- | --- | --- |",
         ]
         + lines
@@ -231,7 +231,7 @@ def products():
         "elasticity3d:58,element=tet4,jitter=0.4,free": "58^3 x 6 tetrahedra, jittered",
     }
     lines = [
-        f"Products y = A x on {document['device']} in SBELL, milliseconds (and times as fast as the "
+        f"Products y = A x on {document['device']} in SBELL, milliseconds (and speedup over the "
         "fastest format of cuSPARSE: CSR by both algorithms, sliced ELLPACK, BSR):",
         "",
         "| Mesh | Nonzeros | FP64 | FP32 | FP16 values, FP32 vectors |",

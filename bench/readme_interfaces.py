@@ -10,7 +10,7 @@ def python():
     lines = [
         f"On one {document['device']}, with CuPy {versions['cupy']} and torch {versions['torch']}:",
         "",
-        "| Call | Time | Beside it | Times as fast |",
+        "| Call | Time | Compared with | Speedup |",
         "| --- | --- | --- | --- |",
     ]
     for peer in ("cupy", "torch"):
@@ -71,7 +71,7 @@ def python_cpu():
         "is faster:",
         "",
         "| System | Unknowns | `solve`, `coordinates=` | `solve(A, b)` | SciPy `cg`, diagonal | pyamg, `cg` "
-        "| Times as fast as the better |",
+        "| Speedup over the faster of these two |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in document["results"].items():
@@ -89,4 +89,4 @@ def python_cpu():
             cells.append(f"{found['seconds']:.3f} ({about}{found['iterations']})")
         ratios = " and ".join(f"{better / ways[way]['seconds']:.2g}" for way in own)
         lines.append(f"| {name} | {row['rows']:,} | " + " | ".join(cells) + f" | {ratios} |")
-    return "\n".join(lines) + "\n\nIn brackets what `auto` chose, and iterations."
+    return "\n".join(lines) + "\n\nIn parentheses: what `auto` chose, and iterations."

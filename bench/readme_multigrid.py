@@ -9,10 +9,10 @@ def multigrid():
     lines = [
         f"Flexible conjugate gradients with `amg` to a true relative residual of 1e-8 on "
         f"{documents[0]['device']} (at commit {commits}), milliseconds. Update: new values on the "
-        "same pattern. Beside it setup and solve of conjugate gradients with "
+        "same pattern. For comparison, setup and solve of conjugate gradients with "
         "`chebyshev:6,precision=f32,values=f16`, and of diagonal ones on cuSPARSE CSR:",
         "",
-        "| Problem | Unknowns | Iterations | Entries of all levels | Setup | Update | Solve "
+        "| Problem | Unknowns | Iterations | Operator complexity | Setup | Update | Solve "
         "| Polynomial (iterations) | Diagonal (iterations) |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -54,10 +54,10 @@ def multigrid_peers():
             )
     return "\n".join(
         [
-            "Beside pyamg on two cores, seconds; the fastest of three runs, of which the slowest took "
+            "Compared with pyamg on two cores, seconds; the fastest of three runs, of which the slowest took "
             f"up to {slowest - 1:.0%} longer:",
             "",
-            "| Problem | Solver | Iterations | Setup | Solve | Both | Times as fast |",
+            "| Problem | Solver | Iterations | Setup | Solve | Total | Speedup |",
             "| --- | --- | --- | --- | --- | --- | --- |",
         ]
         + lines

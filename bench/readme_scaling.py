@@ -110,7 +110,7 @@ def scaling():
         cells = [
             f"{1e3 * time:.3g} ms, {times[0] / time:.3g}" for time in times
         ]
-        lines.append(f"| {size_text(total)} in all: iteration, times as fast | " + " | ".join(cells) + " |")
+        lines.append(f"| {size_text(total)} in all: iteration, speedup | " + " | ".join(cells) + " |")
     for each in (1e6, 4.2e6, 10e6):
         times = [iteration(count, each)[0] for count in counts]
         cells = [f"{1e3 * time:.3g} ms, {100 * times[0] / time:.0f}%" for time in times]
@@ -163,6 +163,6 @@ def scaling_measured():
     return "\n".join([
         f"On {document['device']}, PETSc {document['petsc']}, `elast`, messages through the host:",
         "",
-        "| Unknowns | `-pc_type` | Iterations on one, two | Iteration on one | on two, times as fast | "
+        "| Unknowns | `-pc_type` | Iterations on one, two | Iteration on one | on two, speedup | "
         "model of two |",
         "| --- | --- | --- | --- | --- | --- |", *lines])

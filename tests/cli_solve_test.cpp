@@ -67,7 +67,7 @@ TEST_F(cli_solve, automatic_choice_changes_once_it_goes_badly) {
     const Outcome outcome = solve({"kkt:1500,spread=5", "--explain", "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_contains(outcome.err, "auto sees: 2250 rows");
-    expect_contains(outcome.err, "first minres with none, format csr, for 1200 iterations: ");
+    expect_contains(outcome.err, "first minres with none, format csr, at most 1200 iterations: ");
     expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
     expect_contains(outcome.err, "minres with none does not solve it (max_iterations, ");
     const Json json = Json::parse(outcome.out);

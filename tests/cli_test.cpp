@@ -243,8 +243,10 @@ TEST_F(cli, info_describes_a_matrix) {
     const Outcome outcome = run({"info", "elasticity2d:6", "--json", "-"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const Json json = Json::parse(outcome.out);
-    EXPECT_EQ(json["schema"], "tessera-info/1");
+    EXPECT_EQ(json["schema"], "tessera-info/2");
     EXPECT_EQ(json["rows"], 2 * 6 * 7);
+    EXPECT_EQ(json["entries_per_row"]["min"], 8);
+    EXPECT_EQ(json["entries_per_row"]["max"], 18);
     EXPECT_TRUE(json["symmetry"]["pattern"].get<bool>());
     EXPECT_EQ(json["diagonal"]["missing"], 0);
     EXPECT_EQ(json["natural_blocks"]["sizes"], Json({{"2", 42}}));
@@ -261,7 +263,7 @@ TEST_F(cli, info_describes_a_matrix) {
     const Outcome table = run({"info", "convection3d:4"});
     expect_contains(table.out, "sbell:1,slice=32,sort_window=all");
     expect_contains(table.out, "values no");
-    expect_contains(table.out, "cpu   bicgstab with jacobi, format csr, for 500 iterations\n");
+    expect_contains(table.out, "cpu   bicgstab with jacobi, format csr, at most 500 iterations\n");
     expect_contains(table.out, "then  idr:8,smoothing with block_jacobi:32,singular=shift");
     EXPECT_EQ(json["auto_cpu"][0]["solver"], "cg");
     EXPECT_EQ(json["auto_cpu"][0]["preconditioner"], "jacobi");

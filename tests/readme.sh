@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # readme.sh ROOT: the example in README.md is examples/solve.cpp, links in the documents lead to files,
-# their numbers are those of bench/results, and README and the pages of decisions stay short.
+# their numbers are those of bench/results, docs/guide/options.md has all generated problems with their
+# options, and README and the pages of decisions stay short.
 set -euo pipefail
 cd "$1"
 failed=0
@@ -17,6 +18,14 @@ while IFS= read -r document; do
         [[ -e $(dirname -- "$document")/$target ]] || fail "$document links to $target, which is missing"
     done < <(grep -o '](\([^)#:]*\)[)#]' "$document" | sed 's/^](//; s/[)#]$//; /^$/d')
 done < <(find . -maxdepth 1 -name '*.md'; find docs bench/figures -name '*.md')
+
+problems=$(sed -n '/^## Generated problems/,$p' docs/guide/options.md)
+while read -r word; do
+    [[ $problems == *"\`$word"* ]] || fail "docs/guide/options.md: 'Generated problems' lacks $word"
+done < <(
+    sed -n 's/^    {"\([a-z0-9_]*\)", "[0-9].*/\1:N/p' src/problems/generators/problems.cpp
+    grep -oh 'spec\.[a-z]*("[a-z]*"' src/problems/generators/*.cpp | sed 's/.*("//; s/"$//' | sort -u
+)
 
 lines=$(wc -l <README.md)
 ((lines <= 135)) || fail "README.md has $lines lines; at most 135"

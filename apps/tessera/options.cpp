@@ -11,24 +11,30 @@ namespace tessera::cli {
 namespace {
 
 constexpr const char* problems_help =
-    R"(Problems, all generated (N: size; DEFAULT after =):
-  poisson2d:N  poisson3d:N  tridiagonal:N  arrow:N
-  convection3d:N[,strength=10]
-  diffusion3d:N[,checkerboard=1][,anisotropy=1]   coefficients of every other cube, and along z
+    R"(Generated problems (defaults after =; docs/guide/options.md has the equations):
+  poisson2d:N  poisson3d:N  tridiagonal:N        N points along each axis
+  convection3d:N[,strength=10]                   N points along each axis
+  diffusion3d:N[,checkerboard=1][,anisotropy=1]  N points along each axis; checkerboard: coefficient
+                           in every other of 4 x 4 x 4 cubes; anisotropy: its factor along z
   elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,poisson=0.3][,contrast=1]
-                [,stretch=1:1][,free]
+                [,stretch=1:1][,free]            N cells along each edge of a square
   elasticity3d:N[,element=hex8|tet4][,stretch=1:1:1] and the others of elasticity2d
-                           jitter 0..0.99: nodes inside moved; grading 1e-6..1e6: last cell
-                           over first along each axis; contrast: stiffness of the far half;
-                           stretch: edges of a cell; free: no support, singular
-  cantilever2d:N[,length=8]  cantilever3d:N[,length=8]   the same options but free
-  plate_hole:N[,element=q4|t3]
-  block_diagonal:N,K[,seed=1]                    dense blocks of K rows
-  random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
+                           N cells along each edge of a cube; jitter 0..0.99: random shifts of
+                           inner nodes; grading 1e-6..1e6: length of the last cell over that of
+                           the first along each axis; contrast: Young's modulus of the half with
+                           the larger x over that of the other; stretch: factors of the lengths
+                           along x, y, z; free: no support, the matrix is singular
+  cantilever2d:N[,length=8]  cantilever3d:N[,length=8] and the options of elasticity but free
+                           N cells along each edge of the section, length * N along the beam
+  plate_hole:N[,element=q4|t3]                   N cells from the hole to the rim
+  arrow:N                                        N rows
+  block_diagonal:N,K[,seed=1]                    N rows in dense blocks of K
+  random_blocks:N[,sizes=1-32][,condition=10][,seed=1]     N blocks
 Symmetric indefinite (except circuit, and shell without shift):
-  kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]         interior point, N variables
-  qpband:N  bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]   quadratic programmes
-  stokes:N[,beta=0]  darcy:N[,contrast=4][,seed=1]         N x N cells; beta: stabilised
+  kkt:N[,spread=4][,delta=0][,entries=3][,seed=1]          interior point method, N variables
+  qpband:N  bordered:N[,rows=20][,density=0.3][,spread=3][,seed=1]
+                           quadratic programs of N variables
+  stokes:N[,beta=0]  darcy:N[,contrast=4][,seed=1]         N x N cells; beta: stabilization
   helmholtz:N[,kh=0.6]  shell:N[,thickness=0.01][,shift=0]           N x N points
   schroedinger:N[,atoms=6][,shift=0.6][,seed=1]            N x N x N points
   circuit:N[,spread=2][,leak=0.001][,seed=1]               N x N points
@@ -37,8 +43,9 @@ Symmetric indefinite (except circuit, and shell without shift):
 /// Solvers and preconditioners describe themselves.
 std::string methods_help() {
     return "Solvers (--solver):\n" + solver_help() +
-           "  refinement[:SOLVER][,rtol=1e-3]  corrections in f32 by one of these (cg), without "
-           "options\nPreconditioners (--precond):\n" +
+           "  refinement[:SOLVER][,rtol=1e-3]  iterative refinement, corrections in f32 by one of\n"
+           "                           these solvers (cg), without options\n"
+           "Preconditioners (--precond):\n" +
            preconditioner_help();
 }
 
@@ -46,11 +53,12 @@ constexpr const char* formats_help =
     R"(Formats (--format):
   csr
   ell                      ELLPACK with row lengths
-  sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows, sorted by length
+  sell[:HEIGHT][,sort_window=N|all]              slices of HEIGHT rows
   bell[:B], bcsr[:B]       blocks of B x B, B 1, 2, 3, 4, 6 (default: fewest bytes read)
-  sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks and slices
-                           index=auto|16|32 (sell, sbell): bits of a block's column, 16 if each
-                           slice spans few columns
+  sbell[:B][,slice=HEIGHT][,sort_window=N|all]   blocks, in slices of HEIGHT block rows
+                           sort_window (sell, sbell): rows are sorted by length within windows
+                           of N; index=auto|16|32 (sell, sbell): bits of a column index; auto: 16
+                           if each slice spans few columns
 )";
 
 constexpr const char* exit_codes_help =
@@ -139,14 +147,14 @@ void add_system(CLI::App& command, SolveArguments& to) {
     auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs")
                         ->check(not_empty());
     command.add_option("--rhs", to.right_hand_side, rhs_help)->check(not_empty())->excludes(b);
-    command.add_option("--seed", to.seed, "Seed of random right-hand sides")
+    command.add_option("--seed", to.seed, "Seed of a random right-hand side")
         ->transform(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
     command.add_option("--solver", to.solver,
                        "auto" + solvers +
-                           ", refinement[:SOLVER] (corrections in f32), with options; auto: by the "
-                           "matrix, see --explain");
+                           ", refinement[:SOLVER] (corrections in f32), with options; auto: chosen "
+                           "for the matrix, see --explain");
     std::string names;
     for (const std::string& name : preconditioner_names()) {
         names += (names.empty() ? "" : ", ") + name;
@@ -171,7 +179,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("--precision", to.precision, "Floating-point type of the solve")
         ->check(one_of({"f64", "f32"}));
     command.add_option("--json", to.json, json_help)->check(file_name());
-    command.add_flag("--quiet", to.quiet, "No notes, no progress, no table; errors only");
+    command.add_flag("--quiet", to.quiet, "Print errors only: no notes, progress or table");
     command.add_flag("--allow-singular", to.allow_singular, "Allow matrices known to be singular");
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
@@ -186,15 +194,15 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     };
     add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
         "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free. May be repeated; of two for one group or node the later is used");
+        "the word free. May be repeated; if a node is fixed twice, the later option is used");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
-        "A force on a group in total, spread evenly over its edges, faces or points");
-    add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "A force per area on edges or faces");
-    add("--body-force", to.body_force, "FX,FY[,FZ]", "A force per volume");
+        "Total force on a group, spread evenly over its edges, faces or points");
+    add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
+    add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
     add("--young", to.young, "[REGION=]E",
-        "Young's modulus of all regions or of one, then of each; default 1");
+        "Young's modulus of REGION, or of all other regions; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",
-        "Poisson's ratio of all regions or of one, then of each; default 0.3");
+        "Poisson's ratio of REGION, or of all other regions; default 0.3");
     add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
 }
 
@@ -208,12 +216,15 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
         ->check(file_name())
         ->group("Meshes");
-    solve.add_option("--x0", to.start, "File with the initial x; default: zero")
+    solve.add_option("--x0", to.start, "File with the initial guess; default: zero")
         ->check(not_empty());
-    solve.add_flag("--explain", to.explain, "Print what auto sees, what it chooses, and why");
+    solve.add_flag("--explain", to.explain,
+                   "Print which properties of the matrix auto uses, what it chooses, and why");
     solve
-        .add_option("--config", to.config,
-                    "Use what tessera tune --save NAME found: solver, preconditioner, format, side")
+        .add_option(
+            "--config", to.config,
+            "Use the solver, preconditioner, format and side that tessera tune --save NAME wrote; "
+            "options on the command line override them")
         ->check(not_empty())
         ->type_name("NAME");
     solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
@@ -235,7 +246,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
     tune.add_option("--seconds", to.seconds, "Time limit of all trials together")
         ->transform(number());
     tune.add_option("--save", to.save,
-                    "Keep the options of the fastest trial for tessera solve --config NAME, in "
+                    "Save the options of the fastest trial for tessera solve --config NAME, in "
                     "~/.config/tessera, or in a file (a NAME with a slash)")
         ->check(not_empty())
         ->type_name("NAME");
@@ -244,8 +255,9 @@ void add_tune(CLI::App& app, TuneArguments& to) {
 void add_plot(CLI::App& app, PlotArguments& to) {
     CLI::App& plot = *app.add_subcommand("plot", "Draw what solve, tune and info wrote as JSON");
     plot.footer(
-        "Draws residuals, condition numbers of blocks, times of phases and levels of multigrid of\n"
-        "runs, times of tune's trials, blocks and formats of info, and the nonzeros of a matrix.\n"
+        "Draws, of a solve: residuals, condition numbers of blocks, times of phases, multigrid\n"
+        "levels; of tune: times of the trials; of info: blocks and formats; of a matrix: its\n"
+        "pattern.\n"
         "Needs Python: pip install tessera-sparse matplotlib.\n" +
         std::string(exit_codes_help));
     plot.add_option(
@@ -259,9 +271,10 @@ void add_plot(CLI::App& app, PlotArguments& to) {
                     "Name of a run, in the order of the files; may be repeated")
         ->type_name("TEXT")
         ->allow_extra_args(false);
-    plot.add_option("--only", to.only,
-                    "Draw these only: residuals, phases, conditions, hierarchy, trials, blocks, "
-                    "formats, spy, separated by commas");
+    plot.add_option(
+        "--only", to.only,
+        "Draw only these, separated by commas: residuals, phases, conditions, hierarchy, "
+        "trials, blocks, formats, spy");
     plot.add_option("--blocks", to.blocks, "File of block sizes, drawn over the matrix")
         ->check(file_name());
     plot.add_option("--rows", to.rows, "Draw these rows and columns of the matrix only")
@@ -292,7 +305,7 @@ void add_others(CLI::App& app, Arguments& to) {
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
-    devices.add_flag("--test", to.devices.test, "Test each device by small solves and inversions");
+    devices.add_flag("--test", to.devices.test, "Run small solves and inversions on each device");
     devices.add_option("--json", to.devices.json, json_help)->check(file_name());
 
     CLI::App& compare =
@@ -301,8 +314,8 @@ void add_others(CLI::App& app, Arguments& to) {
         ->required();
     compare.add_option("NEW", to.compare.after, "Later result file of tessera-bench")->required();
     compare.footer(
-        "SAME: within 3 %. UNCLEAR: more than that, but within half the sum of the interquartile\n"
-        "ranges. Exit code 1 when a row is SLOWER.\n" +
+        "SAME: the times differ by at most 3 %. UNCLEAR: by more, but by less than half the sum\n"
+        "of their interquartile ranges. Exit code 1 if a row is SLOWER.\n" +
         std::string(exit_codes_help));
 
     app.add_subcommand("bench", "Run tessera-bench; tessera bench --help lists its benchmarks");

@@ -8,15 +8,15 @@
 ///
 /// All arrays are in the memory of the Context. Matrices have 0..128 rows; 1..32 rows are the fast
 /// case. The result of a matrix does not depend on its neighbours, their order, the plan, the
-/// stream or the number of threads, to the last bit. Operations are asynchronous, unless a batch
-/// has `sizes` and no Plan is given: that makes one, which waits. They throw InvalidArgument on
-/// views that disagree.
+/// stream or the number of threads, to the last bit. Operations are asynchronous, except for a
+/// batch with `sizes` and without a Plan: then a Plan is made, which blocks. They throw
+/// InvalidArgument on views that disagree.
 namespace tessera::batched {
 
 /// Largest number of rows of a matrix of a batch.
 inline constexpr Index largest_size = 128;
 
-/// Which index of a matrix runs fastest in memory.
+/// Storage order: column_major: the row index varies fastest; row_major: the column index.
 enum class Layout : std::uint8_t { column_major, row_major };
 
 /// Matrices of a batch, made by one of the static functions. Matrix b is n_b x n_b; its element
@@ -96,8 +96,8 @@ class TESSERA_API Plan {
         order_ = std::move(other.order_);
         return *this;
     }
-    /// Sorts `sizes` (count values in the memory of `context`); waits. Throws InvalidArgument that
-    /// names the first size outside 0..128.
+    /// Sorts `sizes` (count values in the memory of `context`). Blocks until the work is complete.
+    /// Throws InvalidArgument that names the first size outside 0..128.
     Plan(const Context& context, Index count, const Index* sizes);
 
     Index count() const { return count_; }

@@ -9,7 +9,7 @@ namespace tessera {
 
 /// Treatment of a block that Gauss-Jordan elimination cannot invert.
 enum class SingularPolicy : std::uint8_t {
-    stop,      ///< Stored as NaN and counted; a solver must not start.
+    stop,      ///< Stored as NaN and counted; the preconditioner must not be used.
     identity,  ///< Replaced by the identity.
     shift,     ///< B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 that inverts.
     /// Generalised inverse: that of the rows and columns that complete pivoting finds usable
@@ -27,7 +27,7 @@ enum class BlockPrecision : std::uint8_t {
     bf16,
     f16,
     working,   ///< The type of the matrix.
-    adaptive,  ///< Per block the first of f16, bf16, f32, f64 that is accurate enough.
+    adaptive,  ///< For each block the first of f16, bf16, f32, f64 that is accurate enough.
 };
 TESSERA_API const char* to_string(BlockPrecision precision);
 
@@ -48,7 +48,7 @@ struct BlockJacobiReport : PreconditionerReport {
     Offset stored_bytes = 0;   ///< Bytes of the inverses as stored.
     Offset working_bytes = 0;  ///< Bytes of the inverses in the type of the matrix.
     Index near_singular = 0;   ///< Nonsingular blocks with a condition number above 1 / (10 n eps).
-    Index rebuilds = 0;        ///< Updates whose values did not fit the formats in use.
+    Index rebuilds = 0;        ///< Updates that chose the formats anew.
 };
 
 /// Block Jacobi: z_b = B_b^-1 r_b for the diagonal blocks B_b of a partition, inverses stored
@@ -57,7 +57,7 @@ struct BlockJacobiReport : PreconditionerReport {
 template <class T>
 class TESSERA_API BlockJacobi final : public Preconditioner<T> {
   public:
-    /// Extracts, inverts and stores the blocks of `matrix`, of at most 64 rows; waits until the
+    /// Extracts, inverts and stores the blocks of `matrix`, of at most 64 rows; blocks until the
     /// singular ones are known. Throws InvalidArgument on precision f64 for a matrix in float.
     BlockJacobi(const Context& context, const CsrView<T>& matrix, BlockPartition blocks,
                 const BlockJacobiOptions& options = {});
@@ -67,14 +67,15 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     /// Reads the inverses once for several vectors.
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
-    /// z_b = B_b^-T r_b; no overlap.
+    /// z_b = X_b^T r_b; no overlap.
     void apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const;
-    /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one no
-    /// longer fits (by its new condition number or range), all are chosen anew: allocates.
+    /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one is
+    /// no longer accurate enough (by its new condition number or range), all formats are chosen
+    /// anew, which allocates.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;
-    /// Waits, and copies a few numbers per block to the host.
+    /// Blocks until the work is complete, and copies a few numbers per block to the host.
     BlockJacobiReport report() const;
 
     const BlockPartition& blocks() const;

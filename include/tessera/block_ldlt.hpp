@@ -44,8 +44,8 @@ struct BlockLdltOptions {
     /// others, and setup starts again; at most three times, never for over 60 % of the rows.
     bool outer = false;
     double outer_threshold = 0.01;
-    bool safeguard = true;  ///< Undo bad sweeps, replace factors worse than none; see BlockLdlt.
-    /// Jacobi iterations in place of each triangular solve; 0: exact solves.
+    bool safeguard = true;  ///< Test the factor and fall back to another one; see BlockLdlt.
+    /// Jacobi iterations instead of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
     /// Replace D by |D|, as MINRES requires.
     bool positive_definite = false;
@@ -105,8 +105,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
   public:
     /// `matrix` must be symmetric (check_symmetry) with both triangles stored; one of them is
     /// factored. It is copied to the host, for matching, ordering and symbolic factorisation.
-    /// Waits. Throws InvalidArgument if the matrix is not symmetric or options are out of range;
-    /// OutOfMemory, before it allocates, if the factor does not fit.
+    /// Blocks until the work is complete. Throws InvalidArgument if the matrix is not symmetric or
+    /// options are out of range; OutOfMemory, before it allocates, if the factor does not fit.
     BlockLdlt(const Context& context, const CsrView<T>& matrix,
               const BlockLdltOptions& options = {});
     ~BlockLdlt() override;
@@ -120,7 +120,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     std::string describe() const override;
     const BlockLdltOptions& options() const;
     const BlockLdltReport& report() const;
-    /// The factor that is applied, on the host, for studies; empty in stage none. Waits.
+    /// The factor that is applied, on the host, for studies; empty in stage none. Blocks until the
+    /// work is complete.
     BlockLdltFactor<T> factor(const Context& context) const;
 
   private:

@@ -27,7 +27,7 @@ struct BlockPartition {
     Index largest = 0;            ///< Rows of the largest block.
     Offset entries = 0;           ///< Sum of size^2 over the blocks.
     Buffer<Index> block_offsets;  ///< count + 1 row numbers, in the memory of a Context.
-    std::string options;          ///< Option text that gives it: "32", "32,blocks=natural".
+    std::string options;          ///< Option text that makes it: "32", "32,blocks=natural".
 };
 
 /// Largest number of rows of a block.
@@ -44,8 +44,8 @@ enum class Blocking : std::uint8_t {
 TESSERA_API const char* to_string(Blocking blocking);
 
 /// Blocks of at most `bound` (1..64) rows from the pattern of a square matrix in the memory of
-/// `context`, equal on every backend. Waits. Source: Anzt, Dongarra, Flegar, Quintana-Orti, batched
-/// Gauss-Jordan block Jacobi, section 4.
+/// `context`, equal on every backend. Blocks until the work is complete. Source: Anzt, Dongarra,
+/// Flegar, Quintana-Orti, batched Gauss-Jordan block Jacobi, section 4.
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
                                        Index bound, Blocking blocking = Blocking::supervariable);
@@ -59,7 +59,7 @@ BlockPartition find_blocks(const Context& context, const CsrMatrix<T>& matrix, I
 TESSERA_API BlockPartition uniform_partition(const Context& context, Index rows, Index size);
 
 /// Blocks from the caller's offsets (host memory): ascending from 0 to rows, none empty, none above
-/// 64 rows. Throws InvalidArgument that names the first block at fault.
+/// 64 rows. Throws InvalidArgument that names the first invalid block.
 TESSERA_API BlockPartition blocks_from_offsets(const Context& context, Index rows,
                                                std::span<const Index> block_offsets);
 

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-/// How a BorrowedMatrix takes the caller's arrays.
+/// Treatment of the caller's arrays by borrow_csr, borrow_bsr and borrow_coo.
 struct BorrowOptions {
     /// Checks that offsets ascend from 0 to the number of columns given, and that columns are in
     /// range and, unless `sort`, sorted and unique in each row; one pass over them.
@@ -17,9 +17,9 @@ struct BorrowOptions {
 /// Order of the values inside a block: (r, c) at r * block + c, or at r + c * block.
 enum class BlockOrder : std::uint8_t { row_major, column_major };
 
-/// A matrix in the arrays of a caller, as the CSR matrix that all functions take. Arrays that CSR
-/// needs as they are stay the caller's, who must keep them as long as the view is in use; they are
-/// never written. All are in the memory of the Context.
+/// A CSR view of a matrix in the caller's arrays. Arrays that already have the form of CSR are used
+/// in place: the caller must keep them as long as the view is in use; they are never written. The
+/// others are copied. All are in the memory of the Context.
 template <class T>
 class TESSERA_API BorrowedMatrix {
   public:
@@ -32,7 +32,7 @@ class TESSERA_API BorrowedMatrix {
     CsrView<T> view() const;
     /// Whether view().values are the caller's.
     bool borrows_values() const;
-    /// Other values in the caller's order on the same pattern; view() may change. Does not wait.
+    /// New values in the caller's order on the same pattern; view() may change. Does not block.
     void update(const Context& context, const T* values);
 
     struct State;
@@ -44,8 +44,8 @@ class TESSERA_API BorrowedMatrix {
 
 /// Compressed sparse rows with 32- or 64-bit row offsets (rows + 1) and columns, 0-based. Offsets
 /// of 32 bits are widened and columns of 64 bits narrowed into arrays of Tessera; the values are
-/// borrowed unless they are sorted. Waits. Throws InvalidArgument that names the argument or the
-/// first row at fault.
+/// borrowed unless they are sorted. Blocks until the work is complete. Throws InvalidArgument that
+/// names the argument or the first invalid row.
 template <class T, class RowOffset, class Column>
 TESSERA_API BorrowedMatrix<T> borrow_csr(const Context& context, Index rows, Index columns,
                                          Offset nonzeros, const RowOffset* row_offsets,
@@ -63,8 +63,8 @@ TESSERA_API BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_row
                                          const BorrowOptions& options = {});
 
 /// `entries` coordinates in any order; the values of entries that are given several times are added
-/// up in the order given. The pattern is sorted by the host; the values are copied. Waits. Throws
-/// InvalidArgument that names the first entry out of range.
+/// up in the order given. The pattern is sorted by the host; the values are copied. Blocks until
+/// the work is complete. Throws InvalidArgument that names the first entry out of range.
 template <class T, class Coordinate>
 TESSERA_API BorrowedMatrix<T> borrow_coo(const Context& context, Index rows, Index columns,
                                          Offset entries, const Coordinate* row_indices,

@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// What the rules of `auto` look at.
+/// Properties of a matrix that the rules of `auto` use.
 struct MatrixFacts {
     Index rows = 0;
     Offset nonzeros = 0;
@@ -32,51 +32,51 @@ struct MatrixFacts {
     }
 };
 
-/// The facts of a square matrix in the memory of `context`. Waits. Costs about as much as a few
-/// products with the matrix.
+/// The properties of a square matrix in the memory of `context`. Costs about as much as a few
+/// products with the matrix. Blocks until the work is complete.
 template <class T>
 TESSERA_API MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                                    const NodeCoordinates& coordinates = {});
 
-/// One way to solve a system, in texts as class Solver takes them.
+/// A method for a system: texts as for class Solver.
 struct Attempt {
     std::string solver, preconditioner, format;
-    /// After as many iterations without convergence the next attempt goes on from the best x so
+    /// After this many iterations without convergence the next attempt continues from the best x so
     /// far; 0: no limit of its own.
     Offset max_iterations = 0;
     std::string reason;  ///< Why it was chosen, half a sentence.
-    /// The same after as many iterations in which the residual did not fall below its least value.
+    /// The same after this many iterations in which the smallest residual so far did not fall.
     Offset stagnation_window = 0;
 
     bool operator==(const Attempt&) const = default;
 };
 
-/// The attempts for a matrix, the first one first, at least one: by rules that look at the facts
-/// alone, so that the same matrix on the same kind of device gives the same ones. A word other than
-/// auto is kept. `left`: solvers that allow preconditioning from the left alone, if they are to be
-/// chosen. docs/decisions/automatic-choice.md has the measurements.
+/// The attempts for a matrix, at least one, in the order to try: by rules that use `facts` alone,
+/// so that the same matrix on the same kind of device gets the same ones. An argument other than
+/// auto is used in every attempt. `left`: the solvers chosen allow preconditioning from the left.
+/// docs/decisions/automatic-choice.md has the measurements.
 TESSERA_API std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
                                         const std::string& preconditioner,
                                         const std::string& format, bool left = false);
 
-/// Ways to solve systems with such a matrix, without limits or reasons, the likely fastest first:
-/// those of choose and others that were the fastest somewhere. Ways for indefinite matrices are
-/// left out where the diagonal is positive. A word other than auto replaces that of every way.
+/// Methods for such a matrix, without limits or reasons, the likely fastest first: those of choose
+/// and others that were the fastest for some matrix. Methods for indefinite matrices are left out
+/// if the diagonal is positive. An argument other than auto is used in every method.
 TESSERA_API std::vector<Attempt> candidates(const MatrixFacts& facts, const std::string& solver,
                                             const std::string& preconditioner,
                                             const std::string& format);
 
-/// Whether another attempt may do better after a solve of at most `attempt_limit` iterations (0: no
-/// limit of its own) ended so.
+/// Whether another attempt may succeed after a solve with this report; `attempt_limit` is its
+/// Attempt::max_iterations.
 TESSERA_API bool worth_another(const SolveReport& report, Offset attempt_limit);
 
-/// The options of an attempt: not more iterations than its own limit, and only what earlier
-/// attempts (`before`, which may be empty) have left of iterations and time. The observer sees the
-/// iterations and seconds of all.
+/// The options of an attempt: its own limit of iterations, and at most the iterations and time that
+/// earlier attempts (`before`, which may be empty) have left. The observer gets the iterations and
+/// seconds of all attempts.
 TESSERA_API SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
                                          const SolveReport& before);
 
-/// The report of one attempt after others: counts, seconds and residuals of all, the rest of
+/// The report of several attempts: counts, seconds and residuals of all, everything else from
 /// `last`.
 TESSERA_API SolveReport joined(const SolveReport& before, SolveReport last);
 

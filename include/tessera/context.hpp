@@ -15,14 +15,13 @@ struct CUstream_st;
 
 namespace tessera {
 
-/// Memory of a GPU from the caller's pool, in the order of a stream; an empty one stands for a pool
-/// that the Context makes.
+/// Stream-ordered GPU memory from the caller's pool. If empty, the Context makes its own pool.
 struct DeviceAllocator {
-    /// At least `bytes` at a multiple of 256; nullptr: there is no memory left.
+    /// Returns at least `bytes`, aligned to 256; nullptr if there is no memory left.
     void* (*allocate)(Offset bytes, CUstream_st* stream, void* data) = nullptr;
     void (*release)(void* memory, Offset bytes, CUstream_st* stream, void* data) = nullptr;
-    void* data = nullptr;  ///< Given to all.
-    /// Bytes that the pool has ready beyond the free memory of the device; nullptr: none.
+    void* data = nullptr;  ///< Passed to all functions.
+    /// Optional: free bytes of the pool that the device does not count as free.
     Offset (*ready)(CUstream_st* stream, void* data) = nullptr;
 };
 
@@ -40,7 +39,7 @@ struct PhaseRecord {
     std::string name;
     Offset calls = 0;
     double seconds = 0;
-    double bytes = 0;  ///< Least memory traffic of these calls; 0: not known.
+    double bytes = 0;  ///< Minimum memory traffic of these calls; 0: not known.
     bool sampled = false;
 };
 
@@ -49,13 +48,12 @@ struct PhaseRecord {
 /// to one host thread at a time; nothing in Tessera is global. Matrices, preconditioners, plans and
 /// partitions may be shared: threads that each have a Context of their own, on the device of the
 /// object, may call its const functions, and pass it as a const argument, at the same time. On a
-/// GPU, functions that take a Context return before their work is done unless their comment says
-/// "waits"; synchronize a Context before another one uses its results.
+/// GPU, functions that take a Context return before their work is complete unless their comment
+/// says that they block; synchronize a Context before another one uses its results.
 class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow;
-    /// where the system refuses to start them there are fewer, which threads() and description()
-    /// report.
+    /// fewer if the system cannot start them (see threads() and description()).
     /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
     /// InvalidArgument when the CPU lacks that, or SSE4.2.
     static Context cpu(int threads = 0);
@@ -64,12 +62,12 @@ class TESSERA_API Context {
     /// when this build has no CUDA backend, or no such device can be used.
     static Context cuda(int device = 0, int threads = 0);
 
-    /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: work that
-    /// the caller gives to the stream before and after a call is in order with that of the call.
-    /// The stream is never destroyed, and only functions that wait and the end of the Context
+    /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: the work
+    /// of a call is in order with what the caller enqueues on the stream before and after it. The
+    /// stream is never destroyed, and only functions that block and the end of the Context
     /// synchronise it; it must outlive the Context and all that was made with it, and so must the
     /// allocator. `owner`, which may hold both, is released after all of these. While the caller
-    /// captures the stream, work that neither allocates nor waits (products, Operator::apply,
+    /// captures the stream, work that neither allocates nor blocks (products, Operator::apply,
     /// batched functions with a Plan) is recorded, once it has run before; what cannot be recorded
     /// throws InvalidArgument. All objects used must outlive such a graph, which is to be launched
     /// in order with other work of the Context and recorded anew after an update or recover of an
@@ -93,19 +91,20 @@ class TESSERA_API Context {
     /// Readable: "NVIDIA H200" or "CPU, 2 threads, AVX-512".
     std::string description() const;
 
-    /// Waits until all work given to this Context is done; reports asynchronous device errors.
+    /// Blocks until all work of this Context is complete; throws asynchronous device errors.
     void synchronize() const;
 
     /// Records the work that `work` enqueues on this Context; each call of the returned function
     /// runs it once. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the
-    /// host or wait (InvalidArgument). On the CPU the function is `work` itself. Capturing runs
+    /// host or block (InvalidArgument). On the CPU the function is `work` itself. Capturing runs
     /// nothing.
     std::function<void()> capture(std::function<void()> work) const;
 
     /// Turns the timing of phases on or off (initially off). On a GPU it costs some five
     /// microseconds per call, and keeps the kernels of consecutive calls from overlapping.
     void time_phases(bool timed = true) const;
-    /// The phases timed so far, in the order of their first call. Waits.
+    /// The phases timed so far, in the order of their first call. Blocks until the work is
+    /// complete.
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;
 
@@ -113,12 +112,12 @@ class TESSERA_API Context {
     /// space: current and peak.
     Offset memory_bytes() const;
     Offset peak_memory_bytes() const;
-    /// Free bytes of the memory space of this Context; of host memory the least of what the system
-    /// has available and the limits of its control groups and of this process leave.
+    /// Free bytes of the memory space of this Context; for host memory the minimum of the available
+    /// memory of the system and what the limits of its control groups and of this process leave.
     Offset free_memory() const;
 
-    /// Bytes per second (read plus written) of a large copy in this Context's memory; measured at
-    /// the first call (about 50 ms), waits.
+    /// Bytes per second (read plus written) of a large copy in this Context's memory. The first
+    /// call measures it (about 50 ms). Blocks until the work is complete.
     double copy_bandwidth() const;
 
     ContextState& state() const { return *state_; }
@@ -158,7 +157,7 @@ class Buffer {
     const T* data() const { return static_cast<const T*>(memory_.data()); }
     Offset size() const { return memory_.bytes() / Offset(sizeof(T)); }
     bool empty() const { return size() == 0; }
-    /// Shortens to the first `size` elements; no memory is freed before the Buffer is.
+    /// Shortens to the first `size` elements; the memory of the rest is freed with the Buffer.
     void truncate(Offset size) { memory_.truncate(size, Offset(sizeof(T))); }
     std::span<T> view() { return {data(), static_cast<std::size_t>(size())}; }
     std::span<const T> view() const { return {data(), static_cast<std::size_t>(size())}; }
@@ -204,7 +203,7 @@ Vectors<T> one_vector(std::span<T> vector) {
 }
 
 namespace detail {
-/// Throws InvalidArgument unless all have as many vectors, which do not overlap.
+/// Throws InvalidArgument unless all have the same number of vectors, which do not overlap.
 template <class T>
 void check_same_count(std::initializer_list<Vectors<const T>> all) {
     for (const Vectors<const T>& each : all) {
@@ -228,19 +227,19 @@ void copy(const Context& context, Input<T> from, std::span<T> to) {
     detail::copy(context, from, to, false);
 }
 
-/// Copies from the memory of `context` to the host; waits.
+/// Copies from the memory of `context` to the host. Blocks until the work is complete.
 template <class T>
 void copy_to_host(const Context& context, Input<T> from, std::span<T> to) {
     detail::copy(context, from, to, true);
 }
 
-/// Copies from the host to the memory of `context`; waits.
+/// Copies from the host to the memory of `context`. Blocks until the work is complete.
 template <class T>
 void copy_from_host(const Context& context, Input<T> from, std::span<T> to) {
     detail::copy(context, from, to, true);
 }
 
-/// The host's copy of a Buffer; waits.
+/// A copy of a Buffer in host memory. Blocks until the work is complete.
 template <class T>
 std::vector<T> copy_to_host(const Context& context, const Buffer<T>& buffer) {
     std::vector<T> host(static_cast<std::size_t>(buffer.size()));
@@ -248,7 +247,8 @@ std::vector<T> copy_to_host(const Context& context, const Buffer<T>& buffer) {
     return host;
 }
 
-/// A new Buffer with the contents of a std::vector or std::span of the host; waits.
+/// A new Buffer with the contents of a std::vector or std::span in host memory. Blocks until the
+/// work is complete.
 template <class Range, class T = typename Range::value_type>
 Buffer<T> copy_to_buffer(const Context& context, const Range& host) {
     Buffer<T> buffer(context, Offset(host.size()));

@@ -74,7 +74,7 @@ class CsrMatrix {
     Buffer<T> values_;
 };
 
-/// Copies a matrix from host memory to the memory of `context`; waits.
+/// Copies a matrix from host memory to the memory of `context`. Blocks until the work is complete.
 template <class T>
 CsrMatrix<T> copy_to(const Context& context, const CsrView<T>& from) {
     CsrMatrix<T> to(context, from.rows, from.columns, from.nonzeros);
@@ -89,7 +89,7 @@ CsrMatrix<T> copy_to(const Context& context, const CsrMatrix<T>& from) {
     return copy_to(context, from.view());
 }
 
-/// The host's copy of a matrix in the memory of `context`; waits.
+/// A copy in host memory of a matrix in the memory of `context`. Blocks until the work is complete.
 template <class T>
 CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
     CsrMatrix<T> to(Context::cpu(context.threads()), from.rows, from.columns, from.nonzeros);
@@ -100,17 +100,17 @@ CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
 }
 
 /// Checks a matrix in host memory: offsets ascending from 0 to nonzeros, columns in range, sorted
-/// and unique in each row, values finite. Throws InvalidArgument that names the first row at fault.
+/// and unique in each row, values finite. Throws InvalidArgument that names the first invalid row.
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
 
 /// A^T, in the memory of `context`: the matrix for products with the transpose, in any format, and
-/// for preconditioners of it. The host sorts the entries; waits. Throws InvalidArgument for columns
-/// out of range.
+/// for preconditioners of it. The host sorts the entries. Blocks until the work is complete. Throws
+/// InvalidArgument for columns out of range.
 template <class T>
 TESSERA_API CsrMatrix<T> transpose(const Context& context, const CsrView<T>& matrix);
 
-/// The plan of products with a matrix of this pattern. Waits.
+/// The plan of products with a matrix of this pattern. Blocks until the work is complete.
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
 
@@ -132,13 +132,13 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
 
 /// Whether a matrix is symmetric up to rounding, the one test of symmetry: square, all values
 /// finite, and |a_ij - a_ji| <= 1000 eps min(max_k |a_ik|, max_k |a_jk|) for every entry, where one
-/// that is not stored counts as 0. Waits.
+/// that is not stored counts as 0. Blocks until the work is complete.
 template <class T>
 TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 
 /// Unless is_symmetric, throws InvalidArgument whose message begins with `who` and names the first
-/// entry (in row order) at fault. Returns whether the pattern is symmetric too: negligible entries
-/// may lack their mirror image. Waits.
+/// entry (in row order) that differs. Returns whether the pattern is symmetric too: negligible
+/// entries may lack their mirror image. Blocks until the work is complete.
 template <class T>
 TESSERA_API bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
 

@@ -41,7 +41,7 @@ struct Model {
     Mesh mesh;
     Material material;                          ///< Material of regions not in `materials`.
     std::map<std::string, Material> materials;  ///< Materials by names of regions of the mesh.
-    std::vector<FixedSupport> fixed_supports;   ///< At a node of two the later one is used.
+    std::vector<FixedSupport> fixed_supports;   ///< If a node is in two, the later one is used.
     /// Forces per area (of length times thickness in two dimensions) on the edges or faces of the
     /// groups named.
     std::vector<std::pair<std::string, Field>> tractions;
@@ -51,13 +51,13 @@ struct Model {
     double thickness = 1;  ///< In two dimensions, a length.
 };
 
-/// What becomes of a traction or force of a model.
+/// How much of a traction or force of a model acts on prescribed displacements.
 struct LoadShare {
     std::string group;
     Vector total{};  ///< The sum of its forces on nodes.
-    /// The part of it on prescribed displacements: it goes into the supports and moves nothing.
+    /// The part of it on prescribed displacements, which is taken by the supports.
     Vector held{};
-    double held_share = 0;  ///< Share of the sum of the sizes of these forces, 0..1.
+    double held_share = 0;  ///< That part as a share of the sum of the norms of the forces, 0..1.
 };
 
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
@@ -94,14 +94,14 @@ TESSERA_API System assemble(const Context& cpu, const Model& model);
 /// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.
 inline int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
 
-/// Why displacements of a region are too small by far more than the error of a finer mesh.
+/// Why the displacements of a region are far too small on this mesh.
 struct Locking {
     std::string region;  ///< Empty where the mesh has no regions, or this one has no name.
     /// Solid elements with a Poisson's ratio above 0.45: linear ones, integrated in full, hardly
     /// deform without a change of volume, which nearly incompressible material resists.
     bool volume = false;
     /// Most of its elements reach from one surface of the mesh to the opposite one: a single layer
-    /// of linear elements resists bending by shear strains that the body does not have.
+    /// of linear elements resists bending by parasitic shear strains.
     bool one_layer = false;
 };
 

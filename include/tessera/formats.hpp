@@ -19,7 +19,7 @@ enum class MatrixFormat : std::uint8_t {
     ell,    ///< ELLPACK with row lengths (ELLPACK-R): 1x1, one slice.
     sell,   ///< Sliced ELLPACK: 1x1.
     bell,   ///< Blocked ELLPACK: one slice.
-    bcsr,   ///< Blocked CSR: slices of one block row, so no pads.
+    bcsr,   ///< Blocked CSR: slices of one block row, so no padding.
     sbell,  ///< Sliced blocked ELLPACK.
 };
 TESSERA_API const char* to_string(MatrixFormat format);
@@ -42,7 +42,7 @@ struct FormatOptions {
     /// the CPU as many as fill a cache line.
     Index slice_height = 0;
     /// Block rows are sorted by descending length within windows of this many; 1: not sorted, 0:
-    /// all together, -1: 1024 if pads would otherwise exceed a tenth (sell, sbell).
+    /// all together, -1: 1024 if padding would otherwise exceed 10 % (sell, sbell).
     Index sort_window = -1;
     ValueFormat values = ValueFormat::working;
     /// Bits of a column index: 32, or 16 for its distance from the first block column of the slice
@@ -69,18 +69,18 @@ struct FormatStatistics {
     int index_bits = 32;                  ///< Bits of the column index of a block.
     Offset nonzeros = 0;                  ///< Entries of the matrix.
     Offset blocks = 0;                    ///< Blocks that hold an entry.
-    Offset stored_blocks = 0;             ///< Blocks with an entry, and pads.
+    Offset stored_blocks = 0;             ///< Blocks with an entry, and padding.
     Offset bytes = 0;                     ///< Bytes of all arrays.
-    Offset matrix_bytes_per_product = 0;  ///< Bytes of them that a product reads: no pads.
-    /// Stored values (with fill of blocks and pads) over entries of the matrix.
+    Offset matrix_bytes_per_product = 0;  ///< Bytes of them that a product reads: no padding.
+    /// Stored values (with zeros of blocks and padding) over entries of the matrix.
     double padding() const {
         return nonzeros > 0 ? double(stored_blocks) * block * block / double(nonzeros) : 1;
     }
 };
 
 /// The statistics of a matrix in the format of `options` for vectors of type T, without the
-/// conversion; block, slice height and index bits are chosen where they are 0. Waits. Throws
-/// InvalidArgument on impossible options.
+/// conversion; block, slice height and index bits are chosen where they are 0. Blocks until the
+/// work is complete. Throws InvalidArgument on impossible options.
 template <class T>
 TESSERA_API FormatStatistics format_statistics(const Context& context, const CsrView<T>& matrix,
                                                const FormatOptions& options);
@@ -92,7 +92,7 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
   public:
     /// Converts. `matrix` has sorted, unique columns; S is float or double, options.format any but
     /// csr. With `scaling`, rows() = columns() numbers s, the matrix has the values a_ij (s_i s_j).
-    /// Waits: sizes go to the host. Throws InvalidArgument on impossible options.
+    /// Blocks until the work is complete. Throws InvalidArgument on impossible options.
     template <class S>
     static SlicedMatrix from_csr(const Context& context, const CsrView<S>& matrix,
                                  const FormatOptions& options,
@@ -105,7 +105,7 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
     SlicedMatrix(SlicedMatrix&&) noexcept;
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;
 
-    /// New values on the same pattern; does not allocate, does not wait.
+    /// New values on the same pattern; does not allocate, does not block.
     template <class S>
     void update(const Context& context, const CsrView<S>& matrix,
                 std::span<const std::type_identity_t<S>> scaling = {});
@@ -143,7 +143,7 @@ TESSERA_API void multiply(const Context& context, const SlicedMatrix<T>& matrix,
                           std::span<std::type_identity_t<T>> y);
 
 /// The matrix in the format of `options` as an Operator. With csr the view's arrays must outlive
-/// it. Waits.
+/// it. Blocks until the work is complete.
 template <class T>
 TESSERA_API std::unique_ptr<Operator<T>> make_operator(const Context& context,
                                                        const CsrView<T>& matrix,

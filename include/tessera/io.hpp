@@ -24,13 +24,13 @@ struct FileHeader {
 /// skipped), PETSc binary (32-bit indices; the first object), each also gzipped; recognised by
 /// content. Symmetric files are expanded (either triangle may hold an entry), duplicates summed in
 /// file order, columns sorted; the zeros of dense forms are not stored. The result does not depend
-/// on the threads. The file is read in pieces, and memory is taken as entries are found, so that it
-/// may be a pipe and its header may not be true. Throws ParseError with the first bad line, also
-/// for lines of more than 1 MiB, values that are not finite, integers that a double cannot hold
-/// (files of field real may have them), sizes the file is too short for (more
-/// than max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`), a file that another
-/// program changed while it was read, and values that must not be rounded to T
-/// (float_range_fault); OutOfMemory before memory is taken that is not free.
+/// on the threads. The file is read in pieces, and memory is allocated as entries are found, so
+/// that it may be a pipe and its header need not be correct. Throws ParseError with the first bad
+/// line, also for lines of more than 1 MiB, values that are not finite, integers that a double
+/// cannot hold (files of field real may have them), sizes the file is too short for (more than
+/// max(2^20, 16 x file bytes) rows or columns, unless `allow_empty_rows`), a file that another
+/// program changed while it was read, and values that must not be rounded to T (float_range_fault);
+/// OutOfMemory before it allocates memory that is not free.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      FileHeader* header = nullptr, bool allow_empty_rows = false);
@@ -44,8 +44,8 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 /// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
 /// general writes the lower triangle (PETSc: all). Throws InvalidArgument if the matrix does not
 /// have that symmetry, for another ending and for values that are not finite, and Error if the file
-/// cannot be written. The bytes do not depend on the threads. A file is replaced as a whole or not
-/// at all, also when the process is killed or another one writes the same file: see write_file.
+/// cannot be written. The bytes do not depend on the threads. A file is replaced atomically, also
+/// if the process is killed or another one writes the same file: see write_file.
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
@@ -88,16 +88,16 @@ TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Me
                            const std::vector<MeshField>& node_fields = {},
                            const std::vector<MeshField>& element_fields = {});
 
-/// Writes a file that holds these bytes. They are collected in a temporary file in the same folder,
-/// ".tessera-" and twelve random characters, which is renamed at the end: of two writers at once
-/// the later one wins, and whatever fails leaves the file as it was. Symbolic links are followed,
-/// and the file that they name, which need not exist, is replaced; its permissions are kept.
-/// Devices, pipes and open files of a process (/dev/stdout, /proc/self/fd/1) are written in place.
-/// Throws Error with the reason. The temporary file remains only if a signal ends the process: see
+/// Writes a file with these bytes. They go to a temporary file in the same folder, ".tessera-" and
+/// twelve random characters, which is renamed at the end: of two writers at once the later one
+/// wins, and a failure leaves the file unchanged. Symbolic links are followed, and the file that
+/// they name, which need not exist, is replaced; its permissions are kept. Devices, pipes and open
+/// files of a process (/dev/stdout, /proc/self/fd/1) are written in place. Throws Error with the
+/// reason. The temporary file remains only if a signal ends the process: see
 /// remove_temporary_files.
 TESSERA_API void write_file(const std::string& path, std::string_view bytes);
 
-/// Throws the Error with which write_file would fail now, but for a full disk. Changes nothing.
+/// Throws the Error with which write_file would fail now, except for a full disk. Changes nothing.
 TESSERA_API void check_writable(const std::string& path);
 
 /// Removes the temporary files of all unfinished writes of this process, which then fail, and
@@ -106,7 +106,7 @@ TESSERA_API void check_writable(const std::string& path);
 TESSERA_API int remove_temporary_files() noexcept;
 
 /// The text for a terminal: each byte of a control character, and each that is not valid UTF-8, as
-/// "\x1b". For names and messages from outside, which may hold commands to the terminal.
+/// "\x1b". For names and messages from outside, which may contain control sequences.
 TESSERA_API std::string printable(std::string_view text);
 
 }  // namespace tessera::io

@@ -16,9 +16,9 @@ enum class Status : std::uint8_t {
     converged,
     max_iterations,
     max_seconds,
-    accuracy_lost,   ///< The recursive residual met the tolerance, that of x in T cannot.
+    accuracy_lost,   ///< Only the recursive residual meets the tolerance, by rounding.
     stagnated,       ///< No progress within `stagnation_window` iterations.
-    breakdown,       ///< A quantity the method divides by vanished, also after a restart.
+    breakdown,       ///< A divisor of the method vanished, also after a restart.
     non_finite,      ///< NaN or infinity appeared.
     singular_block,  ///< The preconditioner has singular blocks and the policy is to stop.
     interrupted,
@@ -31,10 +31,10 @@ struct Progress {
     double relative_residual = 0;  ///< Recursive residual norm over the norm of b.
     double target = 0;             ///< The relative residual that ends the solve.
     double seconds = 0;
-    int vector = 0;  ///< Number of the right-hand side, where there are several.
-    /// Copies x after these iterations to as many numbers of the type of the system in the memory
-    /// of the Context, and waits; valid during the call of the observer. Empty where the method has
-    /// no x between restarts: gmres, idr with smoothing, refinement.
+    int vector = 0;  ///< Index of the right-hand side, if there are several.
+    /// Copies the current x to an array in the memory of the Context, of the type and size of x.
+    /// Blocks until the work is complete. Valid during the call of the observer. Empty for methods
+    /// without an x between restarts: gmres, idr with smoothing, refinement.
     std::function<void(void* to)> copy_x = {};
 };
 
@@ -50,8 +50,8 @@ struct SolveOptions {
     /// Stop as stagnated when the smallest residual has not fallen by 1 % in this many iterations;
     /// 0: never.
     Offset stagnation_window = 2000;
-    /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU, some 16
-    /// on a GPU, as their time and the latest solves suggest. No result depends on it.
+    /// Iterations between two convergence checks of the host, at most 256; 0: 1 on the CPU, about
+    /// 16 on a GPU, depending on their time and the latest solves. No result depends on it.
     int check_interval = 0;
     /// Called at every convergence check; returning false ends the solve as interrupted.
     std::function<bool(const Progress&)> observer;
@@ -67,13 +67,13 @@ struct SolveReport {
     double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| of the returned x.
     std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;                ///< Restarts from the true residual.
-    Offset recoveries = 0;              ///< Changes of the preconditioner after r^T M^-1 r <= 0.
+    Offset recoveries = 0;              ///< Changes of M after r^T M^-1 r <= 0.
     double seconds = 0;
 };
 
 /// A solver of systems with one matrix and one preconditioner, which must outlive it. Its vectors
-/// and, on a GPU, its graphs stay from solve to solve, so that solves after the first one, of as
-/// many right-hand sides, allocate nothing in the memory of the Context.
+/// and, on a GPU, its graphs are reused: solves after the first one, of the same number of
+/// right-hand sides, allocate nothing in the memory of the Context.
 template <class T>
 class TESSERA_API IterativeSolver {
   public:
@@ -83,20 +83,21 @@ class TESSERA_API IterativeSolver {
     virtual SolveReport solve(std::span<const T> b, std::span<T> x,
                               const SolveOptions& options) = 0;
     /// Solves A x_j = b_j for several right-hand sides, with one report each. cg, fcg and idr
-    /// iterate up to eight together by Operator::apply_vectors, which may read a matrix once for
-    /// several, and each ends by itself; on the CPU each x_j is that of a solve of its own
-    /// to the last bit, unless there are restarts. Other solvers take them one after the other. An
-    /// observer that returns false ends the solve of one right-hand side (Progress::vector). x_j is
-    /// written when its solve ends. Seconds, also those of max_seconds, are counted from the start
-    /// of those that are iterated together.
+    /// iterate on up to eight at once by Operator::apply_vectors, which may read a matrix once for
+    /// several; each stops when it has converged. On the CPU each x_j is bitwise that of a separate
+    /// solve, unless there are restarts. Other solvers solve one after the other. An observer that
+    /// returns false ends the solve of one right-hand side (Progress::vector). x_j is written when
+    /// its solve ends. Seconds, also those of max_seconds, count from the start of the group of
+    /// right-hand sides that are iterated together.
     virtual std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
                                            const SolveOptions& options) = 0;
-    /// To be called after the matrix or the preconditioner changed: the next solve records its
+    /// Call it after the matrix or the preconditioner has changed: the next solve then records its
     /// graphs anew.
     virtual void operators_changed() = 0;
 };
 
-/// A solver and its options, read once from a text; solver_help lists them.
+/// A solver and its options, parsed from a text; docs/guide/options.md explains them, solver_help
+/// lists them.
 class TESSERA_API SolverConfig {
   public:
     virtual ~SolverConfig() = default;
@@ -116,17 +117,17 @@ class TESSERA_API SolverConfig {
 /// Throws InvalidArgument for an unknown name or option.
 TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 
-/// Solves A x = b from the start in x (x0) by the solver that a text names, vectors in the memory
-/// of `context`. `preconditioner` nullptr: none. A must be square; preconditioner of the same size.
-/// b = 0 gives x = 0. Waits. Never allocates inside an iteration. At exit the true residual of the
-/// returned x is computed; when only the recursive one met the tolerance, the method
-/// restarts from the true one, and ends as accuracy_lost if such restarts do not help. The computed
-/// norm may be wrong by the rounding of b - A x and of sums in T. A solution outside the range of T
-/// is non_finite (too large), or accuracy_lost (its denormal numbers miss the tolerance). NaN and
-/// breakdown end with a status. x is never worse than at the last restart, whatever the status.
-/// docs/guide/options.md has the solvers, what they are for and where they come from; solver_help
-/// lists their options. Throws InvalidArgument for left preconditioning with a solver that does not
-/// support it (cg, fcg, minres, sqmr).
+/// Solves A x = b by the solver that a text names; x holds the initial guess. Vectors are in the
+/// memory of `context`. `preconditioner` nullptr: none. A must be square, the preconditioner of the
+/// same size. b = 0 returns x = 0. Blocks until the work is complete. Never allocates inside an
+/// iteration. At exit the true residual of the returned x is computed; if only the recursive one
+/// met the tolerance, the method restarts from the true one, and ends as accuracy_lost if such
+/// restarts do not help. The computed norm has the rounding errors of b - A x and of sums in T. A
+/// solution outside the range of T is non_finite (too large), or accuracy_lost (its denormal
+/// numbers miss the tolerance). NaN and breakdown end with a status. x is never worse than at the
+/// last restart, whatever the status. docs/guide/options.md has the uses and the sources of the
+/// solvers, solver_help their options. Throws InvalidArgument for left preconditioning with a
+/// solver that does not support it (cg, fcg, minres, sqmr).
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, Input<T> b, WriteVector<T> x,

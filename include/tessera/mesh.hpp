@@ -28,8 +28,8 @@ TESSERA_API const char* to_string(CellShape shape);
 struct NodeCoordinates {
     int dimensions = 3;
     std::vector<double> values;
-    /// Where some nodes have fewer unknowns than dimensions: for each row of the matrix its
-    /// unknown, node * dimensions + axis, ascending. Empty: nodes have equally many.
+    /// If some nodes have fewer unknowns than dimensions: for each row of the matrix its unknown,
+    /// node * dimensions + axis, ascending. Empty: all nodes have the same number of unknowns.
     std::vector<Index> unknowns = {};
 };
 
@@ -65,7 +65,7 @@ struct Mesh {
     TESSERA_API const MeshGroup& group(const std::string& name) const;
 };
 
-/// Throws InvalidArgument that names the first array or element that does not fit.
+/// Throws InvalidArgument that names the first invalid array or element.
 TESSERA_API void validate(const Mesh& mesh);
 
 /// Structured meshes. Nodes are numbered with the first axis slowest.

@@ -59,14 +59,15 @@ class TESSERA_API Operator {
         }
     }
     /// If false, solvers on a GPU call apply in each iteration instead of recording it in a CUDA
-    /// graph, so that it may wait, copy to the host and allocate.
+    /// graph, so that it may block, copy to the host and allocate.
     virtual bool can_be_captured() const { return true; }
     /// Number of blocks or rows that a preconditioner could not invert as given.
     virtual Index singular_blocks() const { return 0; }
     /// Called by a solver on its preconditioner after r^T M^-1 r <= 0. `known`: recoveries() when
-    /// the solver began to use M. True: M is another one now, changed by this call or by another
-    /// thread since, and the solver may go on with it; graphs captured before still apply the old
-    /// M. Threads that apply M meanwhile apply the old one or the new one. Waits.
+    /// the solver began to use M. Returns true if M has changed since, by this call or another
+    /// thread, so that the solver may continue with it; graphs captured before still apply the old
+    /// M. Threads that apply M meanwhile apply the old one or the new one. Blocks until the work is
+    /// complete.
     virtual bool recover(const Context& context, Offset known) const {
         static_cast<void>(context);
         static_cast<void>(known);
@@ -98,7 +99,7 @@ struct SingularBlock {
     Index block = 0;
     Index first_row = 0;
     Index rows = 0;
-    /// The first pivot (1-based) that is zero or not finite, or has such a reciprocal; `rows` where
+    /// The first pivot (1-based) that is zero or not finite, or has such a reciprocal; `rows` if
     /// all pivots are usable, but an entry of the inverse overflows.
     Index info = 0;
     int shift = -1;  ///< With SingularPolicy::shift the k that was used, else -1.
@@ -111,8 +112,8 @@ struct PreconditionerReport {
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
-    bool overflow = false;              ///< A finite value is infinite in the precision requested.
-    std::string unusable;               ///< Why a solve must not start; empty: it may.
+    bool overflow = false;                      ///< A value overflows in the precision requested.
+    std::string unusable;                       ///< Why it cannot be used; empty: it can.
     std::vector<std::string> warnings;  ///< What makes solves slow, and the remedy.
     /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
     ReportValues values;
@@ -127,8 +128,9 @@ class TESSERA_API Preconditioner : public Operator<T> {
     virtual void update(const Context& context, const CsrView<T>& matrix) = 0;
     /// The normalised option text, for example "block_jacobi:32,singular=stop".
     virtual std::string describe() const = 0;
-    /// The report of the setup; classes may have a report() of their own type, too. Waits, on the
-    /// Context of the setup, so no other thread may use that at the same time.
+    /// The report of the setup; classes may have a report() of their own type, too. Blocks until
+    /// the work is complete, on the Context of the setup: no other thread may use that at the same
+    /// time.
     PreconditionerReport report() const { return make_report(); }
 
   private:
@@ -148,7 +150,7 @@ class TESSERA_API CsrOperator final : public Operator<T> {
         plan_ = std::move(other.plan_);
         return *this;
     }
-    /// Other values on the same pattern, which is not compared; their arrays must outlive it.
+    /// New values on the same pattern, which is not compared; their arrays must outlive it.
     void update(const CsrView<T>& matrix) { matrix_ = matrix; }
     Index rows() const override { return matrix_.rows; }
     Index columns() const override { return matrix_.columns; }
@@ -165,15 +167,14 @@ class TESSERA_API CsrOperator final : public Operator<T> {
     SpmvPlan plan_;
 };
 
-/// Why the values of a matrix or vector in host memory must not be rounded to float, which names
-/// one of them; empty: they may. No value may overflow. One may underflow unless it is the largest
-/// of its row, column or vector (below 2^-126, so that rounding it is an error of more than u), or
-/// on the diagonal and would become 0: next to a larger value the error is one of rounding.
+/// The reason, with one of the values, why a matrix or vector in host memory must not be rounded to
+/// float; empty if it may. No value may overflow. A value may underflow (below 2^-126) unless it is
+/// the largest of its row, column or vector, or a diagonal entry that would become 0.
 TESSERA_API std::string float_range_fault(const CsrView<double>& matrix);
 TESSERA_API std::string float_range_fault(std::span<const double> vector);
 
 /// The matrix with its values rounded to float; both are in the memory of `context`. Infinity and 0
-/// are possible (float_range_fault). Does not wait.
+/// are possible (float_range_fault). Does not block.
 TESSERA_API CsrMatrix<float> rounded_to_float(const Context& context,
                                               const CsrView<double>& matrix);
 

@@ -37,7 +37,7 @@ struct PolynomialTerm {
 
 /// The degree + 1 terms of s on (0, upper] or [lower, upper]. `alpha` > 0 and `beta` >= -1/2 are
 /// those of least_squares; `lower` is read by chebyshev (0 < lower < upper) and, where it is
-/// positive, by neumann. Throws InvalidArgument for other numbers and degrees beyond 1..16.
+/// positive, by neumann. Throws InvalidArgument for other values and degrees outside 1..16.
 TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree,
                                                          double lower, double upper,
                                                          double alpha = 0.5, double beta = -0.5);
@@ -48,8 +48,8 @@ TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, in
 template <class T>
 class TESSERA_API MatrixPolynomial final : public Operator<T> {
   public:
-    /// `matrix` must outlive it. Throws InvalidArgument unless it is square and there are at least
-    /// two terms.
+    /// `matrix` must outlive it. Throws InvalidArgument unless it is square and `terms` has at
+    /// least two elements.
     MatrixPolynomial(const Operator<T>& matrix, const std::vector<PolynomialTerm>& terms);
     Index rows() const override { return matrix_.rows(); }
     Index columns() const override { return matrix_.rows(); }

@@ -11,8 +11,8 @@ namespace tessera {
 
 struct NearNullSpace;
 
-/// A preconditioner and its options, read once from a text; preconditioner_help lists them,
-/// docs/guide/options.md says what each is for.
+/// A preconditioner and its options, parsed from a text; docs/guide/options.md explains them,
+/// preconditioner_help lists them.
 class TESSERA_API PreconditionerConfig {
   public:
     virtual ~PreconditionerConfig() = default;
@@ -21,7 +21,8 @@ class TESSERA_API PreconditionerConfig {
                                                         const CsrView<float>& matrix) const = 0;
     virtual std::unique_ptr<Preconditioner<double>> make(const Context& context,
                                                          const CsrView<double>& matrix) const = 0;
-    /// An upper bound or an estimate of its bytes; 0 if they depend on the pattern.
+    /// An upper bound or an estimate of the bytes that it allocates; 0 if they depend on the
+    /// pattern.
     virtual Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const = 0;
     /// Products with the matrix use this format, unless the text named one.
     virtual void use_format(const FormatOptions& format) = 0;

@@ -13,10 +13,10 @@ namespace tessera::problems {
 template <class T>
 struct Problem {
     CsrMatrix<T> matrix;
-    std::vector<T> load = {};     ///< Right-hand side that belongs to the problem; may be empty.
-    bool known_singular = false;  ///< For kernels and benchmarks only ("free" elasticity).
+    std::vector<T> load = {};     ///< Right-hand side of the problem; may be empty.
+    bool known_singular = false;  ///< The matrix is singular: "free" elasticity, leak=0.
     Index natural_block = 1;      ///< Unknowns per node, rows per block; 1 if they vary.
-    NodeCoordinates coordinates = {};  ///< Elasticity: of the nodes with unknowns; else empty.
+    NodeCoordinates coordinates = {};  ///< Elasticity: the nodes with unknowns; else empty.
     std::string name = {};             ///< The normalised text.
 };
 
@@ -37,7 +37,7 @@ struct Problem {
 /// Nonsymmetric:
 ///   convection3d:N[,strength=10] block_diagonal:N,K[,seed=1]
 ///   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
-/// The comments of src/problems define each. Random numbers are Philox 4x32-10 keyed by the seed
+/// docs/guide/options.md defines each. Random numbers are Philox 4x32-10 keyed by the seed
 /// and the number of the row, block, entry, cell or edge. Throws InvalidArgument for another name,
 /// option or size, and for more than 2^31 - 1 unknowns.
 template <class T>

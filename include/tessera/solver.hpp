@@ -7,10 +7,10 @@
 
 namespace tessera {
 
-/// A matrix, a preconditioner and a solver for one solve after another, for example in the steps of
-/// a simulation; all made from texts. Vectors, plans and graphs stay from call to call: solves
-/// after the first one, with the preconditioner on the same side, allocate nothing in the memory of
-/// the Context. The observer of a solve must not call the solver (InvalidArgument).
+/// A matrix, a preconditioner and a solver, named by texts, for many solves, for example in the
+/// steps of a simulation. Vectors, plans and graphs are reused: solves after the first one, with
+/// the preconditioner on the same side, allocate nothing in the memory of the Context. The observer
+/// of a solve must not call the solver (InvalidArgument).
 template <class T>
 class TESSERA_API Solver {
   public:
@@ -25,27 +25,26 @@ class TESSERA_API Solver {
 
     /// Positions of the nodes of the matrix, for the next setup of amg.
     void use_coordinates(const Shared<NodeCoordinates>& coordinates);
-    /// Takes a square matrix in the memory of the Context: converts it and sets up the
-    /// preconditioner. With format csr or auto the arrays must outlive the solver, or its next
-    /// setup or update. With auto the attempts are chosen here, and one whose setup the matrix does
-    /// not allow is passed over. Waits. Arguments are checked first and change nothing; if it fails
-    /// later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the range of
-    /// the precision that was requested for it. With refinement on the CPU, values must be in the
-    /// range of float.
+    /// Converts a square matrix in the memory of the Context and sets up the preconditioner. With
+    /// format csr or auto the arrays must outlive the solver, or its next setup or update. With
+    /// auto the attempts are chosen here; one whose setup fails for this matrix is skipped. Blocks
+    /// until the work is complete. Invalid arguments change nothing; if it fails later, the solver
+    /// has no matrix. Throws InvalidArgument if an inverse is out of the range of the precision that
+    /// was requested for it. With refinement on the CPU, values must be in the range of float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 
-    /// Takes new values on the same pattern, which is not compared; otherwise as setup.
+    /// New values on the same pattern, which is not compared; otherwise as setup.
     void update(const CsrView<T>& matrix);
     void update(const CsrMatrix<T>& matrix) { update(matrix.view()); }
     bool has_matrix() const;
 
     /// Solves A x = b as tessera::solve does. If the preconditioner cannot be used
     /// (preconditioner_report().unusable says why), no iteration is done, and the status is
-    /// singular_block, or non_finite where the matrix holds NaN or infinity. x is written when the
-    /// solve ends: an exception, such as one that the observer throws, leaves it as it was, and the
-    /// solver usable. A preconditioner that changed during a solve (recoveries of the report) stays
-    /// as it is then until the next update. Throws InvalidArgument without a matrix.
+    /// singular_block, or non_finite if the matrix has NaN or infinity. x is written when the solve
+    /// ends: after an exception, such as one that the observer throws, x is unchanged and the
+    /// solver can be used again. A preconditioner that changed during a solve (recoveries of the
+    /// report) keeps this change until the next update. Throws InvalidArgument without a matrix.
     SolveReport solve(Input<T> b, WriteVector<T> x, const SolveOptions& options = {});
 
     /// Solves A x_j = b_j for several right-hand sides, with one report each, as IterativeSolver
@@ -62,9 +61,9 @@ class TESSERA_API Solver {
     /// The format of the products, with the size of the blocks that was found: "sbell:2".
     std::string format() const;
 
-    /// With auto what the latest setup chose, and the number of the one in use, from 0: a solve
-    /// that goes badly (worth_another) sets up the next one and goes on with it from the best x so
-    /// far; so do the solves after it, until the next setup. They are for preconditioning on the
+    /// With auto the attempts that the latest setup chose, and the index of the one in use: if a
+    /// solve does not converge with it (worth_another), the next one is set up and continues from
+    /// the best x so far; it stays in use until the next setup. They are for preconditioning on the
     /// side of the latest solve, at first the right one; a solve on the other side chooses anew.
     /// Empty without auto.
     std::vector<Attempt> attempts() const;

@@ -12,8 +12,8 @@ namespace tessera {
 /// The parts of an option text such as "block_jacobi:32,singular=shift":
 ///   spec := name [":" value] { "," (key "=" value | value | flag) }
 /// A bare item that starts with a digit, a sign or a dot is a further value ("block_diagonal:9,4"
-/// has two), any other bare item is a flag and means key=true. Values hold no comma. Reading a
-/// value marks it as known; `finish` rejects items that were given but never read.
+/// has two), any other bare item is a flag and means key=true. Values contain no comma. Reading a
+/// value marks it as known; `finish` rejects items that were never read.
 class TESSERA_API Spec {
   public:
     /// Throws InvalidArgument on an empty name, an empty key, or a key given twice.
@@ -26,7 +26,7 @@ class TESSERA_API Spec {
     /// Number of values, those after ":" and the bare ones.
     std::size_t value_count() const { return values_.size(); }
 
-    /// Value k as text, or as a number in [low, high]; the fallback where it is not given.
+    /// Value k as text, or as a number in [low, high]; the fallback if it is not given.
     std::string word(int k, std::string_view fallback);
     Offset integer(int k, Offset fallback, Offset low, Offset high);
 

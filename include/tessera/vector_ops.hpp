@@ -7,7 +7,7 @@ namespace tessera {
 
 // The vector operations of all Krylov methods. All vectors and pointers are in the memory
 // of `context`; sizes must agree (InvalidArgument otherwise). None allocates after the first call
-// with a given size. None waits, except that a GPU context reads its events after every 4096 timed
+// with a given size. None blocks, except that a GPU context reads its events after every 4096 timed
 // calls. Sums run over fixed chunks of 4096 elements in a fixed tree, so results are bitwise
 // repeatable and independent of the number of threads.
 // A Scalar is a number, or the address of one in the memory of `context`, read when work runs. A

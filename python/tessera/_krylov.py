@@ -131,7 +131,7 @@ _ABOUT = """
     rtol, atol : float
         Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
     maxiter : int, optional
-        Most iterations, by default ``10 * n``.
+        Maximum number of iterations, by default ``10 * n``.
     M : preconditioner, LinearOperator, callable, sparse matrix or str, optional
         Approximates the inverse of `A`: an object of this package, of SciPy or CuPy, a function, or
         a text such as ``"block_jacobi:32"``, which is set up for this call.
@@ -145,7 +145,7 @@ _ABOUT = """
     -------
     x : array
         Of the kind and shape of `b`, on its device. Without convergence the iterate whose residual
-        was the least, which may be the start.
+        was the smallest, which may be the initial guess.
     info : int
         0: converged, the true residual was checked. Positive: not converged, the number of
         iterations. Negative: -1 breakdown, -2 NaN or infinity, -3 M has a singular block.

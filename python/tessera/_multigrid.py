@@ -74,7 +74,7 @@ class MultilevelSolver(Preconditioner):
         tol : float
             Relative residual that ends the solve.
         maxiter : int
-            Most iterations.
+            Maximum number of iterations.
         cycle : {"V"}
             There is no other.
         accel : {"cg", "fcg", "gmres", "bicgstab", None}
@@ -98,7 +98,7 @@ class MultilevelSolver(Preconditioner):
 
         Notes
         -----
-        Waits.
+        Blocks until the work is complete.
         """
         if cycle != "V":
             raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
@@ -262,7 +262,7 @@ def smoothed_aggregation_solver(
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     points, unknowns = coordinates_of(coordinates)
     near_null = None if B is None else near_null_vectors(B, getattr(A, "shape", (None,))[0], "B")

@@ -209,7 +209,7 @@ class SparseMatrix(LinearOperator):
         return turned._vectors(x, False)
 
     def update(self, values: Any) -> None:
-        """Takes other values on the same pattern. Solvers and preconditioners that were made of
+        """Sets new values on the same pattern. Solvers and preconditioners that were made of
         this object keep the values that it had.
 
         Parameters
@@ -224,7 +224,7 @@ class SparseMatrix(LinearOperator):
 
         Notes
         -----
-        Waits.
+        Blocks until the work is complete.
         """
         # A new matrix: objects that were made of the old one keep that.
         found = checked_values(self._parts, values, self.dtype, "values")

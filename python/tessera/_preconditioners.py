@@ -224,7 +224,7 @@ def preconditioner(
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     checked_text(text, "text", "M", auto=False)
     if text == "none":
@@ -259,7 +259,7 @@ def jacobi(A: Any, *, dtype: Any = None, stream: Any = None) -> Preconditioner:
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     return preconditioner(A, "jacobi", dtype=dtype, stream=stream)
 
@@ -287,7 +287,7 @@ def block_jacobi(
         How inverses are stored; adaptive: each in the smallest format that its condition number
         allows.
     bound : int
-        Most rows of a block, 1 to 64, where `block_size` is not given.
+        Maximum number of rows of a block, 1 to 64, if `block_size` is not given.
     singular : {"stop", "identity", "shift", "generalised"}
         What to do with a singular block; stop: ValueError.
     dtype, stream
@@ -299,7 +299,7 @@ def block_jacobi(
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     if block_size is not None:
         size = whole(block_size, "block_size", 1, 64)
@@ -350,7 +350,7 @@ def polynomial(
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     kinds = ("chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann")
     if kind not in kinds:
@@ -403,7 +403,7 @@ def block_ldlt(
 
     Notes
     -----
-    Waits.
+    Blocks until the work is complete.
     """
     if isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32):
         raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")

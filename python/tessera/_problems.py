@@ -240,7 +240,7 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
 
     Notes
     -----
-    Costs about as much as a few products with the matrix. Waits.
+    Costs about as much as a few products with the matrix. Blocks until the work is complete.
     """
     points, unknowns = coordinates_of(coordinates)
     matrix = _built(A)
@@ -261,14 +261,14 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     A : sparse matrix
         As in `solve`; on the host or on a GPU.
     bound : int
-        Most rows of a block, 1 to 64.
+        Maximum number of rows of a block, 1 to 64.
     natural : bool
         If False, adjacent groups are joined while they fit into `bound` rows.
 
     Returns
     -------
     numpy.ndarray of int32
-        First row of each block, and the number of rows; on the host. Waits.
+        First row of each block, and the number of rows; on the host.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Result:
     timings : dict of str to float
         Seconds of "setup" (0 where it was done before) and "solve".
     memory : int
-        Most bytes that the solver held, on its device.
+        Peak number of bytes allocated by the solver, on its device.
     solver, preconditioner, format : str
         In use; what "auto" chose.
     chosen : list of tuple

@@ -75,7 +75,7 @@ def solve(
 
     Notes
     -----
-    Waits, with the lock of the interpreter released.
+    Blocks until the solve ends, with the lock of the interpreter released.
     """
     with Solver(
         A,

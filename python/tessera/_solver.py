@@ -68,7 +68,7 @@ class Solver:
 
     Notes
     -----
-    The setup waits. One thread at a time may use a solver; a second one gets a RuntimeError.
+    The setup blocks. One thread at a time may use a solver; a second one gets a RuntimeError.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Solver:
         return None if self._size is None else (self._size, self._size)
 
     def update(self, values: Any) -> None:
-        """Takes other values on the same pattern, and sets the preconditioner up for them.
+        """Sets new values on the same pattern, and sets the preconditioner up for them.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Solver:
 
         Notes
         -----
-        Waits. A preconditioner that was passed as an object is not updated.
+        Blocks until the work is complete. A preconditioner passed as an object is not updated.
         """
         self._require_open()
         start = time.perf_counter()
@@ -286,7 +286,7 @@ class Solver:
         rtol, atol : float
             Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
         maxiter : int
-            Most iterations.
+            Maximum number of iterations.
         max_seconds : float
             Longest time of the solve, in seconds.
         left : bool
@@ -306,7 +306,7 @@ class Solver:
 
         Notes
         -----
-        Waits, with the lock of the interpreter released.
+        Blocks until the solve ends, with the lock of the interpreter released.
         """
         self._require_open()
         if self._failed:

@@ -148,14 +148,15 @@ def test_hierarchy_has_rows_blocks_and_entries(tmp_path):
 def test_trials_are_ranked_and_the_failed_ones_last(tmp_path):
     tune = load("tune")
     tune["trials"][0]["status"] = "max_iterations"
-    tune["trials"][1]["status"] = "slower"
+    tune["trials"][1]["status"] = "stopped (slower)"
     tune["trials"][1].pop("total_seconds")
     rows = page_of(tmp_path, tune).table("iterations")
     times = [cells[0][1] for cells in rows.values()]
     assert len(rows) == len(tune["trials"])
     assert times[:-2] == sorted(t["total_seconds"] for t in tune["trials"][2:])
     assert times[-2:] == [tune["trials"][0]["total_seconds"], None]
-    assert [cells[2][0] for cells in rows.values()][-3:] == ["", "max iterations", "slower"]
+    notes = [cells[2][0] for cells in rows.values()]
+    assert notes[-3:] == ["", "max iterations", "stopped (slower)"]
 
 
 def test_info_has_blocks_and_formats(tmp_path):

@@ -45,7 +45,7 @@ BROKEN = {
     "amg.json": '{"schema": "tessera-run/2", "amg": 3}',
     "trials.json": '{"schema": "tessera-tune/2", "trials": [{"total_seconds": "3"}]}',
     "no_trials.json": '{"schema": "tessera-tune/2"}',
-    "sizes.json": '{"schema": "tessera-info/1", "natural_blocks": {"sizes": {"x": 3}}}',
+    "sizes.json": '{"schema": "tessera-info/2", "natural_blocks": {"sizes": {"x": 3}}}',
     "deep.json": 100_000 * "[",
     "complex.mtx": "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n",
     "short.mtx": "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n",

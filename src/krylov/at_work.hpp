@@ -17,7 +17,7 @@ class AtWork {
     AtWork& operator=(const AtWork&) = delete;
 
     static void check(bool flag) {
-        require(!flag, "the solver is at work; its observer must not call it");
+        require(!flag, "the solver is already running; do not call it from its callback");
     }
 
   private:

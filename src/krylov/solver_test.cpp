@@ -318,8 +318,8 @@ TEST(solver, the_observer_must_not_call_its_solver) {
                  {std::function<void()>([&] { solver.solve(b.view(), y.view()); }),
                   std::function<void()>([&] { solver.setup(matrix); }),
                   std::function<void()>([&] { solver.update(matrix); })}) {
-                refused +=
-                    message_of(call) == "the solver is at work; its observer must not call it";
+                refused += message_of(call) ==
+                           "the solver is already running; do not call it from its callback";
             }
             return true;
         };

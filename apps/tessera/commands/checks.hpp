@@ -36,7 +36,7 @@ Context open_context(const std::string& device, int threads, std::string& why_no
 /// The options that the arguments give; an interrupt ends the solve.
 SolveOptions solve_options(const SolveArguments& arguments);
 
-/// "cg with jacobi, format csr, for 500 iterations".
+/// "cg with jacobi, format csr, at most 500 iterations".
 std::string attempt_text(const Attempt& attempt);
 
 /// Prints the reason on stderr; called after all arguments and files were checked, so that an error

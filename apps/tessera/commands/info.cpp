@@ -206,7 +206,7 @@ std::string to_table(const MatrixInfo& info) {
     line("size", number(info.rows) + " x " + number(info.columns) + ", " + number(info.nonzeros) +
                      " nonzeros");
     line("entries per row",
-         "least " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", most " +
+         "min " + number(info.row.min) + ", mean " + format("%.1f", mean_row(info)) + ", max " +
              number(info.row.max) +
              (info.row.empty > 0 ? ", " + number(info.row.empty) + " rows empty" : ""));
     line("bandwidth", number(info.row.lower_bandwidth) + " below, " +
@@ -268,14 +268,14 @@ std::string to_json(const MatrixInfo& info) {
                               .add("read_bytes", one.statistics.matrix_bytes_per_product));
     }
     JsonObject json;
-    json.add("schema", "tessera-info/1").add("version", version()).add("commit", commit());
+    json.add("schema", "tessera-info/2").add("version", version()).add("commit", commit());
     json.add("name", info.name).add("format", info.format).add("field", info.field);
     json.add("rows", info.rows).add("columns", info.columns).add("nonzeros", info.nonzeros);
     json.add("duplicates", info.duplicates);
     json.add("entries_per_row", JsonObject()
-                                    .add("least", info.row.min)
+                                    .add("min", info.row.min)
                                     .add("mean", mean_row(info))
-                                    .add("most", info.row.max)
+                                    .add("max", info.row.max)
                                     .add("empty_rows", info.row.empty));
     json.add("bandwidth", JsonObject()
                               .add("lower", Offset(info.row.lower_bandwidth))

@@ -110,15 +110,16 @@ std::string stage_text(const Json& ldlt) {
     return result;
 }
 
-/// The levels of a hierarchy: "21296 x 3, 912 x 6 (dense); 1.39 times the entries".
+/// "21296 x 3, 912 x 6 unknowns; operator complexity 1.39; near-null space rigid_body".
 std::string hierarchy_text(const Json& values) {
     std::string result;
     for (const Json& level : values["levels"]) {
         result +=
             (result.empty() ? "" : ", ") + level["nodes"].dump() + " x " + level["block"].dump();
     }
-    return result + " unknowns, " + format("%.2f", values["operator_complexity"].get<double>()) +
-           " times the entries; near-null space " + values["near_null"].get<std::string>();
+    return result + " unknowns; operator complexity " +
+           format("%.2f", values["operator_complexity"].get<double>()) + "; near-null space " +
+           values["near_null"].get<std::string>();
 }
 
 /// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
@@ -135,8 +136,8 @@ std::string phase_table(const RunReport& report) {
     if (report.phases.empty()) return {};
     std::size_t width = 5;
     for (const PhaseRecord& phase : report.phases) width = std::max(width, phase.name.size());
-    std::string table = format("\n  %-*s %10s %11s %10s %7s\n", int(width), "phase", "calls",
-                               "seconds", "bytes", "copy");
+    std::string table = format("\n  %-*s %10s %11s %10s %13s\n", int(width), "phase", "calls",
+                               "seconds", "bytes", "% of copy BW");
     bool sampled = false;
     for (const PhaseRecord& phase : report.phases) {
         table += format("  %-*s %10lld %11.6f", int(width), phase.name.c_str(),
@@ -145,17 +146,17 @@ std::string phase_table(const RunReport& report) {
             table += format(" %10s", format_bytes(phase.bytes).c_str());
             if (phase.seconds > 0 && report.copy_bandwidth > 0) {
                 table +=
-                    format(" %5.1f %%", 100 * phase.bytes / phase.seconds / report.copy_bandwidth);
+                    format(" %13.1f", 100 * phase.bytes / phase.seconds / report.copy_bandwidth);
             }
         }
         table += '\n';
         sampled = sampled || phase.sampled;
     }
     if (report.copy_bandwidth > 0) {
-        table += "  copy: share of the measured copy rate, " + format_bytes(report.copy_bandwidth) +
-                 "/s\n";
+        table += "  copy BW: measured bandwidth of a large memory copy, " +
+                 format_bytes(report.copy_bandwidth) + "/s\n";
     }
-    if (sampled) table += "  calls and seconds are samples: replayed graphs are not timed\n";
+    if (sampled) table += "  calls and seconds are samples: work in CUDA graphs is not timed\n";
     return table;
 }
 
@@ -172,7 +173,7 @@ std::string to_table(const RunReport& report) {
                        (report.matrix.format == "csr" ? "" : ", as " + report.matrix.format));
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
-    if (!report.attempts.empty()) line("chosen", report.attempts.back().reason);
+    if (!report.attempts.empty()) line("reason", report.attempts.back().reason);
     const Json values = to_json(report.setup.values);
     for (const auto& [group, entries] : values.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
@@ -206,9 +207,9 @@ std::string to_table(const RunReport& report) {
             defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);
         }
         if (!defaults.empty()) line("defaults", defaults);
-        line("displacement", format("at most %.6g", report.structure.largest_displacement));
+        line("displacement", format("largest %.6g", report.structure.largest_displacement));
         line("von Mises",
-             format("at most %.6g (centres of elements)", report.structure.largest_von_mises));
+             format("largest %.6g (at element centres)", report.structure.largest_von_mises));
     }
     if (report.forward_error >= 0) line("forward error", format("%.3e", report.forward_error));
     line("seconds",

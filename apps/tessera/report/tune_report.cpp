@@ -111,7 +111,7 @@ const Trial* best_of(const std::vector<Trial>& trials) {
 
 std::string outcome_text(const Trial& trial) {
     if (!trial.failure.empty()) return trial.failure;
-    if (trial.cut_short) return "slower";
+    if (trial.cut_short) return "stopped (slower)";
     return to_string(trial.solve.status);
 }
 

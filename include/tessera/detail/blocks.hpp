@@ -6,7 +6,7 @@ namespace tessera {
 
 /// The first block of each group, and the number of blocks, for groups of consecutive blocks that
 /// have at most `rows` (1..64) rows together (larger blocks are groups of one). In the memory of
-/// `context`, equal on every backend. Waits.
+/// `context`, equal on every backend. Blocks until the work is complete.
 TESSERA_API Buffer<Index> group_blocks(const Context& context, const BlockPartition& blocks,
                                        Index rows);
 
@@ -27,7 +27,7 @@ inline bool are_nodes(const BlockPartition& natural) {
 /// The unknowns of a node where consecutive rows are nodes: natural.largest, if are_nodes(natural);
 /// else 3 or 2, if natural blocks have fewer on average and blocks of so many, which divide the
 /// rows, would have at most a quarter more entries than the matrix, by a sample of 2,000 to 4,000:
-/// finite elements without the entries that are zero; else 1. Waits.
+/// finite elements without the entries that are zero; else 1. Blocks until the work is complete.
 template <class T>
 TESSERA_API Index node_rows(const Context& context, const CsrView<T>& matrix,
                             const BlockPartition& natural);

@@ -281,7 +281,7 @@ _SCHEMAS: dict[str, Callable[[_Json], Run | Tune | Info]] = {
     "tessera-run/1": _run_of,
     "tessera-run/2": _run_of,
     "tessera-tune/2": _tune_of,
-    "tessera-info/1": _info_of,
+    "tessera-info/2": _info_of,
 }
 
 

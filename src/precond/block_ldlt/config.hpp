@@ -17,8 +17,8 @@ struct BlockLdltConfig {
                            incomplete LDL^T of a symmetric, possibly indefinite matrix, for
                            gmres, sqmr, with positive_definite for minres; K 1, 4, 8, 16 or 32 (8):
                            rows of a block; ordering=auto: rcm for fill=0, else amd; epsilon (0.1
-                           for jacobi): lower bound of pivots; solve_sweeps: iterations in place
-                           of triangular solves
+                           for jacobi): smaller pivots are raised to it; solve_sweeps: Jacobi
+                           iterations in place of triangular solves
 )";
     BlockLdltOptions options;
 

@@ -21,12 +21,14 @@ struct AmgConfig {
               [,levels=N][,precision=f32|working][,values=working|f16]
                            multigrid by smoothed aggregation, for fcg (or cg) and symmetric positive
                            definite matrices from elasticity and diffusion; iterations hardly grow
-                           with the size. near_null: what the matrix maps to almost nothing; auto:
-                           rigid body modes where coordinates are known (generated and assembled
-                           elasticity, coordinates=FILE), else translations (constant: of blocks of
-                           one unknown); FILEs are Matrix Market arrays with a row for each node
-                           (coordinates) or each row of the matrix (near_null); M 2..16 (2):
-                           products of the smoother; theta (0.02): bound of strong couplings
+                           with the size. near_null: near-kernel vectors; auto: rigid body modes if
+                           coordinates are known (generated problems, meshes, coordinates=FILE),
+                           else translations; constant: translations, one unknown per node. Each
+                           FILE is a Matrix Market array with a row for each node (coordinates) or
+                           each row of the matrix (near_null). M 2..16 (2): products of the
+                           smoother; theta (0.02): strength threshold; second_pass: minimum number
+                           of neighbours for a node to start an aggregate in pass 2; coarse: at
+                           most this many rows are solved directly; levels (10): maximum number
 )";
     AmgOptions options;
     bool names_coordinates = false, names_near_null = false;

@@ -14,12 +14,13 @@ struct PolynomialConfig {
               [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
               [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
                            polynomials of the scaled matrix, for cg and symmetric positive definite
-                           ones; DEGREE 1..16 (6): products per application, preferably even; bound
-                           and lower: ends of the spectrum (lanczos:20; chebyshev: ratio:30);
-                           values: type of stored values (needs a format other than csr);
-                           precision: type of vectors and values; f32 for compact bodies to 1e-8
-                           (contrasts, lower tolerances and slender bodies need more iterations, up
-                           to twice as many); format: default that of --format
+                           matrices; DEGREE 1..16 (6): products per application, preferably even;
+                           bound, lower: upper and lower end of the spectrum (lanczos:20;
+                           chebyshev: ratio:30, upper end / 30); values: type of stored values
+                           (needs a format other than csr); precision: type of vectors and values,
+                           f32 for compact structures to 1e-8 (material contrasts, smaller
+                           tolerances and slender structures need more iterations, up to 2.4 times
+                           as many); format: default that of --format
 )";
     PolynomialOptions options;
     bool names_format;

@@ -75,8 +75,8 @@ TESSERA_C_API const char* tessera_message(void);
 TESSERA_C_API tessera_error tessera_context_create(const char* device, int threads,
                                                    tessera_context** context);
 
-/* Memory of a GPU from your pool, in the order of a stream (cudaStream_t): at least `bytes` at a
- * multiple of 256, or null where there is none left. `data` is given to both functions. */
+/* Stream-ordered GPU memory from your pool (the stream is a cudaStream_t): `allocate` returns at least
+ * `bytes`, aligned to 256, or null if there is no memory left. `data` is passed to both functions. */
 typedef struct tessera_allocator {
     void* (*allocate)(int64_t bytes, struct CUstream_st* stream, void* data);
     void (*release)(void* memory, int64_t bytes, struct CUstream_st* stream, void* data);
@@ -89,14 +89,14 @@ TESSERA_C_API tessera_error tessera_context_create_on_stream(int device, struct 
                                                              int threads,
                                                              tessera_context** context);
 TESSERA_C_API void tessera_context_free(tessera_context* context);
-/* Waits until all work of the context is done. */
+/* Blocks until all work of the context is complete. */
 TESSERA_C_API tessera_error tessera_context_synchronize(tessera_context* context);
 /* The name of the device, for example "NVIDIA H200"; valid as long as the context. */
 TESSERA_C_API const char* tessera_context_description(const tessera_context* context);
 /* 1: arrays of this context are in the memory of a GPU; 0: in host memory. */
 TESSERA_C_API int tessera_context_on_gpu(const tessera_context* context);
 
-/* Arrays in the memory of a context, for callers that have no other means to allocate there. They
+/* Arrays in the memory of a context, for callers that cannot allocate there otherwise. They
  * are freed by tessera_release, or with the context. */
 TESSERA_C_API tessera_error tessera_allocate(tessera_context* context, size_t bytes, void** array);
 TESSERA_C_API tessera_error tessera_release(tessera_context* context, void* array);
@@ -134,7 +134,7 @@ TESSERA_C_API tessera_error tessera_matrix_create_coo(tessera_context* context, 
                                                       const void* row_indices,
                                                       const void* column_indices,
                                                       const void* values, tessera_matrix** matrix);
-/* Other values, in the order of those it was created with, on the same pattern; the next call of
+/* New values, in the order of those it was created with, on the same pattern; the next call of
  * each of its solvers must be tessera_solver_update or tessera_solver_setup. Not of matrices from
  * files. */
 TESSERA_C_API tessera_error tessera_matrix_update(tessera_matrix* matrix, const void* values);
@@ -184,21 +184,21 @@ typedef struct tessera_report {
     double seconds;
 } tessera_report;
 
-/* A solver, a preconditioner and the format of products by their texts (docs/guide/options.md):
+/* A solver, a preconditioner and the format of products, named by texts (docs/guide/options.md):
  * "cg", "idr:4", "refinement:cg"; "block_jacobi:24", "none"; "csr", "sbell:3"; "auto" for each.
  * Null: "cg", "none", "csr". */
 TESSERA_C_API tessera_error tessera_solver_create(tessera_context* context, tessera_type type,
                                                   const char* solver, const char* preconditioner,
                                                   const char* format, tessera_solver** created);
 TESSERA_C_API void tessera_solver_free(tessera_solver* solver);
-/* Takes a matrix and sets up the preconditioner. Arguments are checked first and change nothing; if
- * it fails later, the solver has no matrix. */
+/* Sets the matrix and sets up the preconditioner. Invalid arguments change nothing; if it fails
+ * later, the solver has no matrix. */
 TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,
                                                  const tessera_matrix* matrix);
-/* Takes new values on the same pattern; otherwise as setup. */
+/* New values on the same pattern; otherwise as setup. */
 TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
                                                   const tessera_matrix* matrix);
-/* Solves A x = b from the start in x; b and x in the memory of the context. `options` null: the
+/* Solves A x = b; x holds the initial guess; b and x in the memory of the context. `options` null: the
  * defaults; `report` may be null. A solve that does not converge is no error: see the status of the
  * report. The observer must not call the solver. */
 TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
