@@ -67,7 +67,7 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     /// Reads the inverses once for several vectors.
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
-    /// z_b = X_b^T r_b; no overlap.
+    /// z_b = B_b^-T r_b; no overlap.
     void apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const;
     /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one is
     /// no longer accurate enough (by its new condition number or range), all formats are chosen
