@@ -137,7 +137,7 @@ void setup_large(const Context& context, const SetupJob<T>& job) {
             ? BatchView<T>::uniform(blocks.count, blocks.largest, job.inverses)
             : BatchView<T>::packed(blocks.count, job.sizes, blocks.entry_offsets, job.inverses);
     batched::invert_with_condition<T>(context, batch, batch,
-                                      {job.results.info, job.results.reciprocal_condition, nullptr},
+                                      {job.results.info, job.results.reciprocal_condition},
                                       job.plan);
     launch(finish_kernel<T>, blocks, job.inverses, job.symmetric, job.results);
 }
