@@ -13,7 +13,7 @@ TEST_F(cli_solve, solves_and_says_so) {
     expect_contains(outcome.out, "poisson2d:12, 144 rows");
     expect_contains(outcome.out, "solver          cg");
     expect_contains(outcome.out, "preconditioner  jacobi");
-    expect_contains(outcome.out, "chosen          a small system");
+    expect_contains(outcome.out, "reason          a small system");
 }
 
 TEST_F(cli_solve, json_alone_is_on_stdout) {

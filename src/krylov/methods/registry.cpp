@@ -61,14 +61,14 @@ Entry entry(const char* name, const char* options, const char* purpose) {
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = {
         entry<CgConfig>("cg", "", "symmetric positive definite"),
-        entry<FcgConfig>("fcg", "", "symmetric positive definite"),
-        entry<BicgstabConfig>("bicgstab", "", ""),
-        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]", "S 1..16 (4)"),
-        entry<GmresConfig>("gmres", "[:RESTART]", "RESTART 1..10000 (30)"),
+        entry<FcgConfig>("fcg", "", "the same, with a preconditioner that may vary a little"),
+        entry<BicgstabConfig>("bicgstab", "", "any matrix"),
+        entry<IdrConfig>("idr", "[:S][,seed=1][,angle=0.7][,smoothing]", "any matrix; S 1..16 (4)"),
+        entry<GmresConfig>("gmres", "[:RESTART]", "any matrix; RESTART 1..10000 (30)"),
         entry<MinresConfig>("minres", "",
                             "symmetric, also indefinite, with a positive definite preconditioner"),
         entry<SqmrConfig>("sqmr", "", "symmetric, also indefinite"),
-        entry<RichardsonConfig>("richardson", "", ""),
+        entry<RichardsonConfig>("richardson", "", "a preconditioner close to the inverse"),
     };
     return all;
 }

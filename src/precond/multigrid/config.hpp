@@ -27,8 +27,9 @@ struct AmgConfig {
                            FILE is a Matrix Market array with a row for each node (coordinates) or
                            each row of the matrix (near_null). M 2..16 (2): products of the
                            smoother; theta (0.02): strength threshold; second_pass: minimum number
-                           of neighbours for a node to start an aggregate in pass 2; coarse: at
-                           most this many rows are solved directly; levels (10): maximum number
+                           of neighbours for a node to start an aggregate in pass 2; coarse: a
+                           level of at most ROWS rows is solved directly; levels (10): maximum
+                           number of levels
 )";
     AmgOptions options;
     bool names_coordinates = false, names_near_null = false;
