@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import NUMPY, View, values, view
+from ._arrays import View, source_of, turned_values, values, view
 from ._backend import core
 from ._contexts import in_order
 
@@ -204,12 +204,10 @@ def columns_of(array: Any, dtype: np.dtype[Any], name: str) -> View:
     """The columns of an (n, k) array one after the other: a view of (k, n); a copy where the array
     is not in Fortran's order already."""
     found = view(array, name)
-    source = found.array if found.kind is NUMPY else array
     if len(found.shape) == 2 and found.shape[1] == 1 and found.contiguous:
-        turned = found.kind.reshaped(source, (1, found.shape[0]))
-    else:
-        turned = found.kind.transposed(source)
-    return values(turned, dtype, name)
+        row = found.kind.reshaped(source_of(array, found), (1, found.shape[0]))
+        return values(row, dtype, name)
+    return turned_values(array, dtype, name)
 
 
 def starts_of(

@@ -158,9 +158,8 @@ class LinearOperator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
-        if isinstance(x, list):
-            x = np.asarray(x)
-        return self.matvec(x) if getattr(x, "ndim", 1) == 1 else self.matmat(x)
+        dimensions = x.ndim if hasattr(x, "ndim") else len(view(x, "x").shape)
+        return self.matvec(x) if dimensions == 1 else self.matmat(x)
 
     def __call__(self, x: Any) -> Any:
         return self @ x

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import number, whole
-from ._arrays import FLOAT64, HOST, kind_of, named_type, real_type
+from ._arrays import FLOAT64, HOST, kind_of, named_type, real_type, view
 from ._backend import core
 from ._contexts import call_context, new_context
 from ._matrices import build, checked_values, fault, owners, without_values
@@ -132,6 +132,11 @@ def host_array(array: Any, name: str) -> Any:
         array = array.detach().cpu().numpy()
     elif kind.name == "Warp":
         array = array.numpy()
+    elif kind.name == "array":
+        found = view(array, name)
+        if found.device != HOST:
+            raise TypeError(f"{name}: expected an array of the host, or of a library that copies")
+        array = found.array
     try:
         array = np.asarray(array)
     except ValueError as error:
