@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import Arrays, spd, vector
+from conftest import Arrays, relative_residual, spd, vector
 
 import tessera
 from tessera import _contexts, batched
@@ -170,6 +170,43 @@ def test_what_a_call_on_a_stream_needs_stays(device):
             stream.synchronize()
             np.testing.assert_allclose(device.numpy(found), expected, rtol=1e-6, atol=1e-8)
             del filled
+
+
+def test_functions_of_the_caller_are_in_order(device):
+    """They are called on the current stream, while the solver is on another one."""
+    _, address, current = other_stream(device)
+    a, b = spd(), vector(60)
+    matrix, inverse = device.csr(a), device.array(np.diag(1 / a.diagonal()))
+    large = device.array(np.random.default_rng(1).standard_normal((2000, 2000)))
+
+    def late(product):
+        def function(v):
+            slow(device, large, large[:, :60])  # Which the product waits for.
+            return product @ v
+
+        return function
+
+    x, info = tessera.cg(
+        late(matrix), device.array(b), rtol=1e-9, M=late(inverse), stream=address
+    )
+    assert info == 0 and relative_residual(a, device.numpy(x), b) < 1e-8
+    with tessera.Solver(late(matrix), M=late(inverse), stream=address) as solver:
+        r = solver.solve(device.array(b))
+        assert r.converged and relative_residual(a, device.numpy(r.x), b) < 1e-7
+
+
+def test_recorded_steps_see_updates_of_a_preconditioner(device):
+    p = tessera.problems("poisson2d:60")
+    weights = np.random.default_rng(1).uniform(0.1, 10, p.b.size)
+    scaled = p.A.multiply(weights[:, None]).multiply(weights[None, :]).tocsr()
+    a, other, b = device.csr(p.A), device.csr(scaled), device.array(p.b)
+    m = tessera.jacobi(a)
+    solver = tessera.Solver(other, method="cg", M=m)
+    before = [solver.solve(b).iterations for _ in range(3)][-1]
+    m.update(other)
+    expected = tessera.Solver(other, method="cg", M=tessera.jacobi(other)).solve(b).iterations
+    assert expected < before
+    assert solver.solve(b).iterations == expected
 
 
 def test_both_memories_are_an_error(device):
