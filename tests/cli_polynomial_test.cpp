@@ -36,7 +36,7 @@ TEST_F(cli_polynomial, matrices_that_are_not_positive_definite_are_rejected) {
     const Outcome outcome = solve({file, "--solver", "cg", "--precond", "least_squares"});
     EXPECT_EQ(outcome.code, 4);
     expect_contains(outcome.out, "row 1 (the first of 1) has no positive pivot");
-    expect_contains(outcome.out, "use --solver idr --precond block_jacobi");
+    expect_contains(outcome.out, "use the solver idr with the preconditioner block_jacobi");
 }
 
 }  // namespace

@@ -141,17 +141,24 @@ void update_map(Map& map, Address values, nb::object arrays) {
 }
 
 std::string describe(const Map& map) {
+    const Users::Reader reader(map.users, "the preconditioner");
     return std::visit([](const auto& any) { return preconditioner_of(any).describe(); }, map.any);
 }
 
 AnyDict report(const Map& map) {
-    const Users::Writer writer(map.users, "the preconditioner");  // It waits on the Context.
-    return std::visit([](const auto& any) { return to_python(preconditioner_of(any).report()); },
-                      map.any);
+    PreconditionerReport found;
+    {
+        nb::gil_scoped_release release;
+        const Users::Writer writer(map.users, "the preconditioner");  // It waits on the Context.
+        found =
+            std::visit([](const auto& any) { return preconditioner_of(any).report(); }, map.any);
+    }
+    return to_python(found);
 }
 
 /// (nodes, block, blocks, lambda, transfers) of each level, and the operator complexity.
 AnyTuple levels(const Map& map) {
+    const Users::Reader reader(map.users, "the preconditioner");
     return std::visit(
         []<class T>(const std::shared_ptr<Operator<T>>& any) {
             const auto* const amg = dynamic_cast<const Amg<T>*>(any.get());

@@ -170,40 +170,36 @@ struct TextSolver {
         });
     }
 
-    AnyList solve(const Systems& systems, const Options& options) {
+    /// The reports of the columns, and what the setup was that they are of: attempts of auto, the
+    /// number of the one in use, the preconditioner and its report.
+    AnyTuple solve(const Systems& systems, const Options& options) {
         std::vector<SolveReport> reports;
+        std::vector<Attempt> attempts;
+        int attempt = 0;
+        std::string preconditioner;
+        PreconditionerReport setup;
         {
             nb::gil_scoped_release release;
             const Users::Writer writer(users, "the solver");
-            reports = std::visit(
+            std::visit(
                 [&]<class T>(Solver<T>& solver) {
-                    return with_vectors<T>(context, systems, [&](auto b, auto x) {
+                    reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
                         return solver.solve(b, x, to_options(options));
                     });
+                    attempts = solver.attempts();
+                    attempt = solver.attempt();
+                    preconditioner = solver.preconditioner();
+                    setup = solver.preconditioner_report();
                 },
                 any);
         }
-        return ::to_python(reports);
-    }
-
-    AnyDict report() const {
-        return std::visit(
-            [](const auto& s) { return python_module::to_python(s.preconditioner_report()); }, any);
-    }
-    std::string preconditioner() const {
-        return std::visit([](const auto& s) { return s.preconditioner(); }, any);
-    }
-    /// The attempts of auto, and the number of the one in use.
-    AnyTuple attempts() const {
-        return std::visit(
-            [](const auto& s) {
-                nb::list list;
-                for (const Attempt& a : s.attempts()) {
-                    list.append(nb::make_tuple(a.solver, a.preconditioner, a.format, a.reason));
-                }
-                return nb::make_tuple(list, s.attempt());
-            },
-            any);
+        nb::list chosen;
+        for (const Attempt& each : attempts) {
+            chosen.append(
+                nb::make_tuple(each.solver, each.preconditioner, each.format, each.reason));
+        }
+        return nb::make_tuple(::to_python(reports), chosen, attempt, preconditioner,
+                              python_module::to_python(setup));
     }
 };
 
@@ -224,7 +220,8 @@ struct MapSolver {
         });
     }
 
-    AnyList solve(const Systems& systems, const Options& options) {
+    /// `changed`: the operators have other values than in the solve before.
+    AnyList solve(const Systems& systems, const Options& options, bool changed) {
         std::vector<SolveReport> reports;
         {
             nb::gil_scoped_release release;
@@ -232,6 +229,7 @@ struct MapSolver {
             const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
             reports = std::visit(
                 [&]<class T>(std::unique_ptr<IterativeSolver<T>>& solver) {
+                    if (changed) solver->operators_changed();
                     return with_vectors<T>(context, systems, [&](auto b, auto x) {
                         return solver->solve(b, x, to_options(options));
                     });
@@ -239,10 +237,6 @@ struct MapSolver {
                 any);
         }
         return ::to_python(reports);
-    }
-
-    void operators_changed() {
-        std::visit([](auto& solver) { solver->operators_changed(); }, any);
     }
 };
 
@@ -308,17 +302,14 @@ void python_module::bind_solvers(nb::module_& module) {
              nb::arg("format"), nb::arg("points").none(), nb::arg("unknowns"))
         .def("update", &TextSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &TextSolver::solve, nb::arg("systems"), nb::arg("options"))
-        .def("report", &TextSolver::report)
-        .def("preconditioner", &TextSolver::preconditioner)
-        .def("attempts", &TextSolver::attempts)
         .def_prop_ro("context", [](const TextSolver& s) { return s.context; })
         .def_ro("setup_seconds", &TextSolver::setup_seconds);
     nb::class_<MapSolver>(module, "MapSolver", nb::dynamic_attr(), "A Krylov method on operators.")
         .def(nb::init<const Context&, const std::string&, std::shared_ptr<Map>,
                       std::shared_ptr<Map>>(),
              nb::arg("context"), nb::arg("method"), nb::arg("a"), nb::arg("m").none())
-        .def("solve", &MapSolver::solve, nb::arg("systems"), nb::arg("options"))
-        .def("operators_changed", &MapSolver::operators_changed)
+        .def("solve", &MapSolver::solve, nb::arg("systems"), nb::arg("options"),
+             nb::arg("changed") = false)
         .def_prop_ro("context", [](const MapSolver& s) { return s.context; });
     module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
                nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import NUMPY, View, values, view
+from ._arrays import View, source_of, turned_values, values, view
 from ._backend import core
 from ._contexts import in_order
 
@@ -85,17 +85,17 @@ def _require_callable(callback: Any) -> None:
         raise TypeError(f"callback: {type(callback).__name__} is not callable")
 
 
-def _answer(given: Any) -> Any:
-    """What a callback returned, with False for that of NumPy."""
-    return False if isinstance(given, np.bool_) and not given else given
-
-
 def progress_hook(callback: Callback | None) -> Hook | None:
-    """Calls a callback with a `Progress`."""
+    """Calls a callback with a `Progress`; False, also that of NumPy, ends the solve."""
     if callback is None:
         return None
     _require_callable(callback)
-    return lambda *progress: _answer(callback(Progress(*progress)))
+
+    def hook(*progress: Any) -> bool:
+        answer = callback(Progress(*progress))
+        return not (isinstance(answer, (bool, np.bool_)) and not answer)
+
+    return hook
 
 
 def scipy_hook(
@@ -105,22 +105,26 @@ def scipy_hook(
     dtype: np.dtype[Any],
     context: Any,
 ) -> tuple[Hook | None, int]:
-    """Calls a callback as SciPy does, with x, or with the relative residual in gmres; and the
-    address of an array that x is copied to before, if it is."""
+    """Calls a callback as SciPy does, with x, or with the relative residual in gmres, whatever it
+    returns; and the address of an array that x is copied to before, if it is."""
     if callback is None:
         return None, 0
     _require_callable(callback)
     if method.startswith("gmres"):
-        return lambda iterations, residual, *_: _answer(callback(residual)), 0
+
+        def residual_hook(_: int, residual: float, *__: Any) -> None:
+            callback(residual)
+
+        return residual_hook, 0
     kind, size = b.kind, b.shape[0]
     kept = kind.empty((size,), dtype, b.device)
     address = kind.address(kept)
 
-    def hook(*_: Any, owner: Any = kept) -> Any:
+    def hook(*_: Any, owner: Any = kept) -> None:
         x = kind.empty((size,), dtype, b.device)
         core.copy_values(context, address, kind.address(x), size, dtype.itemsize)
         with in_order(context, kind):
-            return _answer(callback(kind.finished(x, context)))
+            callback(kind.finished(x, context))
 
     return hook, address
 
@@ -204,12 +208,10 @@ def columns_of(array: Any, dtype: np.dtype[Any], name: str) -> View:
     """The columns of an (n, k) array one after the other: a view of (k, n); a copy where the array
     is not in Fortran's order already."""
     found = view(array, name)
-    source = found.array if found.kind is NUMPY else array
     if len(found.shape) == 2 and found.shape[1] == 1 and found.contiguous:
-        turned = found.kind.reshaped(source, (1, found.shape[0]))
-    else:
-        turned = found.kind.transposed(source)
-    return values(turned, dtype, name)
+        row = found.kind.reshaped(source_of(array, found), (1, found.shape[0]))
+        return values(row, dtype, name)
+    return turned_values(array, dtype, name)
 
 
 def starts_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,12 +30,16 @@ __all__ = [
     "HOST",
     "INT32",
     "NUMPY",
+    "TORCH",
     "Kind",
     "View",
+    "about",
     "kind_of",
     "named_type",
     "real_type",
     "require_real",
+    "source_of",
+    "turned_values",
     "values",
     "view",
 ]
@@ -106,15 +112,33 @@ def named_type(dtype: Any, name: str = "dtype") -> np.dtype[Any]:
     return real_type(given, name)
 
 
+def source_of(array: Any, found: View) -> Any:
+    """The array that `found` is the view of, as functions of its kind take it."""
+    return found.array if found.kind is NUMPY else array
+
+
 def values(array: Any, dtype: np.dtype[Any], name: str) -> View:
     """The view of an array in C order with values of `dtype`, float32 or float64."""
     found = view(array, name)
     if found.dtype == dtype and found.contiguous:
         return found
     require_real(found.dtype, name)
-    kind = found.kind
-    source = found.array if kind is NUMPY else array
+    with about(name):
+        return found.kind.view(found.kind.converted(source_of(array, found), dtype))
+
+
+def turned_values(array: Any, dtype: np.dtype[Any], name: str) -> View:
+    """The same with the last two axes exchanged; a copy unless it is in Fortran's order."""
+    found = view(array, name)
+    with about(name):
+        turned = found.kind.transposed(source_of(array, found))
+    return values(turned, dtype, name)
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """TypeErrors of a library of arrays name the argument."""
     try:
-        return kind.view(kind.converted(source, dtype))
+        yield
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import INT32, Kind, View, kind_of, real_type, values, view
+from ._arrays import INT32, TORCH, Kind, View, about, kind_of, real_type, source_of, values, view
 from ._backend import core
+from ._contexts import call_context
 
 LARGEST = core.largest_batched_size
 _MOST = 2**31 - 1
@@ -52,6 +53,12 @@ class Batch:
     def ragged(self) -> bool:
         return self.sizes is not None
 
+    def context(self, stream: Any) -> Any:
+        """Of one call, once the sizes are on the device."""
+        if self.ragged:
+            self._arrays()
+        return call_context(self.kind, self.device, stream)
+
     def core(self, row_major: bool = True) -> Any:
         """For the extension; `row_major`: how the memory is read."""
         if self.sizes is None:
@@ -63,10 +70,11 @@ class Batch:
         """Sizes, offsets of matrices and offsets of vectors in the memory of the values."""
         if not self._on_device:
             vectors = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-            self._on_device = tuple(
-                self.kind.view(self.kind.placed(array, self.device))
-                for array in (self.sizes, self.offsets, vectors)
-            )
+            with about("a"):
+                self._on_device = tuple(
+                    self.kind.view(self.kind.placed(array, self.device))
+                    for array in (self.sizes, self.offsets, vectors)
+                )
         return self._on_device
 
     def vector_offsets(self) -> int:
@@ -98,9 +106,22 @@ class Batch:
         if not self.ragged:
             return self.kind.transposed(array) if turned else array
         if not self.listed:
-            return array
+            return self.turned_around(array) if turned else array
+        return self.cut(array, turned)
+
+    def cut(self, array: Any, turned: bool = False) -> list[Any]:
+        """The matrices of a packed vector as a list."""
         parts = self._cut(array, self.offsets, lambda n: (n, n))
         return [self.kind.transposed(part) for part in parts] if turned else parts
+
+    def turned_around(self, array: Any) -> Any:
+        """A packed vector with rows and columns of each matrix exchanged."""
+        n = np.repeat(self.sizes.astype(np.int64), np.diff(self.offsets))
+        start = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        local = np.arange(n.size) - start
+        positions = start + local % np.maximum(n, 1) * n + local // np.maximum(n, 1)
+        with about("a"):
+            return self.kind.reordered(array, positions, self.device)
 
     def vectors(self, array: Any, context: Any) -> Any:
         array = self.kind.finished(array, context)
@@ -113,6 +134,12 @@ class Batch:
             self.kind.reshaped(array[int(offsets[k]) : int(offsets[k + 1])], shape(int(n)))
             for k, n in enumerate(self.sizes)
         ]
+
+
+def require_untracked(found: View, name: str) -> None:
+    """RuntimeError for tensors whose gradients would be lost."""
+    if found.kind is TORCH and TORCH.tracks(found.array):
+        raise RuntimeError(f"{name}: it requires gradients; use tessera.torch, or detach()")
 
 
 def _require_square(shape: tuple[int, ...], name: str) -> int:
@@ -133,6 +160,7 @@ def _listed(a: list[Any] | tuple[Any, ...]) -> Batch:
         if len(found.shape) != 2:
             raise ValueError(f"a[{k}]: expected a matrix, got the shape {found.shape}")
         sizes.append(_require_square(found.shape, f"a[{k}]"))
+        require_untracked(found, f"a[{k}]")
         if found.kind is not kind or found.device != views[0].device:
             raise ValueError(f"a[{k}]: it is of another library or device than a[0]")
         if real_type(found.dtype, f"a[{k}]") != dtype:
@@ -141,7 +169,8 @@ def _listed(a: list[Any] | tuple[Any, ...]) -> Batch:
         kind.reshaped(values(each, dtype, f"a[{k}]").array, (sizes[k] ** 2,))
         for k, each in enumerate(a)
     ]
-    batch = Batch(kind.view(kind.joined(parts)), dtype, (len(sizes),), 0)
+    with about("a"):
+        batch = Batch(kind.view(kind.joined(parts)), dtype, (len(sizes),), 0)
     batch.listed = True
     return _with_sizes(batch, np.array(sizes, INT32))
 
@@ -160,6 +189,7 @@ def _packed(a: Any, sizes: Any) -> Batch:
     if given.size and (int(given.min()) < 0 or int(given.max()) > LARGEST):
         raise ValueError(f"sizes: they are between 0 and {LARGEST}")
     found = view(a, "a")
+    require_untracked(found, "a")
     dtype = real_type(found.dtype, "a")
     batch = _with_sizes(Batch(values(a, dtype, "a"), dtype, given.shape, 0), given.astype(INT32))
     if found.shape != (int(batch.offsets[-1]),):
@@ -173,16 +203,19 @@ def take_batch(a: Any, sizes: Any = None) -> Batch:
     """The matrices in `a`; a copy only where neither rows nor columns are contiguous."""
     if sizes is not None:
         return _packed(a, sizes)
-    if isinstance(a, (list, tuple)) and a and hasattr(a[0], "shape"):
+    if isinstance(a, (list, tuple)) and a and not isinstance(a[0], (list, tuple, int, float)):
         return _listed(a)
     found = view(a, "a")
+    if found.kind is TORCH:
+        require_untracked(found, "a")
     n = _require_square(found.shape, "a")
     dtype = real_type(found.dtype, "a")
     turned = False
     if found.dtype != dtype:
         found = values(a, dtype, "a")
     elif not found.contiguous:
-        other = found.kind.view(found.kind.transposed(a))
+        with about("a"):
+            other = found.kind.view(found.kind.transposed(source_of(a, found)))
         turned = other.contiguous
         found = other if turned else values(a, dtype, "a")
     batch = Batch(found, dtype, found.shape[:-2], n)

@@ -70,6 +70,47 @@ def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -
     return core.cuda_context(device, number, threads, owner, kind.memory(device, number))
 
 
+def _device_number(device: Any) -> int:
+    """Of a device by name: "cpu", "cuda", "cuda:K" or "auto"."""
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a text such as 'cuda:0', got {type(device).__name__}")
+    if device == "cpu":
+        return HOST
+    if device == "auto":
+        return 0 if core.cuda_devices()[0] else HOST
+    name, _, index = device.partition(":")
+    if name != "cuda" or not (index == "" or (index.isdecimal() and len(index) < 6)):
+        raise ValueError(f"device: {device!r} is none of 'cpu', 'cuda', 'cuda:K' and 'auto'")
+    return int(index or 0)
+
+
+def setup_context(
+    kind: Kind, place: int, device: Any, stream: Any = None, threads: int = 0
+) -> Any:
+    """A context for an object that is made of arrays on `place`: there, or on the device that is
+    named, which arrays of the host are copied to."""
+    if device is None or (place != HOST and device == "auto"):
+        return new_context(kind, place, stream, threads)
+    number = _device_number(device)
+    if place != HOST:
+        if number != place:
+            raise ValueError(f"device: the matrix is on GPU {place}; copy it, or leave device out")
+        return new_context(kind, place, stream, threads)
+    address = 0 if stream is None else stream_number(stream)
+    if number == HOST:
+        return core.cpu_context(threads)
+    return core.cuda_context(number, address, threads, stream)
+
+
+def place_of(context: Any) -> int:
+    """HOST, or the number of a CUDA device."""
+    return int(context.device) if context.on_gpu else HOST
+
+
+def place_text(device: int) -> str:
+    return "on the host" if device == HOST else f"on GPU {device}"
+
+
 def host_context(threads: int = 0) -> Any:
     """The context of this thread on the CPU."""
     found = _local.host.get(threads)
@@ -98,6 +139,15 @@ def call_context(kind: Kind, device: int, stream: Any = None) -> Any:
     elif len(streams) > 1:
         streams.move_to_end(key)
     return context
+
+
+def settle(context: Any, kind: Kind, stream: Any) -> None:
+    """Waits for work on a stream of the caller that is not the current one. What the call needed
+    and what the caller drops goes back to the pool of the caller's library, which gives it away
+    again in the order of the current stream."""
+    if stream is not None and context.on_gpu:
+        if context.stream != kind.stream(context.device)[0]:
+            context.synchronize()
 
 
 @contextmanager

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arrays import INT32, View, values, view
+from ._arrays import INT32, View, source_of, turned_values, values, view
 from ._backend import core
-from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context, in_order
+from ._batches import Batch, require_apart, require_untracked, take_batch, take_out
+from ._contexts import in_order, settle
 
 __all__ = ["Factors"]
 
@@ -29,16 +29,18 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
                 raise ValueError(f"{name}[{k}]: the shape {found.shape} is not ({batch.sizes[k]},)")
             if found.kind is not kind or found.device != batch.device:
                 raise ValueError(f"{name}[{k}]: it is of another library or device than a")
+            require_untracked(found, f"{name}[{k}]")
             parts.append(found.array)
         return kind.view(kind.joined(parts)), 1, False
     found = view(b, name)
     if found.kind is not kind or found.device != batch.device:
         raise ValueError(f"{name}: it is of another library or device than a")
+    require_untracked(found, name)
     wanted = (batch.vector_total(),) if batch.ragged else (*batch.shape, batch.n)
     if found.shape == wanted:
         return values(b, batch.dtype, name), 1, False
     if not batch.ragged and len(found.shape) == len(wanted) + 1 and found.shape[:-1] == wanted:
-        return values(kind.transposed(b), batch.dtype, name), found.shape[-1], True
+        return turned_values(b, batch.dtype, name), found.shape[-1], True
     raise ValueError(
         f"{name}: the shape {found.shape} is neither {wanted}"
         + ("" if batch.ragged else f" nor {wanted} and a number of columns")
@@ -46,11 +48,12 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
 
 
 def run_vectors(
-    batch: Batch, b: Any, name: str, context: Any, run: Any, out: Any = None, in_place: bool = True
+    batch: Batch, b: Any, name: str, stream: Any, run: Any, out: Any = None, in_place: bool = True
 ) -> Any:
-    """run(vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b, or in
-    `out`, which may be b if `in_place`."""
+    """run(context, vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b, or
+    in `out`, which may be b if `in_place`."""
     found, vectors, columns = right_sides(b, batch, name)
+    context = batch.context(stream)  # After conversions, for which it waits.
     kind = batch.kind
     if out is not None and batch.listed:
         raise TypeError("out: lists of matrices have lists of new arrays as results")
@@ -61,13 +64,15 @@ def run_vectors(
             target = take_out(out, batch, found.shape, batch.dtype)
             require_apart(target, found, in_place)
             x, to = out, target.pointer
-        run(1, found.pointer, to)
+        run(context, 1, found.pointer, to)
+        settle(context, kind, stream)
         return batch.vectors(x, context)
     if out is not None:
         take_out(out, batch, (*batch.shape, batch.n, vectors), batch.dtype)
     x = kind.empty((*batch.shape, vectors, batch.n), batch.dtype, batch.device)
     if vectors and batch.count:
-        run(vectors, found.pointer, kind.address(x))
+        run(context, vectors, found.pointer, kind.address(x))
+    settle(context, kind, stream)
     if out is None:
         return kind.transposed(kind.finished(x, context))
     with in_order(context, kind):
@@ -117,16 +122,24 @@ class Factors:
         return None if self._columns is None else self._batch.vectors(self._columns, None)
 
     def _each(self, f: Any) -> Any:
-        factor = self.factor
-        return [f(each) for each in factor] if isinstance(factor, list) else f(factor)
+        batch, kind, factor = self._batch, self._batch.kind, self.factor
+        if batch.listed:
+            return [f(each) for each in factor]
+        if not batch.ragged:
+            return f(factor)
+        parts = [kind.reshaped(f(a), (a.shape[0] ** 2,)) for a in batch.cut(factor)]
+        return kind.joined(parts) if parts else factor
+
+    def _lower(self, f: Any) -> Any:
+        kind, module = self._batch.kind, self._batch.kind.module()
+        if self.kind == "llt":
+            return module.tril(f)
+        return module.tril(f, -1) + kind.eye(f.shape[-1], f)
 
     @property
     def L(self) -> Any:
         """The lower triangular factors; with ones on the diagonal but of llt."""
-        kind, module = self._batch.kind, self._batch.kind.module()
-        if self.kind == "llt":
-            return self._each(module.tril)
-        return self._each(lambda f: module.tril(f, -1) + kind.eye(f.shape[-1], f))
+        return self._each(self._lower)
 
     @property
     def U(self) -> Any:
@@ -134,10 +147,7 @@ class Factors:
         L."""
         kind, module = self._batch.kind, self._batch.kind.module()
         if self.kind != "ldu":
-            lower = self.L
-            if isinstance(lower, list):
-                return [kind.transposed(each) for each in lower]
-            return kind.transposed(lower)
+            return self._each(lambda f: kind.transposed(self._lower(f)))
 
         def upper(f: Any) -> Any:
             d = module.diagonal(f, 0, -2, -1)
@@ -188,11 +198,10 @@ class Factors:
             Does not wait unless sizes vary.
         """
         batch = self._batch
-        context = call_context(batch.kind, batch.device, stream)
         f = batch.kind.view(self._f).pointer
         return run_vectors(
-            batch, b, "b", context,
-            lambda vectors, given, x: core.solve_factored(
+            batch, b, "b", stream,
+            lambda context, vectors, given, x: core.solve_factored(
                 context, batch.core(), batch.dtype.itemsize, self.kind, transposed, f,
                 self._permutations(), vectors, batch.vector_offsets(), given, x,
             ),
@@ -213,12 +222,13 @@ class Factors:
             Does not wait unless sizes vary.
         """
         batch = self._batch
-        context = call_context(batch.kind, batch.device, stream)
+        context = batch.context(stream)
         x, pointer = batch.empty()
         core.inverse_from_factors(
             context, batch.core(), batch.dtype.itemsize, self.kind,
             batch.kind.view(self._f).pointer, self._permutations(), pointer,
         )  # fmt: skip
+        settle(context, batch.kind, stream)
         return batch.matrices(x, context, True)
 
     def __repr__(self) -> str:
@@ -231,27 +241,18 @@ def turned(a: Any, sizes: Any) -> Batch:
     if batch.turned:
         return batch
     kind = batch.kind
-    if not batch.ragged:
-        found = kind.view(kind.converted(kind.transposed(batch.found.array), batch.dtype))
-    elif batch.listed:
-        parts = [
-            kind.reshaped(
-                kind.converted(kind.transposed(values(each, batch.dtype, "a").array), batch.dtype),
-                (int(n) ** 2,),
-            )
-            for each, n in zip(a, batch.sizes, strict=True)
-        ]
-        found = kind.view(kind.joined(parts))
+    if batch.ragged:
+        batch.found = kind.view(batch.turned_around(batch.found.array))
     else:
-        raise ValueError("a: factors of a packed vector are not supported; pass a list")
-    batch.found, batch.turned = found, True
+        batch.found = turned_values(source_of(a, batch.found), batch.dtype, "a")
+    batch.turned = True
     return batch
 
 
 def factored(
     batch: Batch, kind: str, pivoting: str, stream: Any, rows: bool, columns: bool
 ) -> Factors:
-    context = call_context(batch.kind, batch.device, stream)
+    context = batch.context(stream)
     f, pointer = batch.empty()
     first, row_order = batch.empty_vectors(INT32) if rows else (None, 0)
     second, column_order = batch.empty_vectors(INT32) if columns else (None, 0)
@@ -261,6 +262,7 @@ def factored(
         context, batch.core(), batch.dtype.itemsize, kind, pivoting, batch.found.pointer,
         pointer, order, info_pointer, 0, 0, 0,
     )  # fmt: skip
+    settle(context, batch.kind, stream)
     return Factors(kind, batch, f, first, second, info, context)
 
 

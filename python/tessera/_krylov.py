@@ -20,8 +20,9 @@ from ._arguments import (
 from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._matrices import Parts, build, checked_device, fault, is_matrix, take_apart
-from ._operators import LinearOperator, operator_map
+from ._maps import operator_map
+from ._matrices import Parts, build, checked_device, is_matrix, setup_error, take_apart
+from ._operators import LinearOperator
 from ._texts import checked_text
 
 __all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
@@ -110,8 +111,7 @@ def _preconditioner(
     try:
         return core.preconditioner(context, matrix, m, None, [])
     except ValueError as error:
-        about = "A" if matrix.non_finite_row() >= 0 else "M"
-        raise ValueError(f"{about}: {fault(matrix, error)}") from None
+        raise setup_error(matrix, error, "M") from None
 
 
 _ABOUT = """
@@ -137,7 +137,7 @@ _ABOUT = """
         a text such as ``"block_jacobi:32"``, which is set up for this call.
     callback : callable, optional
         Called after each iteration with x, a new array of shape (n,); `gmres` calls it with the
-        relative residual. If it returns False, the solve ends. `tessera.solve` gives a `Progress`.
+        relative residual. What it returns is ignored; that of `tessera.solve` may end the solve.
     stream : int or object with ``__cuda_stream__``, optional
         By default the current stream of the library that `b` belongs to.
 
@@ -229,15 +229,23 @@ def gmres(
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
-    restart: int = 30,
+    restart: int | None = 30,
     maxiter: int | None = None,
     M: Any = None,
     callback: Callable[[Any], Any] | None = None,
+    callback_type: str | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
     """Generalised minimal residuals with restarts after `restart` steps, for any A. Iterations,
-    also those of `maxiter`, are inner steps; M is applied from the right."""
-    method = f"gmres:{whole(restart, 'restart', 1, 10000)}"
+    also those of `maxiter`, are inner steps; M is applied from the right. ``restart=None`` is 20,
+    the default of SciPy; `callback_type` is None, "legacy" or "pr_norm", which mean the same, as x
+    is not known before a restart."""
+    if callback_type not in (None, "legacy", "pr_norm"):
+        raise ValueError(
+            f"callback_type: {callback_type!r} is neither 'pr_norm' nor 'legacy'; x is not known "
+            "before a restart"
+        )
+    method = f"gmres:{20 if restart is None else whole(restart, 'restart', 1, 10000)}"
     return _solve(method, A, b, x0, rtol, atol, maxiter, M, callback, stream)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
 from ._backend import core
+from ._contexts import place_text
 
 
 class Parts(NamedTuple):
@@ -153,16 +154,21 @@ def _warp(a: Any, name: str) -> Parts:
     return _csr(shape, a.offsets, a.columns[:nonzeros], a.values[:nonzeros], name)
 
 
-def _dense(a: Any, name: str) -> Parts:
+def _dense_array(a: Any, name: str) -> Any:
+    """A dense matrix as an array of NumPy."""
     found = view(a, name)
     if found.kind is not NUMPY:
         raise TypeError(
             f"{name}: a dense {type(a).__name__} is no sparse matrix; convert it to CSR"
         )
-    array = found.array
+    if len(found.shape) != 2:
+        raise ValueError(f"{name}: expected two dimensions, got the shape {found.shape}")
+    return found.array
+
+
+def _dense(a: Any, name: str) -> Parts:
+    array = _dense_array(a, name)
     dtype = real_type(array.dtype, name)
-    if array.ndim != 2:
-        raise ValueError(f"{name}: expected two dimensions, got the shape {array.shape}")
     rows, columns = np.nonzero(array)
     offsets = np.zeros(array.shape[0] + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=array.shape[0]), out=offsets[1:])
@@ -282,9 +288,21 @@ def _same_indices(one: View, other: View) -> bool:
     return bool((one.array == other.array).all())
 
 
+def _stored_values(parts: Parts, dense: Any, name: str) -> Any:
+    """What a dense array has in the places of `parts`; ValueError if another one is not zero."""
+    array = _dense_array(dense, name)
+    if array.shape != parts.shape:
+        raise ValueError(f"{name}: the shape {array.shape} is not that of A, {parts.shape}")
+    rows = np.repeat(np.arange(parts.shape[0]), np.diff(parts.first.array))
+    found = array[rows, parts.indices.array]
+    if np.count_nonzero(array) != np.count_nonzero(found):
+        raise ValueError(f"{name}: it has entries where the matrix of the setup has zeros")
+    return found
+
+
 def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> View:
     """Other values for the pattern of `parts`: an array like that of its data, or the values of a
-    matrix of the same format and pattern."""
+    matrix of the same format and pattern, or of a dense one where that was dense."""
     own = getattr(given, "parts", None)  # A SparseMatrix.
     if isinstance(own, Parts) or _is_sparse(given):
         other = own if isinstance(own, Parts) else take_apart(given, name)
@@ -298,6 +316,8 @@ def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) ->
                 "matrix of the setup; sort both (sort_indices)"
             )
         given = other.data
+    elif parts.converted == "dense array" and np.ndim(given) == 2:
+        given = _stored_values(parts, given, name)
     elif parts.converted:
         raise ValueError(
             f"{name}: the matrix was given as a {parts.converted}, whose values have another order;"
@@ -320,6 +340,12 @@ def fault(matrix: Any, text: object) -> str:
     return str(text) if row < 0 else f"row {row} holds NaN or infinity"
 
 
+def setup_error(matrix: Any, error: object, name: str) -> ValueError:
+    """What is raised where a setup failed: of the argument `name`, or of A as `fault`."""
+    text = fault(matrix, error)
+    return ValueError(f"{name if text == str(error) else 'A'}: {text}")
+
+
 def owners(parts: Parts, data: View) -> tuple[Any, ...]:
     """What the memory of a matrix belongs to."""
     return parts.first.array, parts.indices.array, data.array
@@ -329,9 +355,6 @@ def checked_device(parts: Parts, other: View, name: str) -> None:
     """ValueError unless both are in the same memory."""
     if parts.device != other.device:
         raise ValueError(
-            f"{name}: {_place(other.device)}, but the matrix is {_place(parts.device)}; move one"
+            f"{name}: {place_text(other.device)}, but the matrix is {place_text(parts.device)}; "
+            "move one"
         )
-
-
-def _place(device: int) -> str:
-    return "on the host" if device == HOST else f"on GPU {device}"

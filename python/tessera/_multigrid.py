@@ -16,14 +16,10 @@ from ._arguments import (
 from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._operators import map_solver
-from ._preconditioners import (
-    Preconditioner,
-    check_coordinates,
-    coordinates_of,
-    host_array,
-    points_of,
-)
+from ._coordinates import check_coordinates, coordinates_of, host_array, points_of
+from ._maps import map_solver
+from ._matrices import setup_error
+from ._preconditioners import Preconditioner
 
 __all__ = ["MultilevelSolver", "rigid_body_modes", "smoothed_aggregation_solver"]
 
@@ -33,8 +29,9 @@ def rigid_body_modes(coordinates: Any) -> Any:
 
     Parameters
     ----------
-    coordinates : array of shape (nodes, 2 or 3)
-        Positions of the nodes, of any library; one on a GPU is copied.
+    coordinates : array of shape (nodes, 2 or 3), or pair
+        Positions of the nodes, of any library; one on a GPU is copied. (points, unknowns) as in
+        `preconditioner`: the rows of these unknowns alone.
 
     Returns
     -------
@@ -42,7 +39,9 @@ def rigid_body_modes(coordinates: Any) -> Any:
         (2 nodes, 3) or (3 nodes, 6) float64: a column for each motion, the unknowns of a node in
         consecutive rows.
     """
-    return core.rigid_body_modes(points_of(coordinates))
+    points, unknowns = coordinates_of(coordinates)
+    modes: Any = core.rigid_body_modes(points_of(coordinates) if points is None else points)
+    return modes[unknowns] if unknowns else modes
 
 
 class MultilevelSolver(Preconditioner):
@@ -59,11 +58,13 @@ class MultilevelSolver(Preconditioner):
         maxiter: int = 100,
         cycle: str = "V",
         accel: str | None = "cg",
-        residuals: list[float] | None = None,
         callback: Any = None,
+        residuals: list[float] | None = None,
+        *,
         return_info: bool = False,
     ) -> Any:
-        """Solves A x = b by the cycle, inside a Krylov method.
+        """Solves A x = b by the cycle, inside a Krylov method. In pyamg `accel` is None by default,
+        and residuals are absolute.
 
         Parameters
         ----------
@@ -77,12 +78,12 @@ class MultilevelSolver(Preconditioner):
             Maximum number of iterations.
         cycle : {"V"}
             There is no other.
-        accel : {"cg", "fcg", "gmres", "bicgstab", None}
+        accel : {"cg", "fcg", "gmres", "bicgstab", "minres", None}
             The Krylov method; None: the cycles alone.
-        residuals : list, optional
-            Receives the relative residuals, the initial one first.
         callback : callable, optional
             As in `tessera.cg`, with "gmres" as in `tessera.gmres`.
+        residuals : list, optional
+            Receives the relative residuals, the initial one first.
         return_info : bool
             Also returns `info` as `tessera.cg` does.
 
@@ -102,7 +103,7 @@ class MultilevelSolver(Preconditioner):
         """
         if cycle != "V":
             raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
-        methods = ("cg", "fcg", "gmres", "bicgstab")
+        methods = ("cg", "fcg", "gmres", "bicgstab", "minres")
         if accel is not None and accel not in methods:
             raise ValueError(f"accel: {accel!r} is none of {', '.join(methods)} and None")
         if residuals is not None and not isinstance(residuals, list):
@@ -153,8 +154,8 @@ class MultilevelSolver(Preconditioner):
         return self
 
     def update(self, values: Any) -> None:
-        super().update(values)
         self._product = None
+        super().update(values)
 
     update.__doc__ = Preconditioner.update.__doc__
 
@@ -174,6 +175,17 @@ class MultilevelSolver(Preconditioner):
             1 for a single level.
         """
         return float(self._map.levels()[1])
+
+    def grid_complexity(self) -> float:
+        """Unknowns of all levels over those of the first.
+
+        Returns
+        -------
+        float
+            1 for a single level.
+        """
+        unknowns = [level["nodes"] * level["block"] for level in self.levels]
+        return float(sum(unknowns) / max(unknowns[0], 1))
 
     def __repr__(self) -> str:
         levels = self.levels
@@ -195,17 +207,43 @@ class MultilevelSolver(Preconditioner):
     __str__ = __repr__
 
 
-def near_null_vectors(array: Any, rows: int | None, name: str) -> Any:
-    """(rows, k) float64 on the host; a vector is one of them."""
-    found = host_array(array, name)
-    if found.ndim == 1:
-        found = found[:, None]
-    rows = found.shape[0] if rows is None else rows
-    if found.ndim != 2 or found.shape[0] != rows or not 1 <= found.shape[1] <= 8:
-        raise ValueError(
-            f"{name}: the shape {found.shape} does not fit ({rows}, k) with k from 1 to 8"
-        )
-    return found
+def _hierarchy(
+    coordinates: Any, near_null: Any, name: str, block: int = 0, theta: float = 0.02,
+    steps: int = 2, coarse: int = 0, levels: int = 10, single: bool = True,
+) -> Any:  # fmt: skip
+    """What makes a hierarchy of a matrix. `name`: of the near-null vectors in errors, (rows, k) or
+    one alone."""
+    points, unknowns = coordinates_of(coordinates)
+    vectors = None if near_null is None else host_array(near_null, name)
+    if vectors is not None and vectors.ndim == 1:
+        vectors = vectors[:, None]
+
+    def make(context: Any, matrix: Any) -> Any:
+        rows = matrix.rows
+        check_coordinates(points, unknowns, matrix)
+        shape = (rows, 1) if vectors is None else vectors.shape
+        if len(shape) != 2 or shape[0] != rows or not 1 <= shape[1] <= 8:
+            raise ValueError(
+                f"{name}: the shape {shape} does not fit ({rows}, k) with k from 1 to 8"
+            )
+        try:
+            return core.multigrid(
+                context, matrix, points, unknowns, vectors, block, theta, steps, coarse, levels,
+                single,
+            )  # fmt: skip
+        except ValueError as error:
+            of_block = block and "unknowns do not" in str(error)
+            raise setup_error(matrix, error, "block" if of_block else "A") from None
+
+    return make
+
+
+def multigrid_on(
+    context: Any, a: Any, near_null: Any, coordinates: Any, dtype: Any
+) -> MultilevelSolver:
+    """Multigrid with near-null vectors for the solver that has this context."""
+    make = _hierarchy(coordinates, near_null, "near_null")
+    return MultilevelSolver(a, make, dtype, None, None, context)
 
 
 def smoothed_aggregation_solver(
@@ -216,8 +254,8 @@ def smoothed_aggregation_solver(
     block: int | None = None,
     theta: float = 0.02,
     smoothing_steps: int = 2,
-    coarse_rows: int | None = None,
     max_levels: int = 10,
+    max_coarse: int | None = None,
     single_precision: bool = True,
     dtype: Any = None,
     stream: Any = None,
@@ -241,10 +279,10 @@ def smoothed_aggregation_solver(
         Bound of strong couplings.
     smoothing_steps : int
         Products of the smoother before and after the coarse correction, 2 to 16.
-    coarse_rows : int, optional
-        A level of no more rows is solved directly.
     max_levels : int
         Most levels.
+    max_coarse : int, optional
+        A level of no more rows is solved directly.
     single_precision : bool
         Whether the cycle is in float32; the setup is always in float64.
     dtype, stream, device
@@ -264,19 +302,13 @@ def smoothed_aggregation_solver(
     -----
     Blocks until the work is complete.
     """
-    points, unknowns = coordinates_of(coordinates)
-    near_null = None if B is None else near_null_vectors(B, getattr(A, "shape", (None,))[0], "B")
-    size = 0 if block is None else whole(block, "block", 1, 8)
-    steps = whole(smoothing_steps, "smoothing_steps", 2, 16)
-    coarse = 0 if coarse_rows is None else whole(coarse_rows, "coarse_rows", 1, 2**31 - 1)
-    most = whole(max_levels, "max_levels", 1, 2**31 - 1)
-    bound = number(theta, "theta")
-
-    def make(context: Any, matrix: Any) -> Any:
-        check_coordinates(points, unknowns, matrix)
-        return core.multigrid(
-            context, matrix, points, unknowns, near_null, size, bound, steps, coarse, most,
-            bool(single_precision),
-        )  # fmt: skip
-
+    make = _hierarchy(
+        coordinates, B, "B",
+        0 if block is None else whole(block, "block", 1, 8),
+        number(theta, "theta"),
+        whole(smoothing_steps, "smoothing_steps", 2, 16),
+        0 if max_coarse is None else whole(max_coarse, "max_coarse", 1, 2**31 - 1),
+        whole(max_levels, "max_levels", 1, 2**31 - 1),
+        bool(single_precision),
+    )  # fmt: skip
     return MultilevelSolver(A, make, dtype, stream, device)

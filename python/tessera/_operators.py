@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ._arguments import columns_of
-from ._arrays import HOST, NUMPY, Kind, View, named_type, values, view
+from ._arrays import HOST, Kind, View, named_type, values, view
 from ._backend import core
-from ._contexts import call_context, new_context
-from ._matrices import Parts, build, checked_values, is_matrix, take_apart, without_values
+from ._contexts import call_context, new_context, place_text
+from ._matrices import Parts, build, checked_values, take_apart, without_values
 from ._texts import checked_text
 
-__all__ = ["LinearOperator", "SparseMatrix", "matrix", "operator_map"]
+__all__ = ["LinearOperator", "SparseMatrix", "matrix"]
 
 
 class LinearOperator:
@@ -36,6 +35,7 @@ class LinearOperator:
 
     __array_ufunc__ = None
     ndim = 2
+    _updates = 0  # How often its map got other values.
 
     def __init__(self, map: Any, kind: Kind, device: int, keep: Any = None) -> None:
         self._map = map
@@ -48,8 +48,8 @@ class LinearOperator:
     def _checked(self, found: View, name: str) -> None:
         if found.device != self._device:
             raise ValueError(
-                f"{name}: an array {'on the host' if found.device == HOST else 'on a GPU'}, but "
-                f"the operator is {'on the host' if self._device == HOST else 'on a GPU'}"
+                f"{name}: an array {place_text(found.device)}, but the operator is "
+                f"{place_text(self._device)}"
             )
 
     def _vector(self, x: Any, transposed: bool) -> Any:
@@ -158,9 +158,8 @@ class LinearOperator:
         return self @ x
 
     def __matmul__(self, x: Any) -> Any:
-        if isinstance(x, list):
-            x = np.asarray(x)
-        return self.matvec(x) if getattr(x, "ndim", 1) == 1 else self.matmat(x)
+        dimensions = x.ndim if hasattr(x, "ndim") else len(view(x, "x").shape)
+        return self.matvec(x) if dimensions == 1 else self.matmat(x)
 
     def __call__(self, x: Any) -> Any:
         return self @ x
@@ -282,104 +281,3 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
         if str(error).startswith(("A", "dtype", "stream")):
             raise
         raise ValueError(f"format: {error}") from None
-
-
-def function_of(a: Any, name: str) -> Callable[[Any], Any]:
-    """The product with a vector of a LinearOperator of any library, or a callable."""
-    found = getattr(a, "matvec", None)
-    if found is None and callable(a):
-        found = a
-    if found is None:
-        raise TypeError(
-            f"{name}: expected a matrix, a LinearOperator or a callable, got {type(a).__name__}"
-        )
-    result: Callable[[Any], Any] = found
-    return result
-
-
-def _checked_result(y: Any, size: int, name: str) -> None:
-    if not hasattr(y, "shape"):
-        raise TypeError(f"{name}: the function returned {type(y).__name__}; expected an array")
-    shape = tuple(y.shape)
-    if shape not in ((size,), (size, 1)):
-        raise ValueError(f"{name}: the function returned the shape {shape}; expected {(size,)}")
-
-
-def function_map(
-    a: Any, size: int, dtype: np.dtype[Any], kind: Kind, device: int, context: Any, name: str
-) -> Any:
-    """A function of the caller as a map on vectors of `kind`."""
-    function = function_of(a, name)
-    given = getattr(a, "dtype", None)
-    if isinstance(given, np.dtype) and given.kind == "c":
-        raise TypeError(f"{name}: complex numbers are not supported, the dtype is {given}")
-
-    def on_host(x: Any, y: Any) -> None:
-        x.flags.writeable = False
-        if kind is not NUMPY:
-            # A copy, as the memory is that of a solver.
-            x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
-        result = function(x)
-        _checked_result(result, size, name)
-        # Tensors of torch may need gradients, such as the results of modules.
-        numbers = np.asarray(result.detach() if hasattr(result, "detach") else result)
-        if numbers.dtype.kind == "c":
-            raise TypeError(
-                f"{name}: complex numbers are not supported, the function returned some"
-            )
-        y[:] = numbers.reshape(size)
-
-    def on_gpu(x: int, y: int) -> None:
-        result = function(kind.wrapped(x, size, dtype, device))
-        _checked_result(result, size, name)
-        out = kind.wrapped(y, size, dtype, device)
-        kind.assign(out, kind.reshaped(result, (size,)))
-
-    return core.python_operator(
-        context, dtype.itemsize, size, size, on_host if device == HOST else on_gpu
-    )
-
-
-def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
-    """A Krylov method on maps, which it keeps with the functions of Python in them."""
-    made = core.MapSolver(context, method, a, m)
-    made.__dict__["maps"] = a, m
-    return made
-
-
-def _from_numpy(kind: Kind, x: Any) -> Any:
-    """A copy of a vector of the host as one of `kind`."""
-    result = kind.empty(x.shape, x.dtype, HOST)
-    np.asarray(result)[:] = x
-    return result
-
-
-def operator_map(
-    a: Any,
-    size: int,
-    dtype: np.dtype[Any],
-    kind: Kind,
-    device: int,
-    context: Any,
-    name: str,
-) -> Any:
-    """Anything that is a linear map of `size` rows as a map of the library."""
-    shape = getattr(a, "shape", None)
-    if shape is not None and tuple(shape) != (size, size):
-        raise ValueError(f"{name}: the shape {tuple(shape)} does not fit ({size}, {size})")
-    if isinstance(a, LinearOperator):
-        if a._device != device:
-            raise ValueError(f"{name}: it is on another device than b")
-        if a.dtype != dtype:
-            raise ValueError(
-                f"{name}: values of type {a.dtype}, but the system is in {dtype}; make both alike"
-            )
-        return a._map
-    if is_matrix(a):
-        parts = take_apart(a, name)
-        if parts.shape != (size, size):
-            raise ValueError(f"{name}: the shape {parts.shape} does not fit ({size}, {size})")
-        if parts.device != device:
-            raise ValueError(f"{name}: it is on another device than b")
-        return core.matrix_operator(context, build(parts, context, dtype, name), "csr")
-    return function_map(a, size, dtype, kind, device, context, name)

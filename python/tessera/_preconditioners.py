@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ._arguments import number, whole
-from ._arrays import FLOAT64, HOST, kind_of, named_type, real_type
+from ._arrays import HOST, named_type
 from ._backend import core
-from ._contexts import call_context, new_context
-from ._matrices import build, checked_values, fault, owners, without_values
+from ._contexts import call_context, place_of, setup_context
+from ._coordinates import check_coordinates, coordinates_of, require_use
+from ._matrices import build, checked_values, fault, owners, setup_error, without_values
 from ._operators import LinearOperator, parts_of
 from ._texts import checked_text
 
@@ -31,32 +32,29 @@ class Preconditioner(LinearOperator):
     ``cupyx.scipy.sparse.linalg.cg``.
     """
 
-    def __init__(self, a: Any, make: Any, dtype: Any, stream: Any, device: Any) -> None:
-        # Set up on a context of its own, so that several threads may apply it.
+    def __init__(
+        self, a: Any, make: Any, dtype: Any, stream: Any, device: Any, context: Any = None
+    ) -> None:
         parts, of_matrix = parts_of(a)
         chosen = of_matrix if dtype is None else named_type(dtype)
-        kind, place = parts.kind, parts.device
-        if device is not None and place == HOST:
-            context = device_context(device)
-            place = context.device if context.on_gpu else HOST
-        else:
-            context = new_context(kind, place, stream)
+        if context is None:  # One of its own, so that several threads may apply it.
+            context = setup_context(parts.kind, parts.device, device, stream)
         self._matrix = build(parts, context, chosen)
         self._parts = without_values(parts)
         if self._matrix.rows != self._matrix.columns:
             shape = (self._matrix.rows, self._matrix.columns)
             raise ValueError(f"A: a square matrix is needed, the shape is {shape}")
         self._context = context
-        try:
-            made = make(context, self._matrix)
-        except ValueError as error:
-            if str(error).startswith("coordinates: "):
-                raise
-            raise ValueError(f"A: {fault(self._matrix, error)}") from None
-        super().__init__(made, kind, place)
-        self._report: dict[str, Any] | None = None
-        if self.report["unusable"]:
-            raise ValueError(f"A: {fault(self._matrix, self.report['unusable'])}")
+        super().__init__(make(context, self._matrix), parts.kind, place_of(context))
+        self._look("A")
+
+    def _look(self, name: str) -> None:
+        """Takes the report of a setup while no other call uses the object; ValueError, which names
+        the argument, if solves must not start."""
+        self._report: dict[str, Any] | None = self._map.report()
+        unusable = self._report["unusable"]
+        if unusable:
+            raise ValueError(f"{name}: {fault(self._matrix, unusable)}")
 
     def update(self, values: Any) -> None:
         """Sets up again for other values on the same pattern.
@@ -68,17 +66,25 @@ class Preconditioner(LinearOperator):
 
         Raises
         ------
+        TypeError, ValueError
+            For values that do not fit, or that have singular blocks.
         RuntimeError
             If another thread, or a solve that calls this from its callback, uses the object.
+
+        Notes
+        -----
+        Waits.
         """
         found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
-        self._report = None
+        self._updates += 1
         try:
             self._map.update(found.pointer, owners(self._parts, found))
         except ValueError as error:
+            self._report = None
             raise ValueError(f"values: {fault(self._matrix, error)}") from None
+        self._look("values")
 
     @property
     def text(self) -> str:
@@ -88,103 +94,13 @@ class Preconditioner(LinearOperator):
     @property
     def report(self) -> dict[str, Any]:
         """What the latest setup or update found: numbers of blocks, condition numbers, levels,
-        warnings. Waits at the first look."""
+        warnings."""
         if self._report is None:
             self._report = self._map.report()
         return self._report
 
     def __repr__(self) -> str:
         return f"<{self.text} of shape {self.shape}, {self.dtype}>"
-
-
-def device_context(device: Any, threads: int = 0) -> Any:
-    """The context of a device by name: None or "cpu", "cuda", "cuda:K", "auto"."""
-    if device is None or device == "cpu":
-        return core.cpu_context(threads)
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a text such as 'cuda:0', got {type(device).__name__}")
-    name, _, index = device.partition(":")
-    if device == "auto":
-        return (
-            core.cuda_context(0, 0, threads)
-            if core.cuda_devices()[0]
-            else core.cpu_context(threads)
-        )
-    if name != "cuda" or not (index == "" or (index.isdecimal() and len(index) < 6)):
-        raise ValueError(f"device: {device!r} is none of 'cpu', 'cuda', 'cuda:K' and 'auto'")
-    return core.cuda_context(int(index or 0), 0, threads)
-
-
-def points_of(coordinates: Any, name: str = "coordinates") -> Any:
-    """An (n, 2) or (n, 3) array of float64 on the host."""
-    found = host_array(coordinates, name)
-    if found.ndim != 2 or found.shape[1] not in (2, 3):
-        raise ValueError(f"{name}: expected the shape (nodes, 2) or (nodes, 3), got {found.shape}")
-    return found
-
-
-def host_array(array: Any, name: str) -> Any:
-    """A small array as one of NumPy in float64; one on a GPU is copied."""
-    kind = kind_of(array, name)
-    if kind.name == "CuPy":
-        array = array.get()
-    elif kind.name == "torch":
-        array = array.detach().cpu().numpy()
-    elif kind.name == "Warp":
-        array = array.numpy()
-    try:
-        array = np.asarray(array)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    real_type(array.dtype, name)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: it holds NaN or infinity")
-    return np.ascontiguousarray(array, FLOAT64)
-
-
-def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
-    """Points, and the unknowns of rows where nodes have fewer than directions: a pair, or points
-    alone."""
-    if coordinates is None:
-        return None, []
-    if isinstance(coordinates, tuple) and len(coordinates) == 2:
-        unknowns = np.asarray(coordinates[1])
-        if unknowns.ndim != 1 or unknowns.dtype.kind not in "iu":
-            raise TypeError(
-                "coordinates: the second of a pair has for each row the number of its unknown, "
-                "node * dimensions + axis"
-            )
-        return points_of(coordinates[0]), unknowns.tolist()
-    return points_of(coordinates), []
-
-
-def check_coordinates(points: Any, unknowns: list[int], matrix: Any) -> None:
-    """ValueError unless these are the nodes of a matrix, whose unknowns are found where some lack
-    a few."""
-    if points is None:
-        return
-    rows, nodes = matrix.rows, points.shape[0]
-    if unknowns:
-        if len(unknowns) != rows:
-            raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
-        count, numbers = points.size, np.array(unknowns)
-        wrong = (numbers < 0) | (numbers >= count)
-        wrong[1:] |= numbers[1:] <= numbers[:-1]
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(
-                f"coordinates: the unknowns of rows ascend from 0 to {count - 1}; row {row} has "
-                f"{unknowns[row]}"
-            )
-    elif nodes == 0 or rows % nodes or rows // nodes > 8:
-        offsets = matrix.blocks(8, True) if nodes < rows < points.size else np.zeros(1)
-        if len(offsets) == nodes + 1 and np.diff(offsets).max() == points.shape[1]:
-            return
-        raise ValueError(
-            f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
-            "equally many rows, at most 8, or are not seen in its pattern; where nodes lack "
-            "unknowns, give (points, unknowns)"
-        )
 
 
 def preconditioner(
@@ -229,23 +145,36 @@ def preconditioner(
     checked_text(text, "text", "M", auto=False)
     if text == "none":
         raise ValueError("text: 'none' is no preconditioner")
+    require_use(coordinates, text, "text")
+    return _of_text(A, text, "text", dtype, stream, device, coordinates)
+
+
+def _of_text(
+    a: Any, text: str, name: str, dtype: Any, stream: Any, device: Any, coordinates: Any = None
+) -> Preconditioner:
+    """`name`: what errors of the setup are about."""
     points, unknowns = coordinates_of(coordinates)
 
     def make(context: Any, matrix: Any) -> Any:
         check_coordinates(points, unknowns, matrix)
-        return core.preconditioner(context, matrix, text, points, unknowns)
+        try:
+            return core.preconditioner(context, matrix, text, points, unknowns)
+        except ValueError as error:
+            raise setup_error(matrix, error, name) from None
 
-    return Preconditioner(A, make, dtype, stream, device)
+    return Preconditioner(a, make, dtype, stream, device)
 
 
-def jacobi(A: Any, *, dtype: Any = None, stream: Any = None) -> Preconditioner:
+def jacobi(
+    A: Any, *, dtype: Any = None, stream: Any = None, device: str | None = None
+) -> Preconditioner:
     """The inverse of the diagonal of `A`.
 
     Parameters
     ----------
     A : sparse matrix
         As in `preconditioner`.
-    dtype, stream
+    dtype, stream, device
         As in `preconditioner`.
 
     Returns
@@ -261,7 +190,7 @@ def jacobi(A: Any, *, dtype: Any = None, stream: Any = None) -> Preconditioner:
     -----
     Blocks until the work is complete.
     """
-    return preconditioner(A, "jacobi", dtype=dtype, stream=stream)
+    return _of_text(A, "jacobi", "A", dtype, stream, device)
 
 
 def block_jacobi(
@@ -273,6 +202,7 @@ def block_jacobi(
     singular: str = "stop",
     dtype: Any = None,
     stream: Any = None,
+    device: str | None = None,
 ) -> Preconditioner:
     """Inverses of diagonal blocks of `A`.
 
@@ -290,7 +220,7 @@ def block_jacobi(
         Maximum number of rows of a block, 1 to 64, if `block_size` is not given.
     singular : {"stop", "identity", "shift", "generalised"}
         What to do with a singular block; stop: ValueError.
-    dtype, stream
+    dtype, stream, device
         As in `preconditioner`.
 
     Returns
@@ -314,7 +244,7 @@ def block_jacobi(
     if singular not in policies:
         raise ValueError(f"singular: {singular!r} is none of {', '.join(policies)}")
     text += f",precision={storage},singular={singular}"
-    return preconditioner(A, text, dtype=dtype, stream=stream)
+    return _of_text(A, text, "A", dtype, stream, device)
 
 
 def polynomial(
@@ -326,6 +256,7 @@ def polynomial(
     format: str | None = None,
     dtype: Any = None,
     stream: Any = None,
+    device: str | None = None,
 ) -> Preconditioner:
     """A polynomial of the scaled matrix, for symmetric positive definite `A`.
 
@@ -341,7 +272,7 @@ def polynomial(
         Type that values are stored in.
     format : str, optional
         Of the products, such as "sbell:3"; by default "csr", and "sbell" for other `values`.
-    dtype, stream
+    dtype, stream, device
         As in `preconditioner`.
 
     Returns
@@ -364,7 +295,7 @@ def polynomial(
     if format is not None:
         checked_text(format, "format", auto=False)
         text += f",format={format}"
-    return preconditioner(A, text, dtype=dtype, stream=stream)
+    return _of_text(A, text, "A", dtype, stream, device)
 
 
 def block_ldlt(
@@ -377,6 +308,7 @@ def block_ldlt(
     positive_definite: bool = False,
     dtype: Any = None,
     stream: Any = None,
+    device: str | None = None,
 ) -> Preconditioner:
     """Incomplete factors L D L^T in blocks, for symmetric `A`, also indefinite.
 
@@ -394,7 +326,7 @@ def block_ldlt(
         Lower bound of pivots, over the largest entry of the scaled matrix.
     positive_definite : bool
         Uses the absolute values of D, as `minres` needs.
-    dtype, stream
+    dtype, stream, device
         As in `preconditioner`.
 
     Returns
@@ -417,4 +349,4 @@ def block_ldlt(
         text += f",epsilon={least!r}"
     if positive_definite:
         text += ",positive_definite"
-    return preconditioner(A, text, dtype=dtype, stream=stream)
+    return _of_text(A, text, "A", dtype, stream, device)

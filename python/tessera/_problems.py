@@ -15,9 +15,9 @@ from ._arguments import whole
 from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
 from ._contexts import host_context, new_context
+from ._coordinates import check_coordinates, coordinates_of
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
-from ._preconditioners import check_coordinates, coordinates_of
 
 __all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
 

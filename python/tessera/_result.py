@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._arguments import FAILURES
 
@@ -145,6 +145,43 @@ _ORDER = (
 def worst(reports: list[dict[str, Any]]) -> dict[str, Any]:
     """The report of the right-hand side that ended worst; of equals the one of most iterations."""
     return max(reports, key=lambda each: (_ORDER.index(each["status"]), each["iterations"]))
+
+
+class Setup(NamedTuple):
+    """What a solve used."""
+
+    method: str
+    preconditioner: str
+    format: str
+    report: dict[str, Any]
+    chosen: list[tuple[str, str, str, str]]
+    attempt: int
+
+
+def result_of(
+    x: Any, reports: list[dict[str, Any]], setup: Setup, setup_seconds: float, context: Any
+) -> Result:
+    report = worst(reports)
+    names = ("status", "message", "iterations", "residuals", "true_residual")
+    return Result(
+        x=x,
+        converged=report["status"] == "converged",
+        **{name: report[name] for name in names},
+        timings={"setup": setup_seconds, "solve": report["seconds"]},
+        memory=context.peak_memory_bytes,
+        solver=setup.method,
+        preconditioner=setup.preconditioner,
+        format=setup.format,
+        device=context.description,
+        chosen=setup.chosen,
+        report=setup.report,
+        warnings=list(setup.report.get("warnings", [])),
+        columns=[{name: each[name] for name in names} for each in reports],
+        _recursive=report["relative_residual"],
+        _attempt=setup.attempt,
+        _products=report["operator_applications"],
+        _restarts=report["restarts"],
+    )
 
 
 def name_non_finite_row(matrix: Any, reports: list[dict[str, Any]]) -> None:

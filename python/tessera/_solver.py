@@ -20,12 +20,22 @@ from ._arguments import (
 )
 from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
-from ._contexts import call_context, new_context
-from ._matrices import build, checked_values, fault, is_matrix, owners, without_values
-from ._multigrid import near_null_vectors, smoothed_aggregation_solver
-from ._operators import LinearOperator, SparseMatrix, map_solver, operator_map, parts_of
-from ._preconditioners import Preconditioner, check_coordinates, coordinates_of, device_context
-from ._result import Result, name_non_finite_row, worst
+from ._contexts import call_context, new_context, place_of, place_text, setup_context
+from ._coordinates import check_coordinates, coordinates_of, require_use
+from ._maps import map_solver, operator_map
+from ._matrices import (
+    build,
+    checked_values,
+    fault,
+    is_matrix,
+    owners,
+    setup_error,
+    without_values,
+)
+from ._multigrid import multigrid_on
+from ._operators import LinearOperator, SparseMatrix, parts_of
+from ._preconditioners import Preconditioner
+from ._result import Result, Setup, name_non_finite_row, result_of
 from ._texts import checked_text
 
 __all__ = ["Solver"]
@@ -92,10 +102,12 @@ class Solver:
             checked_text(M, "M")
         self._m = M
         self._threads = whole(threads, "threads", 0, 1024)
+        self._coordinates = coordinates
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._closed = self._failed = False
-        self._updates = 0
+        self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
+        self._operator: Any = None
         self._setup_seconds = 0.0
         self._text: Any = None
         self._maps: Any = None
@@ -113,63 +125,59 @@ class Solver:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
         self._device = parts.device  # Of b and x.
-        if device is not None and parts.device == HOST:
-            self._context = device_context(device, self._threads)
-        else:
-            if device is not None and not str(device).startswith(("cuda", "auto")):
-                raise ValueError("device: a matrix on a GPU is not copied to the host")
-            self._context = new_context(parts.kind, parts.device, stream, self._threads)
-        self._place = self._context.device if self._context.on_gpu else HOST
+        self._context = setup_context(parts.kind, parts.device, device, stream, self._threads)
+        self._place = place_of(self._context)
         self._matrix = build(parts, self._context, self.dtype)
         check_coordinates(self._points, self._unknowns, self._matrix)
         self._parts = without_values(parts)
         if isinstance(self._m, str) and self._near_null is None:
+            require_use(self._points, self._m, "M")
             try:
                 self._text = core.TextSolver(
                     self._context, self._matrix, self._method, self._m, self._format,
                     self._points, self._unknowns,
                 )  # fmt: skip
             except ValueError as error:
-                raise ValueError(f"A: {fault(self._matrix, error)}") from None
+                name = "A" if self._m in ("auto", "none") else "M"
+                name = "method" if "refinement" in str(error) else name
+                raise setup_error(self._matrix, error, name) from None
         else:
             self._use_maps(a, parts.kind)
         self._setup_seconds = time.perf_counter() - start
 
     def _use_maps(self, a: Any, kind: Kind) -> None:
         """A solver on operators: M is an object, or multigrid with near-null vectors."""
-        assert self._size is not None
         chosen = self._method
         if chosen.startswith("refinement"):
             raise ValueError("method: 'refinement' needs M as a text, and no near_null")
         if self._near_null is not None:
             if not isinstance(self._m, str) or self._m not in ("auto", "amg"):
                 raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
-            self._preconditioner = smoothed_aggregation_solver(
-                a,
-                near_null_vectors(self._near_null, self._size, "near_null"),
-                (self._points, self._unknowns) if self._unknowns else self._points,
-                dtype=self.dtype,
-                device=self._device_name(),
+            self._preconditioner = multigrid_on(
+                self._context, a, self._near_null, self._coordinates, self.dtype
             )
-            m = self._preconditioner._map
             chosen = "cg" if chosen == "auto" else chosen
         else:
             if self._points is not None:
                 raise ValueError("coordinates: they are of no use, as M is no text; leave them out")
             if isinstance(self._m, Preconditioner):
                 self._preconditioner = self._m
-            m = operator_map(self._m, self._size, self.dtype, kind, self._place, self._context, "M")
         if chosen == "auto":
             facts = self._matrix.facts(None, [])
             chosen = "cg" if facts["symmetric"] and facts["positive_diagonal"] else "gmres:50"
-        text = "csr" if self._format == "auto" else self._format
-        self._used = (chosen, text)
-        product = core.matrix_operator(self._context, self._matrix, text)
-        self._maps = map_solver(self._context, chosen, product, m)
+        self._used = (chosen, "csr" if self._format == "auto" else self._format)
+        self._make_maps(kind)
 
-    def _device_name(self) -> str | None:
-        """Where the matrix was copied to, as `smoothed_aggregation_solver` takes it."""
-        return f"cuda:{self._place}" if self._place != self._device else None
+    def _make_maps(self, kind: Kind) -> None:
+        assert self._size is not None
+        chosen, format = self._used
+        m = self._m if self._preconditioner is None else self._preconditioner
+        self._maps = map_solver(
+            self._context,
+            chosen,
+            core.matrix_operator(self._context, self._matrix, format),
+            operator_map(m, self._size, self.dtype, kind, self._place, self._context, "M"),
+        )
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -251,14 +259,7 @@ class Solver:
             self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
             if self._near_null is not None:
                 self._preconditioner.update(values)
-            product = core.matrix_operator(self._context, self._matrix, self._used[1])
-            m = self._preconditioner._map if self._preconditioner is not None else None
-            if m is None:
-                m = operator_map(
-                    self._m, int(self._size or 0), self.dtype, self._parts.kind, self._place,
-                    self._context, "M",
-                )  # fmt: skip
-            self._maps = map_solver(self._context, self._used[0], product, m)
+            self._make_maps(parts.kind)
         self._failed = False
         self._setup_seconds = time.perf_counter() - start
 
@@ -324,8 +325,8 @@ class Solver:
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:
             raise ValueError(
-                f"b: it is {'on the host' if found.device == HOST else 'on a GPU'}, the matrix is "
-                "not; move one"
+                f"b: it is {place_text(found.device)}, the matrix {place_text(self._device)}; "
+                "move one"
             )
         count = 1
         if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
@@ -344,58 +345,36 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         try:
-            reports = (self._text or self._maps).solve(systems, options)
+            reports, setup = self._run(systems, options)
         except ValueError as error:
             name = "left" if "left preconditioning" in str(error) else "A"
             raise ValueError(f"{name}: {error}") from None
         self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
-        return self._result(result if count == 1 else kind.transposed(result), reports)
+        seconds, self._setup_seconds = self._setup_seconds, 0.0
+        return result_of(
+            result if count == 1 else kind.transposed(result), reports, setup, seconds,
+            self._context,
+        )  # fmt: skip
 
-    def _result(self, x: Any, reports: list[dict[str, Any]]) -> Result:
-        report = worst(reports)
-        chosen: list[tuple[str, str, str, str]] = []
-        attempt = 0
-        about: dict[str, Any] = {}
+    def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:
         if self._text is not None:
-            chosen, attempt = self._text.attempts()
-            about = self._text.report()
-            precond = self._text.preconditioner()
-            method, text = self._method, self._format
+            reports, chosen, attempt, precond, about = self._text.solve(systems, options)
+            method, format = self._method, self._format
             if chosen:
-                method, _, text, _ = chosen[attempt]
-        else:
-            method, text = self._used
-            precond = "none" if isinstance(self._m, str) else repr(self._m)
-            if self._preconditioner is not None:
-                about, precond = self._preconditioner.report, self._preconditioner.text
-        timings = {"setup": self._setup_seconds, "solve": report["seconds"]}
-        self._setup_seconds = 0.0
-        names = ("status", "message", "iterations", "residuals", "true_residual")
-        return Result(
-            x=x,
-            converged=report["status"] == "converged",
-            status=report["status"],
-            message=report["message"],
-            iterations=report["iterations"],
-            residuals=report["residuals"],
-            true_residual=report["true_residual"],
-            timings=timings,
-            memory=self._context.peak_memory_bytes,
-            solver=method,
-            preconditioner=precond,
-            format=text,
-            device=self._context.description,
-            chosen=chosen,
-            report=about,
-            warnings=list(about.get("warnings", [])),
-            columns=[{name: each[name] for name in names} for each in reports],
-            _recursive=report["relative_residual"],
-            _attempt=attempt,
-            _products=report["operator_applications"],
-            _restarts=report["restarts"],
-        )
+                method, _, format, _ = chosen[attempt]
+            return reports, Setup(method, precond, format, about, chosen, attempt)
+        operators = [self._operator, self._m]
+        updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
+        changed, self._seen = updates != self._seen, updates
+        reports = self._maps.solve(systems, options, changed)
+        method, format = self._used
+        used = self._preconditioner
+        precond, about = "none" if isinstance(self._m, str) else repr(self._m), {}
+        if used is not None:
+            precond, about = used.text, used.report
+        return reports, Setup(method, precond, format, about, [], 0)
 
     def _require_open(self) -> None:
         if self._closed:

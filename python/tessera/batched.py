@@ -5,9 +5,13 @@ Warp; lists of square matrices of various sizes; or, with ``sizes=``, a vector t
 matrices one after the other. float32 and float64 are computed as they are, integers as float64.
 Results are arrays of the caller's kind on the caller's device.
 
-On a GPU the functions return before their work is done, in the order of the current stream (of
-`stream`, if that is given); those for various sizes wait once, to sort the sizes. Failures are
-data: with ``return_info=True`` an int32 array, on the device, has 0 for each matrix that succeeded.
+On a GPU the functions return before their work is done, in the order of the current stream; those
+for various sizes wait once, to sort the sizes. Where `stream` is given and is not the current one,
+they wait for the current stream before, and for `stream` at the end. Failures are data: with
+``return_info=True`` an int32 array, on the device, has 0 for each matrix that succeeded.
+
+Batches are not broadcast: for one matrix and many right-hand sides these are columns. Tensors of
+torch that require gradients are a RuntimeError; `tessera.torch` has `inv` and `solve` for them.
 """
 
 from __future__ import annotations
@@ -17,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import INT32, view
+from ._arrays import INT32, about, view
 from ._backend import core
-from ._batches import Batch, require_apart, take_batch, take_out
-from ._contexts import call_context, in_order
+from ._batches import Batch, require_apart, require_untracked, take_batch, take_out
+from ._contexts import in_order, settle
 from ._factors import Factors, factored, info_array, pivoting_word, run_vectors, turned
 
 __all__ = [
@@ -78,8 +82,9 @@ def inv(
     if out is not None and batch.listed:
         raise TypeError("out: lists of matrices have lists of new arrays as results")
     if out is not None and batch.turned:
-        batch = take_batch(batch.kind.converted(a, batch.dtype))
-    context = call_context(batch.kind, batch.device, stream)
+        turned_back = batch.kind.transposed(batch.found.array)
+        batch = take_batch(batch.kind.converted(turned_back, batch.dtype))
+    context = batch.context(stream)
     if out is None:
         x, pointer = batch.empty()
     else:
@@ -90,21 +95,23 @@ def inv(
     core.invert(
         context, batch.core(), batch.dtype.itemsize, batch.found.pointer, pointer, info_pointer
     )
+    if stream is not None:
+        settle(context, batch.kind, stream)
     result = batch.matrices(x, context, batch.turned)
     return (result, batch.kind.finished(info, context)) if return_info else result
 
 
-def _norms(a: Any, sizes: Any, stream: Any, flipped: bool, run: Any) -> tuple[Any, Batch, Any]:
-    batch = take_batch(a, sizes)
-    context = call_context(batch.kind, batch.device, stream)
+def _norms(batch: Batch, stream: Any, flipped: bool, run: Any) -> tuple[Any, Any]:
+    context = batch.context(stream)
     numbers, pointer = batch.empty_each(batch.dtype)
-    run(context, batch.core(batch.turned == flipped), batch, pointer)
-    return numbers, batch, context
+    run(context, batch.core(batch.turned == flipped), pointer)
+    settle(context, batch.kind, stream)
+    return batch.kind.finished(numbers, context), context
 
 
 def _is_one_norm(given: Any, name: str, function: str) -> bool:
     """Of the two norms that there are, whether this is the one norm."""
-    if isinstance(given, Real) and given in (1, np.inf):
+    if isinstance(given, Real) and not isinstance(given, bool) and given in (1, np.inf):
         return given == 1
     raise ValueError(
         f"{name}: {given!r} is not supported, only 1 and inf are; linalg.{function} of NumPy, CuPy "
@@ -120,11 +127,9 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
         As in `inv`.
     ord : {inf, 1}
-        Which norm.
-    sizes : sequence of int, optional
-        Rows of each matrix in the vector `a`.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+        Which norm; the default of NumPy, the Frobenius norm, is not available.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
@@ -137,13 +142,13 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
         For arguments that do not fit, also for other norms; the message names the argument.
     """
     one = _is_one_norm(ord, "ord", "norm")
-    numbers, batch, context = _norms(
-        a, sizes, stream, False,
-        lambda at, view, batch, to: core.norm(
+    batch = take_batch(a, sizes)
+    return _norms(
+        batch, stream, False,
+        lambda at, view, to: core.norm(
             at, view, batch.dtype.itemsize, one, batch.found.pointer, to
         ),
-    )  # fmt: skip
-    return batch.kind.finished(numbers, context)
+    )[0]  # fmt: skip
 
 
 def cond(
@@ -162,21 +167,19 @@ def cond(
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
         As in `inv`.
     p : {inf, 1}
-        Which norm.
+        Which norm; the default of NumPy, the 2-norm, is not available.
     reciprocal : bool
         Returns their reciprocals, which are 0 for singular matrices.
     return_info : bool
         Also returns the info of `inv`.
-    sizes : sequence of int, optional
-        Rows of each matrix in the vector `a`.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
     array of shape `batch`
         inf for singular matrices, and where an element is not finite. Does not wait unless sizes
-        vary, or `stream` is not the current one.
+        vary.
 
     Raises
     ------
@@ -184,34 +187,38 @@ def cond(
         For arguments that do not fit, also for other norms; the message names the argument.
     """
     one = _is_one_norm(p, "p", "cond")
+    batch = take_batch(a, sizes)
     info: Any = None
+    if not reciprocal:
+        with about("a"):
+            batch.kind.module()  # Which divides.
 
-    def run(at: Any, described: Any, batch: Batch, to: int) -> None:
+    def run(at: Any, described: Any, to: int) -> None:
         nonlocal info
         info, pointer = info_array(batch, return_info)
         core.condition(at, described, batch.dtype.itemsize, batch.found.pointer, to, pointer)
 
     # The one norm is the infinity norm of the transpose.
-    numbers, batch, context = _norms(a, sizes, stream, one, run)
-    result = batch.kind.finished(numbers, context)
+    result, context = _norms(batch, stream, one, run)
     if not reciprocal:
-        batch.kind.module()
         with in_order(context, batch.kind), np.errstate(divide="ignore"):
             result = 1 / result
     return (result, batch.kind.finished(info, context)) if return_info else result
 
 
-def lu(a: Any, pivoting: str = "partial", *, stream: Any = None) -> Factors:
+def lu(
+    a: Any, pivoting: str = "partial", *, sizes: Any = None, stream: Any = None
+) -> Factors:
     """Factors ``a[rows][:, columns] == L @ U``.
 
     Parameters
     ----------
-    a : array of shape ``(*batch, n, n)``, or list of matrices
-        Copied unless columns are contiguous.
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        As in `inv`. Copied unless columns are contiguous.
     pivoting : {"partial", "full", "static"}
         Rows are exchanged, rows and columns, or neither.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
@@ -219,49 +226,56 @@ def lu(a: Any, pivoting: str = "partial", *, stream: Any = None) -> Factors:
         Does not wait unless sizes vary.
     """
     word = pivoting_word(pivoting, ("partial", "full", "static"))
-    return factored(turned(a, None), "ldu", word, stream, word != "static", word == "full")
+    return factored(turned(a, sizes), "ldu", word, stream, word != "static", word == "full")
 
 
 def cholesky(
-    a: Any, *, return_info: bool = False, return_factors: bool = False, stream: Any = None
+    a: Any,
+    *,
+    return_info: bool = False,
+    return_factors: bool = False,
+    sizes: Any = None,
+    stream: Any = None,
 ) -> Any:
     """Lower triangular L with ``a == L @ L.T`` of symmetric positive definite matrices.
 
     Parameters
     ----------
-    a : array of shape ``(*batch, n, n)``, or list of matrices
-        Symmetric; one of the triangles is read.
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        Symmetric; the lower triangle is read. Copied unless columns are contiguous.
     return_info : bool
         Also returns an int32 array: k where the pivot in position k is not positive; such factors
         are meaningless.
     return_factors : bool
-        Returns `Factors` instead, for solves.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+        Returns `Factors` instead, for solves; they have the info.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
-    L : array, or list
+    L : array, list, or vector
         Columns are contiguous. Does not wait unless sizes vary.
     """
-    factors = factored(take_batch(a), "llt", "static", stream, False, False)
+    if return_factors and return_info:
+        raise ValueError("return_info: the factors have it; leave it out")
+    factors = factored(turned(a, sizes), "llt", "static", stream, False, False)
     if return_factors:
         return factors
     return (factors.factor, factors.info) if return_info else factors.factor
 
 
-def ldlt(a: Any, pivoting: str = "rook", *, stream: Any = None) -> Factors:
+def ldlt(a: Any, pivoting: str = "rook", *, sizes: Any = None, stream: Any = None) -> Factors:
     """Factors ``a[rows][:, rows] == L @ D @ L.T`` of symmetric matrices, also indefinite; D has
     1 x 1 and 2 x 2 blocks.
 
     Parameters
     ----------
-    a : array of shape ``(*batch, n, n)``, or list of matrices
-        Symmetric; one of the triangles is read.
+    a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
+        Symmetric; the lower triangle is read. Copied unless columns are contiguous.
     pivoting : {"rook", "bunch_kaufman", "full", "static"}
         How pivots are searched for; static: not at all.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
@@ -269,7 +283,7 @@ def ldlt(a: Any, pivoting: str = "rook", *, stream: Any = None) -> Factors:
         Does not wait unless sizes vary.
     """
     word = pivoting_word(pivoting, ("rook", "bunch_kaufman", "full", "static"))
-    return factored(take_batch(a), "ldlt", word, stream, True, False)
+    return factored(turned(a, sizes), "ldlt", word, stream, True, False)
 
 
 def solve(
@@ -294,10 +308,8 @@ def solve(
     return_info : bool
         Also returns an int32 array: k where the k-th pivot is zero or not finite; such solutions
         are not finite.
-    sizes : sequence of int, optional
-        Rows of each matrix in the vector `a`.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
@@ -318,19 +330,17 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
         As in `inv`.
-    sizes : sequence of int, optional
-        Rows of each matrix in the vector `a`.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
     SlogdetResult
         ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
-        singular matrices. Does not wait unless sizes vary, or `stream` is not the current one.
+        singular matrices. Does not wait unless sizes vary.
     """
     batch = take_batch(a, sizes)
-    context = call_context(batch.kind, batch.device, stream)
+    context = batch.context(stream)
     f, f_pointer = batch.empty()
     rows, order = batch.empty_vectors(INT32)
     sign, sign_pointer = batch.empty_each(INT32)
@@ -341,7 +351,7 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
         log_pointer, sign_pointer,
     )  # fmt: skip
     kind = batch.kind
-    with in_order(context, kind):
+    with about("a"), in_order(context, kind):
         signs = kind.converted(kind.finished(sign, context), batch.dtype)
     return SlogdetResult(kind.finished(signs, context), kind.finished(logarithm, context))
 
@@ -358,10 +368,8 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
     out : array, optional
         For the results: contiguous, of the shape of `x` and the type of the results; it does not
         overlap an argument.
-    sizes : sequence of int, optional
-        Rows of each matrix in the vector `a`.
-    stream : int or object with ``__cuda_stream__``, optional
-        By default the current stream of the library that `a` belongs to.
+    sizes, stream
+        As in `inv`.
 
     Returns
     -------
@@ -369,7 +377,6 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
         Does not wait unless sizes vary.
     """
     batch = take_batch(a, sizes)
-    context = call_context(batch.kind, batch.device, stream)
     size = batch.dtype.itemsize
     if not batch.ragged and not batch.turned and batch.n:
         found = view(x, "x")
@@ -377,6 +384,8 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
         same = found.kind is batch.kind and found.device == batch.device
         if same and found.shape == square and found.contiguous and found.dtype == batch.dtype:
             # Row i of the product is x^T times row i of a: both are read as they are.
+            require_untracked(found, "x")
+            context = batch.context(stream)
             if out is None:
                 y, pointer = batch.empty()
             else:
@@ -388,10 +397,11 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
                 context, batch.core(False), size, False, found.pointer, batch.n, 0,
                 batch.found.pointer, pointer,
             )  # fmt: skip
+            settle(context, batch.kind, stream)
             return batch.matrices(y, context)
     return run_vectors(
-        batch, x, "x", context,
-        lambda vectors, given, y: core.multiply(
+        batch, x, "x", stream,
+        lambda context, vectors, given, y: core.multiply(
             context, batch.core(not batch.turned), size, False, batch.found.pointer, vectors,
             batch.vector_offsets(), given, y,
         ),

@@ -101,8 +101,8 @@ def _sparse(
     number: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """x, and for the backward pass the number of the setup and of updates before. `number`: of a
-    solver of the caller, which has the values."""
-    setup = setups.find(number) if number else None
+    solver of the caller, which has the values; -1: of none, and no backward pass follows."""
+    setup = setups.find(number) if number > 0 else None
     if setup is None:
         solver: Solver | None = Solver(
             (crow, col, values.detach().contiguous()),
@@ -111,7 +111,8 @@ def _sparse(
             coordinates=points if points.numel() else None,
         )
         assert solver is not None
-        return _checked(solver, b.detach(), rtol, maxiter), torch.tensor([setups.keep(solver), 0])
+        x = _checked(solver, b.detach(), rtol, maxiter)
+        return x, torch.tensor([0 if number < 0 else setups.keep(solver), 0])
     with setup.lock:
         solver = setup.solver()
         assert solver is not None
@@ -154,7 +155,7 @@ def _adjoint(
     found, updates = kept.tolist()
     setup = setups.find(found)
     if setup is None:
-        if number:
+        if number > 0:
             raise RuntimeError("solver: it was released before the backward pass")
         solver = Solver(
             transposed(crow, col, values.detach()),
@@ -316,7 +317,8 @@ def _solve_sparse(
     maxiter: int,
     solver: Solver | None,
 ) -> Tensor:
-    number = 0
+    differentiable = torch.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    number = 0 if differentiable else -1
     if solver is not None:
         _check_solver(solver, a, (method, M, coordinates) == ("auto", "auto", None))
         number = setups.number_of(solver)

@@ -206,6 +206,26 @@ def test_cholesky(arrays):
     assert (arrays.numpy(batched.cholesky(arrays.array(-a), return_info=True)[1]) == 1).all()
 
 
+@pytest.mark.parametrize("order", [np.array, turned])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_lower_triangle_is_read(arrays, order, dtype):
+    a = definite(4, 6, 6, dtype=dtype)
+    given_array = order(np.tril(a) + np.triu(np.full_like(a, np.nan), 1))
+    if order is turned and arrays.library in ("torch", "jax"):
+        given_array = arrays.array(np.swapaxes(given_array, -1, -2).copy()).swapaxes(-1, -2)
+    elif order is turned and arrays.library == "warp":
+        pytest.skip(f"{arrays.name}: NumPy's strides are not kept")
+    else:
+        given_array = arrays.array(given_array)
+    f = batched.cholesky(given_array, return_factors=True)
+    for found in (f, batched.ldlt(given_array)):
+        assert not arrays.numpy(found.info).any()
+        assert close(arrays.numpy(found.inv()), np.linalg.inv(a), a)
+    if arrays.library != "warp":
+        lower = arrays.numpy(batched.cholesky(given_array))
+        assert close(lower, np.linalg.cholesky(a.astype(float)).astype(dtype), a)
+
+
 @pytest.mark.parametrize("pivoting", ["rook", "bunch_kaufman", "full", "static"])
 def test_ldlt(arrays, pivoting):
     a = symmetric(4, 6, 6)
@@ -270,6 +290,44 @@ def test_packed_vectors_of_matrices(arrays):
         batched.inv(packed, sizes=[2.0])
     with pytest.raises(ValueError, match="b: the shape"):
         batched.solve(packed, packed, sizes=sizes)
+
+
+def test_factors_of_packed_vectors(arrays):
+    sizes = [2, 5, 0, 3]
+    lists = [definite(n, n) for n in sizes]
+    packed = arrays.array(np.concatenate([a.ravel() for a in lists]))
+    right = np.concatenate([random(n, seed=n) for n in sizes])
+
+    def whole(parts):
+        return np.concatenate([arrays.numpy(part).ravel() for part in parts])
+
+    listed = [arrays.array(a) for a in lists if a.size]
+    for factor in (batched.lu, batched.ldlt):
+        f, expected = factor(packed, sizes=sizes), factor(listed)
+        x = arrays.numpy(f.solve(arrays.array(right)))
+        exact = [np.linalg.solve(a, random(len(a), seed=len(a))) for a in lists]
+        np.testing.assert_allclose(x, np.concatenate(exact), rtol=1e-8, atol=1e-10)
+        inverses = np.concatenate([np.linalg.inv(a).ravel() for a in lists])
+        np.testing.assert_allclose(arrays.numpy(f.inv()), inverses, rtol=1e-8, atol=1e-10)
+        np.testing.assert_array_equal(arrays.numpy(f.factor), whole(expected.factor))
+        if arrays.library != "warp":
+            np.testing.assert_array_equal(arrays.numpy(f.L), whole(expected.L))
+            np.testing.assert_array_equal(arrays.numpy(f.U), whole(expected.U))
+    lower = arrays.numpy(batched.cholesky(packed, sizes=sizes))
+    exact = np.concatenate([np.linalg.cholesky(a).ravel() for a in lists])
+    if arrays.library != "warp":
+        np.testing.assert_allclose(lower, exact, rtol=1e-8, atol=1e-10)
+    with pytest.raises(ValueError, match="^return_info: "):
+        batched.cholesky(packed, sizes=sizes, return_info=True, return_factors=True)
+
+
+def test_nested_lists_of_right_hand_sides():
+    a, b = random(2, 3, 3), random(2, 3, 2, seed=2)
+    for call in (batched.solve, batched.matmul):
+        np.testing.assert_array_equal(call(a, b.tolist()), call(a, b))
+        np.testing.assert_array_equal(call(a.tolist(), b.tolist()), call(a, b))
+        np.testing.assert_array_equal(call(a, b[..., 0].tolist()), call(a, b[..., 0]))
+        np.testing.assert_array_equal(call(a, a.tolist()), call(a, a))
 
 
 def test_integers_become_float64():

@@ -1,4 +1,4 @@
-"""What is particular to devices: streams, copies, arrays of libraries that only exchange them."""
+"""What is particular to devices: streams, copies, memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import Arrays, general, spd, vector
+from conftest import Arrays, relative_residual, spd, vector
 
 import tessera
 from tessera import _contexts, batched
@@ -59,53 +59,6 @@ def test_solves_copy_no_vectors(arrays):
 
     # cg has seven vectors of its own.
     assert in_new_thread(work) < 7.9 * a.shape[0] * 8
-
-
-class Exchanged:
-    """An array that is known by DLPack alone."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __dlpack__(self, **options):
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self._array.__dlpack_device__()
-
-
-def test_dlpack_on_the_host():
-    a, b = general(), vector(60)
-    x, info = tessera.gmres(a, Exchanged(b), rtol=1e-9)
-    assert info == 0 and type(x) is np.ndarray
-    np.testing.assert_allclose(a @ x, b, atol=1e-7)
-    inverse = batched.inv(Exchanged(np.eye(3) * 2))
-    np.testing.assert_allclose(inverse, np.eye(3) / 2)
-    with pytest.raises(TypeError, match="b: complex"):
-        tessera.gmres(a, Exchanged(1j * b))
-
-
-def test_arrays_of_the_library_are_exchanged():
-    """Results for callers whose library cannot make them, such as JAX on a GPU."""
-    context = core.cpu_context(1)
-    for integers, kind in ((False, np.float32), (True, np.int32)):
-        made = core.new_array(context, [3, 4], 4, integers)
-        found = view(made, "made")
-        assert found.shape == (3, 4) and found.dtype == kind and found.contiguous
-        core.fill_zero(context, found.pointer, 12, 4)
-        back = np.from_dlpack(made)
-        assert back.dtype == kind and not back.any()
-        assert back.__array_interface__["data"][0] == found.pointer
-
-
-def test_dlpack_on_a_gpu():
-    arrays = Arrays("cupy-cuda")
-    a, b = general(), vector(60)
-    given = arrays.array(b)
-    x, info = tessera.gmres(arrays.csr(a), Exchanged(given), rtol=1e-9)
-    assert info == 0
-    back = arrays.numpy(arrays.module.from_dlpack(x))
-    np.testing.assert_allclose(a @ back, b, atol=1e-7)
 
 
 @pytest.fixture(params=["cupy-cuda", "torch-cuda"])
@@ -175,6 +128,85 @@ def test_a_stream_may_be_given(device):
         np.testing.assert_allclose(spd() @ device.numpy(x), vector(60), atol=1e-7)
         r = tessera.solve(device.csr(spd()), device.array(vector(60)), stream=given)
         assert r.converged
+        b = np.random.default_rng(2).standard_normal((50, 5, 3))
+        exact = np.linalg.solve(a, b)
+        right = device.array(b)  # Its columns are copied.
+        for found, expected in (
+            (batched.solve(device.array(a), right, stream=given), exact),
+            (batched.matmul(device.array(a), right, stream=given), a @ b),
+            (batched.lu(device.array(a)).solve(right, stream=given), exact),
+        ):
+            np.testing.assert_allclose(device.numpy(found), expected, rtol=1e-6, atol=1e-8)
+        lists = [device.array(each) for each in a]
+        found = batched.solve(lists, [device.array(each[:, 0].copy()) for each in b], stream=given)
+        np.testing.assert_allclose(device.numpy(found[7]), exact[7, :, 0], rtol=1e-6, atol=1e-8)
+
+
+def test_what_a_call_on_a_stream_needs_stays(device):
+    """Copies of arguments and factors, which are released on return, may be read on the stream
+    until then alone, as the current one gets their memory next."""
+    stream, address, current = other_stream(device)
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((4000, 16, 16)) + 16 * np.eye(16)
+    b = rng.standard_normal((4000, 16, 5))
+    columns = device.array(np.swapaxes(a, 1, 2).copy()).swapaxes(1, 2)
+    large = device.array(rng.standard_normal((3000, 3000)))
+    for _ in range(5):
+        for call, expected in (
+            (lambda: batched.solve(device.array(a), device.array(b), stream=address),
+             np.linalg.solve(a, b)),
+            (lambda: batched.matmul(columns, device.array(b), stream=address), a @ b),
+            (lambda: batched.cholesky(device.array(a @ np.swapaxes(a, 1, 2)), stream=address),
+             np.linalg.cholesky(a @ np.swapaxes(a, 1, 2))),
+            (lambda: batched.inv([device.array(each) for each in a[:50]], stream=address)[0],
+             np.linalg.inv(a[0])),
+        ):  # fmt: skip
+            with current:
+                slow(device, large, large)
+            found = call()
+            # What overwrites memory that was released too early.
+            filled = [device.module.full_like(large, np.nan) for _ in range(4)]
+            filled += [device.module.full_like(columns, np.nan) for _ in range(4)]
+            stream.synchronize()
+            np.testing.assert_allclose(device.numpy(found), expected, rtol=1e-6, atol=1e-8)
+            del filled
+
+
+def test_functions_of_the_caller_are_in_order(device):
+    """They are called on the current stream, while the solver is on another one."""
+    _, address, current = other_stream(device)
+    a, b = spd(), vector(60)
+    matrix, inverse = device.csr(a), device.array(np.diag(1 / a.diagonal()))
+    large = device.array(np.random.default_rng(1).standard_normal((2000, 2000)))
+
+    def late(product):
+        def function(v):
+            slow(device, large, large[:, :60])  # Which the product waits for.
+            return product @ v
+
+        return function
+
+    x, info = tessera.cg(
+        late(matrix), device.array(b), rtol=1e-9, M=late(inverse), stream=address
+    )
+    assert info == 0 and relative_residual(a, device.numpy(x), b) < 1e-8
+    with tessera.Solver(late(matrix), M=late(inverse), stream=address) as solver:
+        r = solver.solve(device.array(b))
+        assert r.converged and relative_residual(a, device.numpy(r.x), b) < 1e-7
+
+
+def test_recorded_steps_see_updates_of_a_preconditioner(device):
+    p = tessera.problems("poisson2d:60")
+    weights = np.random.default_rng(1).uniform(0.1, 10, p.b.size)
+    scaled = p.A.multiply(weights[:, None]).multiply(weights[None, :]).tocsr()
+    a, other, b = device.csr(p.A), device.csr(scaled), device.array(p.b)
+    m = tessera.jacobi(a)
+    solver = tessera.Solver(other, method="cg", M=m)
+    before = [solver.solve(b).iterations for _ in range(3)][-1]
+    m.update(other)
+    expected = tessera.Solver(other, method="cg", M=tessera.jacobi(other)).solve(b).iterations
+    assert expected < before
+    assert solver.solve(b).iterations == expected
 
 
 def test_both_memories_are_an_error(device):

@@ -154,8 +154,18 @@ def test_callbacks_as_in_scipy(arrays, method):
         np.testing.assert_array_equal(arrays.numpy(seen[-1]), arrays.numpy(x))
         second, _ = solve(matrix, right, rtol=1e-9, M="jacobi", maxiter=2)
         np.testing.assert_array_equal(arrays.numpy(seen[1]), arrays.numpy(second))
-    stopped, info = solve(matrix, right, rtol=1e-9, M="jacobi", callback=lambda _: False)
-    assert info == 1
+
+
+def test_gmres_takes_what_scipy_takes():
+    a, b = general(), vector(60)
+    for given in ({"restart": None}, {"callback_type": "legacy"}, {"callback_type": "pr_norm"}):
+        seen = []
+        x, info = tessera.gmres(a, b, rtol=1e-9, callback=seen.append, **given)
+        assert info == 0 and relative_residual(a, x, b) <= 1.1e-9 and seen[-1] <= 1e-9
+    some = tessera.gmres(a, b, restart=20)[0]
+    np.testing.assert_array_equal(tessera.gmres(a, b, restart=None)[0], some)
+    with pytest.raises(ValueError, match="^callback_type: 'x'"):
+        tessera.gmres(a, b, callback_type="x")
 
 
 def test_callbacks_see_what_scipy_shows():

@@ -351,10 +351,16 @@ def test_multigrid_like_pyamg(arrays):
     assert len(ml.levels) >= 2 and ml.levels[0]["nodes"] * 3 == a.shape[0]
     assert 1 < ml.operator_complexity() < 3
     assert "levels" in str(ml) and "operator complexity" in str(ml)
-    for accel in ("fcg", "gmres", "bicgstab", None):
+    assert 1 < ml.grid_complexity() < 2
+    for accel in ("fcg", "gmres", "bicgstab", "minres", None):
         x, info = ml.solve(arrays.array(b), tol=1e-6, accel=accel, return_info=True)
         assert info == 0, accel
         assert relative_residual(a, arrays.numpy(x), b) <= 1.1e-6
+    seen: list[float] = []  # In the order of pyamg's arguments.
+    ml.solve(arrays.array(b), None, 1e-5, 100, "V", "gmres", seen.append, residuals)
+    assert seen == residuals[1:]
+    small = tessera.smoothed_aggregation_solver(arrays.csr(a), max_coarse=a.shape[0])
+    assert len(small.levels) == 1 and small.grid_complexity() == 1
     ml.update(arrays.array(4 * a.data))
     x = ml.solve(arrays.array(b), tol=1e-9)
     assert relative_residual(4 * a, arrays.numpy(x), b) <= 1.1e-9

@@ -9,6 +9,7 @@ import pytest
 from conftest import general, spd
 
 import tessera
+from tessera import batched
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 tt = pytest.importorskip("tessera.torch")
@@ -173,6 +174,48 @@ def test_a_solver_that_is_dropped_is_released(device):
     alive = weakref.ref(solver)
     del solver
     assert alive() is None
+
+
+def test_setups_are_kept_for_backward_passes_alone(device):
+    kept = tt.setups._latest
+    crow, col, data = sparse_parts(spd(12), device)
+    b = torch.ones(12, dtype=torch.float64, device=device)
+    of_b, of_a = b.clone().requires_grad_(), data.clone().requires_grad_()
+    a = torch.sparse_csr_tensor(crow, col, data, (12, 12))
+    kept.clear()
+    tt.solve(a, b)
+    with torch.no_grad():
+        tt.solve(a, of_b)
+        tt.solve(torch.sparse_csr_tensor(crow, col, of_a, (12, 12)), b)
+    assert not kept
+    tt.solve(a, of_b).sum().backward()
+    tt.solve(torch.sparse_csr_tensor(crow, col, of_a, (12, 12)), b).sum().backward()
+    assert len(kept) == 2 and of_b.grad is not None and of_a.grad is not None
+    dense = torch.linalg.solve(a.to_dense(), torch.ones_like(b))
+    torch.testing.assert_close(of_b.grad, dense)
+
+
+def test_gradients_are_not_dropped_silently(device):
+    a, b = dense(device, 3, 4, 4), torch.randn(3, 4, dtype=torch.float64, device=device)
+    right = b.clone().requires_grad_()
+    detached = a.detach()
+    packed = a.reshape(-1)
+    message = "it requires gradients; use tessera.torch, or detach[(][)]$"
+    for call, name in (
+        (lambda: batched.inv(a), "a"),
+        (lambda: batched.solve(a, b), "a"),
+        (lambda: batched.solve(detached, right), "b"),
+        (lambda: batched.matmul(detached, right), "x"),
+        (lambda: batched.matmul(detached, a), "x"),
+        (lambda: batched.cholesky(a), "a"),
+        (lambda: batched.norm(packed, sizes=[4, 4, 4]), "a"),
+        (lambda: batched.slogdet([detached[0], a[1]]), r"a\[1\]"),
+        (lambda: batched.solve([detached[0]], [right[0]]), r"b\[0\]"),
+    ):
+        with pytest.raises(RuntimeError, match=f"^{name}: {message}"):
+            call()
+        with torch.no_grad():
+            call()
 
 
 def test_a_solve_that_fails_is_an_error(device):

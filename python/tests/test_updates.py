@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -88,3 +90,89 @@ def test_a_sparse_matrix_in_another_format_and_type():
     again = tessera.matrix(m)
     assert again.dtype == np.float32 and again.format == "csr"
     np.testing.assert_allclose(again @ B, 2 * A @ B, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", OBJECTS)
+def test_values_of_a_dense_matrix(make):
+    made = make(A.toarray())
+    made.update(3 * A.toarray())
+    made.update((2 * A.toarray()).tolist())
+    if isinstance(made, tessera.Solver):
+        assert relative_residual(2 * A, made.solve(B).x, B) < 1e-7
+    with pytest.raises(ValueError, match="^values: it has entries where"):
+        made.update(moved(A).toarray())
+    with pytest.raises(ValueError, match="^values: the shape"):
+        made.update(A.toarray()[:5])
+    with pytest.raises(ValueError, match="^values: the matrix was given as a dense"):
+        made.update(A.data)
+
+
+def test_singular_values_are_an_error():
+    singular = A.data * (np.repeat(np.arange(60), np.diff(A.indptr)) != 7)
+    for m in (tessera.block_jacobi(A, 4), tessera.jacobi(A)):
+        with pytest.raises(ValueError, match="^values: "):
+            m.update(singular)
+        m.update(2 * A.data)
+        assert relative_residual(2 * A, tessera.cg(2 * A, B, M=m, rtol=1e-9)[0], B) < 1e-8
+
+
+def test_the_report_of_an_update_is_there_during_a_solve():
+    m = tessera.block_jacobi(A, 4)
+    m.update(2 * A.data)
+    reports = []
+    assert tessera.cg(A, B, M=m, callback=lambda _: reports.append(m.report))[1] == 0
+    assert reports[0]["blocks"] == 15
+
+
+def test_a_solver_learns_of_updates_of_its_operators():
+    """So that it records its steps for a GPU again."""
+    m = tessera.jacobi(A)
+    for solver in (tessera.Solver(A, M=m), tessera.Solver(m, M=m)):
+        solver.solve(B)
+        maps, seen = solver._maps, []
+
+        class Spy:
+            def solve(self, systems, options, changed, maps=maps, seen=seen):
+                seen.append(changed)
+                return maps.solve(systems, options, changed)
+
+        solver._maps = Spy()
+        solver.solve(B)
+        m.update(2 * A.data)
+        solver.solve(B)
+        solver.solve(B)
+        assert seen == [False, True, False]
+
+
+def test_a_result_is_that_of_the_setup_that_was_solved_with(monkeypatch):
+    """Another thread may update the solver before the result is made."""
+    solver = tessera.Solver(A, method="cg", M="block_jacobi:4,singular=identity")
+    singular = A.data * (np.repeat(np.arange(60), np.diff(A.indptr)) != 7)
+    monkeypatch.setattr(
+        "tessera._solver.name_non_finite_row", lambda *_: solver.update(singular)
+    )
+    assert solver.solve(B).report["first_singular"] == []
+    monkeypatch.undo()
+    assert len(solver.solve(B).report["first_singular"]) == 1
+
+
+def test_a_look_during_an_update_is_an_error():
+    p = tessera.problems("elasticity3d:12")
+    ml = tessera.smoothed_aggregation_solver(p.A, coordinates=p.coordinates)
+    for look in (lambda: ml.text, lambda: ml.levels):
+        caught = []
+
+        def work(caught=caught):
+            for _ in range(20):
+                if not caught:
+                    ml.update(p.A.data)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while thread.is_alive() and not caught:
+            try:
+                look()
+            except RuntimeError as error:
+                caught.append(str(error))
+        thread.join()
+        assert caught and "in use" in caught[0]

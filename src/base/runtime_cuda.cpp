@@ -149,7 +149,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             cudaGetLastError();
             throw OutOfMemory("out of GPU memory: " + std::to_string(bytes >> 20) +
                               " MiB requested, " + std::to_string(free_memory() >> 20) +
-                              " MiB free; use a smaller matrix, or --device cpu");
+                              " MiB free; use a smaller matrix, or the CPU");
         }
         check(error, "cudaMallocFromPoolAsync", __FILE__, __LINE__);
         if (poison) fill_bytes(memory, 0xff, bytes);

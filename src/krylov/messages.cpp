@@ -82,7 +82,7 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                        "missing?), or it needs a higher precision.";
             }
             return "Rounding error limits the true residual (" + reached +
-                   "); use a larger --rtol, a higher precision or a better scaled matrix.";
+                   "); use a larger rtol, a higher precision or a better scaled matrix.";
         case Status::stagnated:
             return "The residual no longer decreases (" + reached +
                    "); use a stronger preconditioner or another method, such as gmres with a "

@@ -31,8 +31,8 @@ SolveReport unsolved_report(const PreconditionerReport& setup) {
     report.message =
         setup.unusable + (setup.blocks > 0
                               ? ", so the solve was not started; use singular=shift"
-                              : " and the solve was not started; use --solver idr --precond "
-                                "block_jacobi");
+                              : " and the solve was not started; use the solver idr with the "
+                                "preconditioner block_jacobi");
     return report;
 }
 

@@ -8,7 +8,7 @@ from .base import FLOAT32, FLOAT64, HOST, INT32, Kind, View
 from .cupy import CupyKind
 from .interface import InterfaceKind
 from .jax import JaxKind
-from .numpy import NumpyKind
+from .numpy import NUMPY
 from .torch import TorchKind
 from .warp import WarpKind
 
@@ -27,7 +27,6 @@ __all__ = [
     "View",
 ]
 
-NUMPY = NumpyKind()
 CUPY = CupyKind()
 TORCH = TorchKind()
 JAX = JaxKind()

@@ -96,6 +96,10 @@ class Kind:
         """An array of NumPy on a device; waits."""
         raise TypeError(f"arrays of {self.name} in lists are not supported")
 
+    def reordered(self, array: Any, positions: Any, device: int) -> Any:
+        """A vector with its numbers in another order; `positions` is an array of NumPy."""
+        return array[self.placed(positions, device)]
+
     def eye(self, n: int, like: Any) -> Any:
         return self.module().eye(n, dtype=like.dtype)
 

@@ -22,13 +22,14 @@ class JaxKind(InterfaceKind):
 
     def view(self, array: Any) -> View:
         self.ready(array)
+        on_host = isinstance(array, np.ndarray)
         if hasattr(array, "devices"):
-            device = next(iter(array.devices()))
-            if device.platform == "cpu":
-                a = np.asarray(array)
-                pointer = a.__array_interface__["data"][0]
-                return View(pointer, a.shape, a.dtype, HOST, a.flags.c_contiguous, a, self)
-        return super().view(array)
+            on_host = next(iter(array.devices())).platform == "cpu"
+        if not on_host:
+            return super().view(array)
+        a = np.asarray(array)
+        pointer = a.__array_interface__["data"][0]
+        return View(pointer, a.shape, a.dtype, HOST, a.flags.c_contiguous, a, self)
 
     def device_of(self, array: Any) -> int:
         return int(next(iter(array.devices())).local_hardware_id)

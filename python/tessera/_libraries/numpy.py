@@ -37,3 +37,6 @@ class NumpyKind(Kind):
 
     def placed(self, array: Any, device: int) -> Any:
         return array
+
+
+NUMPY = NumpyKind()

@@ -72,6 +72,10 @@ class TorchKind(Kind):
             self,
         )
 
+    def tracks(self, array: Any) -> bool:
+        """Whether autograd expects the derivative of what is computed from a tensor."""
+        return bool(array.requires_grad and sys.modules["torch"].is_grad_enabled())
+
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
         torch = sys.modules["torch"]
         place = self._places.get(device)

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .base import HOST
+from .base import HOST, View
 from .interface import InterfaceKind
 
 
 class WarpKind(InterfaceKind):
     name = "Warp"
+
+    def exchanged(self, array: Any) -> View:
+        return self.described(array, array.__array_interface__, HOST)
 
     def device_of(self, array: Any) -> int:
         return int(array.device.ordinal)
@@ -40,6 +43,9 @@ class WarpKind(InterfaceKind):
             warp.copy(result, part, dest_offset=start, count=part.size)
             start += part.size
         return result
+
+    def reordered(self, array: Any, positions: Any, device: int) -> Any:
+        return self.placed(array.numpy()[positions], device)
 
     def placed(self, array: Any, device: int) -> Any:
         warp = sys.modules["warp"]

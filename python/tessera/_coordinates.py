@@ -1,0 +1,93 @@
+"""Positions of nodes, and small arrays of any library on the host."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ._arrays import FLOAT64, HOST, kind_of, real_type, view
+
+
+def points_of(coordinates: Any, name: str = "coordinates") -> Any:
+    """An (n, 2) or (n, 3) array of float64 on the host."""
+    found = host_array(coordinates, name)
+    if found.ndim != 2 or found.shape[1] not in (2, 3):
+        raise ValueError(f"{name}: expected the shape (nodes, 2) or (nodes, 3), got {found.shape}")
+    return found
+
+
+def host_array(array: Any, name: str) -> Any:
+    """A small array as one of NumPy in float64; one on a GPU is copied."""
+    kind = kind_of(array, name)
+    if kind.name == "CuPy":
+        array = array.get()
+    elif kind.name == "torch":
+        array = array.detach().cpu().numpy()
+    elif kind.name == "Warp":
+        array = array.numpy()
+    elif kind.name == "array":
+        found = view(array, name)
+        if found.device != HOST:
+            raise TypeError(f"{name}: expected an array of the host, or of a library that copies")
+        array = found.array
+    try:
+        array = np.asarray(array)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    real_type(array.dtype, name)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: it holds NaN or infinity")
+    return np.ascontiguousarray(array, FLOAT64)
+
+
+def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
+    """Points, and the unknowns of rows where nodes have fewer than directions: a pair, or points
+    alone."""
+    if coordinates is None:
+        return None, []
+    if not (isinstance(coordinates, tuple) and len(coordinates) == 2):
+        return points_of(coordinates), []
+    numbers = np.asarray(coordinates[1])
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise TypeError(
+            "coordinates: the second of a pair has for each row the number of its unknown, "
+            "node * dimensions + axis"
+        )
+    points = points_of(coordinates[0])
+    wrong = (numbers < 0) | (numbers >= points.size)
+    wrong[1:] |= numbers[1:] <= numbers[:-1]
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"coordinates: the unknowns of rows ascend from 0 to {points.size - 1}; row {row} has "
+            f"{numbers[row]}"
+        )
+    return points, numbers.tolist()
+
+
+def check_coordinates(points: Any, unknowns: list[int], matrix: Any) -> None:
+    """ValueError unless these are the nodes of a matrix, whose unknowns are found where some lack
+    a few."""
+    if points is None:
+        return
+    rows, nodes = matrix.rows, points.shape[0]
+    if unknowns:
+        if len(unknowns) != rows:
+            raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
+    elif nodes == 0 or rows % nodes or rows // nodes > 8:
+        offsets = matrix.blocks(8, True) if nodes < rows < points.size else np.zeros(1)
+        if len(offsets) == nodes + 1 and np.diff(offsets).max() == points.shape[1]:
+            return
+        raise ValueError(
+            f"coordinates: {nodes} nodes do not fit a matrix of {rows} rows, whose nodes have "
+            "equally many rows, at most 8, or are not seen in its pattern; where nodes lack "
+            "unknowns, give (points, unknowns)"
+        )
+
+
+def require_use(coordinates: Any, text: str, name: str) -> None:
+    """ValueError unless a preconditioner named by its text uses coordinates, if there are any."""
+    if coordinates is not None and re.split("[:,]", text)[0] not in ("auto", "amg"):
+        raise ValueError(f"coordinates: only 'amg' uses them, {name} is {text!r}; leave them out")
