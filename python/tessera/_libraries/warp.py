@@ -30,6 +30,8 @@ class WarpKind(InterfaceKind):
         found = self.view(array)
         if found.contiguous and found.dtype == dtype:
             return array
+        if found.dtype == dtype and not isinstance(array, np.ndarray):
+            return array.contiguous()
         # Through the host, so it waits.
         given = array if isinstance(array, np.ndarray) else array.numpy()
         return self.placed(np.ascontiguousarray(given, dtype), found.device)
