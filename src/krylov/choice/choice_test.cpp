@@ -375,7 +375,7 @@ TEST(choice, a_solve_on_the_other_side_chooses_anew) {
         fill(context(), 0.0, x.view());
         const SolveReport report = solver.solve(b.view(), x.view(), options);
         EXPECT_EQ(report.status, Status::converged) << report.message;
-        const Attempt& used = solver.attempts().at(std::size_t(solver.attempt()));
+        const Attempt used = solver.attempts().at(std::size_t(solver.attempt()));
         EXPECT_EQ(parse_solver(used.solver)->allows_left(), options.left_preconditioning);
     };
     expect_solved(left);
