@@ -280,7 +280,7 @@ def smoothed_aggregation_solver(
     smoothing_steps : int
         Products of the smoother before and after the coarse correction, 2 to 16.
     max_levels : int
-        Most levels.
+        Maximum number of levels.
     max_coarse : int, optional
         A level of no more rows is solved directly.
     single_precision : bool

@@ -87,7 +87,7 @@ class Result:
             ("format", self.format),
         ]
         if self.chosen:
-            rows.append(("chosen", self.chosen[self._attempt][3]))
+            rows.append(("reason", self.chosen[self._attempt][3]))
         rows += [
             ("device", self.device),
             (
