@@ -389,7 +389,7 @@ class Solver:
     def close(self) -> None:
         """Releases the matrix, the preconditioner and all memory."""
         self._closed = True
-        self._text = self._maps = self._matrix = self._preconditioner = None
+        self._text = self._maps = self._matrix = self._preconditioner = self._context = None
 
     def __enter__(self) -> Solver:
         return self

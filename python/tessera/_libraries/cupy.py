@@ -11,6 +11,24 @@ import numpy as np
 from .base import Kind, Memory, View
 
 
+class _Stream:
+    """A stream by its address, as CuPy takes it."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+
+def _external_stream(cuda: Any, device: int, address: int) -> Any:
+    if address == 0:
+        return cuda.Stream.null
+    if hasattr(cuda.Stream, "from_external"):
+        return cuda.Stream.from_external(_Stream(address))
+    return cuda.ExternalStream(address, device)  # Before CuPy 14.
+
+
 def _allocator(
     cuda: Any, device: int, stream: int, held: dict[int, Any]
 ) -> Callable[[int], int]:
@@ -20,7 +38,7 @@ def _allocator(
         if cuda.get_current_stream().ptr == stream:
             memory = cuda.alloc(size)
         else:
-            with cuda.ExternalStream(stream, device) if stream else cuda.Stream.null:
+            with _external_stream(cuda, device, stream):
                 memory = cuda.alloc(size)
         held[memory.ptr] = memory
         return int(memory.ptr)
