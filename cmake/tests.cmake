@@ -17,6 +17,7 @@ set_source_files_properties(${support}/faults.cpp PROPERTIES SKIP_PRECOMPILE_HEA
 if(TESSERA_WITH_CUDA)
   target_include_directories(tessera_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 endif()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${support}/faults.cpp)
 file(STRINGS ${support}/faults.cpp wrapped REGEX "__wrap_[A-Za-z_]+\\(|^WRAP")
 foreach(line IN LISTS wrapped)
   string(REGEX MATCH "__wrap_([A-Za-z_]+)\\(|^WRAP[A-Z_]*\\(([A-Za-z_]+)" found "${line}")

@@ -203,9 +203,9 @@ static int call_the_solver(void* matrix, int32_t vector, int64_t iterations,
                            double relative_residual) {
     (void)vector, (void)iterations, (void)relative_residual;
     FAILS(tessera_solver_setup(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
-          "its observer must not call it");
+          "do not call it from its callback");
     FAILS(tessera_solver_update(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
-          "its observer must not call it");
+          "do not call it from its callback");
     return 0;
 }
 
