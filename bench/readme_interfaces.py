@@ -5,7 +5,7 @@ from recorded_results import load
 
 
 def python():
-    document = load("h100/python.json")
+    document = load("h200/python.json")
     results, versions = document["results"], document["versions"]
     lines = [
         f"On one {document['device']}, with CuPy {versions['cupy']} and torch {versions['torch']}:",
