@@ -44,8 +44,9 @@ def _inv_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 def _inv_backward(ctx: Any, gradient: Tensor) -> Tensor:
     (x,) = ctx.saved_tensors
-    t = x.mT
-    return -(t @ gradient @ t)
+    t: Tensor = x.mT
+    result: Tensor = -(t @ gradient @ t)
+    return result
 
 
 _inv.register_autograd(_inv_backward, setup_context=_inv_context)
@@ -223,8 +224,9 @@ def _require_no_tangents(**tensors: Tensor) -> None:
     """Operators of torch.library would take the derivatives of the forward mode for zero."""
     if torch.compiler.is_compiling():
         return
+    unpack_dual: Any = forward_ad.unpack_dual  # Its types are those of torch's version.
     for name, tensor in tensors.items():
-        if forward_ad.unpack_dual(tensor).tangent is not None:
+        if unpack_dual(tensor).tangent is not None:
             raise NotImplementedError(
                 f"{name}: derivatives in the forward mode are not available; use those of the "
                 "reverse mode, such as torch.autograd.grad"
