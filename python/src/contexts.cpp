@@ -160,6 +160,9 @@ void python_module::bind_context(nb::module_& module) {
     module.def("cuda_context", &cuda_context, nb::arg("device"), nb::arg("stream"),
                nb::arg("threads") = 0, nb::arg("stream_owner").none() = nb::none(),
                nb::arg("memory").none() = nb::none());
+    module.def(
+        "abandon", [](const Context& context) { new Context(context); }, nb::arg("context"),
+        "Leaves a context to the end of the process.");
     module.def("cuda_devices", []() -> AnyTuple {
         std::string reason;
         std::vector<std::string> names;

@@ -21,14 +21,24 @@ class _Local(threading.local):
         self.host: dict[int, Any] = {}
         # (device, stream) -> context, the latest last.
         self.streams: OrderedDict[tuple[int, int], Any] = OrderedDict()
+        # Those of streams that a caller gave, which may be gone when the context ends.
+        self.given: set[tuple[int, int]] = set()
 
 
 _local = _Local()
 
 
+def _drop_oldest() -> None:
+    key, context = _local.streams.popitem(last=False)
+    if key in _local.given:
+        _local.given.remove(key)
+        core.abandon(context)
+
+
 def _forget() -> None:
     _local.host.clear()
-    _local.streams.clear()
+    while _local.streams:
+        _drop_oldest()
 
 
 atexit.register(_forget)
@@ -134,8 +144,10 @@ def call_context(kind: Kind, device: int, stream: Any = None) -> Any:
     context = streams.get(key)
     if context is None:
         context = streams[key] = core.cuda_context(device, number, 0, owner)
+        if stream is not None:
+            _local.given.add(key)
         if len(streams) > _MAX_STREAMS:
-            streams.popitem(last=False)
+            _drop_oldest()
     elif len(streams) > 1:
         streams.move_to_end(key)
     return context

@@ -66,7 +66,8 @@ class Solver:
         "cuda:0" or "auto" copies a matrix of the host to a GPU and solves there; x is where b is.
         By default the solve is where the arrays are.
     stream : int or object with ``__cuda_stream__``, optional
-        By default the stream that is current in the library of `A` now; all solves use it.
+        By default the stream that is current in the library of `A` now; all solves use it. Of an
+        int the stream must live until the solver is closed.
     threads : int
         Of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
 

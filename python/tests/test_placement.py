@@ -121,11 +121,11 @@ def test_a_matrix_on_a_gpu_stays_there(device):
 def test_a_stream_is_used_beside_a_device(device):
     stream = device.module.cuda.Stream()
     address = stream.ptr if device.library == "cupy" else stream.cuda_stream
-    solver = tessera.Solver(A, device="cuda", stream=address)
-    assert solver._context.stream == address and solver.solve(B).converged
-    solver = tessera.Solver(device.csr(A), near_null=np.ones(60), stream=address)
-    assert solver._preconditioner._context.stream == address
-    assert solver.solve(device.array(B)).converged
+    with tessera.Solver(A, device="cuda", stream=address) as solver:
+        assert solver._context.stream == address and solver.solve(B).converged
+    with tessera.Solver(device.csr(A), near_null=np.ones(60), stream=address) as solver:
+        assert solver._preconditioner._context.stream == address
+        assert solver.solve(device.array(B)).converged
 
 
 def test_what_is_on_the_host_is_named():
