@@ -13,6 +13,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 scratch=$(mktemp -d)
+# Open MPI removes the folder that it shares with other runs while one of them may be starting.
+export OMPI_MCA_orte_tmpdir_base=$scratch
 trap 'rm -rf "$scratch"' EXIT
 
 fail() {
