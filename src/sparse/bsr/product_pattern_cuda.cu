@@ -12,164 +12,295 @@ namespace tessera::cuda {
 
 namespace {
 
-constexpr int max_pattern_threads = 256;
-/// Slots of the table of a row in shared memory.
-constexpr int small_table = 512;
+/// `Threads` threads of a thread block that find the columns of a row together: a part of a warp,
+/// or all threads of the block.
+template <int Threads>
+struct RowGroup {
+    static constexpr int block_threads = Threads > 128 ? Threads : 128;
+    static constexpr int per_block = block_threads / Threads;
+    static constexpr unsigned lanes = Threads < 32 ? Threads : 32;  ///< Of a warp.
+    /// Slots for columns in shared memory.
+    static constexpr unsigned slots = Threads < 32 ? 64 : 512;
 
-/// Column numbers in an open-addressing table of a power of two of slots, shared by a thread block.
+    static __device__ unsigned rank() { return threadIdx.x % Threads; }
+    static __device__ unsigned lane() { return threadIdx.x % lanes; }
+    static __device__ unsigned mask() {
+        return (full_warp >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
+    }
+    static __device__ void sync() {
+        if constexpr (Threads > 32) {
+            __syncthreads();
+        } else {
+            __syncwarp(mask());
+        }
+    }
+    /// Whether a condition is true in any thread of the group.
+    static __device__ bool any(bool condition) {
+        if constexpr (Threads > 32) return __syncthreads_or(condition) != 0;
+        return __any_sync(mask(), condition) != 0;
+    }
+    /// The sum over the group, in all of its threads. `total` is in shared memory.
+    static __device__ Offset sum(Offset own, unsigned long long* total) {
+#pragma unroll
+        for (unsigned distance = lanes / 2; distance > 0; distance /= 2) {
+            own += __shfl_xor_sync(mask(), own, distance);
+        }
+        if constexpr (Threads > 32) {
+            if (rank() == 0) *total = 0;
+            sync();
+            if (lane() == 0) atomicAdd(total, static_cast<unsigned long long>(own));
+            sync();
+            own = Offset(*total);
+            sync();
+        }
+        return own;
+    }
+};
+
+/// Column numbers in an open-addressing table of a power of two of slots, shared by a group.
 struct ColumnTable {
     Index* slots;
     unsigned mask;  ///< Slots - 1.
 
-    __device__ void clear() const {
-        for (unsigned s = threadIdx.x; s <= mask; s += blockDim.x) slots[s] = -1;
-        __syncthreads();
-    }
-    /// Adds a column and counts it if it is new; false if there is no room. As many threads may add
-    /// at once, the table may become full before one of them is told.
-    __device__ bool insert(Index column, int* count) const {
+    /// Adds a column and counts it if it is new; false if there is no room.
+    __device__ bool insert(Index column, Offset* added) const {
         unsigned at = unsigned(column) * 0x9E3779B1u >> 8 & mask;
         for (unsigned tries = 0; tries <= mask; ++tries) {
-            const Index found = atomicCAS(slots + at, -1, column);
-            if (found == column) return true;
-            if (found == -1) return unsigned(atomicAdd(count, 1)) < mask / 4 * 3;
+            // Most columns are there already, and reading costs less than an atomic operation.
+            Index found = *static_cast<volatile Index*>(slots + at);
+            if (found == -1) found = atomicCAS(slots + at, -1, column);
+            if (found == -1) ++*added;
+            if (found == -1 || found == column) return true;
             at = (at + 1) & mask;
         }
         return false;
     }
 };
 
-/// Slots for the columns of block row i of A B: enough for the blocks of all rows of B that it
-/// takes, or `most`. `sum` is a number in shared memory.
-template <class T>
-__device__ unsigned slots_of_row(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned most,
-                                 int* sum) {
-    if (threadIdx.x == 0) *sum = 0;
-    __syncthreads();
-    int own = 0;
-    for (Offset k = a.row_offsets[i] + threadIdx.x; k < a.row_offsets[i + 1]; k += blockDim.x) {
+/// What a group shares.
+struct GroupState {
+    unsigned long long total;
+    int written;
+};
+
+/// The blocks of a row of B that an entry of A takes.
+struct RowTaken {
+    Offset begin = 0, end = 0;
+
+    template <class T>
+    __device__ RowTaken(const BsrView<T>& a, const BsrView<T>& b, Offset k, Offset a_end) {
+        if (k >= a_end) return;
         const Index row = a.column_indices[k];
-        own = min(own + int(b.row_offsets[row + 1] - b.row_offsets[row]), int(most));
+        begin = b.row_offsets[row];
+        end = b.row_offsets[row + 1];
     }
-    if (own > 0) atomicAdd(sum, own);
-    __syncthreads();
+};
+
+/// A power of two of at least 32 slots for some columns, at most `most`.
+__device__ inline unsigned slots_for(Offset columns, unsigned most) {
     unsigned slots = 32;
-    while (slots < most && (slots - 1) / 4 * 3 <= unsigned(*sum)) slots *= 2;
+    while (slots < most && slots / 4 * 3 < columns) slots *= 2;
     return slots;
 }
 
-/// The distinct columns of block row i of A B, `lanes` threads for a row of B. Returns false where
-/// the table has no room for them.
-template <class T>
-__device__ bool collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i, unsigned lanes,
-                                const ColumnTable& table, int* count, int* full) {
-    if (threadIdx.x == 0) *count = *full = 0;
-    table.clear();
-    for (Offset k = a.row_offsets[i] + threadIdx.x / lanes; k < a.row_offsets[i + 1];
-         k += blockDim.x / lanes) {
-        const Index row = a.column_indices[k];
-        for (Offset t = b.row_offsets[row] + threadIdx.x % lanes; t < b.row_offsets[row + 1];
-             t += lanes) {
-            if (atomicOr(full, 0) != 0) break;
-            if (!table.insert(b.column_indices[t], count)) atomicOr(full, 1);
-        }
+/// The blocks of all rows of B that block row i of A takes.
+template <class Group, class T>
+__device__ Offset blocks_taken(const BsrView<T>& a, const BsrView<T>& b, Index i, GroupState* state,
+                               unsigned threads) {
+    Offset blocks = 0;
+    const Offset a_end = a.row_offsets[i + 1];
+    for (Offset k = a.row_offsets[i] + Group::rank(); k < a_end; k += threads) {
+        const RowTaken row(a, b, k, a_end);
+        blocks += row.end - row.begin;
     }
-    __syncthreads();
-    return *full == 0;
+    return Group::sum(blocks, &state->total);
 }
+
+/// The distinct columns of block row i of A B, `sharers` lanes for a row of B. Returns their
+/// number, or -1 where the table has no room for them.
+template <int Threads, class T>
+__device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i,
+                                 unsigned sharers, const ColumnTable& table, GroupState* state) {
+    using Group = RowGroup<Threads>;
+    const unsigned rank = Group::rank(), lane = Group::lane();
+    for (unsigned s = rank; s <= table.mask; s += Threads) table.slots[s] = -1;
+    Group::sync();
+    Offset added = 0;
+    bool fits = true;
+    const Offset a_end = a.row_offsets[i + 1];
+    for (Offset first = a.row_offsets[i] + (rank - lane); first < a_end; first += Threads) {
+        const RowTaken row(a, b, first + lane, a_end);
+        const unsigned count = unsigned(min(Offset(Group::lanes), a_end - first));
+        for (unsigned done = 0; done < count; done += Group::lanes / sharers) {
+            const int source = int(done + lane / sharers);
+            const Offset begin = __shfl_sync(Group::mask(), row.begin, source, Group::lanes),
+                         end = __shfl_sync(Group::mask(), row.end, source, Group::lanes);
+            for (Offset t = begin + lane % sharers; fits && t < end; t += sharers) {
+                fits = table.insert(b.column_indices[t], &added);
+            }
+        }
+        if (__any_sync(Group::mask(), !fits)) break;
+    }
+    Group::sync();
+    if (Group::any(!fits)) return -1;
+    return Index(Group::sum(added, &state->total));
+}
+
+/// Writes the columns in a table in ascending order; `list` has room for them.
+template <int Threads>
+__device__ void write_columns(const ColumnTable& table, Index count, Index* list, Index* to,
+                              GroupState* state) {
+    using Group = RowGroup<Threads>;
+    const unsigned rank = Group::rank(), before = (1u << threadIdx.x % 32) - 1;
+    if (rank == 0) state->written = 0;
+    Group::sync();
+    for (unsigned first = 0; first <= table.mask; first += Threads) {
+        const unsigned s = first + rank;
+        const Index column = s <= table.mask ? table.slots[s] : -1;
+        const unsigned used = __ballot_sync(Group::mask(), column >= 0) & Group::mask();
+        int place = 0;
+        if (Group::lane() == 0) place = atomicAdd(&state->written, __popc(used));
+        place = __shfl_sync(Group::mask(), place, 0, Group::lanes);
+        if (column >= 0) list[place + __popc(used & before)] = column;
+    }
+    Group::sync();
+    for (Index e = Index(rank); e < count; e += Threads) {
+        const Index column = list[e];
+        Index place = 0;
+        for (Index other = 0; other < count; ++other) place += list[other] < column;
+        to[place] = column;
+    }
+    Group::sync();
+}
+
+/// Where the tables of a kernel are, and what rows it takes.
+struct Tables {
+    Index* memory;        ///< Null: in shared memory.
+    unsigned slots;       ///< Of a table, at most; followed by as many for a list.
+    Index least_columns;  ///< Rows with fewer columns are not written by this kernel.
+    int* overflow;        ///< Raised where a row does not fit.
+};
 
 /// Counts the columns of the block rows with the count -1, or writes them in ascending order
-/// (`columns` not null). Without `large` in shared memory, one row for each thread block; rows that
-/// do not fit there keep the count -1 and raise `overflow`. With it, those rows, in tables of
-/// `large_slots` slots.
-template <class T>
-__global__ void __launch_bounds__(max_pattern_threads)
+/// (`columns` not null). Rows that do not fit keep the count -1.
+template <int Threads, class T>
+__global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
     product_pattern_kernel(const __grid_constant__ BsrView<T> a,
                            const __grid_constant__ BsrView<T> b, Index* counts,
-                           const Offset* offsets, Index* columns, Index* large,
-                           unsigned large_slots, unsigned lanes, int* overflow) {
-    __shared__ Index small[2 * small_table];
-    __shared__ int count, full, written;
-    Index* const memory = large != nullptr ? large + Offset(blockIdx.x) * 2 * large_slots : small;
-    for (Offset row = blockIdx.x; row < a.block_rows; row += gridDim.x) {
-        const Index i = Index(row);
-        if ((columns == nullptr || large != nullptr) != (counts[i] < 0)) continue;
-        __syncthreads();
-        const unsigned slots =
-            large != nullptr ? large_slots : slots_of_row(a, b, i, small_table, &count);
-        const ColumnTable table{memory, slots - 1};
-        Index* const list = memory + slots;
-        __syncthreads();
-        const bool fits = collect_columns(a, b, i, lanes, table, &count, &full);
+                           const Offset* offsets, Index* columns, Tables tables, unsigned sharers) {
+    using Group = RowGroup<Threads>;
+    __shared__ Index small[Group::per_block][2 * Group::slots];
+    __shared__ GroupState states[Group::per_block];
+    const unsigned number = threadIdx.x / Threads;
+    const Offset group = Offset(blockIdx.x) * Group::per_block + number;
+    GroupState* const state = states + number;
+    Index* const memory =
+        tables.memory != nullptr ? tables.memory + group * 2 * tables.slots : small[number];
+    for (Offset i = group; i < a.block_rows; i += Offset(gridDim.x) * Group::per_block) {
+        const Index known = counts[i];
         if (columns == nullptr) {
-            // The count -1 of a large row stays until its columns are written: `-1 - count`.
-            if (threadIdx.x == 0) counts[i] = large != nullptr ? -1 - count : fits ? count : -1;
-            if (threadIdx.x == 0 && !fits) *overflow = 1;
+            if (known >= 0) continue;
+        } else if (known < tables.least_columns || known > Index(tables.slots)) {
             continue;
         }
-        if (threadIdx.x == 0) written = 0;
-        __syncthreads();
-        for (unsigned s = threadIdx.x; s < slots; s += blockDim.x) {
-            if (memory[s] >= 0) list[atomicAdd(&written, 1)] = memory[s];
-        }
-        __syncthreads();
-        for (int e = int(threadIdx.x); e < count; e += int(blockDim.x)) {
-            Offset to = offsets[i];
-            for (int other = 0; other < count; ++other) to += list[other] < list[e];
-            columns[to] = list[e];
+        // Short rows have no need of a better guess.
+        const Offset guess = columns != nullptr ? 2 * Offset(known)
+                             : Threads < 32     ? Offset(tables.slots)
+                                            : blocks_taken<Group>(a, b, Index(i), state, Threads);
+        const unsigned slots = slots_for(guess, tables.slots);
+        const ColumnTable table{memory, slots - 1};
+        const Index count = collect_columns<Threads>(a, b, Index(i), sharers, table, state);
+        if (columns != nullptr) {
+            write_columns<Threads>(table, count, memory + slots, columns + offsets[i], state);
+        } else if (Group::rank() == 0) {
+            counts[i] = count;
+            if (count < 0) *tables.overflow = 1;
         }
     }
 }
 
-/// The number of columns of a row: see product_pattern_kernel.
-struct PatternCount {
-    const Index* counts;
-    __device__ Offset operator()(Offset i) const {
-        return counts[i] < 0 ? -1 - counts[i] : counts[i];
+/// The columns of the rows of A B, by kernels for shorter and then for longer rows.
+template <class T>
+class ProductPattern {
+  public:
+    ProductPattern(const Context& context, const BsrView<T>& a, const BsrView<T>& b)
+        : context_(context),
+          a_(a),
+          b_(b),
+          counts_(context, a.block_rows),
+          sharers_(b.blocks <= b.block_rows              ? 1
+                   : b.blocks < 5 * Offset(b.block_rows) ? 4
+                                                         : 8) {}
+
+    /// The number of columns of each row.
+    const Index* count() {
+        if (a_.block_rows == 0) return nullptr;
+        TESSERA_CUDA(cudaMemsetAsync(counts_.data(), 0xff,
+                                     std::size_t(counts_.size()) * sizeof(Index),
+                                     stream_of(context_)));  // -1
+        const double taken = double(a_.blocks) / a_.block_rows * double(b_.blocks) / b_.block_rows;
+        if (taken < 64 && fits<8>(RowGroup<8>::slots)) return counts_.data();
+        // So many warps fill a GPU.
+        if (a_.block_rows > 8192 ? fits<32>(RowGroup<32>::slots)
+                                 : fits<256>(RowGroup<256>::slots)) {
+            return counts_.data();
+        }
+        // Rows with many columns take turns in some tables that have room for all.
+        constexpr unsigned most_slots = 1u << 31;
+        const unsigned slots =
+            std::bit_ceil(std::min(unsigned(b_.block_columns), most_slots / 2) * 2);
+        large_blocks_ = std::clamp((1u << 25) / slots, 16u, 1024u);
+        large_ = Buffer<Index>(context_, Offset(large_blocks_) * 2 * slots);
+        fits<256>(slots);
+        return counts_.data();
     }
+    /// Writes them; after `count`.
+    void write(const Offset* offsets, Index* columns) {
+        for (const auto& [run, tables] : runs_) (this->*run)(tables, offsets, columns);
+    }
+
+  private:
+    template <int Threads>
+    void launch(const Tables& tables, const Offset* offsets, Index* columns) {
+        using Group = RowGroup<Threads>;
+        const unsigned blocks =
+            tables.memory != nullptr ? large_blocks_ : blocks_for(a_.block_rows, Group::per_block);
+        product_pattern_kernel<Threads, T>
+            <<<blocks, Group::block_threads, 0, stream_of(context_)>>>(
+                a_, b_, counts_.data(), offsets, columns, tables, sharers_);
+        TESSERA_CUDA(cudaGetLastError());
+    }
+    /// Counts the rows that are left; whether they have room in so many slots. Waits.
+    template <int Threads>
+    bool fits(unsigned slots) {
+        const Index least = runs_.empty() ? 0 : Index(runs_.back().second.slots) + 1;
+        Buffer<int> overflow = copy_to_buffer(context_, std::vector<int>{0});
+        const Tables tables{large_.data(), slots, least, overflow.data()};
+        runs_.push_back({&ProductPattern::launch<Threads>, tables});
+        launch<Threads>(tables, nullptr, nullptr);
+        return copy_to_host(context_, overflow)[0] == 0;
+    }
+
+    const Context& context_;
+    const BsrView<T>&a_, &b_;
+    Buffer<Index> counts_, large_;
+    unsigned sharers_, large_blocks_ = 0;
+    std::vector<std::pair<void (ProductPattern::*)(const Tables&, const Offset*, Index*), Tables>>
+        runs_;
 };
 
 }  // namespace
 
 template <class T>
 BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
-    const cudaStream_t stream = stream_of(context);
-    Buffer<Index> counts(context, a.block_rows);
-    TESSERA_CUDA(cudaMemsetAsync(counts.data(), 0xff, sizeof(Index) * std::size_t(a.block_rows),
-                                 stream));  // -1
+    ProductPattern<T> pattern(context, a, b);
     Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
-    Buffer<int> overflow = copy_to_buffer(context, std::vector<int>{0});
-    Buffer<Index> tables;
-    const int threads = a.block_rows > 20000 ? 32 : max_pattern_threads;
-    const unsigned lanes = b.blocks <= b.block_rows              ? 1
-                           : b.blocks < 5 * Offset(b.block_rows) ? 4
-                                                                 : 8;
-    const auto run = [&](unsigned blocks, unsigned slots, Index* columns) {
-        if (a.block_rows == 0) return;
-        product_pattern_kernel<T><<<blocks, threads, 0, stream>>>(
-            a, b, counts.data(), offsets.data(), columns, slots > 0 ? tables.data() : nullptr,
-            slots, lanes, overflow.data());
-        TESSERA_CUDA(cudaGetLastError());
-    };
-    // Rows with many columns take turns in a few tables that have room for all.
-    constexpr unsigned large_blocks = 16;
-    unsigned large_slots = 0;
-    run(unsigned(a.block_rows), 0, nullptr);
-    if (copy_to_host(context, overflow)[0] != 0) {
-        constexpr unsigned most_slots = 1u << 31;
-        large_slots =
-            std::bit_ceil(std::min(unsigned(b.block_columns), most_slots / 2) * 2);
-        tables = Buffer<Index>(context, Offset(large_blocks) * 2 * large_slots);
-        run(large_blocks, large_slots, nullptr);
-    }
-    exclusive_scan(context, a.block_rows, PatternCount{counts.data()}, offsets.data());
+    exclusive_scan(context, a.block_rows, CountAt{pattern.count()}, offsets.data());
     Offset blocks = 0;
     copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
                  std::span<Offset>(&blocks, 1));
     BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
-    Index* const columns = product.column_indices().data();
-    run(unsigned(a.block_rows), 0, columns);
-    if (large_slots > 0) run(large_blocks, large_slots, columns);
+    pattern.write(offsets.data(), product.column_indices().data());
     product.row_offsets() = std::move(offsets);
     return product;
 }

@@ -100,11 +100,14 @@ struct Shape {
     Index m, k, n;
     double a_per_row, b_per_row;
 };
-// Most rows of the last product have more than 512 entries.
+// Few rows of the fourth to last product have more than 64 entries, nearly all of the last two more
+// than 512.
 constexpr Shape shapes[] = {
-    {1, 1, 1, 1, 1},    {7, 5, 9, 2, 3},       {40, 1, 30, 1, 9},     {1, 40, 1, 20, 1},
-    {0, 5, 3, 2, 2},    {5, 0, 3, 0, 2},       {5, 3, 0, 2, 0},       {0, 0, 0, 0, 0},
-    {30, 20, 10, 0, 3}, {300, 200, 100, 4, 3}, {9, 60, 2000, 20, 70}, {300, 1500, 1500, 32, 32},
+    {1, 1, 1, 1, 1},        {7, 5, 9, 2, 3},           {40, 1, 30, 1, 9},
+    {1, 40, 1, 20, 1},      {0, 5, 3, 2, 2},           {5, 0, 3, 0, 2},
+    {5, 3, 0, 2, 0},        {0, 0, 0, 0, 0},           {30, 20, 10, 0, 3},
+    {300, 200, 100, 4, 3},  {9, 60, 2000, 20, 70},     {500, 300, 3000, 1, 20},
+    {50, 400, 400, 60, 60}, {300, 1500, 1500, 32, 32}, {50, 400, 1500, 60, 60},
 };
 
 template <class T>
@@ -159,19 +162,28 @@ void check_triple_products() {
     }
 }
 
+struct BlockShape {
+    int size, width;
+    Index nodes = 10;
+    double per_row = 4;
+};
+// All 140 blocks are in each row of the last matrix.
+constexpr BlockShape block_shapes[] = {{1, 1}, {2, 3}, {3, 3},          {3, 6},
+                                       {5, 8}, {8, 1}, {2, 3, 140, 1e9}};
+
 template <class T>
 void check_blocks_as_entries() {
     auto random = generator();
-    for (const auto& [size, width] : {std::pair{1, 1}, {2, 3}, {3, 3}, {3, 6}, {5, 8}, {8, 1}}) {
-        SCOPED_TRACE(std::to_string(size) + " x " + std::to_string(width));
-        const auto a =
-            to_bsr(context(), random_csr<T>(random, 10 * size, 10 * size, 4).view(), size, size);
-        const auto p =
-            to_bsr(context(), random_csr<T>(random, 10 * size, 4 * width, 2).view(), size, width);
+    for (const auto& [size, width, nodes, per_row] : block_shapes) {
+        SCOPED_TRACE(std::to_string(size) + " x " + std::to_string(width) + ", " +
+                     std::to_string(nodes));
+        const Index n = nodes * size, m = 4 * width;
+        const auto a = to_bsr(context(), random_csr<T>(random, n, n, per_row).view(), size, size);
+        const auto p = to_bsr(context(), random_csr<T>(random, n, m, 2).view(), size, width);
         // With all entries of the blocks, zeros included.
         const auto all_a = to_csr(context(), a.view()), all_p = to_csr(context(), p.view());
         const auto c = triple_product(context(), p.view(), a.view());
-        expect_entries(to_csr(context(), c.view()).view(), 4 * width, 4 * width,
+        expect_entries(to_csr(context(), c.view()).view(), m, m,
                        triple_of(all_p.view(), all_a.view()));
         const auto again = triple_product(context(), p.view(), a.view());
         EXPECT_EQ(copy_to_host(context(), again.values()), copy_to_host(context(), c.values()));
