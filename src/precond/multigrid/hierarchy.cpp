@@ -59,16 +59,12 @@ void scale_blocks(const Context& context, const BsrView<double>& matrix,
 void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
             "amg: the matrix and its blocks must be square");
-    const std::vector<double>& near_null = options.near_null->values;
     const int dimensions = options.coordinates->dimensions;
     const std::vector<double>& coordinates = options.coordinates->values;
     require(
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
         "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
         " nodes");
-    const auto finite = [](double value) { return std::isfinite(value); };
-    require(std::ranges::all_of(near_null, finite) && std::ranges::all_of(coordinates, finite),
-            "amg: a near-null vector or a coordinate is not finite");
     require(options.smoothing_steps >= 2 && options.smoothing_steps <= 16,
             "amg: the smoother takes 2 to 16 products");
     require(options.theta >= 0 && options.omega > 0 && std::isfinite(options.omega) &&
@@ -77,8 +73,18 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
             "amg: theta, omega, lambda_factor, coarse_rows or max_levels is out of range");
 }
 
+/// A copy of numbers that must be finite.
+Buffer<double> finite_copy(const Context& context, const std::vector<double>& values) {
+    Buffer<double> copy = copy_to_buffer(context, values);
+    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    for_each_index(context, copy.size(), CheckFinite{copy.data(), fault.data()});
+    require(copy_to_host(context, fault)[0] == 0,
+            "amg: a near-null vector or a coordinate is not finite");
+    return copy;
+}
+
 DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& options) {
-    return {options.coordinates->dimensions, copy_to_buffer(context, options.coordinates->values)};
+    return {options.coordinates->dimensions, finite_copy(context, options.coordinates->values)};
 }
 
 }  // namespace
@@ -107,7 +113,7 @@ DeviceVectors Hierarchy<C>::near_null(const Context& context,
     const NearNullSpace& given = *options_.near_null;
     DeviceVectors space;
     if (!given.values.empty()) {
-        space = {given.columns, copy_to_buffer(context, given.values)};
+        space = {given.columns, finite_copy(context, given.values)};
     } else if (has_rigid_body_modes(options_, block())) {
         space = rigid_body_vectors(context, *options_.coordinates, coordinates);
     } else {

@@ -17,14 +17,15 @@ class Aggregation {
     Aggregation(const Context& context, const NodeGraph& graph)
         : context_(context),
           graph_(graph.view()),
-          aggregate_of_(copy_to_buffer(
-              context, std::vector<Index>(static_cast<std::size_t>(graph.nodes()), -1))),
+          aggregate_of_(context, graph.nodes()),
           next_(context, graph.nodes()),
           marks_(context, graph.nodes()),
           states_(context, graph.nodes()),
           smallest_(context, graph.nodes()),
           numbers_(context, Offset(graph.nodes()) + 1),
-          flag_(context, 1) {}
+          flag_(context, 1) {
+        each_node(ClearAggregates{aggregate_of_.data()});
+    }
 
     /// Roots among the nodes without an aggregate, which take their neighbours without one.
     void add_roots(int least_neighbours) {

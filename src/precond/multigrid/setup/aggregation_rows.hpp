@@ -31,6 +31,13 @@ TESSERA_HOST_DEVICE void visit_neighbours(const NodeGraphView& graph, Offset i, 
     }
 }
 
+/// No node has an aggregate.
+struct ClearAggregates {
+    static constexpr int work = 2;
+    Index* aggregate_of;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { aggregate_of[i] = -1; }
+};
+
 /// Before the search: nodes with an aggregate take no part. Later: the priorities of a round.
 struct SetPriority {
     static constexpr int work = 4;

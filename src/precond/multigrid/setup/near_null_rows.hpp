@@ -32,6 +32,17 @@ struct RigidBodyRows {
     }
 };
 
+/// Raises a flag where a number is not finite.
+struct CheckFinite {
+    static constexpr int work = 1;
+    const double* values;
+    int* fault;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (!(values[i] - values[i] == 0)) raise_flag(fault);
+    }
+};
+
 /// One vector for each unknown of a node.
 struct TranslationRow {
     static constexpr int work = 8;
