@@ -13,12 +13,12 @@ from ._contexts import call_context, new_context, place_text
 from ._matrices import Parts, build, checked_values, take_apart, without_values
 from ._texts import checked_text
 
-__all__ = ["LinearOperator", "SparseMatrix", "matrix"]
+__all__ = ["LinearOperator", "SparseMatrix", "Transposed", "matrix"]
 
 
 class LinearOperator:
-    """A map of the library, with the products of ``scipy.sparse.linalg.LinearOperator``: sums,
-    multiples and transposes are those of ``scipy.sparse.linalg.aslinearoperator(M)``.
+    """A map of the library, with the products of ``scipy.sparse.linalg.LinearOperator``: sums and
+    multiples are those of ``scipy.sparse.linalg.aslinearoperator(M)``.
 
     Attributes
     ----------
@@ -157,6 +157,16 @@ class LinearOperator:
         """
         return self @ x
 
+    @property
+    def T(self) -> LinearOperator:
+        """The transpose, which shares the values."""
+        return Transposed(self)
+
+    @property
+    def H(self) -> LinearOperator:
+        """The adjoint: the transpose, as values are real."""
+        return self.T
+
     def __matmul__(self, x: Any) -> Any:
         dimensions = x.ndim if hasattr(x, "ndim") else len(view(x, "x").shape)
         return self.matvec(x) if dimensions == 1 else self.matmat(x)
@@ -166,6 +176,34 @@ class LinearOperator:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of shape {self.shape}, {self.dtype}>"
+
+
+class Transposed(LinearOperator):
+    """The transpose of an operator; solvers take it as a function of the caller."""
+
+    def __init__(self, of: LinearOperator) -> None:
+        self._of = of
+        self._kind = of._kind
+        self._device = of._device
+        self.shape = of.shape[::-1]
+        self.dtype = of.dtype
+
+    @property
+    def _updates(self) -> int:  # type: ignore[override]
+        return self._of._updates
+
+    @property
+    def T(self) -> LinearOperator:
+        return self._of
+
+    def _vector(self, x: Any, transposed: bool) -> Any:
+        return self._of._vector(x, not transposed)
+
+    def _vectors(self, x: Any, transposed: bool) -> Any:
+        return self._of._vectors(x, not transposed)
+
+    def __repr__(self) -> str:
+        return f"<transpose of {self._of!r}>"
 
 
 class SparseMatrix(LinearOperator):

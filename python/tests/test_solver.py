@@ -261,6 +261,7 @@ def test_preconditioners_are_linear_operators(arrays, name):
     left = x @ arrays.numpy(m.matvec(arrays.array(y)))
     right = arrays.numpy(m.rmatvec(arrays.array(x))) @ y
     assert left == pytest.approx(right, rel=1e-4, abs=1e-4 * abs(expected).max())
+    assert arrays.numpy(m.T @ arrays.array(x)) @ y == right and m.T.T is m and m.H.shape == (n, n)
     assert m.text.split(":")[0].split(",")[0] in repr(m)
     assert isinstance(m.report, dict)
 
@@ -283,6 +284,9 @@ def test_matrices_are_linear_operators(arrays):
     x, many = vector(60), np.random.default_rng(1).standard_normal((60, 3))
     np.testing.assert_allclose(arrays.numpy(m @ arrays.array(x)), a @ x, rtol=1e-12)
     np.testing.assert_allclose(arrays.numpy(m.rmatvec(arrays.array(x))), a.T @ x, rtol=1e-12)
+    np.testing.assert_allclose(
+        arrays.numpy(m.T @ arrays.array(many)), a.T @ many, rtol=1e-12, atol=1e-12
+    )
     np.testing.assert_allclose(
         arrays.numpy(m @ arrays.array(many)), a @ many, rtol=1e-12, atol=1e-12
     )
