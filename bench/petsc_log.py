@@ -3,10 +3,11 @@
 
 usage: petsc_log.py FILE DEVICE LOG...
 
-A LOG holds, for each run, a line "== elast OPTIONS" and what `elast OPTIONS -solves N -log_view
--log_view_gpu_time` printed, one rank per GPU. FILE gets seconds of PCSetUp and KSPSolve per later
-solve (new values, the same pattern). Runs that FILE has already stay; one with the same options on
-as many GPUs is replaced.
+A LOG holds, for each run, a line "== elast OPTIONS" and what `elast OPTIONS -solves N -log_view`
+printed, one rank per GPU. FILE gets seconds per later solve (new values, the same pattern): those of
+KSPSolve from a run as it is, those of PCSetUp from another one with -log_view_gpu_time, which waits
+after each event. Runs that FILE has already stay; one with the same options on as many GPUs is
+replaced.
 """
 import json
 import pathlib
@@ -14,26 +15,27 @@ import re
 import sys
 
 option = re.compile(
-    r"-(pc_type|mg_levels_pc_type|pc_\w+_product|pc_\w+_values|pc_\w+_spec|nodes_per_block|elements) (\S+)")
+    r"-(pc_type|mg_levels_pc_type|pc_\w+_(?:product|values|spec|precision)|nodes_per_block|elements) (\S+)")
 
 
 def run_of(options, lines):
     """Options and results of a run as a dict; None if it did not end."""
-    run = {re.sub(r"^pc_\w+_(product|values|spec)$", r"\1", name): value
+    run = {re.sub(r"^pc_\w+_(product|values|spec|precision)$", r"\1", name): value
            for name, value in option.findall(options)}
     seconds = {}
     for line in lines:
         if match := re.match(r"ranks (\d+) rows (\d+) iterations (\d+) reason (\w+)", line):
             ranks, rows, iterations = (int(text) for text in match.groups()[:3])
             run |= {"rows": rows, "iterations": iterations, "ranks": ranks, "reason": match[4]}
-        elif match := re.match(r"(PCSetUp|KSPSolve) +(\d+) \S+ (\S+)", line):
+        elif match := re.match(r"(PCSetUp|KSPSolve) +(\d+) \S+ +(\S+)", line):
             # The last stage, "Later solves", is printed last.
-            seconds[match[1]] = float(match[3]), int(match[2])
+            seconds[match[1]] = match[3], int(match[2])
     if "KSPSolve" not in seconds:
         return None
-    solves = seconds["KSPSolve"][1]
-    return run | {f"{name}_seconds": seconds.get(name, (0.0, 0))[0] / solves
-                  for name in ("PCSetUp", "KSPSolve")}
+    # Times of events that are not waited for are "n/a".
+    name = "KSPSolve" if seconds.get("PCSetUp", ("n/a",))[0] == "n/a" else "PCSetUp"
+    time, calls = seconds[name]
+    return run | {f"{name}_seconds": float(time) / calls}
 
 
 def runs_of(path):
@@ -70,8 +72,13 @@ def main(arguments):
                 sys.exit(f"{file}: {key} is {before[key]!r}, not {document[key]!r}")
         runs = {identity(run): run for run in before["rows"]}
     for log in logs:
-        runs |= {identity(run): run for run in runs_of(pathlib.Path(log))}
-    text = ",\n".join(json.dumps(run) for run in sorted(runs.values(), key=order))
+        for run in runs_of(pathlib.Path(log)):
+            runs[identity(run)] = runs.get(identity(run), {}) | run
+    whole = [run for run in runs.values() if "PCSetUp_seconds" in run and "KSPSolve_seconds" in run]
+    for run in runs.values():
+        if run not in whole:
+            print(f"left out, for lack of a run with or without -log_view_gpu_time: {run}")
+    text = ",\n".join(json.dumps(run) for run in sorted(whole, key=order))
     head = json.dumps(document | {"rows": []})[:-2]
     pathlib.Path(file).write_text(f"{head}\n{text}\n]}}\n")
 
