@@ -11,7 +11,7 @@ from ._arrays import HOST, NUMPY, Kind
 from ._backend import core
 from ._contexts import in_order, place_text
 from ._matrices import build, is_matrix, take_apart
-from ._operators import LinearOperator, Transposed
+from ._operators import LinearOperator
 from ._preconditioners import Preconditioner
 
 
@@ -99,7 +99,7 @@ def operator_map(
     shape = getattr(a, "shape", None)
     if shape is not None and tuple(shape) != (size, size):
         raise ValueError(f"{name}: the shape {tuple(shape)} does not fit ({size}, {size})")
-    if isinstance(a, LinearOperator) and not isinstance(a, Transposed):
+    if isinstance(a, LinearOperator) and a._map is not None:
         if a._device != device:
             movable = isinstance(a, Preconditioner) and a._device == HOST
             remedy = "make it with device='cuda'" if movable else "move one"

@@ -13,7 +13,7 @@ from ._contexts import call_context, new_context, place_text
 from ._matrices import Parts, build, checked_values, take_apart, without_values
 from ._texts import checked_text
 
-__all__ = ["LinearOperator", "SparseMatrix", "Transposed", "matrix"]
+__all__ = ["LinearOperator", "SparseMatrix", "matrix"]
 
 
 class LinearOperator:
@@ -160,7 +160,7 @@ class LinearOperator:
     @property
     def T(self) -> LinearOperator:
         """The transpose, which shares the values."""
-        return Transposed(self)
+        return _Transposed(self)
 
     @property
     def H(self) -> LinearOperator:
@@ -178,11 +178,12 @@ class LinearOperator:
         return f"<{type(self).__name__} of shape {self.shape}, {self.dtype}>"
 
 
-class Transposed(LinearOperator):
+class _Transposed(LinearOperator):
     """The transpose of an operator; solvers take it as a function of the caller."""
 
     def __init__(self, of: LinearOperator) -> None:
         self._of = of
+        self._map = None
         self._kind = of._kind
         self._device = of._device
         self.shape = of.shape[::-1]
