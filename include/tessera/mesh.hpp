@@ -2,7 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tessera/types.hpp"
@@ -23,11 +27,37 @@ constexpr int dimensions(CellShape shape) {
 }
 TESSERA_API const char* to_string(CellShape shape);
 
+/// Numbers in host memory that nobody changes and copies share: their own, or those of a caller.
+class SharedNumbers {
+  public:
+    SharedNumbers() = default;
+    SharedNumbers(std::vector<double> values) {  // NOLINT: implicit
+        const auto own = std::make_shared<const std::vector<double>>(std::move(values));
+        *this = {*own, own};
+    }
+    SharedNumbers(std::initializer_list<double> values)
+        : SharedNumbers(std::vector<double>(values)) {}
+    /// Those of a caller, which stay there and do not change while `owner` lives.
+    SharedNumbers(std::span<const double> values, std::shared_ptr<const void> owner)
+        : values_(values), owner_(std::move(owner)) {}
+
+    const double* data() const { return values_.data(); }
+    std::size_t size() const { return values_.size(); }
+    bool empty() const { return values_.empty(); }
+    double operator[](std::size_t i) const { return values_[i]; }
+    auto begin() const { return values_.begin(); }
+    auto end() const { return values_.end(); }
+
+  private:
+    std::span<const double> values_;
+    std::shared_ptr<const void> owner_;
+};
+
 /// Positions of the nodes of a matrix, the unknowns of each in consecutive rows: `dimensions`
 /// numbers per node, in host memory.
 struct NodeCoordinates {
     int dimensions = 3;
-    std::vector<double> values;
+    SharedNumbers values = {};
     /// If some nodes have fewer unknowns than dimensions: for each row of the matrix its unknown,
     /// node * dimensions + axis, ascending. Empty: all nodes have the same number of unknowns.
     std::vector<Index> unknowns = {};

@@ -36,7 +36,8 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
         }
         nb::object points = nb::none(), unknowns = nb::none();
         if (!problem.coordinates.values.empty()) {
-            points = to_numpy(std::move(problem.coordinates.values),
+            const SharedNumbers& values = problem.coordinates.values;
+            points = to_numpy(std::vector(values.begin(), values.end()),
                               std::size_t(problem.coordinates.dimensions));
             if (!problem.coordinates.unknowns.empty()) {
                 unknowns = to_numpy(std::move(problem.coordinates.unknowns));

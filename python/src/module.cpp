@@ -79,7 +79,9 @@ NodeCoordinates python_module::to_coordinates(const std::optional<Points>& point
     NodeCoordinates coordinates;
     if (!points) return coordinates;
     coordinates.dimensions = int(points->shape(1));
-    coordinates.values.assign(points->data(), points->data() + points->size());
+    // The array of the caller is read where it is, and kept.
+    coordinates.values = {std::span(points->data(), points->size()),
+                          std::make_shared<const Points>(*points)};
     coordinates.unknowns = unknowns;
     return coordinates;
 }

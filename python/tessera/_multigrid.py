@@ -272,7 +272,8 @@ def smoothed_aggregation_solver(
         `coordinates`, or the constant of each unknown of a node.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes: strengths of couplings, and rigid body modes for elasticity;
-        (points, unknowns) as in `preconditioner`.
+        (points, unknowns) as in `preconditioner`. In float64 on the host they are not copied, and
+        must not change.
     block : int, optional
         Unknowns of a node, 1 to 8, by default found.
     theta : float

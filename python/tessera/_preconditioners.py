@@ -120,7 +120,7 @@ def preconditioner(
         Positions of the nodes, for amg. Where some nodes have fewer unknowns than directions, as on
         planes of symmetry, these are found, or given by (points, unknowns): for each row
         ``node * dimensions + axis``, ascending, which are the numbers of the rows that are left of a
-        matrix with all unknowns.
+        matrix with all unknowns. In float64 on the host they are not copied, and must not change.
     dtype : float32 or float64, optional
         By default that of `A`.
     stream : int or object with ``__cuda_stream__``, optional

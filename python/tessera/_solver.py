@@ -57,7 +57,7 @@ class Solver:
         CuPy, or a function; None: no preconditioner.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes, whose unknowns are consecutive rows; (points, unknowns) as in
-        `preconditioner`.
+        `preconditioner`. In float64 on the host they are not copied, and must not change.
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
     format : str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import threading
 
 import numpy as np
@@ -176,3 +178,22 @@ def test_a_look_during_an_update_is_an_error():
                 caught.append(str(error))
         thread.join()
         assert caught and "in use" in caught[0]
+
+
+def test_coordinates_are_kept_and_not_copied():
+    p = tessera.problems("elasticity3d:6")
+    points = np.array(p.coordinates)
+    before = sys.getrefcount(points)
+    solver = tessera.Solver(p.A, M="amg", coordinates=points)
+    assert sys.getrefcount(points) > before
+    first = solver.solve(p.b, rtol=1e-8)
+    solver.update(2 * p.A.data)
+    assert solver.solve(p.b, rtol=1e-8).iterations == first.iterations
+    del first
+    solver.close()
+    del solver
+    gc.collect()
+    assert sys.getrefcount(points) == before
+    # They are not read where they are given in another type.
+    ml = tessera.smoothed_aggregation_solver(p.A, coordinates=points.astype(np.float32))
+    assert sys.getrefcount(points) == before and ml.levels

@@ -202,10 +202,11 @@ TEST(amg_hard, two_free_bodies) {
     Body body{"", 3, 3, 6, 6};
     body.clamped = false;
     NodeCoordinates points = body.points();
-    const std::vector<double> second = points.values;
-    for (std::size_t k = 0; k < second.size(); ++k) {
-        points.values.push_back(second[k] + (k % 3 == 0 ? 20 : 0));
+    std::vector<double> positions(points.values.begin(), points.values.end());
+    for (std::size_t k = 0; k < points.values.size(); ++k) {
+        positions.push_back(positions[k] + (k % 3 == 0 ? 20 : 0));
     }
+    points.values = std::move(positions);
     const Amg<double> m(context(), both.view(), {.coordinates = points, .coarse_rows = 100});
     ASSERT_EQ(m.warnings().size(), 1u);
     expect_contains(m.warnings()[0], "singular up to rounding");

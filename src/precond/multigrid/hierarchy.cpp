@@ -60,7 +60,7 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
             "amg: the matrix and its blocks must be square");
     const int dimensions = options.coordinates->dimensions;
-    const std::vector<double>& coordinates = options.coordinates->values;
+    const SharedNumbers& coordinates = options.coordinates->values;
     require(
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
         "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
@@ -74,8 +74,9 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
 }
 
 /// A copy of numbers that must be finite.
-Buffer<double> finite_copy(const Context& context, const std::vector<double>& values) {
-    Buffer<double> copy = copy_to_buffer(context, values);
+Buffer<double> finite_copy(const Context& context, std::span<const double> values) {
+    Buffer<double> copy(context, Offset(values.size()));
+    copy_from_host(context, values, copy.view());
     Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
     for_each_index(context, copy.size(), CheckFinite{copy.data(), fault.data()});
     require(copy_to_host(context, fault)[0] == 0,

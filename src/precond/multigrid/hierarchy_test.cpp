@@ -8,13 +8,13 @@ using namespace multigrid;
 
 /// On every level diagonal blocks are identities, and matrices are symmetric: coarse ones exactly.
 TEST(hierarchy, scaled_matrices) {
-    NodeCoordinates points{3, {}};
+    std::vector<double> points;
     for (int node = 0; node < 10 * 11 * 11; ++node) {
         const int place[] = {node / 121 + 1, node / 11 % 11, node % 11};
-        points.values.insert(points.values.end(), std::begin(place), std::end(place));
+        points.insert(points.end(), std::begin(place), std::end(place));
     }
     AmgOptions options;
-    options.coordinates = points;
+    options.coordinates = NodeCoordinates{3, points};
     options.coarse_rows = 100;
     const auto matrix = problems::generate<double>(host(), "elasticity3d:10").matrix;
     const Hierarchy<double> hierarchy(host(), to_bsr(host(), matrix.view(), 3, 3), options, 1e-16);

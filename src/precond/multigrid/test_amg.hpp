@@ -16,18 +16,18 @@ struct Body {
     bool clamped = true;
 
     NodeCoordinates points() const {
-        NodeCoordinates x{dimensions, {}};
+        std::vector<double> x;
         if (dimensions == 0) return {};
         for (Index i = clamped ? 1 : 0; i <= along; ++i) {
             for (Index j = 0; j <= size; ++j) {
                 for (Index k = 0; k <= (dimensions == 3 ? size : 0); ++k) {
-                    x.values.push_back(stretch[0] * i);
-                    x.values.push_back(stretch[1] * j);
-                    if (dimensions == 3) x.values.push_back(stretch[2] * k);
+                    x.push_back(stretch[0] * i);
+                    x.push_back(stretch[1] * j);
+                    if (dimensions == 3) x.push_back(stretch[2] * k);
                 }
             }
         }
-        return x;
+        return {dimensions, std::move(x)};
     }
     CsrMatrix<double> matrix(const std::string& option = "") const {
         return problems::generate<double>(host(), Spec(text + option)).matrix;

@@ -182,19 +182,21 @@ System assemble(const Context& cpu, const Model& model) {
 NodeCoordinates System::coordinates(const Mesh& mesh) const {
     const auto d = std::size_t(mesh.dimensions);
     require(mesh.points.size() == unknowns.size(), "the mesh is not that of the system");
-    NodeCoordinates found{mesh.dimensions, {}};
+    NodeCoordinates found{mesh.dimensions};
+    std::vector<double> values;
     Index nodes = 0;
     for (std::size_t first = 0; first < unknowns.size(); first += d) {
         const auto rows = std::span(unknowns).subspan(first, d);
         if (std::ranges::all_of(rows, [](Index row) { return row < 0; })) continue;
         const double* const point = &mesh.points[first];
-        found.values.insert(found.values.end(), point, point + d);
+        values.insert(values.end(), point, point + d);
         for (std::size_t axis = 0; axis < d; ++axis) {
             if (rows[axis] >= 0) found.unknowns.push_back(nodes * mesh.dimensions + Index(axis));
         }
         ++nodes;
     }
-    if (found.unknowns.size() == found.values.size()) found.unknowns.clear();
+    if (found.unknowns.size() == values.size()) found.unknowns.clear();
+    found.values = std::move(values);
     return found;
 }
 

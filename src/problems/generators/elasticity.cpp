@@ -176,15 +176,15 @@ meshes::GridOptions read_grid_options(Spec& spec) {
 }
 
 NodeCoordinates grid_coordinates(const NodeGrid& grid, double side) {
-    NodeCoordinates coordinates{grid.dimensions, {}};
+    std::vector<double> values;
     for (Index node = 0; node < grid.node_count(); ++node) {
         const NodeGrid::GridIndex index = grid.index_of(node);
         for (int axis = 3 - grid.dimensions; axis < 3; ++axis) {
             const bool shifted = grid.clamped && axis == 3 - grid.dimensions;
-            coordinates.values.push_back(side * (index[axis] + (shifted ? 1 : 0)));
+            values.push_back(side * (index[axis] + (shifted ? 1 : 0)));
         }
     }
-    return coordinates;
+    return {grid.dimensions, std::move(values)};
 }
 
 /// What a body of E = 1 is made of.

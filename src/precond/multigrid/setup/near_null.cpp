@@ -13,7 +13,7 @@ RigidBodyRows rigid_body_rows(const NodeCoordinates& coordinates) {
     const int dimensions = coordinates.dimensions;
     require(dimensions == 2 || dimensions == 3, "rigid_body_modes: dimensions must be 2 or 3");
     const auto d = std::size_t(dimensions);
-    const std::vector<double>& x = coordinates.values;
+    const SharedNumbers& x = coordinates.values;
     require(x.size() % d == 0, "rigid_body_modes: ", x.size(), " coordinates are not ", dimensions,
             " per node");
     RigidBodyRows rows{dimensions, x.data(), {0, 0, 0}, nullptr};

@@ -21,7 +21,7 @@ struct Fixed {
 /// coordinate c is the least of all nodes: planes of symmetry.
 Fixed with_planes_of_symmetry(const std::string& problem) {
     const auto given = problems::generate<double>(host(), Spec(problem));
-    const std::vector<double>& x = given.coordinates.values;
+    const SharedNumbers& x = given.coordinates.values;
     const auto dimensions = std::size_t(given.coordinates.dimensions);
     std::vector<double> least(dimensions, std::numeric_limits<double>::infinity());
     for (std::size_t i = 0; i < x.size(); ++i) {
