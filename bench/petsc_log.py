@@ -15,12 +15,13 @@ import re
 import sys
 
 option = re.compile(
-    r"-(pc_type|mg_levels_pc_type|pc_\w+_(?:product|values|spec|precision)|nodes_per_block|elements) (\S+)")
+    r"-(pc_type|mg_levels_pc_type|(?:mg_levels_)?pc_\w+_(?:product|values|spec|precision)"
+    r"|nodes_per_block|elements) (\S+)")
 
 
 def run_of(options, lines):
     """Options and results of a run as a dict; None if it did not end."""
-    run = {re.sub(r"^pc_\w+_(product|values|spec|precision)$", r"\1", name): value
+    run = {re.sub(r"^(?:mg_levels_)?pc_\w+_(product|values|spec|precision)$", r"\1", name): value
            for name, value in option.findall(options)}
     seconds = {}
     for line in lines:
@@ -56,7 +57,7 @@ def identity(run):
 
 
 def order(run):
-    return run["rows"], run["ranks"]
+    return run["rows"], run["ranks"], run["pc_type"], json.dumps(run, sort_keys=True)
 
 
 def main(arguments):

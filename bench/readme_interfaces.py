@@ -35,7 +35,7 @@ def python():
 
 
 def petsc():
-    document = load("h100/petsc.json")
+    document = load("h200/petsc.json")
     lines = [
         f"Linear elasticity, hexahedra, conjugate gradients to 1e-8 in PETSc {document['petsc']} on "
         f"{document['device']}; setup is that of new values on a known pattern:",
@@ -53,6 +53,8 @@ def petsc():
             kind += f", {row['nodes_per_block']} nodes a block"
         if "values" in row:
             kind += f", {row['values']} values"
+        if "precision" in row:
+            kind += f", {row['precision']} precision"
         setup = 1e3 * row["PCSetUp_seconds"]
         setup = round(setup) if setup >= 1000 else setup
         lines.append(

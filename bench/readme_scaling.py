@@ -137,7 +137,7 @@ def scaling_local():
 
 def scaling_measured():
     """Runs of elast in PETSc on one and two GPUs, and what the model says of the second."""
-    document = load("h100/petsc.json")
+    document = load("h200/petsc.json")
     lines = []
     for two in select(document["rows"], ranks=2, reason="CONVERGED_RTOL"):
         options = {key: two.get(key) for key in ("pc_type", "product", "values", "nodes_per_block",

@@ -293,9 +293,10 @@ def test_matrices_are_linear_operators(arrays):
     assert m.nnz == a.nnz
     m.update(arrays.array(a.data * 2))
     np.testing.assert_allclose(arrays.numpy(m @ arrays.array(x)), 2 * (a @ x), rtol=1e-12)
-    y, info = tessera.gmres(m.T, arrays.array(x), rtol=1e-10, M=tessera.jacobi(arrays.csr(a)).T)
-    assert info == 0
-    np.testing.assert_allclose(2 * (a.T @ arrays.numpy(y)), x, rtol=1e-6, atol=1e-8)
+    if arrays.name != "jax-cuda":  # Takes no functions.
+        y, info = tessera.gmres(m.T, arrays.array(x), rtol=1e-10, M=tessera.jacobi(arrays.csr(a)).T)
+        assert info == 0
+        np.testing.assert_allclose(2 * (a.T @ arrays.numpy(y)), x, rtol=1e-6, atol=1e-8)
     sliced = tessera.matrix(arrays.csr(a), format="sell")
     np.testing.assert_allclose(arrays.numpy(sliced @ arrays.array(x)), a @ x, rtol=1e-12)
 
