@@ -76,6 +76,7 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
 /// A copy of numbers that must be finite.
 Buffer<double> finite_copy(const Context& context, std::span<const double> values) {
     Buffer<double> copy(context, Offset(values.size()));
+    if (values.empty()) return copy;
     copy_from_host(context, values, copy.view());
     Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
     for_each_index(context, copy.size(), CheckFinite{copy.data(), fault.data()});

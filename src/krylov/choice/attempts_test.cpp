@@ -1,0 +1,195 @@
+#include "krylov/choice/test_choice.hpp"
+#include "support/messages.hpp"
+#include "tessera/precond.hpp"
+#include "tessera/solver.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+struct Solved {
+    SolveReport report;
+    std::vector<double> x;
+    std::vector<Attempt> attempts;
+    int attempt = 0;
+};
+
+Solved solve_auto(const CsrMatrix<double>& matrix, const SolveOptions& options = {}) {
+    const CsrMatrix<double> placed = copy_to(context(), matrix);
+    const std::vector<double> ones(std::size_t(matrix.rows()), 1.0);
+    const Buffer<double> b = copy_to_buffer(context(), ones);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(ones.size()));
+    Solver<double> solver(context(), "auto", "auto", "auto");
+    solver.setup(placed);
+    Solved solved;
+    solved.report = solver.solve(b.view(), x.view(), options);
+    solved.x = copy_to_host(context(), x);
+    solved.attempts = solver.attempts();
+    solved.attempt = solver.attempt();
+    return solved;
+}
+
+TEST(attempts, solves_systems_of_each_kind) {
+    for (const char* text : {"poisson2d:20", "elasticity3d:6", "convection3d:8", "stokes:8",
+                             "kkt:300", "random_blocks:50,sizes=1-9", "circuit:10", "arrow:70"}) {
+        const Solved solved = solve_auto(problem(text));
+        EXPECT_EQ(solved.report.status, Status::converged) << text << solved.report.message;
+        EXPECT_LE(solved.report.true_relative_residual, 1e-8) << text;
+    }
+}
+
+TEST(attempts, goes_on_from_the_better_x_where_the_first_attempt_ends) {
+    const CsrMatrix<double> matrix = problem("kkt:1500,spread=5");
+    const Solved solved = solve_auto(matrix);
+    ASSERT_EQ(solved.attempts.at(0).solver, "minres");
+    ASSERT_GE(solved.attempt, 1) << "minres should need more than its limit";
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+    const Offset limit = solved.attempts[0].max_iterations;
+    EXPECT_GT(solved.report.iterations, limit);
+    EXPECT_EQ(Offset(solved.report.residuals.size()), solved.report.iterations + 1);
+    // The second one begins at the residual that the first one left.
+    EXPECT_LT(solved.report.residuals[std::size_t(limit)], 1.0);
+    const Solved again = solve_auto(matrix);
+    EXPECT_EQ(again.attempt, solved.attempt);
+    EXPECT_EQ(again.report.residuals, solved.report.residuals);
+    EXPECT_TRUE(same_bits(again.x, solved.x));
+}
+
+TEST(attempts, limits_of_the_caller_hold_for_all_attempts_together) {
+    const CsrMatrix<double> matrix = problem("kkt:1500,spread=5");
+    SolveOptions options;
+    std::vector<Offset> seen;
+    const Offset limit = choose(facts_of(matrix), "auto", "auto", "auto")[0].max_iterations;
+    options.max_iterations = limit + 5;
+    options.check_interval = 5;
+    options.observer = [&](const Progress& progress) {
+        seen.push_back(progress.iterations);
+        return true;
+    };
+    const Solved solved = solve_auto(matrix, options);
+    EXPECT_EQ(solved.attempt, 1);
+    EXPECT_EQ(solved.report.iterations, limit + 5);
+    EXPECT_EQ(solved.report.status, Status::max_iterations);
+    EXPECT_TRUE(std::ranges::is_sorted(seen));
+    EXPECT_EQ(seen.back(), limit + 5);
+    options.max_iterations = limit;
+    EXPECT_EQ(solve_auto(matrix, options).attempt, 0) << "nothing is left for another one";
+    options.observer = [](const Progress&) { return false; };
+    EXPECT_EQ(solve_auto(matrix, options).report.status, Status::interrupted);
+}
+
+TEST(attempts, an_indefinite_matrix_with_a_positive_diagonal) {
+    const Solved solved = solve_auto(problem("helmholtz:16,kh=1"));
+    ASSERT_NE(solved.attempts.at(0).solver, "minres");
+    EXPECT_GE(solved.attempt, 1);
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+}
+
+TEST(attempts, passes_over_a_setup_that_the_matrix_does_not_allow) {
+    // Jacobi cannot invert a zero on the diagonal.
+    const Solved solved = solve_auto(with_diagonal(problem("convection3d:8"), 5, 0));
+    ASSERT_EQ(solved.attempts.at(0).preconditioner, "jacobi");
+    EXPECT_EQ(solved.attempt, 1);
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+}
+
+TEST(attempts, later_solves_and_updates_keep_the_attempt) {
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1500,spread=5"));
+    const Buffer<double> b =
+        copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows()), 1.0));
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows())));
+    Solver<double> solver(context(), "auto", "auto", "auto");
+    EXPECT_TRUE(solver.attempts().empty());
+    solver.setup(matrix);
+    solver.solve(b.view(), x.view());
+    const int attempt = solver.attempt();
+    ASSERT_GE(attempt, 1);
+    solver.update(matrix);
+    fill(context(), 0.0, x.view());
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_EQ(report.status, Status::converged) << report.message;
+    EXPECT_EQ(solver.attempt(), attempt);
+    solver.setup(matrix);
+    EXPECT_EQ(solver.attempt(), 0);
+}
+
+TEST(attempts, a_solve_on_the_other_side_chooses_anew) {
+    const CsrMatrix<double> matrix = copy_to(context(), problem("poisson2d:20"));
+    const Buffer<double> b =
+        copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows()), 1.0));
+    Buffer<double> x(context(), matrix.rows());
+    SolveOptions right, left;
+    left.left_preconditioning = true;
+    Solver<double> solver(context(), "auto", "auto");
+    solver.setup(matrix);
+    const std::vector<Attempt> from_right = solver.attempts();
+    const auto expect_solved = [&](const SolveOptions& options) {
+        fill(context(), 0.0, x.view());
+        const SolveReport report = solver.solve(b.view(), x.view(), options);
+        EXPECT_EQ(report.status, Status::converged) << report.message;
+        const Attempt used = solver.attempts().at(std::size_t(solver.attempt()));
+        EXPECT_EQ(parse_solver(used.solver)->allows_left(), options.left_preconditioning);
+    };
+    expect_solved(left);
+    EXPECT_NE(solver.attempts(), from_right);
+    solver.setup(matrix);
+    EXPECT_NE(solver.attempts(), from_right) << "the next solve is expected to be like the last";
+    EXPECT_NE(message_of([&] { solver.solve(b.view().first(3), x.view(), right); }), "accepted");
+    EXPECT_NE(solver.attempts(), from_right) << "wrong arguments changed the solver";
+    expect_solved(right);
+    EXPECT_EQ(solver.attempts(), from_right);
+    // A solver that is given is not replaced.
+    Solver<double> given(context(), "cg", "auto");
+    given.setup(matrix);
+    expect_contains(message_of([&] { given.solve(b.view(), x.view(), left); }),
+                    "this solver does not support left preconditioning");
+    EXPECT_EQ(given.solve(b.view(), x.view(), right).status, Status::converged);
+}
+
+/// The attempts are those for the first, symmetric matrix.
+TEST(attempts, values_of_an_update_that_no_attempt_fits_end_the_solve_as_a_status) {
+    const CsrMatrix<double> symmetric = copy_to(context(), problem("poisson2d:50"));
+    CsrMatrix<double> skew = problem("poisson2d:50");
+    const CsrView<double> view = skew.view();
+    for (Index i = 0; i < view.rows; ++i) {
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            const Index j = view.column_indices[k];
+            skew.values().data()[k] = i == j ? 0.01 : i < j ? 1 : -1;
+        }
+    }
+    const CsrMatrix<double> other = copy_to(context(), skew);
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>(2500, 1.0));
+    Buffer<double> x(context(), 2500);
+    Solver<double> solver(context(), "auto", "auto", "auto");
+    solver.setup(symmetric);
+    solver.update(other);
+    fill(context(), 0.0, x.view());
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_NE(report.status, Status::converged);
+    expect_contains(report.message, "No other way can be set up: ");
+    ASSERT_TRUE(solver.has_matrix());
+    solver.update(symmetric);
+    fill(context(), 0.0, x.view());
+    EXPECT_EQ(solver.solve(b.view(), x.view()).status, Status::converged);
+}
+
+TEST(attempts, several_right_hand_sides) {
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1500,spread=5"));
+    const Offset n = matrix.rows();
+    std::vector<double> both(std::size_t(2 * n), 1.0);
+    std::fill(both.begin() + n, both.end(), 0.0);  // The second one is solved at once.
+    const Buffer<double> b = copy_to_buffer(context(), both);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(both.size()));
+    Solver<double> solver(context(), "auto", "auto", "auto");
+    solver.setup(matrix);
+    const auto reports =
+        solver.solve(Vectors<const double>{b.data(), n, 2, n}, Vectors<double>{x.data(), n, 2, n});
+    ASSERT_EQ(reports.size(), 2U);
+    for (const SolveReport& report : reports) EXPECT_EQ(report.status, Status::converged);
+    EXPECT_GT(reports[0].iterations, 300);
+    EXPECT_EQ(reports[1].iterations, 0);
+}
+
+}  // namespace
+
+}  // namespace tessera::test
