@@ -48,8 +48,8 @@ struct AmgOptions {
     AmgStrength strength = AmgStrength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                       ///< Strength threshold, on every level.
     /// Minimum number of free neighbours, itself included, for a node to start an aggregate in pass
-    /// 2 of the aggregation; 0: no pass 2; -1: 3 on levels with more than 20 blocks per row, and
-    /// below the finest level with one near-null vector, else 9.
+    /// 2 of the aggregation; 0: no pass 2; -1: 9 on the finest level and, with several near-null
+    /// vectors, on others of at least 20,000 nodes, else 3.
     int second_pass = -1;
     /// Products of the smoother, an optimal Chebyshev polynomial of the fourth kind, before and
     /// after the coarse correction, 2..16.

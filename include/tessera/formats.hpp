@@ -105,6 +105,9 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
     SlicedMatrix(SlicedMatrix&&) noexcept;
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;
 
+    /// New values of the matrix of dense blocks that it was converted from; does not allocate, does
+    /// not block.
+    void update(const Context& context, const BsrView<double>& matrix);
     /// New values on the same pattern; does not allocate, does not block.
     template <class S>
     void update(const Context& context, const CsrView<S>& matrix,

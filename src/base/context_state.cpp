@@ -79,6 +79,11 @@ void ContextState::fill_bytes(void* memory, int byte, Offset bytes) {
     std::memset(memory, byte, std::size_t(bytes));
 }
 
+void ContextState::copy_bytes_and_wait(const void* from, void* to, Offset bytes) {
+    if (bytes > 0) copy_bytes(from, to, bytes);
+    synchronize();
+}
+
 void ContextState::copy_bytes(const void* from, void* to, Offset bytes) {
     parallel_ranges(
         threads, bytes,
@@ -187,8 +192,8 @@ void copy_bytes(const Context& context, const void* from, void* to, Offset bytes
     require(bytes == 0 || from != nullptr, "copy: the array to copy from is null");
     require(bytes == 0 || to != nullptr, "copy: the array to copy to is null");
     if (wait) context.state().require_no_capture("a copy between host and GPU cannot wait");
+    if (wait) return context.state().copy_bytes_and_wait(from, to, bytes);
     if (bytes > 0) context.state().copy_bytes(from, to, bytes);
-    if (wait) context.synchronize();
 }
 
 }  // namespace detail

@@ -33,6 +33,8 @@ struct ContextState {
     virtual void fill_bytes(void* memory, int byte, Offset bytes);
     /// Copies between any two memory spaces, asynchronous on a GPU.
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
+    /// Waits for all work.
+    virtual void copy_bytes_and_wait(const void* from, void* to, Offset bytes);
     virtual void synchronize() {}
     virtual Offset free_memory();
     /// Whether kernels of this Context can read memory at this address.

@@ -19,32 +19,36 @@ Index product_block(const BsrView<double>& matrix) {
     return 1;
 }
 
+/// Makes a sliced matrix, or gives the one that is there other values.
 template <class C>
-std::unique_ptr<SlicedMatrix<C>> sliced(const Context& context, const BsrView<double>& matrix,
-                                        ValueFormat values) {
+void set_sliced(const Context& context, const BsrView<double>& matrix, ValueFormat values,
+                std::unique_ptr<SlicedMatrix<C>>& sliced) {
+    if (sliced) return sliced->update(context, matrix);
     FormatOptions options;
     options.block = product_block(matrix);
     if (options.block == 1) options.format = MatrixFormat::sell;
     options.values = values;
-    return std::make_unique<SlicedMatrix<C>>(SlicedMatrix<C>::from_bsr(context, matrix, options));
+    sliced = std::make_unique<SlicedMatrix<C>>(SlicedMatrix<C>::from_bsr(context, matrix, options));
 }
 
 }  // namespace
 
 template <class C>
-const Operator<C>& Cycle<C>::add_matrix(const Context& context, const BsrView<double>& matrix,
-                                        ValueFormat values) {
-    Level& level = levels_.emplace_back();
+const Operator<C>& Cycle<C>::set_matrix(const Context& context, std::size_t l,
+                                        const BsrView<double>& matrix, ValueFormat values) {
+    if (l == levels_.size()) levels_.emplace_back();
+    Level& level = levels_[l];
     level.rows = matrix.block_rows * matrix.height;
-    level.matrix = sliced<C>(context, matrix, values);
+    set_sliced<C>(context, matrix, values, level.matrix);
     return *level.matrix;
 }
 
 template <class C>
-void Cycle<C>::add_prolongator(const Context& context, const BsrView<double>& prolongator,
+void Cycle<C>::set_prolongator(const Context& context, std::size_t l,
+                               const BsrView<double>& prolongator,
                                const BsrView<double>& restriction) {
-    levels_.back().prolongator = sliced<C>(context, prolongator, ValueFormat::working);
-    levels_.back().restriction = sliced<C>(context, restriction, ValueFormat::working);
+    set_sliced<C>(context, prolongator, ValueFormat::working, levels_[l].prolongator);
+    set_sliced<C>(context, restriction, ValueFormat::working, levels_[l].restriction);
 }
 
 template <class C>

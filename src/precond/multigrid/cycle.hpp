@@ -19,23 +19,19 @@ class Cycle final : public Operator<C> {
     /// among them), 2 or more.
     explicit Cycle(int steps) : steps_(steps) {}
 
-    /// The matrix of the next level.
-    const Operator<C>& add_matrix(const Context& context, const BsrView<double>& matrix,
-                                  ValueFormat values);
-    /// What leads from the last level to the next one.
-    void add_prolongator(const Context& context, const BsrView<double>& prolongator,
-                         const BsrView<double>& restriction);
+    /// The matrix of a level, which may be the next one; a level that has a matrix takes others of
+    /// its pattern.
+    const Operator<C>& set_matrix(const Context& context, std::size_t level,
+                                  const BsrView<double>& matrix, ValueFormat values);
+    /// What leads from a level to the next one; likewise.
+    void set_prolongator(const Context& context, std::size_t level,
+                         const BsrView<double>& prolongator, const BsrView<double>& restriction);
     /// The largest eigenvalue of the matrix of a level.
     void set_bound(std::size_t level, double largest);
     /// The inverse of the matrix of the last level, n x n numbers.
     void set_inverse(const Context& context, const Buffer<double>& inverse, Index n);
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
     std::size_t size() const { return levels_.size(); }
-    /// Forgets all levels.
-    void clear() {
-        levels_.clear();
-        coarsest_.reset();
-    }
 
     Index rows() const override { return levels_.front().rows; }
     Index columns() const override { return rows(); }

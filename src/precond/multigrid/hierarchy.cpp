@@ -7,9 +7,11 @@
 #include "base/checks.hpp"
 #include "base/concat.hpp"
 #include "base/phases.hpp"
+#include "base/zeros.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
+#include "sparse/bsr/for_each_block.hpp"
 #include "tessera/spectrum.hpp"
 
 namespace tessera::multigrid {
@@ -30,17 +32,16 @@ bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrM
         x.height != y.height || x.width != y.width || x.blocks != y.blocks) {
         return false;
     }
-    Buffer<int> differ = copy_to_buffer(context, std::vector<int>{0});
+    Buffer<int> differ = zeros<int>(context, 1);
     for_each_index(context, x.block_rows, CompareBlocks{x, y, differ.data()});
     return copy_to_host(context, differ)[0] == 0;
 }
 
 void scale_blocks(const Context& context, const BsrView<double>& matrix,
                   const Buffer<double>& scaling, Buffer<double>& values) {
-    const int lanes = sharing_threads(context, matrix.block_rows, 8);
     const auto run = [&]<int N>(std::integral_constant<int, N>) {
-        for_each_index(context, Offset(matrix.block_rows) * lanes,
-                       ScaleBlocks<N>{lanes, matrix, scaling.data(), values.data()});
+        for_each_block(context, matrix, values.data(),
+                       ScaleBlocks<N>{matrix.height, scaling.data()});
     };
     switch (matrix.height) {
         case 1:
@@ -78,7 +79,7 @@ Buffer<double> finite_copy(const Context& context, std::span<const double> value
     Buffer<double> copy(context, Offset(values.size()));
     if (values.empty()) return copy;
     copy_from_host(context, values, copy.view());
-    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    Buffer<int> fault = zeros<int>(context, 1);
     for_each_index(context, copy.size(), CheckFinite{copy.data(), fault.data()});
     require(copy_to_host(context, fault)[0] == 0,
             "amg: a near-null vector or a coordinate is not finite");
@@ -136,19 +137,16 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (level.scaling.empty()) {
         level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
     }
-    constexpr Index none = std::numeric_limits<Index>::min();
     // A body that can move and is one node here has a block of rounding errors, relative to the
     // diagonal of the finer matrix, which is 1.
     const double least = l == 0 ? 0 : 64 * rounding_;
-    Buffer<Index> faults = copy_to_buffer(context, std::vector<Index>{none});
-    Buffer<int> singular = copy_to_buffer(context, std::vector<int>{0});
-    for_each_index(
-        context, a.block_rows,
-        InvertDiagonalFactors{a, level.scaling.data(), least, faults.data(), singular.data()});
-    const Index fault = copy_to_host(context, faults)[0];
-    if (copy_to_host(context, singular)[0] != 0) singular_ = true;
-    require_positive(fault == none, "amg: the diagonal block of node ", -1 - fault, " on level ", l,
-                     " is not positive definite");
+    Buffer<DiagonalFaults> faults = zeros<DiagonalFaults>(context, 1);
+    for_each_index(context, a.block_rows,
+                   InvertDiagonalFactors{a, level.scaling.data(), least, faults.data()});
+    const DiagonalFaults found = read_value(context, faults.data());
+    if (found.singular != 0) singular_ = true;
+    require_positive(found.first == 0, "amg: the diagonal block of node ",
+                     a.block_rows - found.first, " on level ", l, " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values());
     for_each_index(
         context, Offset(a.block_rows) * near_null.columns,
@@ -156,11 +154,11 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (l == 0) return;
     Level& finer = levels_[l - 1];
     const BsrView<double> p = finer.prolongator.view();
-    for_each_index(context, p.blocks * p.height,
-                   ScaleColumns{p, level.scaling.data(), finer.prolongator.values().data()});
+    for_each_block(context, p, finer.prolongator.values().data(),
+                   ScaleColumns{p.height, p.width, level.scaling.data()});
     BsrMatrix<double>& transposed = finer.products.transposed.matrix;
     transpose_values(context, p, finer.products.transposed);
-    cycle_.add_prolongator(context, p, std::as_const(transposed).view());
+    cycle_.set_prolongator(context, l - 1, p, std::as_const(transposed).view());
     transposed.values() = {};  // Its pattern serves updates.
 }
 
@@ -174,7 +172,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             return false;
         }
-        set_smoother(context, levels_.size() - 1);
+        if (cycle_.size() < levels_.size()) set_smoother(context, levels_.size() - 1);
         level.prolongator = {};
         DeviceVectors coarse_space = make_products(context, level, near_null);
         const BsrMatrix<double>& coarse = level.products.result;
@@ -208,13 +206,12 @@ template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
     const Phase phase(context, "setup: aggregates", 0);
-    const double mean_row =
-        double(level.matrix.blocks()) / double(std::max<Index>(1, level.nodes()));
-    // Large aggregates where rows are short, on the finest level of a scalar problem, and where
-    // the next level came out too dense.
+    // Large aggregates where they save time; small ones, with which bars take fewer iterations,
+    // where few nodes are left, and below the finest level of a scalar problem.
+    constexpr Index many_nodes = 20'000;
     const bool finest = &level == &levels_.front(), anew = theta < options_.theta;
-    const bool small = !anew && (mean_row > 20 || (columns == 1 && !finest));
-    const int second_pass = options_.second_pass >= 0 ? options_.second_pass : small ? 3 : 9;
+    const bool large = finest || anew || (columns > 1 && level.nodes() >= many_nodes);
+    const int second_pass = options_.second_pass >= 0 ? options_.second_pass : large ? 9 : 3;
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(),
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
@@ -228,13 +225,12 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
            5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
 }
 
-/// The matrix in the cycle, and the bound of its spectrum, unless they are there.
+/// The matrix in the cycle, and the bound of its spectrum.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0);
-    if (l < cycle_.size()) return;
     Level& level = levels_[l];
-    const Operator<C>& matrix = cycle_.add_matrix(context, level.matrix.view(),
+    const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(),
                                                   l == 0 ? options_.values : ValueFormat::working);
     level.lambda = options_.lambda_factor * lanczos(context, matrix).largest;
     require_positive(std::isfinite(level.lambda) && level.lambda > 0,
@@ -325,11 +321,11 @@ std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context& context) const
     auto made = std::make_unique<Cycle<D>>(options_.smoothing_steps);
     for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
         const Level& level = levels_[l];
-        made->add_matrix(context, level.matrix.view(), ValueFormat::working);
+        made->set_matrix(context, l, level.matrix.view(), ValueFormat::working);
         made->set_bound(l, level.lambda);
         if (l + 1 == levels_.size()) break;
         const BsrView<double> p = level.prolongator.view();
-        made->add_prolongator(context, p, transpose(context, p).view());
+        made->set_prolongator(context, l, p, transpose(context, p).view());
     }
     const Level& last = levels_.back();
     if (solves_last_level()) {
@@ -359,7 +355,6 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
     require(same_pattern(context, matrix, levels_.front().matrix),
             "amg: update needs the pattern that the hierarchy was made for");
     complete_ = singular_ = false;
-    cycle_.clear();
     levels_.front().matrix = std::move(matrix);
     DeviceVectors space = near_null(context, coordinates_of(context, options_));
     for (std::size_t l = 0; l < levels_.size(); ++l) {

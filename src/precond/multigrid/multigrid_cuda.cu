@@ -8,6 +8,7 @@
 #include "precond/multigrid/setup/padding_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "precond/multigrid/setup/strength_rows.hpp"
+#include "sparse/bsr/for_each_block.cuh"
 
 namespace tessera::cuda {
 
@@ -20,14 +21,7 @@ TESSERA_FOR_EACH_REAL(FillPadded)
 TESSERA_FOR_EACH_REAL(Gather)
 TESSERA_FOR_EACH_REAL(WriteRows)
 TESSERA_FOR_EACH(InvertDiagonalFactors)
-TESSERA_FOR_EACH(ScaleBlocks<0>)
-TESSERA_FOR_EACH(ScaleBlocks<1>)
-TESSERA_FOR_EACH(ScaleBlocks<2>)
-TESSERA_FOR_EACH(ScaleBlocks<3>)
-TESSERA_FOR_EACH(ScaleBlocks<6>)
-TESSERA_FOR_EACH(ScaleColumns)
 TESSERA_FOR_EACH(ScaleNearNull)
-TESSERA_FOR_EACH(MeasureBlocks)
 TESSERA_FOR_EACH(SumCouplings)
 TESSERA_FOR_EACH(WeighCouplings)
 TESSERA_FOR_EACH(CopyStrong)
@@ -55,6 +49,17 @@ TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
 TESSERA_FOR_EACH(RigidBodyRows)
 TESSERA_FOR_EACH(TranslationRow)
+#define TESSERA_SCALE_BLOCKS(N)                                                    \
+    template void for_each_block(const Context&, const BsrView<double>&, double*, \
+                                 const ScaleBlocks<N>&);
+TESSERA_SCALE_BLOCKS(0)
+TESSERA_SCALE_BLOCKS(1)
+TESSERA_SCALE_BLOCKS(2)
+TESSERA_SCALE_BLOCKS(3)
+TESSERA_SCALE_BLOCKS(6)
+template void for_each_block(const Context&, const BsrView<double>&, double*, const ScaleColumns&);
+template void for_each_block(const Context&, const BsrView<double>&, const double*,
+                             const MeasureBlock&);
 template void exclusive_scan(const Context&, Offset, IsStrong, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<float>, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<double>, Offset*);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checks.hpp"
+#include "base/zeros.hpp"
 #include "sparse/borrow/steps.hpp"
 
 namespace tessera {
@@ -51,7 +52,7 @@ void check_rows(const Context& context, const char* who, const char* row_name, I
     if (!options.validate && !options.sort && sizeof(Column) == sizeof(Index)) return;
     const bool sorted = options.validate && !options.sort;
     require(rows > 0 || column_indices.empty(), who, ": there are columns, but no rows");
-    Buffer<Offset> first_fault = copy_to_buffer(context, std::vector<Offset>(1, 0));
+    Buffer<Offset> first_fault = zeros<Offset>(context, 1);
     const int sharing = sharing_threads(context, rows, 8);
     for_each_index(context, Offset(rows) * sharing,
                    CheckRow<RowOffset, Column>{sharing, rows, columns,

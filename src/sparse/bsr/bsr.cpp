@@ -1,5 +1,6 @@
 #include "tessera/detail/bsr.hpp"
 
+#include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/rows.hpp"
 #include "sparse/transpose_pattern.hpp"
@@ -58,9 +59,7 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     });
     Buffer<Offset> offsets(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, CountAt{counts.data()}, offsets.data());
-    Offset blocks = 0;
-    copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
-                 std::span<Offset>(&blocks, 1));
+    const Offset blocks = read_value(context, offsets.data() + block_rows);
     BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width, blocks);
     result.row_offsets() = std::move(offsets);
     const Offset* const starts = result.row_offsets().data();

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/zeros.hpp"
 #include "gpu/for_each.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
@@ -138,8 +139,10 @@ __device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index
             for (Offset t = begin + lane % sharers; fits && t < end; t += sharers) {
                 fits = table.insert(b.column_indices[t], &added);
             }
+            // The vote also brings lanes together again whose loops have parted.
+            fits = __all_sync(Group::mask(), fits) != 0;
         }
-        if (__any_sync(Group::mask(), !fits)) break;
+        if (!fits) break;
     }
     Group::sync();
     if (Group::any(!fits)) return -1;
@@ -274,7 +277,7 @@ class ProductPattern {
     template <int Threads>
     bool fits(unsigned slots) {
         const Index least = runs_.empty() ? 0 : Index(runs_.back().second.slots) + 1;
-        Buffer<int> overflow = copy_to_buffer(context_, std::vector<int>{0});
+        Buffer<int> overflow = zeros<int>(context_, 1);
         const Tables tables{large_.data(), slots, least, overflow.data()};
         runs_.push_back({&ProductPattern::launch<Threads>, tables});
         launch<Threads>(tables, nullptr, nullptr);
@@ -296,9 +299,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     ProductPattern<T> pattern(context, a, b);
     Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
     exclusive_scan(context, a.block_rows, CountAt{pattern.count()}, offsets.data());
-    Offset blocks = 0;
-    copy_to_host(context, std::span<const Offset>(offsets.view()).last(1),
-                 std::span<Offset>(&blocks, 1));
+    const Offset blocks = read_value(context, offsets.data() + a.block_rows);
     BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
     pattern.write(offsets.data(), product.column_indices().data());
     product.row_offsets() = std::move(offsets);

@@ -1,5 +1,6 @@
 #include "tessera/products.hpp"
 
+#include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
@@ -25,7 +26,7 @@ void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMa
 template <class T>
 void mirror(const Context& context, BsrMatrix<T>& matrix) {
     const int lanes = context.on_gpu() ? 64 : 1, sharers = context.on_gpu() ? 8 : 1;
-    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    Buffer<int> fault = zeros<int>(context, 1);
     for_each_index(
         context, Offset(matrix.view().block_rows) * lanes,
         bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});

@@ -5,6 +5,7 @@
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/zeros.hpp"
 #include "sparse/sliced/steps.hpp"
 
 namespace tessera {
@@ -27,38 +28,33 @@ bool is_16_bit(ValueFormat format) {
     return format == ValueFormat::f16 || format == ValueFormat::bf16;
 }
 
-template <class T>
-T read_value(const Context& context, const T* from) {
-    T value{};
-    copy_to_host(context, std::span<const T>(from, 1), std::span<T>(&value, 1));
-    return value;
-}
-
 /// Block rows of a matrix and their numbers of blocks.
 struct BlockCounts {
-    Buffer<Index> lengths;
-    Index longest;
-    Offset blocks;
+    Buffer<Index> lengths, longest;
+    Offset blocks = 0;
 };
 
 template <class Pattern>
 BlockCounts count_blocks(const Context& context, const Pattern& matrix, Index block) {
     const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
-    Buffer<Index> lengths(context, block_rows);
-    Buffer<Index> longest = copy_to_buffer(context, std::vector<Index>(1));
+    BlockCounts counts{Buffer<Index>(context, block_rows), zeros<Index>(context, 1)};
     with_block(block, [&](auto b) {
         Buffer<std::uint8_t> partial;
         if constexpr (std::is_same_v<Pattern, CsrPattern>) {
             partial = partial_block_rows<b>(context, matrix, block_rows);
         }
-        for_each_index(
-            context, block_rows,
-            CountBlocks<b, Pattern>{matrix, partial.data(), lengths.data(), longest.data()});
+        for_each_index(context, block_rows,
+                       CountBlocks<b, Pattern>{matrix, partial.data(), counts.lengths.data(),
+                                               counts.longest.data()});
     });
-    Buffer<Offset> sums(context, Offset(block_rows) + 1);
-    exclusive_scan(context, block_rows, CountAt{lengths.data()}, sums.data());
-    return {std::move(lengths), read_value(context, longest.data()),
-            read_value(context, sums.data() + block_rows)};
+    if constexpr (std::is_same_v<Pattern, BsrPattern>) {
+        counts.blocks = matrix.blocks * (matrix.height / block) * (matrix.width / block);
+    } else {
+        Buffer<Offset> sums(context, Offset(block_rows) + 1);
+        exclusive_scan(context, block_rows, CountAt{counts.lengths.data()}, sums.data());
+        counts.blocks = read_value(context, sums.data() + block_rows);
+    }
+    return counts;
 }
 
 /// The block rows by descending length within windows, stable.
@@ -67,8 +63,9 @@ Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offse
     Buffer<Index> order(context, count), next(context, count);
     Buffer<Offset> ones(context, count + 1);
     for_each_index(context, count, Iota{order.data()});
-    for (int bit = 0; counts.longest >> bit > 0; ++bit) {
-        const KeyBit key{order.data(), counts.lengths.data(), counts.longest, bit};
+    const Index longest = read_value(context, counts.longest.data());
+    for (int bit = 0; longest >> bit > 0; ++bit) {
+        const KeyBit key{order.data(), counts.lengths.data(), longest, bit};
         exclusive_scan(context, count, key, ones.data());
         for_each_index(context, count, SplitByBit{count, window, key, ones.data(), next.data()});
         std::swap(order, next);
@@ -133,8 +130,8 @@ void choose_index(const Context& context, const Pattern& matrix, Offset slots,
     const bool is_smaller = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);
-    Buffer<Index> largest = copy_to_buffer(context, std::vector<Index>(1));
-    Buffer<Index> spans = copy_to_buffer(context, std::vector<Index>(2 * std::size_t(slices)));
+    Buffer<Index> largest = zeros<Index>(context, 1);
+    Buffer<Index> spans = zeros<Index>(context, 2 * Offset(slices));
     Index *const ends = spans.data(), *const counts_from_first = ends + slices;
     const SlicedPattern& pattern = arrangement.pattern;
     for_each_index(context, pattern.positions(),
@@ -182,7 +179,7 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
     // A thread loads two 16-bit values at a time: of two rows so far apart that the threads of a
     // warp still read contiguous parts of x.
     pattern.paired = context.on_gpu() && is_16_bit(options.values) && window <= 1 && height == 64;
-    Buffer<Index> widths = copy_to_buffer(context, std::vector<Index>(std::size_t(slices)));
+    Buffer<Index> widths = zeros<Index>(context, slices);
     for_each_index(
         context, pattern.positions(),
         CopyLengths{pattern, counts.lengths.data(), arrangement.row_lengths.data(), widths.data()});
@@ -263,6 +260,7 @@ BsrPattern pattern_of(const BsrView<double>& matrix) {
             matrix.block_columns * matrix.width,
             matrix.height,
             matrix.width,
+            matrix.blocks,
             matrix.row_offsets,
             matrix.column_indices};
 }
@@ -383,11 +381,21 @@ SlicedMatrix<T> SlicedMatrix<T>::from_bsr(const Context& context, const BsrView<
     const Phase phase(context, "convert", 0);
     SlicedMatrix result(
         std::make_unique<State>(context, pattern_of(matrix), matrix.entries(), options));
-    State& state = *result.state_;
+    result.update(context, matrix);
+    return result;
+}
+
+template <class T>
+void SlicedMatrix<T>::update(const Context& context, const BsrView<double>& matrix) {
+    require(matrix.block_rows * matrix.height == rows() &&
+                matrix.block_columns * matrix.width == columns() &&
+                matrix.entries() == statistics().nonzeros,
+            "SlicedMatrix::update: the matrix has another pattern than the one converted");
+    State& state = *state_;
     const int shares = sharing_threads(context, state.pattern.positions(), 8);
-    with_stored<T>(options.values, [&](auto tag) {
+    with_stored<T>(options().values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
-        with_block(options.block, [&](auto b) {
+        with_block(options().block, [&](auto b) {
             for_each_index(
                 context, state.pattern.positions() * shares,
                 FillFromBlocks<b, Stored>{matrix, state.arrangement.pattern,
@@ -395,7 +403,6 @@ SlicedMatrix<T> SlicedMatrix<T>::from_bsr(const Context& context, const BsrView<
                                           reinterpret_cast<Stored*>(state.values.data()), shares});
         });
     });
-    return result;
 }
 
 template <class T>

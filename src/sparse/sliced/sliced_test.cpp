@@ -2,6 +2,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/zeros.hpp"
 #include "sparse/stored_value.hpp"
 #include "sparse/test_sparse_matrices.hpp"
 #include "tessera/detail/bsr.hpp"
@@ -287,6 +288,12 @@ void check_from_bsr(const BsrMatrix<double>& blocks, const FormatOptions& option
     EXPECT_EQ(a.column_offsets, b.column_offsets);
     EXPECT_EQ(a.block_columns, b.block_columns);
     EXPECT_EQ(a.values, b.values);
+    const Buffer<double> zero = zeros<double>(context, blocks.entries());
+    BsrView<double> others = blocks.view();
+    others.values = zero.data();
+    auto updated = SlicedMatrix<T>::from_bsr(context, others, options);
+    updated.update(context, blocks.view());
+    EXPECT_EQ(host_sliced(context, updated).values, a.values);
 }
 
 TEST(sliced, from_dense_blocks_as_from_their_entries) {

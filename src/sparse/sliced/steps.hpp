@@ -24,6 +24,7 @@ struct BsrPattern {
     Index columns = 0;
     int height = 1;
     int width = 1;
+    Offset blocks = 0;
     const Offset* row_offsets = nullptr;
     const Index* column_indices = nullptr;
 };

@@ -9,6 +9,7 @@
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
+#include "base/zeros.hpp"
 #include "sparse/spectrum/lanczos_steps.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
@@ -131,7 +132,7 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<
     if (matrix.rows == 0) return 0;
     const Phase phase(context, "bounds",
                       double(matrix.nonzeros) * sizeof(T) + double(matrix.rows) * sizeof(Offset));
-    Buffer<std::uint64_t> largest = copy_to_buffer(context, std::vector<std::uint64_t>(1));
+    Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
     for_each_index(context, matrix.rows,
                    RowSum<T>{matrix, scaling.empty() ? nullptr : scaling.data(), largest.data()});
     return std::bit_cast<double>(copy_to_host(context, largest).front());

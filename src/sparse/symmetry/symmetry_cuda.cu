@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "base/zeros.hpp"
 #include "gpu/for_each.cuh"
 #include "gpu/sums.cuh"
 #include "gpu/warp.cuh"
@@ -119,8 +120,8 @@ SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>&
     Buffer<T> largest(context, matrix.rows);
     auto fault =
         copy_to_buffer(context, std::vector{static_cast<unsigned long long>(matrix.nonzeros)});
-    auto unpaired = copy_to_buffer(context, std::vector{0});
-    auto excess = copy_to_buffer(context, std::vector{0ull});
+    Buffer<int> unpaired = zeros<int>(context, 1);
+    Buffer<unsigned long long> excess = zeros<unsigned long long>(context, 1);
     fill(context, T(0), largest.view());
     for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
     CheckEntry<T> check{matrix,          largest.data(), fault.data(),

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/for_each.hpp"
+#include "base/zeros.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::block_ldlt {
@@ -63,7 +64,7 @@ void NumericFactor<T>::load(const Context& context, std::span<const T> scale,
     }
     const Buffer<T>& sizes = unit == EpsilonUnit::norm1 ? norms : values_;
     const Offset parts = std::min<Offset>(sizes.size(), 16384);
-    Buffer<std::uint64_t> largest = copy_to_buffer(context, std::vector<std::uint64_t>(1));
+    Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
     for_each_index(context, parts,
                    LargestEntry<T>{sizes.size(), parts, sizes.data(), largest.data()});
     unit_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/for_each.hpp"
+#include "base/zeros.hpp"
 #include "precond/block_ldlt/symbolic/entries.hpp"
 
 namespace tessera::block_ldlt {
@@ -88,7 +89,7 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
         return false;
     }
     // One entry of each symmetric pair is listed: if all of these match, so do the others.
-    Buffer<int> fault = copy_to_buffer(context, std::vector<int>{0});
+    Buffer<int> fault = zeros<int>(context, 1);
     for_each_index(context, entry_source.size(),
                    CheckSource<T>{entry_source.data(), entry_rows.data(), entry_columns.data(),
                                   matrix, fault.data()});

@@ -1,6 +1,7 @@
 #include "precond/multigrid/setup/aggregation.hpp"
 
 #include "base/dispatch.hpp"
+#include "base/zeros.hpp"
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/strength_rows.hpp"
 #include "tessera/vector_ops.hpp"
@@ -71,15 +72,12 @@ class Aggregation {
     void each_node(const F& f) const {
         for_each_index(context_, graph_.nodes, f);
     }
-    void lower_flag() { copy_from_host<int>(context_, std::vector<int>{0}, flag_.view()); }
+    void lower_flag() { context_.state().fill_bytes(flag_.data(), 0, sizeof(int)); }
     bool flag_is_raised() const { return copy_to_host(context_, flag_)[0] != 0; }
     /// Numbers of the marked nodes in numbers_; returns how many there are.
     Index number_marks() {
         exclusive_scan(context_, graph_.nodes, CountAt{marks_.data()}, numbers_.data());
-        Offset count = 0;
-        copy_to_host(context_, std::span<const Offset>(numbers_.view()).last(1),
-                     std::span<Offset>(&count, 1));
-        return Index(count);
+        return Index(read_value(context_, numbers_.data() + graph_.nodes));
     }
 
     /// A maximal set of nodes without an aggregate, no two of them within two edges: a node whose

@@ -58,91 +58,85 @@ struct CompareBlocks {
     }
 };
 
+/// What InvertDiagonalFactors finds, 0 at first.
+struct DiagonalFaults {
+    Index first;   ///< Nodes from the first whose block is not positive definite on; 0: none.
+    int singular;  ///< Whether a pivot is left by rounding.
+};
+
 /// S = L^-1 for each diagonal block L L^T, lower triangular, row-major.
 struct InvertDiagonalFactors {
     static constexpr int work = 64;
     BsrView<double> matrix;
     double* scaling;
-    double least;        ///< What is left of a pivot by rounding.
-    Index* first_fault;  ///< Lowest node whose block is not positive definite; unchanged: none.
-    int* singular;       ///< Set where a pivot is left by rounding.
+    double least;  ///< What is left of a pivot by rounding.
+    DiagonalFaults* faults;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const int size = matrix.block_size();
         double factor[max_bsr_block * max_bsr_block];
         const Offset k = find_csr_entry(matrix, Index(i), Index(i));
         for (int e = 0; e < size; ++e) factor[e] = k < 0 ? 0 : matrix.values[k * size + e];
-        if (!invert_factor(matrix.height, factor, least, singular)) {
-            raise_to(first_fault, Index(-1 - i));
+        if (!invert_factor(matrix.height, factor, least, &faults->singular)) {
+            raise_to(&faults->first, Index(matrix.block_rows - i));
         }
         for (int e = 0; e < size; ++e) scaling[i * size + e] = factor[e];
     }
 };
 
-/// A_ij becomes S_i A_ij S_j^T, for every lanes-th block of a row; blocks that were each other's
-/// transposes stay so to the last bit. Blocks of N rows; 0: of any number.
+/// A_ij becomes S_i A_ij S_j^T; blocks that were each other's transposes stay so to the last bit. A
+/// body of for_each_block, for blocks of N rows; 0: of any number.
 template <int N>
 struct ScaleBlocks {
-    static constexpr int work = 256;
-    int lanes;
-    BsrView<double> matrix;
+    int height;
     const double* scaling;
-    double* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+    TESSERA_HOST_DEVICE void operator()(Offset, Index i, Index j, double* block) const {
         constexpr int room = N > 0 ? N : max_bsr_block;
-        const Offset i = place / lanes;
-        const int n = N > 0 ? N : matrix.height;
-        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
-             k += lanes) {
-            const Index j = matrix.column_indices[k];
-            const bool below = j < i;
-            double* const block = values + k * n * n;
-            // Of the block on or above the diagonal: the rows are those of the smaller node.
-            const double* const rows = scaling + (below ? j : i) * n * n;
-            const double* const columns = scaling + (below ? i : j) * n * n;
-            double product[room * room];
+        const int n = N > 0 ? N : height;
+        const bool below = j < i;
+        // Of the block on or above the diagonal: the rows are those of the smaller node.
+        const double* const rows = scaling + Offset(below ? j : i) * n * n;
+        const double* const columns = scaling + Offset(below ? i : j) * n * n;
+        double product[room * room];
+        TESSERA_UNROLL
+        for (int r = 0; r < n; ++r) {
             TESSERA_UNROLL
-            for (int r = 0; r < n; ++r) {
+            for (int c = 0; c < n; ++c) {
+                double sum = 0;
                 TESSERA_UNROLL
-                for (int c = 0; c < n; ++c) {
-                    double sum = 0;
-                    TESSERA_UNROLL
-                    for (int t = 0; t <= r; ++t)
-                        sum += rows[r * n + t] * block[below ? c * n + t : t * n + c];
-                    product[r * n + c] = sum;
-                }
+                for (int t = 0; t <= r; ++t)
+                    sum += rows[r * n + t] * block[below ? c * n + t : t * n + c];
+                product[r * n + c] = sum;
             }
+        }
+        TESSERA_UNROLL
+        for (int r = 0; r < n; ++r) {
             TESSERA_UNROLL
-            for (int r = 0; r < n; ++r) {
+            for (int c = 0; c < n; ++c) {
+                double sum = 0;
                 TESSERA_UNROLL
-                for (int c = 0; c < n; ++c) {
-                    double sum = 0;
-                    TESSERA_UNROLL
-                    for (int t = 0; t <= c; ++t) sum += product[r * n + t] * columns[c * n + t];
-                    block[below ? c * n + r : r * n + c] = i == j ? double(r == c) : sum;
-                }
+                for (int t = 0; t <= c; ++t) sum += product[r * n + t] * columns[c * n + t];
+                block[below ? c * n + r : r * n + c] = i == j ? double(r == c) : sum;
             }
         }
     }
 };
 
-/// A row of a block: P_ia becomes P_ia S_a^T.
+/// P_ia becomes P_ia S_a^T. A body of for_each_block.
 struct ScaleColumns {
-    static constexpr int work = 64;
-    BsrView<double> matrix;
+    int height, width;
     const double* scaling;
-    double* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const int n = matrix.width;
-        const Index column = matrix.column_indices[place / matrix.height];
-        const double* const columns = scaling + Offset(column) * n * n;
-        double* const row = values + place * n;
-        for (int c = n - 1; c >= 0; --c) {
-            double sum = 0;
-            for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * n + t];
-            row[c] = sum;
+    TESSERA_HOST_DEVICE void operator()(Offset, Index, Index a, double* block) const {
+        const double* const columns = scaling + Offset(a) * width * width;
+        for (int r = 0; r < height; ++r) {
+            double* const row = block + r * width;
+            for (int c = width - 1; c >= 0; --c) {
+                double sum = 0;
+                for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * width + t];
+                row[c] = sum;
+            }
         }
     }
 };

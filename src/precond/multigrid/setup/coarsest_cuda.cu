@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/zeros.hpp"
 #include "gpu/for_each.cuh"
 #include "precond/multigrid/setup/coarsest.hpp"
 
@@ -17,66 +18,107 @@ struct CopyDiagonal {
     __device__ void operator()(Offset i) const { diagonal[i] = dense[i * (rows + 1)]; }
 };
 
-struct Negate {
+/// The whole of -A for a symmetric A in its lower triangle.
+struct NegateAndMirror {
     static constexpr int work = 1;
+    Offset rows;
+    const double* lower;
     double* values;
-    __device__ void operator()(Offset e) const { values[e] = -values[e]; }
+    __device__ void operator()(Offset e) const {
+        const Offset i = e / rows, j = e % rows;
+        values[e] = -lower[i > j ? e : j * rows + i];
+    }
 };
 
-/// Rows and columns of a tile of the matrix, and pivots that are swept at a time.
-constexpr int tile = 16;
-using Tile = double[tile][tile + 1];
+/// Pivots that are swept at a time; a thread block of pivots^2 threads has `parts` x `parts` tiles of
+/// as many rows and columns.
+constexpr int pivots = 16, parts = 4, block_rows = pivots * parts;
 
-/// Sweeps the pivots of diagonal tile p, `from` to `to`: after all tiles A has become -A^-1. A
-/// pivot that is a rounding error, relative to the diagonal at first, leaves a row and a column of
-/// zeros. Thread block (i, j), i >= j, makes tile (i, j), an entry in each thread, and mirrors it,
-/// so that the matrix stays symmetric to the last bit; each sweeps what it needs of the pivots'
-/// columns.
-__global__ void __launch_bounds__(tile* tile)
+/// Sweeps the pivots of diagonal tile p, `from` to `to`, lower triangles: after all tiles A has
+/// become -A^-1. A pivot that is a rounding error, relative to the diagonal at first, leaves a row
+/// and a column of zeros. A thread block makes block_rows rows and columns, in each thread an entry
+/// of each tile, and sweeps what it needs of the pivots' columns itself.
+__global__ void __launch_bounds__(pivots* pivots)
     sweep_kernel(int n, int p, double least, const double* diagonal, const double* from, double* to,
                  EliminationFaults* faults) {
-    const int i = int(blockIdx.y), j = int(blockIdx.x), first = p * tile;
+    const int i = int(blockIdx.y) * block_rows, j = int(blockIdx.x) * block_rows;
     if (j > i) return;
-    const int y = int(threadIdx.y), x = int(threadIdx.x);
-    __shared__ Tile pivots, left, right;  // Of the columns of the pivots: their rows, i's, j's.
+    const int y = int(threadIdx.y), x = int(threadIdx.x), first = p * pivots;
+    // Column k of the pivots' columns before it is swept: the pivots' rows, i's, j's; 1 / pivot.
+    __shared__ double at_pivots[pivots][pivots], left[pivots][block_rows],
+        right[pivots][block_rows], inverses[pivots];
     const auto entry = [&](int r, int c) {
-        return r < n && c < n ? from[Offset(r) * n + c] : double(r == c);
+        return r < n && c < n ? from[Offset(max(r, c)) * n + min(r, c)] : double(r == c);
     };
-    double at_pivots = entry(first + y, first + x), at_left = entry(i * tile + y, first + x),
-           at_right = entry(j * tile + y, first + x), own = entry(i * tile + y, j * tile + x);
-    for (int k = 0; k < min(tile, n - first); ++k) {
-        __syncthreads();
-        pivots[y][x] = at_pivots;
-        left[y][x] = at_left;
-        right[y][x] = at_right;
-        __syncthreads();
-        const double pivot = pivots[k][k], given = diagonal[first + k];
+    double own_pivots = entry(first + y, first + x), own_left[parts], own_right[parts];
+#pragma unroll
+    for (int t = 0; t < parts; ++t) {
+        own_left[t] = entry(i + t * pivots + y, first + x);
+        own_right[t] = entry(j + t * pivots + y, first + x);
+    }
+    const int count = min(pivots, n - first);
+    for (int k = 0; k < count; ++k) {
         const bool own_row = y == k, own_column = x == k;
-        if (!(pivot > least * given && given > 0)) {
-            if (own_row || own_column) at_pivots = 0;
-            if (own_column) at_left = at_right = 0;
-            if (i > 0 || !own_row || !own_column) continue;
-            faults->dependent += 1;
-            if (!(pivot > -1000 * least * given && given > 0)) faults->negative = 1;
-            continue;
+        if (own_column) {
+            at_pivots[k][y] = own_pivots;
+#pragma unroll
+            for (int t = 0; t < parts; ++t) {
+                left[k][t * pivots + y] = own_left[t];
+                right[k][t * pivots + y] = own_right[t];
+            }
         }
-        const double inverse = 1 / pivot, other = pivots[x][k];
-        own -= left[y][k] * right[x][k] * inverse;
-        at_left = own_column ? at_left * inverse : at_left - left[y][k] * other * inverse;
-        at_right = own_column ? at_right * inverse : at_right - right[y][k] * other * inverse;
-        at_pivots = own_row && own_column   ? -inverse
-                    : own_row || own_column ? at_pivots * inverse
-                                            : at_pivots - pivots[y][k] * other * inverse;
+        __syncthreads();
+        const double pivot = at_pivots[k][k], given = diagonal[first + k];
+        const bool dependent = !(pivot > least * given && given > 0);
+        const double inverse = dependent ? 0 : 1 / pivot, factor = at_pivots[k][x] * inverse;
+#pragma unroll
+        for (int t = 0; t < parts; ++t) {
+            const int row = t * pivots + y;
+            own_left[t] = own_column ? own_left[t] * inverse : own_left[t] - left[k][row] * factor;
+            own_right[t] =
+                own_column ? own_right[t] * inverse : own_right[t] - right[k][row] * factor;
+        }
+        own_pivots = own_row && own_column   ? -inverse
+                     : own_row || own_column ? own_pivots * inverse
+                                             : own_pivots - at_pivots[k][y] * factor;
+        if (own_row && own_column) {
+            inverses[k] = inverse;
+            if (dependent && i == 0) {
+                faults->dependent += 1;
+                if (!(pivot > -1000 * least * given && given > 0)) faults->negative = 1;
+            }
+        }
+    }
+    __syncthreads();
+    double own[parts][parts];
+#pragma unroll
+    for (int e = 0; e < parts * parts; ++e) {
+        own[e / parts][e % parts] =
+            entry(i + e / parts * pivots + y, j + e % parts * pivots + x);
+    }
+    for (int k = 0; k < count; ++k) {
+#pragma unroll
+        for (int e = 0; e < parts * parts; ++e) {
+            own[e / parts][e % parts] -= left[k][e / parts * pivots + y] * inverses[k] *
+                                         right[k][e % parts * pivots + x];
+        }
     }
     const auto write = [&](int r, int c, double value) {
-        if (r >= n || c >= n) return;
-        to[Offset(r) * n + c] = value;
-        to[Offset(c) * n + r] = value;
+        if (r < n && c <= r) to[Offset(r) * n + c] = value;
     };
-    if (i == p && j == p) return write(first + y, first + x, at_pivots);
-    if (i == p) return write(j * tile + y, first + x, at_right);
-    if (j == p) return write(i * tile + y, first + x, at_left);
-    if (i > j || y >= x) write(i * tile + y, j * tile + x, own);
+#pragma unroll
+    for (int e = 0; e < parts * parts; ++e) {
+        const int row = i + e / parts * pivots, column = j + e % parts * pivots;
+        if (row == first && column == first) {
+            write(first + y, first + x, own_pivots);
+        } else if (row == first) {  // The mirror image of a tile of the pivots' columns.
+            write(first + x, column + y, own_right[e % parts]);
+        } else if (column == first) {
+            write(row + y, first + x, own_left[e / parts]);
+        } else {
+            write(row + y, column + x, own[e / parts][e % parts]);
+        }
+    }
 }
 
 }  // namespace
@@ -84,16 +126,17 @@ __global__ void __launch_bounds__(tile* tile)
 EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix, Offset n,
                                    double least) {
     Buffer<double> diagonal(context, n), other(context, n * n);
-    Buffer<EliminationFaults> faults = copy_to_buffer(context, std::vector<EliminationFaults>(1));
+    Buffer<EliminationFaults> faults = zeros<EliminationFaults>(context, 1);
     for_each_index(context, n, CopyDiagonal{n, matrix.data(), diagonal.data()});
-    const auto tiles = unsigned((n + tile - 1) / tile);
-    for (unsigned p = 0; p < tiles; ++p) {
-        sweep_kernel<<<dim3(tiles, tiles), dim3(tile, tile), 0, stream_of(context)>>>(
-            int(n), int(p), least, diagonal.data(), matrix.data(), other.data(), faults.data());
+    const auto blocks = unsigned((n + block_rows - 1) / block_rows);
+    for (int p = 0; p * pivots < int(n); ++p) {
+        sweep_kernel<<<dim3(blocks, blocks), dim3(pivots, pivots), 0, stream_of(context)>>>(
+            int(n), p, least, diagonal.data(), matrix.data(), other.data(), faults.data());
         TESSERA_CUDA(cudaGetLastError());
         std::swap(matrix, other);
     }
-    for_each_index(context, n * n, Negate{matrix.data()});
+    for_each_index(context, n * n, NegateAndMirror{n, matrix.data(), other.data()});
+    std::swap(matrix, other);
     return copy_to_host(context, faults)[0];
 }
 

@@ -1,6 +1,8 @@
 #include "base/checks.hpp"
+#include "base/zeros.hpp"
 #include "precond/multigrid/setup/node_graph.hpp"
 #include "precond/multigrid/setup/strength_rows.hpp"
+#include "sparse/bsr/for_each_block.hpp"
 
 namespace tessera::multigrid {
 
@@ -32,15 +34,13 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
                               theta,
                               diagonal_roots.data(),
                               nearness_roots.data()};
-    for_each_index(context, Offset(nodes) * lanes, MeasureBlocks{lanes, couplings});
+    for_each_block(context, matrix, matrix.values, MeasureBlock{couplings});
     for_each_index(context, nodes, SumCouplings{couplings, graph.alone.data()});
     for_each_index(context, Offset(nodes) * lanes,
                    WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});
     Buffer<Offset> positions(context, matrix.blocks + 1);
     exclusive_scan(context, matrix.blocks, IsStrong{weights.data()}, positions.data());
-    Offset count = 0;
-    copy_to_host(context, std::span<const Offset>(positions.view()).last(1),
-                 std::span<Offset>(&count, 1));
+    const Offset count = read_value(context, positions.data() + matrix.blocks);
     graph.row_offsets = Buffer<Offset>(context, Offset(nodes) + 1);
     graph.neighbours = Buffer<Index>(context, count);
     graph.weights = Buffer<float>(context, count);

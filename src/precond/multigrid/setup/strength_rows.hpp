@@ -33,33 +33,23 @@ struct Couplings {
     }
 };
 
-/// Norm and nearness of every lanes-th block of a row. Entries that a transpose exchanges are added
-/// first, so that blocks which are each other's transposes have one norm.
-struct MeasureBlocks {
-    static constexpr int work = 128;
-    int lanes;
+/// Norm and nearness of a block. Entries that a transpose exchanges are added first, so that blocks
+/// which are each other's transposes have one norm. A body of for_each_block.
+struct MeasureBlock {
     Couplings couplings;
 
-    TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const BsrView<double>& matrix = couplings.matrix;
-        const Offset i = place / lanes;
-        const int n = matrix.height;
-        for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
-             k += lanes) {
-            const double* const block = matrix.values + k * n * n;
-            double sum = 0;
-            for (int r = 0; r < n; ++r) {
-                sum += block[r * n + r] * block[r * n + r];
-                for (int c = 0; c < r; ++c) {
-                    sum +=
-                        block[r * n + c] * block[r * n + c] + block[c * n + r] * block[c * n + r];
-                }
+    TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, const double* block) const {
+        const int n = couplings.matrix.height;
+        double sum = 0;
+        for (int r = 0; r < n; ++r) {
+            sum += block[r * n + r] * block[r * n + r];
+            for (int c = 0; c < r; ++c) {
+                sum += block[r * n + c] * block[r * n + c] + block[c * n + r] * block[c * n + r];
             }
-            couplings.norms[k] = std::sqrt(sum);
-            if (couplings.positions == nullptr) continue;
-            const Index j = matrix.column_indices[k];
-            couplings.nearness[k] = i == j ? 0 : couplings.near(i, j);
         }
+        couplings.norms[k] = std::sqrt(sum);
+        if (couplings.positions == nullptr) return;
+        couplings.nearness[k] = i == j ? 0 : couplings.near(i, j);
     }
 };
 
