@@ -1,5 +1,7 @@
 #include "tessera/products.hpp"
 
+#include <algorithm>
+
 #include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/kernels.hpp"
@@ -25,7 +27,8 @@ void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMa
 /// Copies the upper triangle to the lower one. Waits.
 template <class T>
 void mirror(const Context& context, BsrMatrix<T>& matrix) {
-    const int lanes = context.on_gpu() ? 64 : 1, sharers = context.on_gpu() ? 8 : 1;
+    const int sharers = context.on_gpu() ? std::min(8, matrix.view().block_size()) : 1,
+              lanes = context.on_gpu() ? 8 * sharers : 1;
     Buffer<int> fault = zeros<int>(context, 1);
     for_each_index(
         context, Offset(matrix.view().block_rows) * lanes,

@@ -99,6 +99,19 @@ int choose_lanes(ValueFormat values, Offset block_rows, Offset blocks) {
     return lanes;
 }
 
+/// On a GPU some four slots for each share, fewer if there are few rows.
+Shares choose_shares(const Context& context, Offset positions, Offset slots) {
+    constexpr Offset threads_to_fill_gpu = 1 << 17;
+    const Offset mean = slots / std::max<Offset>(1, positions);
+    Shares shares;
+    const auto too_few = [&] {
+        return 8 * shares.count() <= mean ||
+               (shares.count() < mean && shares.count() * positions < threads_to_fill_gpu);
+    };
+    while (context.on_gpu() && shares.count() < 128 && too_few()) ++shares.exponent;
+    return shares;
+}
+
 /// Slice height for `options`.
 Index choose_height(const Context& context, const FormatOptions& options, Index block_rows,
                     Offset vector_bytes) {
@@ -313,9 +326,9 @@ SlicedMatrix<T>::State::State(const Context& context, const Pattern& matrix, Off
     pattern.block_columns = block_columns.data();
     pattern.column_offsets = column_offsets.data();
     if constexpr (std::is_same_v<Pattern, CsrPattern>) {
-        const int shares = context.on_gpu() ? 4 : 1;
+        const Shares shares = choose_shares(context, pattern.positions(), slots);
         with_block(block, [&](auto b) {
-            for_each_index(context, pattern.positions() * shares,
+            for_each_index(context, shares.items(pattern.positions()),
                            FillColumns<b>{matrix, arrangement.pattern, block_columns.data(),
                                           column_offsets.data(), shares});
         });
@@ -359,11 +372,11 @@ void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
     if (!scaling.empty()) check_vector("SlicedMatrix", "scaling", scaling, matrix.rows);
     const Phase phase(context, "convert", 0);
     const SlicedPattern& pattern = state_->pattern;
-    const int shares = context.on_gpu() ? 4 : 1;  // Shares of the slots at a position.
+    const Shares shares = choose_shares(context, pattern.positions(), statistics().stored_blocks);
     with_stored<T>(options().values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(pattern.block, [&](auto b) {
-            for_each_index(context, pattern.positions() * shares,
+            for_each_index(context, shares.items(pattern.positions()),
                            FillValues<b, Stored, S>{
                                matrix, scaling.empty() ? nullptr : scaling.data(), pattern,
                                reinterpret_cast<Stored*>(state_->values.data()), shares});
@@ -392,12 +405,13 @@ void SlicedMatrix<T>::update(const Context& context, const BsrView<double>& matr
                 matrix.entries() == statistics().nonzeros,
             "SlicedMatrix::update: the matrix has another pattern than the one converted");
     State& state = *state_;
-    const int shares = sharing_threads(context, state.pattern.positions(), 8);
+    const Shares shares =
+        choose_shares(context, state.pattern.positions(), statistics().stored_blocks);
     with_stored<T>(options().values, [&](auto tag) {
         using Stored = typename decltype(tag)::type;
         with_block(options().block, [&](auto b) {
             for_each_index(
-                context, state.pattern.positions() * shares,
+                context, shares.items(state.pattern.positions()),
                 FillFromBlocks<b, Stored>{matrix, state.arrangement.pattern,
                                           state.block_columns.data(), state.column_offsets.data(),
                                           reinterpret_cast<Stored*>(state.values.data()), shares});

@@ -179,9 +179,36 @@ struct FindFirstColumns {
     }
 };
 
-/// The block columns of every shares-th slot at a position; the other arrays of `pattern` are set.
-/// Pads get a column near those of their row, or the first one of the slice. Item i: share
-/// i / positions of position i % positions.
+/// Into how many shares the slots of each position are divided, as a power of two.
+struct Shares {
+    int exponent = 0;
+    TESSERA_HOST_DEVICE int count() const { return 1 << exponent; }
+    /// Of a loop over all of them.
+    Offset items(Offset positions) const { return (positions + 31) / 32 * 32 << exponent; }
+};
+
+/// Item i of a loop over all shares; 32 items after each other are shares of as many positions.
+struct Share {
+    Offset position;
+    Offset slice = 0, lane = 0;  ///< The position is this one of this slice.
+    Offset start = 0;            ///< The first slot of the slice.
+    Index slots = 0;             ///< Of a position of the slice; 0 where there is no position.
+    Index number;                ///< Of the share, among those of the position.
+
+    TESSERA_HOST_DEVICE Share(const SlicedPattern& pattern, Shares shares, Offset i)
+        : position((i / 32 >> shares.exponent) * 32 + i % 32),
+          number(Index(i / 32) & (shares.count() - 1)) {
+        if (position >= pattern.positions()) return;
+        const auto height = unsigned(pattern.slice_height);
+        slice = unsigned(position) / height;
+        lane = unsigned(position) % height;
+        start = pattern.slice_offsets[slice];
+        slots = Index((pattern.slice_offsets[slice + 1] - start) / pattern.slice_height);
+    }
+};
+
+/// The block columns of a share; the other arrays of `pattern` are set. Pads get a column near
+/// those of their row, or the first one of the slice.
 template <int B>
 struct FillColumns {
     static constexpr int work = 256;
@@ -189,32 +216,33 @@ struct FillColumns {
     SlicedPattern pattern;
     Index* block_columns;  ///< Or, with 16 bits:
     std::uint16_t* column_offsets;
-    int shares;
+    Shares shares;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset positions = pattern.positions(), p = i % positions, share = i / positions;
-        const Offset height = pattern.slice_height, slice = p / height;
-        const Offset start = pattern.slice_offsets[slice];
-        const Offset width = (pattern.slice_offsets[slice + 1] - start) / height;
-        const Index first = pattern.first_columns != nullptr ? pattern.first_columns[slice] : 0;
+        const Share share(pattern, shares, i);
+        if (share.slots == 0) return;
+        const Offset width = share.slots;
+        const Index first =
+            pattern.first_columns != nullptr ? pattern.first_columns[share.slice] : 0;
         const auto put = [&](Offset k, Index column) {
-            const Offset slot = start + k * height + p % height;
+            const Offset slot = share.start + k * pattern.slice_height + share.lane;
             if (block_columns != nullptr) {
                 block_columns[slot] = column;
             } else {
                 column_offsets[slot] = std::uint16_t(column - first);
             }
         };
-        const Offset block_row = pattern.block_row(p), blocks = pattern.row_lengths[p];
+        const Offset block_row = pattern.block_row(share.position),
+                     blocks = pattern.row_lengths[share.position];
         const Index last = pattern.block_column_count() - 1;
         const Index near = block_row < last ? Index(block_row) : last;
         const Index pad = pattern.first_columns != nullptr ? first : near;
         if (has_full_blocks<B>(matrix, block_row, blocks)) {
             const Index* const columns = matrix.column_indices + matrix.row_offsets[block_row * B];
-            for (Offset k = share; k < width; k += shares) {
+            for (Offset k = share.number; k < width; k += shares.count()) {
                 put(k, k < blocks ? columns[k * B] / B : pad);
             }
-        } else if (share == 0) {
+        } else if (share.number == 0) {
             Offset k = 0;
             for_blocks<B>(matrix, block_row, [&](Index column) { put(k++, column); });
             while (k < width) put(k++, pad);
@@ -222,8 +250,7 @@ struct FillColumns {
     }
 };
 
-/// The values of a share of the slots at a position: scaled_value of the entries, zero of fill and
-/// pads. Item i: share i / positions of position i % positions.
+/// The values of a share: scaled_value of the entries, zero of fill and pads.
 template <int B, class Stored, class S>
 struct FillValues {
     static constexpr int work = 512;
@@ -231,19 +258,17 @@ struct FillValues {
     const S* scaling;
     SlicedPattern pattern;
     Stored* values;
-    int shares;
+    Shares shares;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset positions = pattern.positions(), p = i % positions;
-        const Offset height = pattern.slice_height, slice = p / height, lane = p % height;
-        const Offset block_row = pattern.block_row(p);
-        const Offset start = pattern.slice_offsets[slice];
-        const Offset width = (pattern.slice_offsets[slice + 1] - start) / height;
-        const Offset share = i / positions, end = width * (share + 1) / shares;
-        Offset k = width * share / shares;
+        const Share share(pattern, shares, i);
+        const Offset height = pattern.slice_height, width = share.slots, start = share.start,
+                     lane = share.lane, end = width * (share.number + 1) >> shares.exponent;
+        Offset k = width * share.number >> shares.exponent;
         if (k == end) return;
+        const Offset block_row = pattern.block_row(share.position);
         Stored* const first = values + start * (B * B) + lane;
-        const Offset blocks = pattern.row_lengths[p];
+        const Offset blocks = pattern.row_lengths[share.position];
         if (has_full_blocks<B>(matrix, block_row, blocks)) {
             for (; k < end; ++k) copy_full_block(block_row, k, k < blocks, first);
             return;
@@ -252,11 +277,11 @@ struct FillValues {
         if (k >= blocks) {
             skip_to(rows, rows.none);  // Pads only.
         } else if (k > 0) {
-            skip_to(rows, Offset(pattern.block_column(slice, start + k * height + lane)) * B);
+            skip_to(rows, Offset(pattern.block_column(share.slice, start + k * height + lane)) * B);
         }
         for (; k < end; ++k) {
             const Offset slot = start + k * height;
-            const Index block_column = pattern.block_column(slice, slot + lane);
+            const Index block_column = pattern.block_column(share.slice, slot + lane);
             Index columns[B][B];
             rows.read(columns);
             Stored* to = first + k * height * (B * B);
@@ -307,8 +332,7 @@ struct FillValues {
     }
 };
 
-/// The columns, as FillColumns writes them, and values of every shares-th slot at a position, from
-/// dense blocks; zero of pads. Item i: share i / positions of position i % positions.
+/// The columns, as FillColumns writes them, and values of a share, from dense blocks; zero of pads.
 template <int B, class Stored>
 struct FillFromBlocks {
     static constexpr int work = 256;
@@ -317,18 +341,17 @@ struct FillFromBlocks {
     Index* block_columns;
     std::uint16_t* column_offsets;
     Stored* values;
-    int shares;
+    Shares shares;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset positions = pattern.positions(), p = i % positions;
-        const Offset height = pattern.slice_height, slice = p / height;
-        const Offset start = pattern.slice_offsets[slice];
-        const Index slots = Index((pattern.slice_offsets[slice + 1] - start) / height);
-        const Index length = pattern.row_lengths[p];
+        const Share share(pattern, shares, i);
+        if (share.slots == 0) return;
+        const Offset height = pattern.slice_height, block_row = pattern.block_row(share.position);
+        const Index length = pattern.row_lengths[share.position];
         const int size = matrix.block_size(), parts = matrix.width / B;
-        const Offset block_row = pattern.block_row(p);
         const Index last = pattern.block_column_count() - 1;
-        const Index first = pattern.first_columns != nullptr ? pattern.first_columns[slice] : 0;
+        const Index first =
+            pattern.first_columns != nullptr ? pattern.first_columns[share.slice] : 0;
         const Index pad = pattern.first_columns != nullptr ? first
                           : block_row < last               ? Index(block_row)
                                                            : last;
@@ -339,16 +362,16 @@ struct FillFromBlocks {
             row = matrix.values + begin * size + r % matrix.height * matrix.width;
             columns = matrix.column_indices + begin;
         }
-        for (Index k = Index(i / positions); k < slots; k += shares) {
+        for (Index k = share.number; k < share.slots; k += shares.count()) {
             const double* const block = row + Offset(k / parts) * size + k % parts * B;
-            const Offset slot = start + k * height + p % height;
+            const Offset slot = share.start + k * height + share.lane;
             const Index column = k < length ? columns[k / parts] * parts + k % parts : pad;
             if (block_columns != nullptr) {
                 block_columns[slot] = column;
             } else {
                 column_offsets[slot] = std::uint16_t(column - first);
             }
-            Stored* to = values + (start + k * height) * (B * B) + p % height;
+            Stored* to = values + (share.start + k * height) * (B * B) + share.lane;
             for (int r = 0; r < B; ++r) {
                 for (int c = 0; c < B; ++c, to += height) {
                     *to = narrow_to<Stored>(k < length ? block[r * matrix.width + c] : 0.0);
