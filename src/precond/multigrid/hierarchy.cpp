@@ -10,8 +10,8 @@
 #include "base/zeros.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
+#include "precond/multigrid/setup/for_each_block.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
-#include "sparse/bsr/for_each_block.hpp"
 #include "tessera/spectrum.hpp"
 
 namespace tessera::multigrid {

@@ -4,11 +4,11 @@
 #include "precond/multigrid/setup/aggregation_rows.hpp"
 #include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/coarsest_rows.hpp"
+#include "precond/multigrid/setup/for_each_block.cuh"
 #include "precond/multigrid/setup/near_null_rows.hpp"
 #include "precond/multigrid/setup/padding_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "precond/multigrid/setup/strength_rows.hpp"
-#include "sparse/bsr/for_each_block.cuh"
 
 namespace tessera::cuda {
 
