@@ -195,7 +195,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     /// Few bytes come through page-locked memory, in half the time: setups read many numbers.
     void copy_bytes_and_wait(const void* from, void* to, Offset bytes) override {
         constexpr Offset few_bytes = 1024;
-        if (bytes == 0 || bytes > few_bytes || !is_device_memory(from)) {
+        if (bytes == 0 || bytes > few_bytes || !is_device_memory(from) || is_device_memory(to)) {
             return ContextState::copy_bytes_and_wait(from, to, bytes);
         }
         TESSERA_CUDA(cudaSetDevice(device));
