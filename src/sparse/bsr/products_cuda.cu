@@ -51,20 +51,29 @@ template <class T>
 struct RowWalk {
     static constexpr Index none = std::numeric_limits<Index>::max();
     const Index* columns;
-    Offset at = 0, end = 0;
-    Index next = none;
+    const T* block;
+    int left = 0;       ///< Blocks from this one on.
+    Index next = none;  ///< The column of this one.
 
-    __device__ RowWalk(const BsrView<T>& b, Index row, Index column) : columns(b.column_indices) {
+    __device__ RowWalk(const BsrView<T>& b, Index row, Index column) {
         if (row < 0) return;
-        at = b.row_offsets[row];
-        end = b.row_offsets[row + 1];
-        at += place_of(columns + at, int(end - at), column);
-        if (at < end) next = columns[at];
+        const Offset first = b.row_offsets[row];
+        columns = b.column_indices + first;
+        left = int(b.row_offsets[row + 1] - first);
+        const int passed = place_of(columns, left, column);
+        columns += passed;
+        left -= passed;
+        block = b.values + (first + passed) * b.block_size();
+        if (left > 0) next = *columns;
     }
-    __device__ void advance() { next = ++at < end ? columns[at] : none; }
-    /// Whether there is an entry in a column; columns before it are passed over.
-    __device__ bool reaches(Index column) {
-        while (next < column) advance();
+    __device__ void advance(int block_size) {
+        ++columns;
+        block += block_size;
+        next = --left > 0 ? *columns : none;
+    }
+    /// Whether there is a block in a column; columns before it are passed over.
+    __device__ bool reaches(Index column, int block_size) {
+        while (next < column) advance(block_size);
         return next == column;
     }
 };
@@ -90,54 +99,62 @@ __device__ const T zero_block[max_bsr_block * max_bsr_block] = {};
 /// C = A B: a warp for some columns of a row of C, `parts` warps for a row. Each lane walks along
 /// the row of B of one block of A. In a column of C, the blocks of A that contribute stand side by
 /// side, those of B below each other: tensor cores multiply four columns by four rows at a time,
-/// in double also where T is float.
+/// in double also where T is float. `inverse`: inverse_of the width of blocks of A; divisions would
+/// be done anew for each column of C.
 template <class T>
 __global__ void __launch_bounds__(product_threads)
     sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
-                        const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts) {
+                        const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts,
+                        unsigned inverse) {
     __shared__ Term<T> all_terms[product_threads / 32][2][32 + 4];
     const RowPart part(c, (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32, parts, upper);
     if (part.first >= part.last) return;
     const int lane = int(threadIdx.x) % 32, height = a.height, inner = a.width, width = b.width,
-              deep = lane % 4, row = min(lane / 4, height - 1), column = min(lane / 4, width - 1),
-              shift = column - row * inner * width;
+              deep = lane % 4, row = min(lane / 4, height - 1), column = min(lane / 4, width - 1);
+    // Where a lane begins in the first blocks, and how far it goes on.
+    const int first_term = quotient_of(deep, inverse), first_entry = deep - first_term * inner,
+              more_terms = quotient_of(4, inverse), more_entries = 4 - more_terms * inner;
+    const int results = lane / 4 < height ? max(0, min(2, width - 2 * deep)) : 0;
     const Offset a_begin = a.row_offsets[part.row], a_end = a.row_offsets[part.row + 1];
     for (Offset begin = a_begin; begin == a_begin || begin < a_end; begin += 32) {
         const Offset k = begin + lane;
-        RowWalk<T> walk(b, k < a_end ? a.column_indices[k] : -1, c.column_indices[part.first]);
+        const Index* next_column = c.column_indices + part.first;
+        RowWalk<T> walk(b, k < a_end ? a.column_indices[k] : -1, *next_column);
+        const T* const own_block = a.values + k * height * inner;
+        T* to = values + (part.first * height + row) * width + 2 * deep;
+        Term<T>*terms = all_terms[threadIdx.x / 32][0], *others = all_terms[threadIdx.x / 32][1];
         __syncwarp();
-        for (Offset to = part.first; to < part.last; ++to) {
-            const bool meets = walk.reaches(c.column_indices[to]);
+        for (int more = int(part.last - part.first); more > 0; --more) {
+            const bool meets = walk.reaches(*next_column++, inner * width);
             const unsigned lanes = __ballot_sync(full_warp, meets);
             const int count = __popc(lanes);
-            Term<T>* const terms = all_terms[threadIdx.x / 32][to % 2];
             if (meets) {
-                terms[__popc(lanes & ((1u << lane) - 1))] = {a.values + k * height * inner,
-                                                             b.values + walk.at * inner * width};
-                walk.advance();
+                terms[__popc(lanes & ((1u << lane) - 1))] = {own_block, walk.block};
+                walk.advance(inner * width);
             }
             if (lane < 4) terms[count + lane] = {zero_block<T>, zero_block<T>};
             __syncwarp();
             double sums[2] = {0, 0};
-            const Term<T>* term = terms + deep / inner;
-            int from = row * inner + deep % inner;  // Where in the block of A.
+            const Term<T>* term = terms + first_term;
+            int entry = first_entry;  // A column of the block of A, a row of that of B.
 #pragma unroll 2
-            for (int done = 0; done < count * inner; done += 4) {
-                add_product(sums, double(term->left[from]),
-                            double(term->right[from * width + shift]));
-                from += 4 % inner;
-                const bool ends = from >= (row + 1) * inner;
-                term += 4 / inner + (ends ? 1 : 0);
-                from -= ends ? inner : 0;
+            for (int left = count * inner; left > 0; left -= 4) {
+                add_product(sums, double(term->left[row * inner + entry]),
+                            double(term->right[entry * width + column]));
+                entry += more_entries;
+                term += more_terms;
+                if (entry >= inner) {
+                    entry -= inner;
+                    ++term;
+                }
             }
-            if (lane / 4 >= height) continue;
-#pragma unroll
-            for (int e = 0; e < 2; ++e) {
-                const int number = 2 * deep + e;
-                if (number >= width) continue;
-                T* const sum = values + (to * height + row) * width + number;
-                *sum = T((begin == a_begin ? 0.0 : double(*sum)) + sums[e]);
+            for (int e = 0; e < results; ++e) {
+                to[e] = T((begin == a_begin ? 0.0 : double(to[e])) + sums[e]);
             }
+            to += height * width;
+            Term<T>* const used = terms;
+            terms = others;
+            others = used;
         }
     }
 }
@@ -160,9 +177,9 @@ __global__ void __launch_bounds__(product_threads)
         RowWalk<T> walk(b, k < a_end ? a.column_indices[k] : -1, c.column_indices[part.first]);
         for (Offset to = part.first; to < part.last; ++to) {
             T sum = 0;
-            if (walk.reaches(c.column_indices[to])) {
-                sum = factor * b.values[walk.at];
-                walk.advance();
+            if (walk.reaches(c.column_indices[to], 1)) {
+                sum = factor * *walk.block;
+                walk.advance(1);
             }
 #pragma unroll
             for (int distance = Lanes / 2; distance > 0; distance /= 2) {
@@ -186,11 +203,15 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     // Eight lanes for rows that have no more entries: 5 % of a setup for diffusion.
     const bool entries = a.block_size() * b.block_size() == 1,
                few = entries && a.blocks <= 8 * Offset(a.block_rows);
-    auto* const kernel = few       ? &sum_entries_kernel<8, T>
-                         : entries ? &sum_entries_kernel<32, T>
-                                   : &sum_products_kernel<T>;
-    kernel<<<blocks_for(a.block_rows * parts, product_threads / (few ? 8 : 32)), product_threads, 0,
-             stream_of(context)>>>(a, b, c, values, upper, int(parts));
+    const unsigned blocks = blocks_for(a.block_rows * parts, product_threads / (few ? 8 : 32));
+    if (entries) {
+        auto* const kernel = few ? &sum_entries_kernel<8, T> : &sum_entries_kernel<32, T>;
+        kernel<<<blocks, product_threads, 0, stream_of(context)>>>(a, b, c, values, upper,
+                                                                   int(parts));
+    } else {
+        sum_products_kernel<<<blocks, product_threads, 0, stream_of(context)>>>(
+            a, b, c, values, upper, int(parts), inverse_of(a.width));
+    }
     TESSERA_CUDA(cudaGetLastError());
 }
 
