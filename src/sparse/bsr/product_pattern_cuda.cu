@@ -86,14 +86,26 @@ struct GroupState {
 
 /// The blocks of a row of B that an entry of A takes.
 struct RowTaken {
-    Offset begin = 0, end = 0;
+    const Index* columns = nullptr;
+    int length = 0;
 
+    RowTaken() = default;
     template <class T>
     __device__ RowTaken(const BsrView<T>& a, const BsrView<T>& b, Offset k, Offset a_end) {
         if (k >= a_end) return;
         const Index row = a.column_indices[k];
-        begin = b.row_offsets[row];
-        end = b.row_offsets[row + 1];
+        const Offset begin = b.row_offsets[row];
+        columns = b.column_indices + begin;
+        length = int(b.row_offsets[row + 1] - begin);
+    }
+    /// That of another lane of a group.
+    template <class Group>
+    __device__ RowTaken of_lane(int lane) const {
+        RowTaken other;
+        other.columns = reinterpret_cast<const Index*>(__shfl_sync(
+            Group::mask(), reinterpret_cast<unsigned long long>(columns), lane, Group::lanes));
+        other.length = __shfl_sync(Group::mask(), length, lane, Group::lanes);
+        return other;
     }
 };
 
@@ -105,25 +117,26 @@ __device__ inline unsigned slots_for(Offset columns, unsigned most) {
 }
 
 /// The blocks of all rows of B that block row i of A takes.
-template <class Group, class T>
-__device__ Offset blocks_taken(const BsrView<T>& a, const BsrView<T>& b, Index i, GroupState* state,
-                               unsigned threads) {
+template <int Threads, class T>
+__device__ Offset blocks_taken(const BsrView<T>& a, const BsrView<T>& b, Index i,
+                               GroupState* state) {
+    using Group = RowGroup<Threads>;
     Offset blocks = 0;
     const Offset a_end = a.row_offsets[i + 1];
-    for (Offset k = a.row_offsets[i] + Group::rank(); k < a_end; k += threads) {
-        const RowTaken row(a, b, k, a_end);
-        blocks += row.end - row.begin;
+    for (Offset k = a.row_offsets[i] + Group::rank(); k < a_end; k += Threads) {
+        blocks += RowTaken(a, b, k, a_end).length;
     }
     return Group::sum(blocks, &state->total);
 }
 
-/// The distinct columns of block row i of A B, `sharers` lanes for a row of B. Returns their
+/// The distinct columns of block row i of A B, 2^exponent lanes for a row of B. Returns their
 /// number, or -1 where the table has no room for them.
 template <int Threads, class T>
 __device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i,
-                                 unsigned sharers, const ColumnTable& table, GroupState* state) {
+                                 int exponent, const ColumnTable& table, GroupState* state) {
     using Group = RowGroup<Threads>;
     const unsigned rank = Group::rank(), lane = Group::lane();
+    const int sharers = 1 << exponent, share = int(lane) & (sharers - 1);
     for (unsigned s = rank; s <= table.mask; s += Threads) table.slots[s] = -1;
     Group::sync();
     Offset added = 0;
@@ -132,12 +145,10 @@ __device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index
     for (Offset first = a.row_offsets[i] + (rank - lane); first < a_end; first += Threads) {
         const RowTaken row(a, b, first + lane, a_end);
         const unsigned count = unsigned(min(Offset(Group::lanes), a_end - first));
-        for (unsigned done = 0; done < count; done += Group::lanes / sharers) {
-            const int source = int(done + lane / sharers);
-            const Offset begin = __shfl_sync(Group::mask(), row.begin, source, Group::lanes),
-                         end = __shfl_sync(Group::mask(), row.end, source, Group::lanes);
-            for (Offset t = begin + lane % sharers; fits && t < end; t += sharers) {
-                fits = table.insert(b.column_indices[t], &added);
+        for (unsigned done = 0; done < count; done += Group::lanes >> exponent) {
+            const RowTaken taken = row.of_lane<Group>(int(done + (lane >> exponent)));
+            for (int t = share; fits && t < taken.length; t += sharers) {
+                fits = table.insert(taken.columns[t], &added);
             }
             // The vote also brings lanes together again whose loops have parted.
             fits = __all_sync(Group::mask(), fits) != 0;
@@ -190,7 +201,7 @@ template <int Threads, class T>
 __global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
     product_pattern_kernel(const __grid_constant__ BsrView<T> a,
                            const __grid_constant__ BsrView<T> b, Index* counts,
-                           const Offset* offsets, Index* columns, Tables tables, unsigned sharers) {
+                           const Offset* offsets, Index* columns, Tables tables, int exponent) {
     using Group = RowGroup<Threads>;
     __shared__ Index small[Group::per_block][2 * Group::slots];
     __shared__ GroupState states[Group::per_block];
@@ -203,16 +214,16 @@ __global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
         const Index known = counts[i];
         if (columns == nullptr) {
             if (known >= 0) continue;
-        } else if (known < tables.least_columns || known > Index(tables.slots)) {
+        } else if (known < tables.least_columns || unsigned(known) > tables.slots) {
             continue;
         }
         // Short rows have no need of a better guess.
         const Offset guess = columns != nullptr ? 2 * Offset(known)
                              : Threads < 32     ? Offset(tables.slots)
-                                            : blocks_taken<Group>(a, b, Index(i), state, Threads);
+                                            : blocks_taken<Threads>(a, b, Index(i), state);
         const unsigned slots = slots_for(guess, tables.slots);
         const ColumnTable table{memory, slots - 1};
-        const Index count = collect_columns<Threads>(a, b, Index(i), sharers, table, state);
+        const Index count = collect_columns<Threads>(a, b, Index(i), exponent, table, state);
         if (columns != nullptr) {
             write_columns<Threads>(table, count, memory + slots, columns + offsets[i], state);
         } else if (Group::rank() == 0) {
@@ -231,9 +242,9 @@ class ProductPattern {
           a_(a),
           b_(b),
           counts_(context, a.block_rows),
-          sharers_(b.blocks <= b.block_rows              ? 1
-                   : b.blocks < 5 * Offset(b.block_rows) ? 4
-                                                         : 8) {}
+          exponent_(b.blocks <= b.block_rows              ? 0
+                    : b.blocks < 5 * Offset(b.block_rows) ? 2
+                                                          : 3) {}
 
     /// The number of columns of each row.
     const Index* count() {
@@ -270,7 +281,7 @@ class ProductPattern {
             tables.memory != nullptr ? large_blocks_ : blocks_for(a_.block_rows, Group::per_block);
         product_pattern_kernel<Threads, T>
             <<<blocks, Group::block_threads, 0, stream_of(context_)>>>(
-                a_, b_, counts_.data(), offsets, columns, tables, sharers_);
+                a_, b_, counts_.data(), offsets, columns, tables, exponent_);
         TESSERA_CUDA(cudaGetLastError());
     }
     /// Counts the rows that are left; whether they have room in so many slots. Waits.
@@ -287,7 +298,8 @@ class ProductPattern {
     const Context& context_;
     const BsrView<T>&a_, &b_;
     Buffer<Index> counts_, large_;
-    unsigned sharers_, large_blocks_ = 0;
+    int exponent_;  ///< 2^exponent_ lanes share a row of B.
+    unsigned large_blocks_ = 0;
     std::vector<std::pair<void (ProductPattern::*)(const Tables&, const Offset*, Index*), Tables>>
         runs_;
 };
