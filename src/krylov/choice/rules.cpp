@@ -70,10 +70,16 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     if (a.rows <= 1'000) {
         return {{"fcg", "amg", "csr", 50, "so small that multigrid solves it directly"}, blocks};
     }
-    const std::string sliced = sliced_format(a), format = a.rows < 1'000'000 ? "csr" : sliced;
-    // elasticity3d:54: 33, polynomial 36; elasticity3d:90: 116 for 200; plate_hole:120: 14 for 23;
-    // cantilever3d:24,length=16: 42 for 255; elasticity3d:40, the worst: 24 for 17.
-    if (a.rows_per_node > 1 && a.rows >= 50'000) {
+    // cantilever3d:8,length=8, 16,000 rows: 5.3 for 6.6 in CSR; cantilever3d:14,length=16: 13 for
+    // 16; but where the size of blocks is not known, plate_hole:200: 19 for 17.
+    const std::string sliced = sliced_format(a);
+    const bool is_sliced = a.rows >= (sliced == "sbell" ? 1'000'000 : 10'000);
+    const std::string format = is_sliced ? sliced : "csr";
+    // elasticity3d:54: 26, polynomial 31; cantilever3d:14,length=16: 13 for more than 30;
+    // elasticity3d:26, the worst: 9.7 for 6.3. plate_hole:80, 26,000 rows: 10, polynomial 15;
+    // plate_hole:40, 6,600 rows: 6.8, blocks 8.5; plate_hole:20: 4.8 for 5.0.
+    const Index least_rows = a.entries_per_row() < 30 ? 5'000 : 50'000;
+    if (a.rows_per_node > 1 && a.rows >= least_rows) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
@@ -95,9 +101,9 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
         first.max_iterations = 500;
         return {first, {"cg", factors, "csr", 0, "more than 500 iterations"}};
     }
-    // bcsstk18: 22, blocks 30; cantilever3d:8,length=8, 16,000 rows: 5.9, in SBELL 8.3.
+    // bcsstk18: 22, blocks 30; elasticity3d:20: 6.0, jacobi 5.2.
     if (a.rows < 50'000) {
-        return {{"cg", polynomial, "csr", 0, "a polynomial needs few inner products"}};
+        return {{"cg", polynomial, format, 0, "a polynomial needs few inner products"}};
     }
     // poisson3d:60: 5.9, jacobi 5.7; poisson3d:100: f16 13.5, f64 15.9;
     // diffusion3d:48,checkerboard=1e4: f16 6.4, f64 5.3; poisson3d:200: f16 125, amg 188.

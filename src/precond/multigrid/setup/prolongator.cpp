@@ -21,7 +21,7 @@ TentativeProlongator tentative_prolongator(const Context& context, const Aggrega
     copy(context, std::span<const Offset>(aggregates.positions.view()),
          result.prolongator.row_offsets().view());
     for_each_index(
-        context, nodes,
+        context, near_null.values.size(),
         CopyNearNull{aggregates.of_node.data(), aggregates.positions.data(), block * width,
                      near_null.values.data(), result.prolongator.column_indices().data(),
                      result.prolongator.values().data()});

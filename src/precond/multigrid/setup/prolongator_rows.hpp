@@ -16,9 +16,9 @@ struct OneThread {
     TESSERA_HOST_DEVICE double sum(double value) const { return value; }
 };
 
-/// The near-null rows of a node with an aggregate, as its block.
+/// A number of the near-null rows of a node with an aggregate, which are its block.
 struct CopyNearNull {
-    static constexpr int work = 16;
+    static constexpr int work = 4;
     const Index* aggregate_of;
     const Offset* positions;
     int size;
@@ -26,12 +26,11 @@ struct CopyNearNull {
     Index* columns;
     double* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / size, e = place % size;
         if (aggregate_of[i] < 0) return;
-        columns[positions[i]] = aggregate_of[i];
-        for (int e = 0; e < size; ++e) {
-            values[positions[i] * size + e] = near_null[i * size + e];
-        }
+        if (e == 0) columns[positions[i]] = aggregate_of[i];
+        values[positions[i] * size + e] = near_null[place];
     }
 };
 
@@ -59,28 +58,53 @@ struct Orthonormalise {
             f(values + (block * height + row % height) * width);
         }
     }
+    /// sums[b] = column b times column c, for b up to c.
     template <class Group>
-    TESSERA_HOST_DEVICE double dot(Offset a, const Group& group, int b, int c) const {
-        double sum = 0;
-        each_row(a, group, [&](const double* row) { sum += row[b] * row[c]; });
-        return group.sum(sum);
+    TESSERA_HOST_DEVICE void dots(Offset a, const Group& group, int c, double* sums) const {
+        TESSERA_UNROLL
+        for (int b = 0; b < max_bsr_block; ++b) sums[b] = 0;
+        each_row(a, group, [&](const double* row) {
+            TESSERA_UNROLL
+            for (int b = 0; b < max_bsr_block; ++b) {
+                if (b <= c) sums[b] += row[b] * row[c];
+            }
+        });
+        TESSERA_UNROLL
+        for (int b = 0; b < max_bsr_block; ++b) {
+            if (b <= c) sums[b] = group.sum(sums[b]);
+        }
     }
     template <class Group>
     TESSERA_HOST_DEVICE void run(Offset a, const Group& group) const {
         double* const r = factors + a * width * width;
+        double shares[max_bsr_block];  // Of columns b in column c; the last is its square.
         for (int c = 0; c < width; ++c) {
-            const double before = std::sqrt(dot(a, group, c, c));
+            double before = 0;
             if (group.first == 0) {
                 for (int b = 0; b < width; ++b) r[b * width + c] = 0;
             }
             for (int pass = 0; pass < 2; ++pass) {
-                for (int b = 0; b < c; ++b) {
-                    const double share = dot(a, group, b, c);
-                    if (group.first == 0) r[b * width + c] += share;
-                    each_row(a, group, [&](double* row) { row[c] -= share * row[b]; });
+                dots(a, group, c, shares);
+                each_row(a, group, [&](double* row) {
+                    double value = row[c];
+                    TESSERA_UNROLL
+                    for (int b = 0; b < max_bsr_block; ++b) {
+                        if (b < c) value -= shares[b] * row[b];
+                    }
+                    row[c] = value;
+                });
+                TESSERA_UNROLL
+                for (int b = 0; b < max_bsr_block; ++b) {
+                    if (b == c && pass == 0) before = std::sqrt(shares[b]);
+                    if (b < c && group.first == 0) r[b * width + c] += shares[b];
                 }
             }
-            const double length = std::sqrt(dot(a, group, c, c));
+            dots(a, group, c, shares);
+            double length = 0;
+            TESSERA_UNROLL
+            for (int b = 0; b < max_bsr_block; ++b) {
+                if (b == c) length = std::sqrt(shares[b]);
+            }
             const bool drop = !(length > dropped_below * before);
             if (group.first == 0) {
                 dropped[a * width + c] = drop;
