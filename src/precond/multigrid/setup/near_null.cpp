@@ -37,7 +37,7 @@ DeviceVectors rigid_body_vectors(const Context& context, const NodeCoordinates& 
     DeviceVectors modes{columns, Buffer<double>(context, positions.values.size() * columns)};
     rows.positions = positions.values.data();
     rows.values = modes.values.data();
-    for_each_index(context, positions.values.size() / coordinates.dimensions, rows);
+    for_each_index(context, modes.values.size(), rows);
     return modes;
 }
 
@@ -54,8 +54,7 @@ NearNullSpace rigid_body_modes(const NodeCoordinates& coordinates) {
     NearNullSpace modes{coordinates.dimensions == 2 ? 3 : 6, {}};
     modes.values.resize(coordinates.values.size() * std::size_t(modes.columns));
     rows.values = modes.values.data();
-    const auto nodes = Offset(coordinates.values.size()) / coordinates.dimensions;
-    for (Offset i = 0; i < nodes; ++i) rows(i);
+    for (Offset place = 0; place < Offset(modes.values.size()); ++place) rows(place);
     return modes;
 }
 

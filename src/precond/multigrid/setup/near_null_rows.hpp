@@ -7,28 +7,26 @@
 
 namespace tessera::multigrid {
 
-/// The rows of a node in 2 or 3 dimensions: translations, then the rotation in the plane of each
-/// pair of axes, about a centre.
+/// A number of the rows of a node in 2 or 3 dimensions: translations, then the rotation in the
+/// plane of each pair of axes, about a centre.
 struct RigidBodyRows {
-    static constexpr int work = 32;
+    static constexpr int work = 4;
     int dimensions;
     const double* positions;
     double centre[3];  ///< Near the nodes, so that rotations are no larger than need be.
     double* values;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const int d = dimensions, width = d == 2 ? 3 : 6;
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const int d = dimensions, width = d == 2 ? 3 : 6, size = d * width;
+        const Offset i = place / size;
+        const int row = int(place % size) / width, column = int(place % size) % width;
         const double* const x = positions + i * d;
-        double* const rows = values + i * d * width;
-        for (int e = 0; e < d * width; ++e) rows[e] = 0;
-        for (int axis = 0; axis < d; ++axis) rows[axis * width + axis] = 1;
-        int column = d;
-        for (int a = 0; a < d; ++a) {
-            for (int b = a + 1; b < d; ++b, ++column) {
-                rows[a * width + column] = -(x[b] - centre[b]);
-                rows[b * width + column] = x[a] - centre[a];
-            }
-        }
+        double value = row == column;
+        // Columns d and later: axes 0 and 1, 0 and 2, 1 and 2.
+        const int a = column - d == 2, b = column - d == 0 ? 1 : 2;
+        if (column >= d && row == a) value = -(x[b] - centre[b]);
+        if (column >= d && row == b) value = x[a] - centre[a];
+        values[place] = value;
     }
 };
 
