@@ -8,7 +8,7 @@ namespace tessera::cuda {
 inline constexpr int block_loop_threads = 64;
 
 /// Rows with `lanes` threads each, which read that many blocks at a time, one number after the
-/// other, into shared memory: a thread that reads a block of its own takes three times as long.
+/// other, into shared memory: threads that each read a block of their own take twice as long.
 template <class Value, class F>
 __global__ void __launch_bounds__(block_loop_threads)
     for_each_block_kernel(const __grid_constant__ BsrView<double> matrix, Value* values, int lanes,
