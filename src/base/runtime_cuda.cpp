@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include "base/check_cuda.hpp"
 #include "base/concat.hpp"
@@ -73,6 +74,44 @@ Event make_event() {
 /// Set by the first Context; CUDA is not initialised only to look at an address.
 std::atomic<bool> used{false};
 
+/// Blocks of page-locked memory of the host, a kilobyte each. The process keeps them: to lock a
+/// page and to free it takes as long as many kernels, and Contexts may be short-lived.
+class PageLockedBlocks {
+  public:
+    static constexpr Offset block_bytes = 1024;
+
+    void* take() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!free_.empty()) {
+                void* const block = free_.back();
+                free_.pop_back();
+                return block;
+            }
+            free_.reserve(++made_);
+        }
+        void* block = nullptr;
+        TESSERA_CUDA(cudaHostAlloc(&block, std::size_t(block_bytes), cudaHostAllocPortable));
+        return block;
+    }
+
+    void give_back(void* block) noexcept {
+        const std::lock_guard lock(mutex_);
+        free_.push_back(block);  // Its capacity was reserved.
+    }
+
+  private:
+    std::mutex mutex_;
+    std::size_t made_ = 0;
+    std::vector<void*> free_;
+};
+
+/// Never destroyed: Contexts may end after the objects of this file.
+PageLockedBlocks& page_locked_blocks() {
+    static auto* const blocks = new PageLockedBlocks;
+    return *blocks;
+}
+
 struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     CudaState(int chosen_device, int threads_requested, const CallerStream* caller)
         : ContextState(threads_requested), owns_stream_(caller == nullptr) {
@@ -122,7 +161,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         if (owns_stream_) cudaStreamDestroy(stream_);
         if (capture_stream_ != nullptr) cudaStreamDestroy(capture_stream_);
         if (pool_ != nullptr) cudaMemPoolDestroy(pool_);
-        cudaFreeHost(read_);
+        if (few_ != nullptr) page_locked_blocks().give_back(few_);
     }
 
     bool captured_by_caller() const override {
@@ -194,15 +233,15 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     /// Few bytes come through page-locked memory, in half the time: setups read many numbers.
     void copy_bytes_and_wait(const void* from, void* to, Offset bytes) override {
-        constexpr Offset few_bytes = 1024;
-        if (bytes == 0 || bytes > few_bytes || !is_device_memory(from) || is_device_memory(to)) {
+        if (bytes == 0 || bytes > PageLockedBlocks::block_bytes || !is_device_memory(from) ||
+            is_device_memory(to)) {
             return ContextState::copy_bytes_and_wait(from, to, bytes);
         }
         TESSERA_CUDA(cudaSetDevice(device));
-        if (read_ == nullptr) TESSERA_CUDA(cudaMallocHost(&read_, std::size_t(few_bytes)));
-        copy_bytes(from, read_, bytes);
+        if (few_ == nullptr) few_ = page_locked_blocks().take();
+        copy_bytes(from, few_, bytes);
         synchronize();
-        std::memcpy(to, read_, std::size_t(bytes));
+        std::memcpy(to, few_, std::size_t(bytes));
     }
 
     void synchronize() override {
@@ -325,7 +364,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     cudaStream_t capture_stream_ = nullptr;  ///< Of a Context with the default stream.
     cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
     DeviceAllocator allocator_;
-    void* read_ = nullptr;                        ///< Page-locked memory of the host.
+    void* few_ = nullptr;                         ///< Of page_locked_blocks, when it is needed.
     std::vector<std::pair<void*, Offset>> kept_;  ///< Released while the stream was captured.
 };
 
