@@ -74,8 +74,9 @@ Event make_event() {
 /// Set by the first Context; CUDA is not initialised only to look at an address.
 std::atomic<bool> used{false};
 
-/// Blocks of page-locked memory of the host, a kilobyte each. The process keeps them: to lock a
-/// page and to free it takes as long as many kernels, and Contexts may be short-lived.
+/// Blocks of page-locked memory of the host, a kilobyte each. The process keeps them: to free one
+/// may wait for all work on the device and breaks captures of streams, and Contexts end at any
+/// time.
 class PageLockedBlocks {
   public:
     static constexpr Offset block_bytes = 1024;
