@@ -75,8 +75,8 @@ Event make_event() {
 std::atomic<bool> used{false};
 
 /// Blocks of page-locked memory of the host, a kilobyte each. The process keeps them: to free one
-/// may wait for all work on the device and breaks captures of streams, and Contexts end at any
-/// time.
+/// may wait for all work on the device, which no capture of a stream allows, and Contexts end at
+/// any time.
 class PageLockedBlocks {
   public:
     static constexpr Offset block_bytes = 1024;
@@ -238,6 +238,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             is_device_memory(to)) {
             return ContextState::copy_bytes_and_wait(from, to, bytes);
         }
+        require_no_capture("the host cannot wait");
         TESSERA_CUDA(cudaSetDevice(device));
         if (few_ == nullptr) few_ = page_locked_blocks().take();
         copy_bytes(from, few_, bytes);
