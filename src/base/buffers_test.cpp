@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "base/context_state.hpp"
 #include "support/test.hpp"
 
@@ -64,6 +66,43 @@ TEST(buffers, sizes_that_overflow_are_out_of_memory) {
     Buffer<double> buffer(device, 8);
     EXPECT_THROW(buffer.truncate((Offset(1) << 61) + 1), InvalidArgument);
     EXPECT_EQ(device.memory_bytes() - before, 64);
+}
+
+/// Copies `count` bytes to a Buffer, doubled there by a copy in itself, and back. Addresses are
+/// odd.
+void expect_long_copy(const Context& device, Offset count) {
+    std::vector<unsigned char> sent(std::size_t(count) + 1), received(std::size_t(count) + 2, 7);
+    for (std::size_t k = 0; k < sent.size(); ++k) sent[k] = (unsigned char)(k * 2654435761u >> 13);
+    Buffer<unsigned char> first(device, count + 3), second(device, count + 3);
+    const auto part = [&](Buffer<unsigned char>& buffer) {
+        return buffer.view().subspan(3, std::size_t(count));
+    };
+    copy_from_host(device, std::span<const unsigned char>(sent).subspan(1), part(first));
+    copy(device, std::span<const unsigned char>(part(first)), part(second));
+    copy_to_host(device, std::span<const unsigned char>(part(second)),
+                 std::span(received).subspan(1, std::size_t(count)));
+    EXPECT_TRUE(std::equal(sent.begin() + 1, sent.end(), received.begin() + 1)) << count;
+    EXPECT_EQ(received.front(), 7);
+    EXPECT_EQ(received.back(), 7);
+}
+
+TEST(buffers, long_copies) {
+    const Offset mebibyte = Offset(1) << 20;
+    for (const Offset count : {8 * mebibyte - 1, 8 * mebibyte, 16 * mebibyte, 16 * mebibyte + 1,
+                               20 * mebibyte, 37 * mebibyte + 12345}) {
+        expect_long_copy(context(), count);
+    }
+}
+
+TEST(buffers, long_copies_of_several_threads) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([t] {
+            const Context device = context().on_gpu() ? Context::cuda() : Context::cpu(1);
+            for (int k = 0; k < 3; ++k) expect_long_copy(device, (Offset(9 + t) << 20) + k);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
 }
 
 TEST(buffers, moved_from_are_empty_and_contexts_stay_usable) {

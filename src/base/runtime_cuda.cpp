@@ -2,11 +2,12 @@
 
 #include <atomic>
 #include <cstring>
-#include <mutex>
 
 #include "base/check_cuda.hpp"
 #include "base/concat.hpp"
 #include "base/context_state.hpp"
+#include "base/event.hpp"
+#include "base/page_locked.hpp"
 #include "base/threads/thread_team.hpp"
 
 namespace tessera::cuda {
@@ -60,58 +61,8 @@ std::vector<DeviceDescription> devices(std::string* reason) {
 
 namespace {
 
-struct DestroyEvent {
-    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
-
-Event make_event() {
-    cudaEvent_t event = nullptr;
-    TESSERA_CUDA(cudaEventCreate(&event));
-    return Event(event);
-}
-
 /// Set by the first Context; CUDA is not initialised only to look at an address.
 std::atomic<bool> used{false};
-
-/// Blocks of page-locked memory of the host, a kilobyte each. The process keeps them: to free one
-/// may wait for all work on the device, which no capture of a stream allows, and Contexts end at
-/// any time.
-class PageLockedBlocks {
-  public:
-    static constexpr Offset block_bytes = 1024;
-
-    void* take() {
-        {
-            const std::lock_guard lock(mutex_);
-            if (!free_.empty()) {
-                void* const block = free_.back();
-                free_.pop_back();
-                return block;
-            }
-            free_.reserve(++made_);
-        }
-        void* block = nullptr;
-        TESSERA_CUDA(cudaHostAlloc(&block, std::size_t(block_bytes), cudaHostAllocPortable));
-        return block;
-    }
-
-    void give_back(void* block) noexcept {
-        const std::lock_guard lock(mutex_);
-        free_.push_back(block);  // Its capacity was reserved.
-    }
-
-  private:
-    std::mutex mutex_;
-    std::size_t made_ = 0;
-    std::vector<void*> free_;
-};
-
-/// Never destroyed: Contexts may end after the objects of this file.
-PageLockedBlocks& page_locked_blocks() {
-    static auto* const blocks = new PageLockedBlocks;
-    return *blocks;
-}
 
 struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     CudaState(int chosen_device, int threads_requested, const CallerStream* caller)
@@ -229,6 +180,10 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     void copy_bytes(const void* from, void* to, Offset bytes) override {
         TESSERA_CUDA(cudaSetDevice(device));
+        if (bytes >= least_staged_bytes && !recording() &&
+            copy_in_stages(from, to, bytes, threads, stream_)) {
+            return;
+        }
         TESSERA_CUDA(cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDefault, stream_));
     }
 

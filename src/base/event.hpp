@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+
+#include "base/check_cuda.hpp"
+
+namespace tessera::cuda {
+
+struct DestroyEvent {
+    void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
+
+inline Event make_event() {
+    cudaEvent_t event = nullptr;
+    TESSERA_CUDA(cudaEventCreate(&event));
+    return Event(event);
+}
+
+}  // namespace tessera::cuda
