@@ -11,9 +11,10 @@
 namespace tessera {
 
 /// Enqueues the iterations of a method in batches, between which the host checks convergence; a
-/// batch is a graph from its second time on. Graphs stay from solve to solve of one right-hand
-/// side while the length does. Before, as many iterations run directly; a few at a time on a GPU,
-/// where each iteration beyond the last one may cost more than a check.
+/// batch is a graph from its second time on, unless the host enqueues iterations in much less time
+/// than they take. Graphs stay from solve to solve of one right-hand side while the length does.
+/// Before, as many iterations run directly; a few at a time on a GPU, where each iteration beyond
+/// the last one may cost more than a check.
 template <class T>
 class IterationBatches {
   public:
@@ -25,6 +26,7 @@ class IterationBatches {
         batches_.clear();
         adapted_ = {};
         direct_length_ = 0;
+        graphs_pay_ = true;
         length_of_others_ = BatchLength::usual;
     }
     /// The next use of each batch runs directly, the one after it records its graph again.
@@ -70,8 +72,8 @@ class IterationBatches {
                          : std::min(length_, period - position_);
         const int first = position_;
         Batch& batch = batches_[std::size_t(first / length_)];
-        const bool direct = !batch.ran || !can_be_captured_;
-        if (!batch.ran && short_start_) {
+        const bool direct = !batch.ran || !can_be_captured_ || !graphs_pay_;
+        if (direct && short_start_) {
             length = std::min(length, direct_length_ > 0 ? direct_length_ : first_length);
         }
         const auto iterations = [&method, first, length, period] {
@@ -89,14 +91,15 @@ class IterationBatches {
         position_ = (first + length) % period;
     }
 
-    /// Duration of a batch in seconds, where next_is_timed() was true before it: iterations that
-    /// are enqueued after convergence are wasted, so batches are small if an iteration is
-    /// expensive.
-    void took(double seconds, int period) {
+    /// Seconds until a batch was enqueued, and until it had ended, where next_is_timed() was true
+    /// before it: iterations that are enqueued after convergence are wasted, so batches are small
+    /// if an iteration is expensive.
+    void took(double enqueued, double seconds, int period) {
         if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
         if (next_is_graph()) return shorten(seconds);
         // Of batches of n among some iterations, half of n are wasted.
         const double iteration = seconds / first_length;
+        graphs_pay_ = 2 * enqueued > seconds;
         direct_length_ =
             std::max(1, int(std::sqrt(2 * usual_iterations * wait_seconds / iteration)));
         shorten(length_ * iteration);
@@ -135,6 +138,7 @@ class IterationBatches {
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
+    bool graphs_pay_ = true;
     bool short_start_ = false;   ///< Whether the direct iterations are batches of their own.
     int direct_length_ = 0;      ///< Of these batches; 0: not known yet.
     int direct_iterations_ = 0;  ///< So far.
