@@ -17,7 +17,7 @@ enum class Mirrored : int {
 };
 
 /// Compares entry k of row i, in column j, with its mirror image at `mirror`, -1 if that is not
-/// stored; `largest`: max |a_ij| per row.
+/// stored; `largest`: max |a_ij| per row; nullptr: they must be equal.
 template <class T>
 TESSERA_HOST_DEVICE Mirrored compare_mirror_image(const CsrView<T>& matrix, const T* largest,
                                                   Index i, Index j, Offset k, Offset mirror) {
@@ -25,8 +25,11 @@ TESSERA_HOST_DEVICE Mirrored compare_mirror_image(const CsrView<T>& matrix, cons
     if (i == j) return Mirrored::yes;
     if (mirror >= 0 && j < i) return Mirrored::yes;  // Row j compares the values.
     const T image = mirror >= 0 ? matrix.values[mirror] : T(0);
-    const T size = largest[i] < largest[j] ? largest[i] : largest[j];
-    const T tolerance = 1000 * std::numeric_limits<T>::epsilon() * size;
+    T tolerance = 0;
+    if (largest != nullptr) {
+        const T size = largest[i] < largest[j] ? largest[i] : largest[j];
+        tolerance = 1000 * std::numeric_limits<T>::epsilon() * size;
+    }
     if (!(std::abs(matrix.values[k] - image) <= tolerance)) return Mirrored::no;
     return mirror >= 0 ? Mirrored::yes : Mirrored::unpaired;
 }

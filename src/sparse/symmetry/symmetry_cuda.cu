@@ -26,13 +26,14 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k, Index first_row, Ind
 }
 
 /// f(row, k, inside) for all entries k, by whole warps: some threads of the last one have none, and
-/// are not inside. Then f.finish() by all threads, each of which has an f of its own. A thread block
-/// has consecutive entries, so that dense rows are balanced, and finds the few rows that hold them
-/// first.
+/// are not inside. Then f.finish() by all threads, each of which has an f of its own. A thread
+/// block has consecutive entries, so that dense rows are balanced, and finds the few rows that hold
+/// them first; it does nothing where f.is_over() in any thread.
 template <class T, class F>
 __global__ void __launch_bounds__(tile_threads)
     for_entries_kernel(const __grid_constant__ CsrView<T> matrix, F f) {
     begin_dependent();
+    if (__syncthreads_or(f.is_over())) return;
     __shared__ Index ends[2];
     const Offset first = Offset(blockIdx.x) * (tile_threads * entries_per_thread);
     const Offset last = min(first + tile_threads * entries_per_thread, matrix.nonzeros) - 1;
@@ -77,22 +78,35 @@ struct RaiseLargest {
             atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
         }
     }
+    __device__ bool is_over() const { return false; }
     __device__ void finish() const {}
 };
 
+/// What CheckEntry finds. `excess`: entries below the diagonal less those above it with a mirror
+/// image; at 0 all of them are mirror images.
+struct Findings {
+    unsigned long long first_fault, excess;
+    int unpaired;
+};
+
 /// Compares the entries on and above the diagonal with their mirror images, and with `below` those
-/// below it, too. `excess`: entries below the diagonal less those above it with a mirror image; at 0
-/// all of them are mirror images.
+/// below it, too. Without `largest` values must be equal, and thread blocks that begin after a
+/// fault was found do nothing.
 template <class T>
 struct CheckEntry {
     CsrView<T> matrix;
     const T* largest;
-    unsigned long long* fault;
-    int* unpaired;
-    unsigned long long* excess;
+    Findings* findings;
     bool below;
     long long own_excess = 0;  ///< Of this thread.
 
+    __device__ bool found_fault_up_to(Offset k) const {
+        return *static_cast<volatile unsigned long long*>(&findings->first_fault) <=
+               static_cast<unsigned long long>(k);
+    }
+    __device__ bool is_over() const {
+        return largest == nullptr && found_fault_up_to(matrix.nonzeros - 1);
+    }
     __device__ void operator()(Index i, Offset k, bool inside) {
         if (!inside) return;
         const Index j = matrix.column_indices[k];
@@ -101,38 +115,46 @@ struct CheckEntry {
         const Offset mirror = find_csr_entry(matrix, j, i);
         own_excess -= j > i && mirror >= 0;
         const Mirrored mirrored = compare_mirror_image(matrix, largest, i, j, k, mirror);
-        if (mirrored == Mirrored::unpaired) raise_flag(unpaired);
-        if (mirrored == Mirrored::no) atomicMin(fault, static_cast<unsigned long long>(k));
+        if (mirrored == Mirrored::unpaired) raise_flag(&findings->unpaired);
+        if (mirrored == Mirrored::no && !found_fault_up_to(k)) {
+            atomicMin(&findings->first_fault, static_cast<unsigned long long>(k));
+        }
     }
     __device__ void finish() const {
         static_assert(tile_threads == sum_threads);
         __shared__ long long shared[tile_threads / 32];
         const long long sum = block_sum(own_excess, shared);
         // Adds a negative number modulo 2^64.
-        if (threadIdx.x == 0 && sum != 0) atomicAdd(excess, static_cast<unsigned long long>(sum));
+        if (threadIdx.x == 0 && sum != 0) {
+            atomicAdd(&findings->excess, static_cast<unsigned long long>(sum));
+        }
     }
 };
+
+template <class T>
+Findings check_entries(const Context& context, const CsrView<T>& matrix, const T* largest,
+                       bool below) {
+    Buffer<Findings> findings = copy_to_buffer(
+        context, std::vector{Findings{static_cast<unsigned long long>(matrix.nonzeros), 0, 0}});
+    for_entries(context, matrix, CheckEntry<T>{matrix, largest, findings.data(), below});
+    return copy_to_host(context, findings)[0];
+}
 
 }  // namespace
 
 template <class T>
 SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
-    Buffer<T> largest(context, matrix.rows);
-    auto fault =
-        copy_to_buffer(context, std::vector{static_cast<unsigned long long>(matrix.nonzeros)});
-    Buffer<int> unpaired = zeros<int>(context, 1);
-    Buffer<unsigned long long> excess = zeros<unsigned long long>(context, 1);
-    fill(context, T(0), largest.view());
-    for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
-    CheckEntry<T> check{matrix,          largest.data(), fault.data(),
-                        unpaired.data(), excess.data(),  false};
-    for_entries(context, matrix, check);
-    if (copy_to_host(context, excess)[0] != 0) {
-        check.below = true;
-        for_entries(context, matrix, check);
+    // Most matrices are symmetric to the last bit, and need no tolerances.
+    Findings found = check_entries<T>(context, matrix, nullptr, false);
+    if (Offset(found.first_fault) != matrix.nonzeros || found.excess != 0) {
+        Buffer<T> largest(context, matrix.rows);
+        fill(context, T(0), largest.view());
+        for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
+        found = check_entries<T>(context, matrix, largest.data(), false);
+        if (found.excess != 0) found = check_entries<T>(context, matrix, largest.data(), true);
     }
-    const auto first_fault = Offset(copy_to_host(context, fault)[0]);
-    return {first_fault, first_fault == matrix.nonzeros && copy_to_host(context, unpaired)[0] != 0};
+    const auto first_fault = Offset(found.first_fault);
+    return {first_fault, first_fault == matrix.nonzeros && found.unpaired != 0};
 }
 
 template SymmetryFindings compare_mirror_images<float>(const Context&, const CsrView<float>&);
