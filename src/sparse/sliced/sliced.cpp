@@ -6,6 +6,7 @@
 #include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "base/zeros.hpp"
+#include "sparse/sliced/sort_rows.hpp"
 #include "sparse/sliced/steps.hpp"
 
 namespace tessera {
@@ -28,24 +29,23 @@ bool is_16_bit(ValueFormat format) {
     return format == ValueFormat::f16 || format == ValueFormat::bf16;
 }
 
-/// Block rows of a matrix and their numbers of blocks.
+/// The numbers of blocks of the block rows of a matrix, and of all.
 struct BlockCounts {
-    Buffer<Index> lengths, longest;
+    Buffer<Index> lengths;
     Offset blocks = 0;
 };
 
 template <class Pattern>
 BlockCounts count_blocks(const Context& context, const Pattern& matrix, Index block) {
     const Index block_rows = matrix.rows / block + (matrix.rows % block != 0);
-    BlockCounts counts{Buffer<Index>(context, block_rows), zeros<Index>(context, 1)};
+    BlockCounts counts{Buffer<Index>(context, block_rows)};
     with_block(block, [&](auto b) {
         Buffer<std::uint8_t> partial;
         if constexpr (std::is_same_v<Pattern, CsrPattern>) {
             partial = partial_block_rows<b>(context, matrix, block_rows);
         }
         for_each_index(context, block_rows,
-                       CountBlocks<b, Pattern>{matrix, partial.data(), counts.lengths.data(),
-                                               counts.longest.data()});
+                       CountBlocks<b, Pattern>{matrix, partial.data(), counts.lengths.data()});
     });
     if constexpr (std::is_same_v<Pattern, BsrPattern>) {
         counts.blocks = matrix.blocks * (matrix.height / block) * (matrix.width / block);
@@ -55,22 +55,6 @@ BlockCounts count_blocks(const Context& context, const Pattern& matrix, Index bl
         counts.blocks = read_value(context, sums.data() + block_rows);
     }
     return counts;
-}
-
-/// The block rows by descending length within windows, stable.
-Buffer<Index> sort_rows(const Context& context, const BlockCounts& counts, Offset window) {
-    const Offset count = counts.lengths.size();
-    Buffer<Index> order(context, count), next(context, count);
-    Buffer<Offset> ones(context, count + 1);
-    for_each_index(context, count, Iota{order.data()});
-    const Index longest = read_value(context, counts.longest.data());
-    for (int bit = 0; longest >> bit > 0; ++bit) {
-        const KeyBit key{order.data(), counts.lengths.data(), longest, bit};
-        exclusive_scan(context, count, key, ones.data());
-        for_each_index(context, count, SplitByBit{count, window, key, ones.data(), next.data()});
-        std::swap(order, next);
-    }
-    return order;
 }
 
 /// The positions of the blocks of a matrix.
@@ -165,9 +149,34 @@ void choose_index(const Context& context, const Pattern& matrix, Offset slots,
     arrangement.pattern.first_columns = arrangement.first_columns.data();
 }
 
+/// Places the block rows in slices, sorted within windows. Returns the number of slots.
+Offset place_rows(const Context& context, const BlockCounts& counts, Index window,
+                  Arrangement& arrangement) {
+    SlicedPattern& pattern = arrangement.pattern;
+    arrangement.options.sort_window = window;
+    if (window > 1) {
+        arrangement.permutation =
+            TESSERA_RUN(sort_rows, context, counts.lengths, pattern.block_column_count(), window);
+    }
+    pattern.permutation = arrangement.permutation.data();
+    // A thread loads two 16-bit values at a time: of two rows so far apart that the threads of a
+    // warp still read contiguous parts of x.
+    pattern.paired = context.on_gpu() && is_16_bit(arrangement.options.values) && window <= 1 &&
+                     pattern.slice_height == 64;
+    Buffer<Index> widths = zeros<Index>(context, pattern.slices);
+    for_each_index(
+        context, pattern.positions(),
+        CopyLengths{pattern, counts.lengths.data(), arrangement.row_lengths.data(), widths.data()});
+    exclusive_scan(context, pattern.slices, SliceSlots{widths.data(), pattern.slice_height},
+                   arrangement.slice_offsets.data());
+    return read_value(context, arrangement.slice_offsets.data() + pattern.slices);
+}
+
+/// Without a named window, rows are sorted if pads would otherwise exceed a tenth.
 template <class T, class Pattern>
 Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzeros,
-                    FormatOptions options) {
+                    const FormatOptions& options) {
+    constexpr Index usual_window = 1024;  // Keeps rows close to those that read the same x.
     const Index block = options.block;
     const BlockCounts counts = count_blocks(context, matrix, block);
     const Index block_rows = Index(counts.lengths.size());
@@ -176,30 +185,24 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
     require(!context.on_gpu() ||
                 Offset(height) * std::max<Offset>(8, 3 * block * block) < Offset(1) << 32,
             "a sliced matrix: slices of ", height, " block rows are too high for a GPU");
-    options.slice_height = height;
-    Arrangement arrangement;
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
-    const Index window = options.sort_window == 0 ? block_rows : options.sort_window;
-    if (window > 1) arrangement.permutation = sort_rows(context, counts, window);
+    Arrangement arrangement;
+    arrangement.options = options;
+    arrangement.options.slice_height = height;
     arrangement.row_lengths = Buffer<Index>(context, Offset(slices) * height);
     arrangement.slice_offsets = Buffer<Offset>(context, Offset(slices) + 1);
     SlicedPattern& pattern = arrangement.pattern;
     pattern = {matrix.rows, matrix.columns, block, height, slices};
     pattern.slice_offsets = arrangement.slice_offsets.data();
     pattern.row_lengths = arrangement.row_lengths.data();
-    pattern.permutation = arrangement.permutation.data();
     pattern.lanes = choose_lanes(options.values, block_rows, counts.blocks);
-    // A thread loads two 16-bit values at a time: of two rows so far apart that the threads of a
-    // warp still read contiguous parts of x.
-    pattern.paired = context.on_gpu() && is_16_bit(options.values) && window <= 1 && height == 64;
-    Buffer<Index> widths = zeros<Index>(context, slices);
-    for_each_index(
-        context, pattern.positions(),
-        CopyLengths{pattern, counts.lengths.data(), arrangement.row_lengths.data(), widths.data()});
-    exclusive_scan(context, slices, SliceSlots{widths.data(), height},
-                   arrangement.slice_offsets.data());
-    const Offset slots = read_value(context, arrangement.slice_offsets.data() + slices);
-    arrangement.options = options;
+    const bool chooses_window = options.sort_window < 0;
+    const Index window = chooses_window             ? 1
+                         : options.sort_window == 0 ? block_rows
+                                                    : options.sort_window;
+    Offset slots = place_rows(context, counts, window, arrangement);
+    if (chooses_window && has_slices(options.format) && double(slots) > 1.1 * double(counts.blocks))
+        slots = place_rows(context, counts, usual_window, arrangement);
     choose_index(context, matrix, slots, arrangement);
     const int index_bits = arrangement.options.index_bits;
     const Offset block_bytes = value_bytes<T>(options.values) * block * block + index_bits / 8;
@@ -218,21 +221,6 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
     return arrangement;
 }
 
-/// Arranges; without a named window sorted, if pads would otherwise exceed a tenth.
-template <class T, class Pattern>
-Arrangement arrange_sorted(const Context& context, const Pattern& matrix, Offset nonzeros,
-                           FormatOptions options) {
-    constexpr Index window = 1024;  // Keeps rows close to those that read the same x.
-    if (options.sort_window >= 0) return arrange<T>(context, matrix, nonzeros, options);
-    options.sort_window = 1;
-    Arrangement arrangement = arrange<T>(context, matrix, nonzeros, options);
-    if (!has_slices(options.format) ||
-        double(arrangement.statistics.stored_blocks) <= 1.1 * double(arrangement.statistics.blocks))
-        return arrangement;
-    options.sort_window = window;
-    return arrange<T>(context, matrix, nonzeros, options);
-}
-
 /// The arrangement with the requested block size, or with the one whose product reads the fewest
 /// bytes.
 template <class T, class Pattern>
@@ -242,7 +230,7 @@ Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Of
                 std::ranges::find(block_sizes, options.block) != std::end(block_sizes),
             "a sliced matrix: there are blocks of 1, 2, 3, 4 and 6 rows");
     require(options.slice_height >= 0, "a sliced matrix: the slice height is negative");
-    if (options.block != 0) return arrange_sorted<T>(context, matrix, nonzeros, options);
+    if (options.block != 0) return arrange<T>(context, matrix, nonzeros, options);
     std::optional<Arrangement> best;
     const int index_bits = options.index_bits;
     if (index_bits == 16) options.index_bits = 0;
@@ -254,13 +242,13 @@ Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Of
         const Offset bytes = best ? best->statistics.matrix_bytes_per_product : 0;
         if (best && least > double(bytes)) continue;
         options.block = block;
-        Arrangement next = arrange_sorted<T>(context, matrix, nonzeros, options);
+        Arrangement next = arrange<T>(context, matrix, nonzeros, options);
         if (!best || next.statistics.matrix_bytes_per_product <= bytes) best = std::move(next);
     }
     if (index_bits != 16 || best->statistics.index_bits == 16) return std::move(*best);
     options.block = best->statistics.block;
     options.index_bits = 16;
-    return arrange_sorted<T>(context, matrix, nonzeros, options);
+    return arrange<T>(context, matrix, nonzeros, options);
 }
 
 template <class S>

@@ -28,13 +28,10 @@ template void for_each_index(const Context&, Offset, const MarkPartialBlocks<2>&
 template void for_each_index(const Context&, Offset, const MarkPartialBlocks<3>&);
 template void for_each_index(const Context&, Offset, const MarkPartialBlocks<4>&);
 template void for_each_index(const Context&, Offset, const MarkPartialBlocks<6>&);
-TESSERA_FOR_EACH(Iota)
-TESSERA_FOR_EACH(SplitByBit)
 TESSERA_FOR_EACH(CopyLengths)
 TESSERA_FOR_EACH(RaiseSpans<CsrPattern>)
 TESSERA_FOR_EACH(RaiseSpans<sliced::BsrPattern>)
 TESSERA_FOR_EACH(FindFirstColumns)
-TESSERA_SCAN(KeyBit)
 TESSERA_SCAN(SliceSlots)
 
 }  // namespace tessera::cuda

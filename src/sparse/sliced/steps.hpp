@@ -68,54 +68,16 @@ TESSERA_HOST_DEVICE inline ColumnSpan column_span(const BsrPattern& matrix, Offs
     return {matrix.column_indices[begin] * parts, (matrix.column_indices[end - 1] + 1) * parts};
 }
 
-/// The blocks of each block row that hold an entry, and the largest number of them.
+/// The blocks of each block row that hold an entry.
 template <int B, class Pattern>
 struct CountBlocks {
     static constexpr int work = 16;
     Pattern matrix;
     const std::uint8_t* partial;  ///< Of MarkPartialBlocks, for CsrPattern.
     Index* lengths;
-    Index* longest;
 
     TESSERA_HOST_DEVICE void operator()(Offset block_row) const {
-        const Index length = count_blocks_of_row<B>(matrix, block_row, partial);
-        lengths[block_row] = length;
-        raise_to(longest, length);
-    }
-};
-
-struct Iota {
-    static constexpr int work = 1;
-    Index* numbers;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const { numbers[i] = Index(i); }
-};
-
-/// One bit of the difference between the longest row and the row at a position.
-struct KeyBit {
-    const Index* order;
-    const Index* lengths;
-    Index longest;
-    int bit;
-    TESSERA_HOST_DEVICE Offset operator()(Offset position) const {
-        return (longest - lengths[order[position]]) >> bit & 1;
-    }
-};
-
-/// One pass of a stable radix sort within windows: rows whose bit is 0 come first. ones[i]: bits
-/// that are 1 before position i.
-struct SplitByBit {
-    static constexpr int work = 8;
-    Offset count, window;
-    KeyBit key;
-    const Offset* ones;
-    Index* to;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset start = i / window * window;
-        const Offset end = start + window < count ? start + window : count;
-        const Offset ones_before = ones[i] - ones[start];
-        const Offset zeros = end - start - (ones[end] - ones[start]);
-        to[key(i) != 0 ? start + zeros + ones_before : i - ones_before] = key.order[i];
+        lengths[block_row] = count_blocks_of_row<B>(matrix, block_row, partial);
     }
 };
 
