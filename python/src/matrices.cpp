@@ -13,13 +13,14 @@ auto with_integers(int bytes, Address array, F&& f) {
     return bytes == 4 ? f(pointer<const std::int32_t>(array)) : f(pointer<const Offset>(array));
 }
 
-/// borrow(context, options), once more with sorting where the rows are not sorted; faults that
-/// sorting does not remove are thrown by the second call.
+/// borrow(context, options), once more with sorting where the rows are not sorted, which `sorted`
+/// says; faults that sorting does not remove are thrown by the second call.
 template <class Borrow>
-auto borrow_sorted(const Context& context, Borrow&& borrow) {
+auto borrow_sorted(const Context& context, bool& sorted, Borrow&& borrow) {
     try {
         return borrow(context, BorrowOptions{});
     } catch (const InvalidArgument&) {
+        sorted = true;
         return borrow(context, BorrowOptions{.sort = true});
     }
 }
@@ -45,7 +46,8 @@ std::shared_ptr<Matrix> make_matrix(const Context& context, int bytes, bool on_h
     nb::gil_scoped_release release;
     with_type(bytes, [&]<class T>(T) {
         auto& typed = matrix->typed.emplace<TypedMatrix<T>>();
-        take<T>(*matrix, typed, on_host, [&](const Context& home) { return borrow(home, T()); });
+        take<T>(*matrix, typed, on_host,
+                [&](const Context& home) { return borrow(home, matrix->sorted, T()); });
     });
     return matrix;
 }
@@ -54,13 +56,15 @@ std::shared_ptr<Matrix> csr(const Context& context, int bytes, bool on_host, Ind
                             Index columns, Offset nonzeros, Address offsets, int offset_bytes,
                             Address indices, int index_bytes, Address values, nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
+        context, bytes, on_host, std::move(arrays),
+        [&]<class T>(const Context& home, bool& sorted, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
-                    return borrow_sorted(home, [&](const Context& c, const BorrowOptions& options) {
-                        return borrow_csr(c, rows, columns, nonzeros, at, columns_at,
-                                          pointer<const T>(values), options);
-                    });
+                    return borrow_sorted(
+                        home, sorted, [&](const Context& c, const BorrowOptions& options) {
+                            return borrow_csr(c, rows, columns, nonzeros, at, columns_at,
+                                              pointer<const T>(values), options);
+                        });
                 });
             });
         });
@@ -71,14 +75,16 @@ std::shared_ptr<Matrix> bsr(const Context& context, int bytes, bool on_host, Ind
                             int offset_bytes, Address indices, int index_bytes, Address values,
                             nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
+        context, bytes, on_host, std::move(arrays),
+        [&]<class T>(const Context& home, bool& sorted, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
-                    return borrow_sorted(home, [&](const Context& c, const BorrowOptions& options) {
-                        return borrow_bsr(c, block_rows, block_columns, block, blocks, at,
-                                          columns_at, pointer<const T>(values),
-                                          BlockOrder::row_major, options);
-                    });
+                    return borrow_sorted(
+                        home, sorted, [&](const Context& c, const BorrowOptions& options) {
+                            return borrow_bsr(c, block_rows, block_columns, block, blocks, at,
+                                              columns_at, pointer<const T>(values),
+                                              BlockOrder::row_major, options);
+                        });
                 });
             });
         });
@@ -88,7 +94,7 @@ std::shared_ptr<Matrix> coo(const Context& context, int bytes, bool on_host, Ind
                             Index columns, Offset entries, int index_bytes, Address row_indices,
                             Address column_indices, Address values, nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
+        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, bool&, T) {
             return with_integers(index_bytes, row_indices, [&]<class I>(const I* i) {
                 return borrow_coo(home, rows, columns, entries, i, pointer<const I>(column_indices),
                                   pointer<const T>(values));
@@ -220,6 +226,7 @@ void python_module::bind_matrices(nb::module_& module) {
                                     [](const auto& t) { return t.borrowed.borrows_values(); },
                                     m.typed);
                      })
+        .def_prop_ro("sorted", [](const Matrix& m) { return m.sorted; })
         .def("transposed", &transposed)
         .def("non_finite_row", &non_finite_row)
         .def("facts", &facts, nb::arg("points").none(), nb::arg("unknowns"))

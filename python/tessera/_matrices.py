@@ -251,20 +251,13 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
         raise ValueError(f"{name}: {text}") from None
 
 
-def without_values(parts: Parts) -> Parts:
-    """To be kept with a matrix, which may get other values; those given first are not held."""
-    if parts.layout != "coo" and parts.indices.kind is NUMPY and not _has_sorted_rows(parts):
+def without_values(parts: Parts, matrix: Any) -> Parts:
+    """To be kept with the `matrix` of the core, which may get other values; those given first are
+    not held."""
+    if parts.layout != "coo" and parts.indices.kind is NUMPY and matrix.sorted:
         # SciPy sorts them in place, in spsolve for example; values came in the order they have now.
         return parts._replace(data=None, indices=NUMPY.view(parts.indices.array.copy()))
     return parts._replace(data=None)
-
-
-def _has_sorted_rows(parts: Parts) -> bool:
-    first, indices = parts.first.array, parts.indices.array
-    starts = np.flatnonzero(indices[1:] <= indices[:-1]) + 1  # Of rows, if all are sorted.
-    if starts.size >= first.size:
-        return False
-    return bool((first[np.searchsorted(first, starts)] == starts).all())
 
 
 def _on_host(found: View) -> Any:

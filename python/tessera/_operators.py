@@ -215,7 +215,7 @@ class SparseMatrix(LinearOperator):
         chosen = own if dtype is None else named_type(dtype)
         self._context = new_context(parts.kind, parts.device, stream)
         self._matrix = build(parts, self._context, chosen)
-        self._parts = without_values(parts)
+        self._parts = without_values(parts, self._matrix)
         self._data = parts.data
         super().__init__(
             core.matrix_operator(self._context, self._matrix, format), parts.kind, parts.device

@@ -40,7 +40,7 @@ class Preconditioner(LinearOperator):
         if context is None:  # One of its own, so that several threads may apply it.
             context = setup_context(parts.kind, parts.device, device, stream)
         self._matrix = build(parts, context, chosen)
-        self._parts = without_values(parts)
+        self._parts = without_values(parts, self._matrix)
         if self._matrix.rows != self._matrix.columns:
             shape = (self._matrix.rows, self._matrix.columns)
             raise ValueError(f"A: a square matrix is needed, the shape is {shape}")

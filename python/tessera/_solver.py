@@ -130,7 +130,7 @@ class Solver:
         self._place = place_of(self._context)
         self._matrix = build(parts, self._context, self.dtype)
         check_coordinates(self._points, self._unknowns, self._matrix)
-        self._parts = without_values(parts)
+        self._parts = without_values(parts, self._matrix)
         if isinstance(self._m, str) and self._near_null is None:
             require_use(self._points, self._m, "M")
             try:
