@@ -27,11 +27,12 @@ void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMa
 /// Copies the upper triangle to the lower one. Waits.
 template <class T>
 void mirror(const Context& context, BsrMatrix<T>& matrix) {
+    const Offset rows = matrix.view().block_rows;
     const int sharers = context.on_gpu() ? std::min(8, matrix.view().block_size()) : 1,
-              lanes = context.on_gpu() ? 8 * sharers : 1;
+              lanes = sharers * sharing_threads(context, rows * sharers, 8);
     Buffer<int> fault = zeros<int>(context, 1);
     for_each_index(
-        context, Offset(matrix.view().block_rows) * lanes,
+        context, rows * lanes,
         bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});
     require(copy_to_host(context, fault)[0] == 0,
             "symmetric_triple_product: the matrix has no symmetric pattern");

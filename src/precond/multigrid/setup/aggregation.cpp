@@ -85,16 +85,15 @@ class Aggregation {
     void find_roots() {
         // Rounds after the last one change nothing; a wait costs as much as some of them.
         const int rounds_per_wait = context_.on_gpu() ? 4 : 1;
+        each_node(BeginSearch{aggregate_of_.data(), states_.data(), smallest_.data()});
         bool open = true;
         for (int round = 0; open;) {
             require(round < max_rounds, "amg: the matrix is not symmetric");
             for (int k = 0; k < rounds_per_wait; ++k, ++round) {
                 if (k + 1 == rounds_per_wait) lower_flag();
-                each_node(SetPriority{aggregate_of_.data(), states_.data(), round, round == 0});
-                each_node(SmallestNearby{graph_, aggregate_of_.data(), states_.data(),
-                                         smallest_.data(), round == 0});
-                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), states_.data(),
-                                 flag_.data()});
+                each_node(SmallestNearby{graph_, states_.data(), round, smallest_.data()});
+                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), round,
+                                 states_.data(), flag_.data()});
             }
             open = flag_is_raised();
         }
@@ -104,7 +103,8 @@ class Aggregation {
     const NodeGraphView graph_;
     Index count_ = 0;
     Buffer<Index> aggregate_of_, next_, marks_;
-    Buffer<State> states_, smallest_;
+    Buffer<NodeState> states_;
+    Buffer<Priority> smallest_;
     Buffer<Offset> numbers_;
     Buffer<int> flag_;
 };

@@ -9,9 +9,12 @@
 
 namespace tessera::multigrid {
 
-/// Of a node in the search for roots; priorities are between the two.
-using State = std::uint64_t;
-inline constexpr State root = 0, covered = ~State(0);
+/// Of a node in the search for roots.
+enum class NodeState : std::uint8_t { open, root, covered };
+
+/// Those of open nodes are between that of a root and that of a covered node.
+using Priority = std::uint64_t;
+inline constexpr Priority of_root = 0, of_covered = ~Priority(0);
 
 /// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
 TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
@@ -21,6 +24,12 @@ TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
     v ^= v >> 15;
     v *= 0x846CA68Bu;
     return v ^ (v >> 16);
+}
+
+TESSERA_HOST_DEVICE inline Priority priority(Index node, NodeState state, int round) {
+    if (state == NodeState::root) return of_root;
+    if (state == NodeState::covered) return of_covered;
+    return (Priority(hash(node, round)) << 31) + Priority(node) + 1;
 }
 
 /// f(j, k) for the neighbours j of a node, itself among them, at positions k.
@@ -38,39 +47,37 @@ struct ClearAggregates {
     TESSERA_HOST_DEVICE void operator()(Offset i) const { aggregate_of[i] = -1; }
 };
 
-/// Before the search: nodes with an aggregate take no part. Later: the priorities of a round.
-struct SetPriority {
+/// Nodes with an aggregate take no part in a search.
+struct BeginSearch {
     static constexpr int work = 4;
     const Index* aggregate_of;
-    State* states;
-    int round;
-    bool first;
+    NodeState* states;
+    Priority* smallest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        if (first && aggregate_of[i] >= 0) states[i] = covered;
-        if (first ? aggregate_of[i] >= 0 : states[i] == root || states[i] == covered) return;
-        states[i] = (State(hash(Index(i), round)) << 31) + State(i) + 1;
+        const bool open = aggregate_of[i] < 0;
+        states[i] = open ? NodeState::open : NodeState::covered;
+        smallest[i] = open ? of_root : of_covered;
     }
 };
 
-/// The smallest state within an edge; `covered` next to a root and, as nobody asks, for nodes with
-/// an aggregate. A node that was covered stays so.
+/// The smallest priority within an edge; that of a covered node next to a root and, as nobody
+/// asks, for nodes with an aggregate. A node that was covered stays so.
 struct SmallestNearby {
     static constexpr int work = 32;
     NodeGraphView graph;
-    const Index* aggregate_of;
-    const State* states;
-    State* smallest;
-    bool first;
+    const NodeState* states;
+    int round;
+    Priority* smallest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        if (first && aggregate_of[i] >= 0) smallest[i] = covered;
-        if (first ? aggregate_of[i] >= 0 : smallest[i] == covered) return;
-        State least = covered;
+        if (smallest[i] == of_covered) return;
+        Priority least = of_covered;
         visit_neighbours(graph, i, [&](Index j, Offset) {
-            if (states[j] < least) least = states[j];
+            const Priority found = priority(j, states[j], round);
+            if (found < least) least = found;
         });
-        smallest[i] = least == root ? covered : least;
+        smallest[i] = least == of_root ? of_covered : least;
     }
 };
 
@@ -80,23 +87,24 @@ struct Decide {
     static constexpr int work = 32;
     NodeGraphView graph;
     const Index* aggregate_of;
-    const State* smallest;
-    State* states;
+    const Priority* smallest;
+    int round;
+    NodeState* states;
     int* open;  ///< Set while nodes are left.
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const State state = states[i];
-        if (state == root || state == covered) return;
-        State low = covered, high = 0;
+        if (states[i] != NodeState::open) return;
+        Priority low = of_covered, high = 0;
         visit_neighbours(graph, i, [&](Index j, Offset) {
             if (aggregate_of[j] >= 0) return;
             if (smallest[j] < low) low = smallest[j];
             if (smallest[j] > high) high = smallest[j];
         });
-        if (high == covered) {
-            states[i] = covered;
-        } else if (low == state && high == state) {
-            states[i] = root;
+        const Priority own = priority(Index(i), NodeState::open, round);
+        if (high == of_covered) {
+            states[i] = NodeState::covered;
+        } else if (low == own && high == own) {
+            states[i] = NodeState::root;
         } else {
             raise_flag(open);
         }
@@ -108,16 +116,16 @@ struct MarkRoots {
     static constexpr int work = 32;
     NodeGraphView graph;
     const Index* aggregate_of;
-    const State* states;
+    const NodeState* states;
     int least_neighbours;
     Index* marks;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         int count = 0;
-        if (states[i] == root) {
+        if (states[i] == NodeState::root) {
             visit_neighbours(graph, i, [&](Index j, Offset) { count += aggregate_of[j] < 0; });
         }
-        marks[i] = states[i] == root && count >= least_neighbours;
+        marks[i] = states[i] == NodeState::root && count >= least_neighbours;
     }
 };
 

@@ -129,12 +129,22 @@ struct ScaleColumns {
     const double* scaling;
 
     TESSERA_HOST_DEVICE void operator()(Offset, Index, Index a, double* block) const {
-        const double* const columns = scaling + Offset(a) * width * width;
-        for (int r = 0; r < height; ++r) {
-            double* const row = block + r * width;
-            for (int c = width - 1; c >= 0; --c) {
+        const double* const factor = scaling + Offset(a) * width * width;
+        for (int c = width - 1; c >= 0; --c) {
+            double of_column[max_bsr_block];  // Once for all rows: lanes read it from far apart.
+            TESSERA_UNROLL
+            for (int t = 0; t < max_bsr_block; ++t) {
+                if (t > c) break;
+                of_column[t] = factor[c * width + t];
+            }
+            for (int r = 0; r < height; ++r) {
+                double* const row = block + r * width;
                 double sum = 0;
-                for (int t = 0; t <= c; ++t) sum += row[t] * columns[c * width + t];
+                TESSERA_UNROLL
+                for (int t = 0; t < max_bsr_block; ++t) {
+                    if (t > c) break;
+                    sum += row[t] * of_column[t];
+                }
                 row[c] = sum;
             }
         }
