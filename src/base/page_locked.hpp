@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <mutex>
 #include <vector>
 
 #include "tessera/types.hpp"
+
+struct CUstream_st;
 
 namespace tessera::cuda {
 
@@ -34,6 +34,6 @@ inline constexpr Offset least_staged_bytes = Offset(8) << 20;
 /// memory, which several threads fill or empty while the GPU copies: three to six times as fast as
 /// cudaMemcpyAsync, which has one thread. Waits. Returns false, having done nothing, for other
 /// memory, where another thread is in a copy, or without page-locked memory.
-bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, cudaStream_t stream);
+bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstream_st* stream);
 
 }  // namespace tessera::cuda

@@ -62,7 +62,7 @@ cudaMemoryType type_of(const void* memory) {
 
 }  // namespace
 
-bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, cudaStream_t stream) {
+bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstream_st* stream) {
     const cudaMemoryType source = type_of(from), target = type_of(to);
     const bool upwards = source == cudaMemoryTypeUnregistered && target == cudaMemoryTypeDevice;
     if (!upwards && (source != cudaMemoryTypeDevice || target != cudaMemoryTypeUnregistered)) {
