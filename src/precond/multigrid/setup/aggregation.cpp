@@ -91,8 +91,8 @@ class Aggregation {
             require(round < max_rounds, "amg: the matrix is not symmetric");
             for (int k = 0; k < rounds_per_wait; ++k, ++round) {
                 if (k + 1 == rounds_per_wait) lower_flag();
-                each_node(SmallestNearby{graph_, states_.data(), round, smallest_.data()});
-                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), round,
+                each_node(SmallestNearby{graph_, states_.data(), smallest_.data()});
+                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), round + 1,
                                  states_.data(), flag_.data()});
             }
             open = flag_is_raised();
@@ -103,8 +103,7 @@ class Aggregation {
     const NodeGraphView graph_;
     Index count_ = 0;
     Buffer<Index> aggregate_of_, next_, marks_;
-    Buffer<NodeState> states_;
-    Buffer<Priority> smallest_;
+    Buffer<State> states_, smallest_;
     Buffer<Offset> numbers_;
     Buffer<int> flag_;
 };

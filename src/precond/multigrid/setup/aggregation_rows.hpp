@@ -9,12 +9,9 @@
 
 namespace tessera::multigrid {
 
-/// Of a node in the search for roots.
-enum class NodeState : std::uint8_t { open, root, covered };
-
-/// Those of open nodes are between that of a root and that of a covered node.
-using Priority = std::uint64_t;
-inline constexpr Priority of_root = 0, of_covered = ~Priority(0);
+/// Of a node in the search for roots; priorities are between the two.
+using State = std::uint64_t;
+inline constexpr State root = 0, covered = ~State(0);
 
 /// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
 TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
@@ -26,10 +23,8 @@ TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
     return v ^ (v >> 16);
 }
 
-TESSERA_HOST_DEVICE inline Priority priority(Index node, NodeState state, int round) {
-    if (state == NodeState::root) return of_root;
-    if (state == NodeState::covered) return of_covered;
-    return (Priority(hash(node, round)) << 31) + Priority(node) + 1;
+TESSERA_HOST_DEVICE inline State priority(Offset node, int round) {
+    return (State(hash(Index(node), round)) << 31) + State(node) + 1;
 }
 
 /// f(j, k) for the neighbours j of a node, itself among them, at positions k.
@@ -47,65 +42,64 @@ struct ClearAggregates {
     TESSERA_HOST_DEVICE void operator()(Offset i) const { aggregate_of[i] = -1; }
 };
 
-/// Nodes with an aggregate take no part in a search.
+/// Nodes with an aggregate take no part in a search; the others have the priorities of its first
+/// round.
 struct BeginSearch {
     static constexpr int work = 4;
     const Index* aggregate_of;
-    NodeState* states;
-    Priority* smallest;
+    State *states, *smallest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const bool open = aggregate_of[i] < 0;
-        states[i] = open ? NodeState::open : NodeState::covered;
-        smallest[i] = open ? of_root : of_covered;
+        states[i] = open ? priority(i, 0) : covered;
+        smallest[i] = open ? root : covered;
     }
 };
 
-/// The smallest priority within an edge; that of a covered node next to a root and, as nobody
-/// asks, for nodes with an aggregate. A node that was covered stays so.
+/// The smallest state within an edge; `covered` next to a root and, as nobody asks, for nodes with
+/// an aggregate. A node that was covered stays so.
 struct SmallestNearby {
     static constexpr int work = 32;
     NodeGraphView graph;
-    const NodeState* states;
-    int round;
-    Priority* smallest;
+    const State* states;
+    State* smallest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        if (smallest[i] == of_covered) return;
-        Priority least = of_covered;
+        if (smallest[i] == covered) return;
+        State least = covered;
         visit_neighbours(graph, i, [&](Index j, Offset) {
-            const Priority found = priority(j, states[j], round);
-            if (found < least) least = found;
+            if (states[j] < least) least = states[j];
         });
-        smallest[i] = least == of_root ? of_covered : least;
+        smallest[i] = least == root ? covered : least;
     }
 };
 
 /// A node whose priority is the smallest within two edges becomes a root; one within two edges of
-/// a root is covered.
+/// a root is covered; the others get the priorities of the next round.
 struct Decide {
     static constexpr int work = 32;
     NodeGraphView graph;
     const Index* aggregate_of;
-    const Priority* smallest;
-    int round;
-    NodeState* states;
+    const State* smallest;
+    int next_round;
+    State* states;
     int* open;  ///< Set while nodes are left.
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        if (states[i] != NodeState::open) return;
-        Priority low = of_covered, high = 0;
+        const State state = states[i];
+        if (state == root || state == covered) return;
+        State low = covered, high = 0;
         visit_neighbours(graph, i, [&](Index j, Offset) {
             if (aggregate_of[j] >= 0) return;
             if (smallest[j] < low) low = smallest[j];
             if (smallest[j] > high) high = smallest[j];
         });
-        const Priority own = priority(Index(i), NodeState::open, round);
-        if (high == of_covered) {
-            states[i] = NodeState::covered;
-        } else if (low == own && high == own) {
-            states[i] = NodeState::root;
+        if (high == covered) {
+            states[i] = covered;
+        } else if (low == state && high == state) {
+            states[i] = root;
         } else {
+            states[i] = priority(i, next_round);
             raise_flag(open);
         }
     }
@@ -116,16 +110,16 @@ struct MarkRoots {
     static constexpr int work = 32;
     NodeGraphView graph;
     const Index* aggregate_of;
-    const NodeState* states;
+    const State* states;
     int least_neighbours;
     Index* marks;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         int count = 0;
-        if (states[i] == NodeState::root) {
+        if (states[i] == root) {
             visit_neighbours(graph, i, [&](Index j, Offset) { count += aggregate_of[j] < 0; });
         }
-        marks[i] = states[i] == NodeState::root && count >= least_neighbours;
+        marks[i] = states[i] == root && count >= least_neighbours;
     }
 };
 

@@ -58,34 +58,47 @@ struct Orthonormalise {
             f(values + (block * height + row % height) * width);
         }
     }
-    /// sums[b] = column b times column c, for b up to c.
-    template <class Group>
-    TESSERA_HOST_DEVICE void dots(Offset a, const Group& group, int c, double* sums) const {
-        TESSERA_UNROLL
-        for (int b = 0; b < max_bsr_block; ++b) sums[b] = 0;
-        each_row(a, group, [&](const double* row) {
+    /// change(row) for each row, and sums[b] = column b times column c after it, for b up to c.
+    template <class Group, class F>
+    TESSERA_HOST_DEVICE void dots_after(Offset a, const Group& group, int c, double* sums,
+                                        F&& change) const {
+        double mine[max_bsr_block] = {};
+        each_row(a, group, [&](double* row) {
+            change(row);
             TESSERA_UNROLL
             for (int b = 0; b < max_bsr_block; ++b) {
-                if (b <= c) sums[b] += row[b] * row[c];
+                if (b <= c) mine[b] += row[b] * row[c];
             }
         });
         TESSERA_UNROLL
         for (int b = 0; b < max_bsr_block; ++b) {
-            if (b <= c) sums[b] = group.sum(sums[b]);
+            if (b <= c) sums[b] = group.sum(mine[b]);
         }
     }
     template <class Group>
     TESSERA_HOST_DEVICE void run(Offset a, const Group& group) const {
         double* const r = factors + a * width * width;
-        double shares[max_bsr_block];  // Of columns b in column c; the last is its square.
+        double shares[max_bsr_block] = {};  // Of columns b in column c; the last is its square.
+        const auto square_of = [&](int c) {
+            double square = 0;
+            TESSERA_UNROLL
+            for (int b = 0; b < max_bsr_block; ++b) {
+                if (b == c) square = shares[b];
+            }
+            return square;
+        };
+        dots_after(a, group, 0, shares, [](double*) {});
         for (int c = 0; c < width; ++c) {
-            double before = 0;
+            const double before = std::sqrt(square_of(c));
             if (group.first == 0) {
                 for (int b = 0; b < width; ++b) r[b * width + c] = 0;
             }
             for (int pass = 0; pass < 2; ++pass) {
-                dots(a, group, c, shares);
-                each_row(a, group, [&](double* row) {
+                TESSERA_UNROLL
+                for (int b = 0; b < max_bsr_block; ++b) {
+                    if (b < c && group.first == 0) r[b * width + c] += shares[b];
+                }
+                dots_after(a, group, c, shares, [&](double* row) {
                     double value = row[c];
                     TESSERA_UNROLL
                     for (int b = 0; b < max_bsr_block; ++b) {
@@ -93,24 +106,15 @@ struct Orthonormalise {
                     }
                     row[c] = value;
                 });
-                TESSERA_UNROLL
-                for (int b = 0; b < max_bsr_block; ++b) {
-                    if (b == c && pass == 0) before = std::sqrt(shares[b]);
-                    if (b < c && group.first == 0) r[b * width + c] += shares[b];
-                }
             }
-            dots(a, group, c, shares);
-            double length = 0;
-            TESSERA_UNROLL
-            for (int b = 0; b < max_bsr_block; ++b) {
-                if (b == c) length = std::sqrt(shares[b]);
-            }
+            const double length = std::sqrt(square_of(c));
             const bool drop = !(length > dropped_below * before);
             if (group.first == 0) {
                 dropped[a * width + c] = drop;
                 r[c * width + c] = drop ? 0 : length;
             }
-            each_row(a, group, [&](double* row) { row[c] = drop ? 0 : row[c] / length; });
+            dots_after(a, group, c + 1 < width ? c + 1 : c, shares,
+                       [&](double* row) { row[c] = drop ? 0 : row[c] / length; });
         }
     }
     TESSERA_HOST_DEVICE void operator()(Offset a) const { run(a, OneThread()); }
