@@ -230,11 +230,32 @@ def cpu_solves() -> None:
             )
 
 
+def from_host() -> None:
+    """A matrix of SciPy that a GPU solves: the setup, and new values."""
+    if not tessera.devices():
+        return
+    name = "elasticity3d:60"
+    problem = tessera.problems(name)
+    a = problem.A.tocsr()
+
+    def setup() -> Any:
+        return tessera.Solver(a, M="amg", device="cuda", coordinates=problem.coordinates)
+
+    kept = setup()
+    first, update = medians([setup, lambda: kept.update(a.data)], None, 7)
+    note(
+        f"{name} of SciPy on a GPU",
+        {"setup": first, "update": update, "bytes": a.data.nbytes + a.indices.nbytes},
+        f"setup with amg {1e3 * first:.0f} ms, new values {1e3 * update:.0f} ms",
+    )
+
+
 PARTS = {
     "inv": overhead_of_inv,
     "cg": overhead_of_cg,
     "inverses": inverses,
     "elastic": elastic_solves,
+    "host": from_host,
     "cpu": cpu_solves,
 }
 

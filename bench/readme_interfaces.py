@@ -31,7 +31,14 @@ def python():
         overheads.append(f"{name} {1e6 * (inverse['inv'] - inverse['direct']):.0f} and "
                          f"{1e6 * (solve['cg'] - solve['direct']):.0f}")
     return ("\n".join(lines) + "\n\nMicroseconds that a call takes beyond the same call of the extension, "
-            "`batched.inv` and `cg`: " + "; ".join(overheads) + ".")
+            "`batched.inv` and `cg`: " + "; ".join(overheads) + ".\n\n" + from_host(results))
+
+
+def from_host(results):
+    name = next(name for name in results if name.endswith(" of SciPy on a GPU"))
+    row = results[name]
+    return (f"`{name.split()[0]}` of SciPy in host memory, {row['bytes'] / 1e6:.0f} MB: `Solver(A, M=\"amg\", "
+            f"device=\"cuda\")` {1e3 * row['setup']:.0f} ms, `update` with new values {1e3 * row['update']:.0f} ms.")
 
 
 def petsc():
