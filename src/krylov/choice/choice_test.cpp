@@ -101,6 +101,14 @@ TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
         facts.on_gpu = on_gpu;
         EXPECT_NE(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
     }
+    // A seven-point star of 1e6 and of 1e7 rows.
+    for (const Index rows : {1'000'000, 10'000'000}) {
+        facts.rows = facts.blocks = rows;
+        facts.nonzeros = Offset(rows) * 7;
+        facts.largest_block = 1;
+        EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner == "amg",
+                  rows == 10'000'000);
+    }
 }
 
 TEST(choice, facts_of_the_empty_matrix) {
