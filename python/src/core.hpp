@@ -101,7 +101,7 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     Context context;
     std::variant<TypedMatrix<float>, TypedMatrix<double>> typed = {};
     bool copied = false;             ///< From host memory to that of a GPU.
-    bool sorted = false;             ///< The rows of the caller are not, but those here.
+    bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
     nb::object arrays = nb::none();  ///< What the caller's memory belongs to.
     nb::list kept = {};  ///< The same of values that an object may still use, as its update failed.
 

@@ -13,14 +13,14 @@ auto with_integers(int bytes, Address array, F&& f) {
     return bytes == 4 ? f(pointer<const std::int32_t>(array)) : f(pointer<const Offset>(array));
 }
 
-/// borrow(context, options), once more with sorting where the rows are not sorted, which `sorted`
-/// says; faults that sorting does not remove are thrown by the second call.
+/// borrow(context, options), once more with sorting where the rows are not sorted, which
+/// `was_unsorted` says; faults that sorting does not remove are thrown by the second call.
 template <class Borrow>
-auto borrow_sorted(const Context& context, bool& sorted, Borrow&& borrow) {
+auto borrow_sorted(const Context& context, bool& was_unsorted, Borrow&& borrow) {
     try {
         return borrow(context, BorrowOptions{});
     } catch (const InvalidArgument&) {
-        sorted = true;
+        was_unsorted = true;
         return borrow(context, BorrowOptions{.sort = true});
     }
 }
@@ -47,7 +47,7 @@ std::shared_ptr<Matrix> make_matrix(const Context& context, int bytes, bool on_h
     with_type(bytes, [&]<class T>(T) {
         auto& typed = matrix->typed.emplace<TypedMatrix<T>>();
         take<T>(*matrix, typed, on_host,
-                [&](const Context& home) { return borrow(home, matrix->sorted, T()); });
+                [&](const Context& home) { return borrow(home, matrix->was_unsorted, T()); });
     });
     return matrix;
 }
@@ -57,11 +57,11 @@ std::shared_ptr<Matrix> csr(const Context& context, int bytes, bool on_host, Ind
                             Address indices, int index_bytes, Address values, nb::object arrays) {
     return make_matrix(
         context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, bool& sorted, T) {
+        [&]<class T>(const Context& home, bool& was_unsorted, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
                     return borrow_sorted(
-                        home, sorted, [&](const Context& c, const BorrowOptions& options) {
+                        home, was_unsorted, [&](const Context& c, const BorrowOptions& options) {
                             return borrow_csr(c, rows, columns, nonzeros, at, columns_at,
                                               pointer<const T>(values), options);
                         });
@@ -76,11 +76,11 @@ std::shared_ptr<Matrix> bsr(const Context& context, int bytes, bool on_host, Ind
                             nb::object arrays) {
     return make_matrix(
         context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, bool& sorted, T) {
+        [&]<class T>(const Context& home, bool& was_unsorted, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
                     return borrow_sorted(
-                        home, sorted, [&](const Context& c, const BorrowOptions& options) {
+                        home, was_unsorted, [&](const Context& c, const BorrowOptions& options) {
                             return borrow_bsr(c, block_rows, block_columns, block, blocks, at,
                                               columns_at, pointer<const T>(values),
                                               BlockOrder::row_major, options);
@@ -226,7 +226,7 @@ void python_module::bind_matrices(nb::module_& module) {
                                     [](const auto& t) { return t.borrowed.borrows_values(); },
                                     m.typed);
                      })
-        .def_prop_ro("sorted", [](const Matrix& m) { return m.sorted; })
+        .def_prop_ro("was_unsorted", [](const Matrix& m) { return m.was_unsorted; })
         .def("transposed", &transposed)
         .def("non_finite_row", &non_finite_row)
         .def("facts", &facts, nb::arg("points").none(), nb::arg("unknowns"))

@@ -254,7 +254,7 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
 def without_values(parts: Parts, matrix: Any) -> Parts:
     """To be kept with the `matrix` of the core, which may get other values; those given first are
     not held."""
-    if parts.layout != "coo" and parts.indices.kind is NUMPY and matrix.sorted:
+    if parts.layout != "coo" and parts.indices.kind is NUMPY and matrix.was_unsorted:
         # SciPy sorts them in place, in spsolve for example; values came in the order they have now.
         return parts._replace(data=None, indices=NUMPY.view(parts.indices.array.copy()))
     return parts._replace(data=None)

@@ -31,7 +31,7 @@ struct ContextState {
     virtual void* allocate(Offset bytes);
     virtual void release(void* memory, Offset bytes) noexcept;
     virtual void fill_bytes(void* memory, int byte, Offset bytes);
-    /// Copies between any two memory spaces, asynchronous on a GPU.
+    /// Copies between any two memory spaces; on a GPU it need not wait, but does for long copies.
     virtual void copy_bytes(const void* from, void* to, Offset bytes);
     /// Waits for all work.
     virtual void copy_bytes_and_wait(const void* from, void* to, Offset bytes);

@@ -11,9 +11,9 @@ struct DestroyEvent {
 };
 using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 
-inline Event make_event() {
+inline Event make_event(unsigned flags = cudaEventDefault) {
     cudaEvent_t event = nullptr;
-    TESSERA_CUDA(cudaEventCreate(&event));
+    TESSERA_CUDA(cudaEventCreateWithFlags(&event, flags));
     return Event(event);
 }
 

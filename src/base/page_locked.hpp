@@ -31,9 +31,10 @@ PageLockedBlocks& page_locked_blocks();
 inline constexpr Offset least_staged_bytes = Offset(8) << 20;
 
 /// Copies between memory of the current device and pageable memory of the host through page-locked
-/// memory, which several threads fill or empty while the GPU copies: three to six times as fast as
-/// cudaMemcpyAsync, which has one thread. Waits. Returns false, having done nothing, for other
-/// memory, where another thread is in a copy, or without page-locked memory.
+/// memory, which up to eight threads fill or empty while the GPU copies; cudaMemcpyAsync has one
+/// thread for that. Waits for earlier work of the stream and for the copy. Returns false, having
+/// copied nothing, for other memory or one thread, where another thread is in a copy, or without
+/// page-locked memory.
 bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstream_st* stream);
 
 }  // namespace tessera::cuda

@@ -54,6 +54,12 @@ Stages& all_stages() {
     return *made;
 }
 
+/// Copies end before others use the stages, also if a later call fails.
+struct WaitAtEnd {
+    cudaStream_t stream;
+    ~WaitAtEnd() { cudaStreamSynchronize(stream); }
+};
+
 cudaMemoryType type_of(const void* memory) {
     cudaPointerAttributes found{};
     TESSERA_CUDA(cudaPointerGetAttributes(&found, memory));
@@ -68,6 +74,10 @@ bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstr
     if (!upwards && (source != cudaMemoryTypeDevice || target != cudaMemoryTypeUnregistered)) {
         return false;
     }
+    threads = std::min(threads, most_threads);
+    if (threads < 2) return false;
+    // Kernels may write pageable memory of some systems. And a lock is held no longer than a copy.
+    TESSERA_CUDA(cudaStreamSynchronize(stream));
     Stages& all = all_stages();
     const std::unique_lock lock(all.mutex, std::try_to_lock);
     if (!lock.owns_lock()) return false;
@@ -76,11 +86,12 @@ bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstr
         cudaGetLastError();
         return false;
     }
+    const WaitAtEnd wait{stream};
     std::array<Event, stages> copied;
-    for (Event& event : copied) event = make_event();
+    for (Event& event : copied) event = make_event(cudaEventDisableTiming);
     const auto copy_on_host = [threads](const char* source_part, char* target_part, Offset count) {
         parallel_ranges(
-            std::min(threads, most_threads), count,
+            threads, count,
             [=](Offset first, Offset last) {
                 std::memcpy(target_part + first, source_part + first, std::size_t(last - first));
             },

@@ -10,11 +10,11 @@
 
 namespace tessera {
 
-/// Enqueues the iterations of a method in batches, between which the host checks convergence; a
-/// batch is a graph from its second time on, unless the host enqueues iterations in much less time
-/// than they take. Graphs stay from solve to solve of one right-hand side while the length does.
-/// Before, as many iterations run directly; a few at a time on a GPU, where each iteration beyond
-/// the last one may cost more than a check.
+/// Enqueues the iterations of a method in batches, between which the host checks convergence. On a
+/// GPU a batch is a graph once as many iterations have run directly; once 32 have where the host
+/// enqueues iterations in at most half of their time, as a graph then saves less than it costs in
+/// a short solve. Those run a few at a time, as each iteration beyond the last one may cost more
+/// than a check. Graphs stay from solve to solve of one right-hand side while the length does.
 template <class T>
 class IterationBatches {
   public:
@@ -26,10 +26,10 @@ class IterationBatches {
         batches_.clear();
         adapted_ = {};
         direct_length_ = 0;
-        graphs_pay_ = true;
+        host_is_ahead_ = false;
         length_of_others_ = BatchLength::usual;
     }
-    /// The next use of each batch runs directly, the one after it records its graph again.
+    /// Iterations run directly at first, as in the beginning, before graphs are recorded again.
     void discard_graphs() {
         for (Batch& batch : batches_) batch = {};
         direct_iterations_ = 0;
@@ -62,7 +62,7 @@ class IterationBatches {
         return next_is_graph() || (short_start_ && direct_length_ == 0 && direct_iterations_ > 0);
     }
 
-    /// Enqueues one batch: the first time directly, so that its phases are timed and the primitives
+    /// Enqueues one batch: at first directly, so that its phases are timed and the primitives
     /// allocate their scratch memory; then as a graph.
     void enqueue(Method<T>& method) {
         const int period = method.period();
@@ -72,8 +72,8 @@ class IterationBatches {
                          : std::min(length_, period - position_);
         const int first = position_;
         Batch& batch = batches_[std::size_t(first / length_)];
-        const bool direct = !batch.ran || !can_be_captured_ || !graphs_pay_;
-        if (direct && short_start_) {
+        const bool direct = !batch.ran || !can_be_captured_;
+        if (!batch.ran && short_start_) {
             length = std::min(length, direct_length_ > 0 ? direct_length_ : first_length);
         }
         const auto iterations = [&method, first, length, period] {
@@ -81,13 +81,14 @@ class IterationBatches {
         };
         if (direct) {
             iterations();
-            direct_iterations_ += length;
+            if (!batch.ran) direct_iterations_ += length;
         } else {
             if (!batch.captured) batch.graph = context_.capture(iterations);
             batch.captured = true;
             batch.graph();
         }
-        batch.ran = !short_start_ || direct_iterations_ >= length_;
+        const int direct_limit = host_is_ahead_ ? std::max(length_, usual_iterations) : length_;
+        batch.ran = batch.ran || !short_start_ || direct_iterations_ >= direct_limit;
         position_ = (first + length) % period;
     }
 
@@ -99,7 +100,7 @@ class IterationBatches {
         if (next_is_graph()) return shorten(seconds);
         // Of batches of n among some iterations, half of n are wasted.
         const double iteration = seconds / first_length;
-        graphs_pay_ = 2 * enqueued > seconds;
+        host_is_ahead_ = 2 * enqueued <= seconds;
         direct_length_ =
             std::max(1, int(std::sqrt(2 * usual_iterations * wait_seconds / iteration)));
         shorten(length_ * iteration);
@@ -109,7 +110,8 @@ class IterationBatches {
     /// Duration of iterations in seconds, next to which that of a convergence check is negligible.
     static constexpr double check_seconds = 2e-3;
     /// About what a check takes, and iterations of a solve in which each is expensive.
-    static constexpr double wait_seconds = 2e-5, usual_iterations = 32;
+    static constexpr double wait_seconds = 2e-5;
+    static constexpr int usual_iterations = 32;
     /// Iterations of the first two batches: those of the second are timed.
     static constexpr int first_length = 2;
 
@@ -138,10 +140,10 @@ class IterationBatches {
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
-    bool graphs_pay_ = true;
-    bool short_start_ = false;   ///< Whether the direct iterations are batches of their own.
-    int direct_length_ = 0;      ///< Of these batches; 0: not known yet.
-    int direct_iterations_ = 0;  ///< So far.
+    bool host_is_ahead_ = false;  ///< It enqueues iterations in at most half of their time.
+    bool short_start_ = false;    ///< Whether the direct iterations are batches of their own.
+    int direct_length_ = 0;       ///< Of these batches; 0: not known yet.
+    int direct_iterations_ = 0;   ///< So far.
     bool adapts_ = false;
     BatchLength adapted_;
     int length_of_others_ = BatchLength::usual;  ///< Where it does not adapt.

@@ -86,7 +86,7 @@ SymmetryFindings check_entries(const Context& context, const CsrView<T>& matrix,
 
 template <class T>
 SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
-    // Most matrices are symmetric to the last bit, and need no tolerances.
+    // Many matrices are symmetric to the last bit, and need no tolerances.
     const auto found = check_entries<T>(context, matrix, nullptr);
     if (found.first_fault == matrix.nonzeros) return found;
     return check_entries<T>(context, matrix, largest_of_rows(context, matrix).data());

@@ -144,7 +144,7 @@ Findings check_entries(const Context& context, const CsrView<T>& matrix, const T
 
 template <class T>
 SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
-    // Most matrices are symmetric to the last bit, and need no tolerances.
+    // Many matrices are symmetric to the last bit, and need no tolerances.
     Findings found = check_entries<T>(context, matrix, nullptr, false);
     if (Offset(found.first_fault) != matrix.nonzeros || found.excess != 0) {
         Buffer<T> largest(context, matrix.rows);

@@ -52,7 +52,7 @@ struct BeginSearch {
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const bool open = aggregate_of[i] < 0;
         states[i] = open ? priority(i, 0) : covered;
-        smallest[i] = open ? root : covered;
+        smallest[i] = open ? root : covered;  // Anything but `covered`: found in each round.
     }
 };
 
