@@ -1,0 +1,77 @@
+#include "krylov/driver/iteration_batches.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/context_state.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Counts its iterations.
+class Counting final : public Method<double> {
+  public:
+    std::span<double> residual(int) override { return {}; }
+    Recurrence<double>* recurrence(int) override { return nullptr; }
+    void start(int, int) override {}
+    void iterate(int) override { ++iterations; }
+    int iterations = 0;
+};
+
+/// The batches of solves on what claims to be a GPU, with the seconds that an iteration takes and
+/// those until it is enqueued.
+class Batches {
+  public:
+    Batches(double iteration, double enqueued) : iteration_(iteration), enqueued_(enqueued) {
+        context_.state().device = 0;
+    }
+    ~Batches() { context_.state().device = -1; }
+
+    /// The lengths of the batches of a solve.
+    std::vector<int> solve(int iterations) {
+        batches_.choose_length(0, 1, 1);
+        batches_.restart_period();
+        std::vector<int> lengths;
+        for (const int first = method_.iterations; method_.iterations < first + iterations;) {
+            const bool timed = batches_.next_is_timed();
+            const int before = method_.iterations;
+            batches_.enqueue(method_);
+            lengths.push_back(method_.iterations - before);
+            if (timed) batches_.took(lengths.back() * enqueued_, lengths.back() * iteration_, 1);
+        }
+        return lengths;
+    }
+
+  private:
+    const double iteration_, enqueued_;
+    const Context context_ = Context::cpu(1);
+    Counting method_;
+    IterationBatches<double> batches_{context_, true};
+};
+
+std::vector<int> joined(std::initializer_list<std::vector<int>> parts) {
+    std::vector<int> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+}  // namespace
+
+TEST(iteration_batches, direct_ones_are_short_and_graphs_follow) {
+    // The host takes most of the time: 16 iterations, then graphs.
+    EXPECT_EQ(Batches(1e-5, 8e-6).solve(58), (std::vector<int>{2, 2, 11, 11, 16, 16}));
+    // It is ahead: 32 iterations.
+    EXPECT_EQ(Batches(5e-5, 1e-5).solve(66), joined({{2, 2}, std::vector<int>(6, 5), {16, 16}}));
+    // Graphs of expensive iterations take some 2 ms.
+    EXPECT_EQ(Batches(1e-3, 1e-4).solve(36), joined({{2, 2}, std::vector<int>(28, 1), {2, 2}}));
+}
+
+TEST(iteration_batches, later_solves_go_on_where_earlier_ones_ended) {
+    Batches batches(1e-3, 1e-4);
+    EXPECT_EQ(batches.solve(12), joined({{2, 2}, std::vector<int>(8, 1)}));
+    EXPECT_EQ(batches.solve(12), std::vector<int>(12, 1));
+    EXPECT_EQ(batches.solve(12), joined({std::vector<int>(8, 1), {2, 2}}));
+    EXPECT_EQ(batches.solve(12), std::vector<int>(6, 2));
+}
+
+}  // namespace tessera::test
