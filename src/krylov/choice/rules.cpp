@@ -83,8 +83,8 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
-    // poisson2d:1000: 20 for 66; poisson2d:400, 160,000 rows: 13 for 10. poisson3d:200, 8,000,000
-    // rows: 100, polynomial 122; poisson3d:100: 20 for 10.
+    // poisson2d:1000: 21 for 60; poisson2d:400, 160,000 rows: 13 for 10. poisson3d:200, 8,000,000
+    // rows: 101, polynomial 120; poisson3d:100: 20 for 11.
     const double entries = a.entries_per_row();
     if ((entries <= 5.5 && a.rows >= 200'000) || (entries <= 7.5 && a.rows >= 8'000'000)) {
         return {{"fcg", "amg", format, 500, "a large mesh (few entries per row)"},

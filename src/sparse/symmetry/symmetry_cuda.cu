@@ -1,6 +1,5 @@
 #include <bit>
 
-#include "base/zeros.hpp"
 #include "gpu/for_each.cuh"
 #include "gpu/sums.cuh"
 #include "gpu/warp.cuh"

@@ -27,7 +27,7 @@ class PageLockedBlocks {
 /// Never destroyed: Contexts may end after the objects of any file.
 PageLockedBlocks& page_locked_blocks();
 
-/// Shorter copies gain nothing from copy_in_stages.
+/// Shorter copies gain little from copy_in_stages.
 inline constexpr Offset least_staged_bytes = Offset(8) << 20;
 
 /// Copies between memory of the current device and pageable memory of the host through page-locked

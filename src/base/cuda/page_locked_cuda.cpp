@@ -1,10 +1,10 @@
-#include "base/page_locked.hpp"
+#include "base/cuda/page_locked.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "base/event.hpp"
+#include "base/cuda/event.hpp"
 #include "base/parallel.hpp"
 
 namespace tessera::cuda {

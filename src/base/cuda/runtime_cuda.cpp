@@ -6,8 +6,8 @@
 #include "base/check_cuda.hpp"
 #include "base/concat.hpp"
 #include "base/context_state.hpp"
-#include "base/event.hpp"
-#include "base/page_locked.hpp"
+#include "base/cuda/event.hpp"
+#include "base/cuda/page_locked.hpp"
 #include "base/threads/thread_team.hpp"
 
 namespace tessera::cuda {
