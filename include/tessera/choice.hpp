@@ -69,6 +69,9 @@ TESSERA_API std::vector<Attempt> candidates(const MatrixFacts& facts, const std:
 /// Whether another attempt may succeed after a solve with this report; `attempt_limit` is its
 /// Attempt::max_iterations.
 TESSERA_API bool worth_another(const SolveReport& report, Offset attempt_limit);
+/// The same after a setup that threw: the next attempt may allow another matrix, as one that is not
+/// positive definite, or take less memory.
+TESSERA_API bool worth_another(const Error& error);
 
 /// The options of an attempt: its own limit of iterations, and at most the iterations and time that
 /// earlier attempts (`before`, which may be empty) have left. The observer gets the iterations and

@@ -58,6 +58,7 @@ struct Solver<T>::State {
                                         const SolveOptions& options);
     std::vector<Attempt> choose_attempts() const;
     void make_first_of(std::vector<Attempt> chosen);
+    void explain_next(const Error& error);
     bool take_next_attempt();
     void change_side();
     void check(const CsrView<T>& matrix, const char* function) const;
@@ -172,6 +173,13 @@ void Solver<T>::State::make_attempt() {
     }
 }
 
+/// The next attempt is taken as this one cannot be set up.
+template <class T>
+void Solver<T>::State::explain_next(const Error& error) {
+    const std::string& failed = attempts[attempt].preconditioner;
+    attempts[attempt + 1].reason = failed + " cannot be set up (" + error.what() + ")";
+}
+
 /// Sets up the first of the later attempts that the matrix allows; false: there is none.
 template <class T>
 bool Solver<T>::State::take_next_attempt() {
@@ -180,8 +188,9 @@ bool Solver<T>::State::take_next_attempt() {
         try {
             make_attempt();
             if (report().unusable.empty() || attempt + 1 == attempts.size()) return true;
-        } catch (const InvalidArgument&) {  // For example a block that is not positive definite.
-            if (attempt + 1 == attempts.size()) throw;
+        } catch (const Error& error) {
+            if (!worth_another(error) || attempt + 1 == attempts.size()) throw;
+            explain_next(error);
         }
     }
     return false;
@@ -199,8 +208,10 @@ void Solver<T>::State::make_first_of(std::vector<Attempt> chosen) {
     attempt = 0;
     try {
         make_attempt();
-    } catch (const InvalidArgument&) {
-        if (!take_next_attempt()) throw;
+    } catch (const Error& error) {
+        if (!worth_another(error) || attempts.size() == 1) throw;
+        explain_next(error);
+        take_next_attempt();
     }
     if (!report().unusable.empty()) take_next_attempt();
 }
@@ -286,7 +297,8 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
         const std::size_t before = attempt;
         try {
             if (!take_next_attempt()) return total;
-        } catch (const InvalidArgument& error) {  // Values of an update may fit no later attempt.
+        } catch (const Error& error) {  // Values of an update may fit no later attempt.
+            if (!worth_another(error)) throw;
             attempt = before;
             make_attempt();
             for (SolveReport& report : total) {

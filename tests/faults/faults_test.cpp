@@ -110,5 +110,51 @@ TEST(faults, every_failing_call_is_a_clean_error_of_the_library) {
     std::filesystem::remove_all(folder);
 }
 
+/// Where a call for memory fails while the first attempt of auto is set up, another one solves.
+TEST(faults, auto_takes_another_way_where_memory_fails) {
+    const Context device = context();
+    const auto problem = problems::generate<double>(Context::cpu(2), Spec("elasticity2d:12"));
+    const CsrMatrix<double> matrix = copy_to(device, problem.matrix.view());
+    Buffer<double> b(device, matrix.rows()), x(device, matrix.rows());
+    fill_uniform(device, 3, b.view());
+    const auto solves = [&](Solver<double>& solver) {
+        fill(device, 0.0, x.view());
+        return solver.solve(std::as_const(b).view(), x.view()).status == Status::converged;
+    };
+    long calls = 0;
+    {
+        Solver<double> solver(device, "auto", "auto");
+        faults::arm(Kind::memory, 0);
+        solver.setup(matrix);
+        faults::disarm();
+        calls = faults::calls(Kind::memory);
+        ASSERT_GT(solver.attempts().size(), 1U);
+        ASSERT_EQ(solver.attempt(), 0);
+        ASSERT_TRUE(solves(solver));
+    }
+    std::mt19937_64 random = test::generator();
+    int others = 0;
+    for (const long k : faults::calls_to_try(random, calls, 40)) {
+        Solver<double> solver(device, "auto", "auto");
+        faults::arm(Kind::memory, k);
+        try {
+            solver.setup(matrix);
+            faults::disarm();
+        } catch (const OutOfMemory&) {  // Of what looks at the matrix.
+            faults::disarm();
+            continue;
+        } catch (const std::bad_alloc&) {
+            faults::disarm();
+            continue;
+        }
+        EXPECT_TRUE(solves(solver)) << "call " << k;
+        if (solver.attempt() == 0) continue;
+        ++others;
+        const std::string reason = solver.attempts().at(std::size_t(solver.attempt())).reason;
+        EXPECT_NE(reason.find(" cannot be set up (out of "), std::string::npos) << reason;
+    }
+    EXPECT_GT(others, 0);
+}
+
 }  // namespace
 }  // namespace tessera

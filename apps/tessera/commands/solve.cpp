@@ -95,7 +95,7 @@ class SolveCommand : SolveProblem<T> {
         } else {
             attempts_ = {{arguments_.solver, arguments_.preconditioner, arguments_.format, 0, ""}};
         }
-        use_attempt();
+        if (!is_automatic()) use_attempt();
         Problem::upload_matrix();
     }
 
@@ -138,20 +138,21 @@ class SolveCommand : SolveProblem<T> {
 
     /// Solves by one attempt; true: the next one may do better.
     bool try_attempt() {
-        if (attempt_ > 0) use_attempt();
         const Attempt& attempt = attempts_[attempt_];
         const bool is_last = attempt_ + 1 == attempts_.size();
         const SolveReport before = std::move(report_.solve);
         report_.solve = {};
         report_.preconditioner = attempt.preconditioner;
         try {
+            if (is_automatic()) use_attempt();
             Solver<T> solver(context_, attempt.solver, attempt.preconditioner, attempt.format);
             set_up(solver);
             run(solver, before);
-        } catch (const InvalidArgument& error) {  // For example: not positive definite.
-            if (is_last) throw;
+        } catch (const Error& error) {
+            if (is_last || !worth_another(error)) throw;
             report_.solve.status = Status::breakdown;
             report_.solve.message = error.what();
+            attempts_[attempt_ + 1].reason = attempt.preconditioner + " cannot be set up";
         }
         const bool goes_badly = worth_another(report_.solve, attempt.max_iterations);
         const std::string outcome = outcome_of(report_.solve);

@@ -264,6 +264,11 @@ bool worth_another(const SolveReport& report, Offset attempt_limit) {
     }
 }
 
+bool worth_another(const Error& error) {
+    return dynamic_cast<const InvalidArgument*>(&error) != nullptr ||
+           dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+}
+
 SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
                              const SolveReport& before) {
     SolveOptions result = options;
