@@ -37,11 +37,12 @@ bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrM
     return copy_to_host(context, differ)[0] == 0;
 }
 
+/// `norms`: of the scaled blocks; empty: not wanted.
 void scale_blocks(const Context& context, const BsrView<double>& matrix,
-                  const Buffer<double>& scaling, Buffer<double>& values) {
+                  const Buffer<double>& scaling, Buffer<double>& values, Buffer<double>& norms) {
     const auto run = [&]<int N>(std::integral_constant<int, N>) {
         for_each_block(context, matrix, values.data(),
-                       ScaleBlocks<N>{matrix.height, scaling.data()});
+                       ScaleBlocks<N>{matrix.height, scaling.data(), norms.data()});
     };
     switch (matrix.height) {
         case 1:
@@ -100,11 +101,16 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
     levels_.emplace_back().matrix = std::move(matrix);
     DeviceCoordinates coordinates = coordinates_of(context, options);
     DeviceVectors space = near_null(context, coordinates);
-    scale_level(context, 0, space);
+    const auto scale_last = [&] {
+        norms_ = Buffer<double>(context, levels_.back().matrix.blocks());
+        scale_level(context, levels_.size() - 1, space);
+    };
+    scale_last();
     while (levels_.back().rows() > options_.coarse_rows &&
            int(levels_.size()) < options_.max_levels && coarsen(context, space, coordinates)) {
-        scale_level(context, levels_.size() - 1, space);
+        scale_last();
     }
+    norms_ = {};
     lasting_warnings_ = warnings_.size();
     finish(context, std::move(space));
 }
@@ -147,7 +153,7 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (found.singular != 0) singular_ = true;
     require_positive(found.first == 0, "amg: the diagonal block of node ",
                      a.block_rows - found.first, " on level ", l, " is not positive definite");
-    scale_blocks(context, a, level.scaling, level.matrix.values());
+    scale_blocks(context, a, level.scaling, level.matrix.values(), norms_);
     for_each_index(
         context, Offset(a.block_rows) * near_null.columns,
         ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});
@@ -212,10 +218,12 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
     const bool finest = &level == &levels_.front(), anew = theta < options_.theta;
     const bool large = finest || anew || (columns > 1 && level.nodes() >= many_nodes);
     const int second_pass = options_.second_pass >= 0 ? options_.second_pass : large ? 9 : 3;
+    if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());  // Chosen anew.
     const NodeGraph graph =
-        strong_couplings(context, level.matrix.view(),
+        strong_couplings(context, level.matrix.view(), norms_,
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
                          theta, coordinates);
+    norms_ = {};
     level.aggregates = aggregate(context, graph, second_pass);
     if (level.aggregates.count == 0) stopped_by_ = nullptr;  // Smoothing is enough.
     if (5.0 * level.aggregates.count * columns > 4.0 * level.rows()) {

@@ -82,6 +82,8 @@ class Hierarchy {
     double rounding_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
+    Buffer<double>
+        norms_;  ///< Of the blocks of the last level, from its scaling to its aggregates.
     DeviceVectors coarsest_near_null_;
     bool complete_ = false;
     bool singular_ = false;               ///< Some mode is in the null space.

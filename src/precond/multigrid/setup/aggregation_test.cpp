@@ -40,8 +40,9 @@ NodeGraph on_device(const HostGraph& graph) {
 }
 
 NodeGraph graph_of(const std::string& problem, int block, double theta = 0.02) {
-    return strong_couplings(context(), blocks_of(problem, block).view(), AmgStrength::frobenius,
-                            theta);
+    const auto matrix = blocks_of(problem, block);
+    return strong_couplings(context(), matrix.view(), block_norms(context(), matrix.view()),
+                            AmgStrength::frobenius, theta);
 }
 
 std::vector<Index> aggregate_of(const Aggregates& aggregates) {
@@ -133,8 +134,8 @@ TEST(aggregation, does_not_depend_on_threads) {
     const auto expected = [&](int threads) {
         const Context where = host(threads);
         const auto matrix = to_bsr(where, csr.view(), 3, 3);
-        const NodeGraph graph =
-            strong_couplings(where, matrix.view(), AmgStrength::frobenius, 0.02);
+        const NodeGraph graph = strong_couplings(
+            where, matrix.view(), block_norms(where, matrix.view()), AmgStrength::frobenius, 0.02);
         return copy_to_host(where, aggregate(where, graph, 3).of_node);
     };
     const Aggregates found = aggregate(context(), graph_of("elasticity3d:16", 3), 3);
@@ -180,15 +181,17 @@ TEST(aggregation, strength_by_distance) {
     const auto matrix = blocks_of("tridiagonal:8", 1);
     std::vector<double> x;
     for (int i = 0; i < 8; ++i) x.push_back(i / 2 * 3 + i % 2);
-    const HostGraph graph = on_host(strong_couplings(
-        context(), matrix.view(), AmgStrength::distance, 0.5, {1, copy_to_buffer(context(), x)}));
+    const Buffer<double> norms = block_norms(context(), matrix.view());
+    const HostGraph graph =
+        on_host(strong_couplings(context(), matrix.view(), norms, AmgStrength::distance, 0.5,
+                                 {1, copy_to_buffer(context(), x)}));
     for (std::size_t i = 0; i < 8; ++i) {
         ASSERT_EQ(graph.row_offsets[i + 1] - graph.row_offsets[i], 2);
         EXPECT_EQ(graph.neighbours[2 * i] / 2, Index(i) / 2);
         EXPECT_EQ(graph.neighbours[2 * i + 1] / 2, Index(i) / 2);
     }
     EXPECT_EQ(message_of([&] {
-                  strong_couplings(context(), matrix.view(), AmgStrength::both, 0.1,
+                  strong_couplings(context(), matrix.view(), norms, AmgStrength::both, 0.1,
                                    {1, Buffer<double>(context(), 2)});
               }),
               "strong_couplings: 8 nodes in 1 dimensions need 8 coordinates, not 2");

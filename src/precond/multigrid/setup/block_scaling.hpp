@@ -4,6 +4,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
+#include "precond/multigrid/setup/block_norm.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies of for_each_index for matrices whose diagonal blocks become identities.
@@ -90,8 +91,9 @@ template <int N>
 struct ScaleBlocks {
     int height;
     const double* scaling;
+    double* norms;  ///< Of the scaled blocks; null: not wanted.
 
-    TESSERA_HOST_DEVICE void operator()(Offset, Index i, Index j, double* block) const {
+    TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, double* block) const {
         constexpr int room = N > 0 ? N : max_bsr_block;
         const int n = N > 0 ? N : height;
         const bool below = j < i;
@@ -120,6 +122,7 @@ struct ScaleBlocks {
                 block[below ? c * n + r : r * n + c] = i == j ? double(r == c) : sum;
             }
         }
+        if (norms != nullptr) norms[k] = block_norm(n, block);
     }
 };
 

@@ -35,11 +35,14 @@ struct DeviceCoordinates {
     Buffer<double> values;
 };
 
-/// The strong couplings of a matrix with square blocks, with all those on the diagonal. Coordinates
-/// are needed by `distance` and `both`. A node that is coupled to no other one has itself as its
-/// only neighbour. Waits.
+/// The Frobenius norm of each block of a matrix with square blocks.
+Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix);
+
+/// The strong couplings of a matrix with square blocks, whose norms are `norms`, with all those on
+/// the diagonal. Coordinates are needed by `distance` and `both`. A node that is coupled to no
+/// other one has itself as its only neighbour. Waits.
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
-                           AmgStrength strength, double theta,
+                           const Buffer<double>& norms, AmgStrength strength, double theta,
                            const DeviceCoordinates& coordinates = {});
 
 }  // namespace tessera::multigrid

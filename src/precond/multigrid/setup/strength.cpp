@@ -6,35 +6,38 @@
 
 namespace tessera::multigrid {
 
+Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix) {
+    Buffer<double> norms(context, matrix.blocks);
+    for_each_block(context, matrix, matrix.values, MeasureBlock{matrix.height, norms.data()});
+    return norms;
+}
+
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
-                           AmgStrength strength, double theta,
+                           const Buffer<double>& norms, AmgStrength strength, double theta,
                            const DeviceCoordinates& coordinates) {
     const Index nodes = matrix.block_rows;
     const bool by_norm = strength != AmgStrength::distance;
     const bool by_distance = strength != AmgStrength::frobenius;
-    require(matrix.block_columns == nodes && matrix.height == matrix.width,
-            "strong_couplings: the matrix and its blocks must be square");
+    require(matrix.block_columns == nodes && matrix.height == matrix.width &&
+                norms.size() == matrix.blocks,
+            "strong_couplings: the matrix and its blocks, with a norm each, must be square");
     const Offset numbers = Offset(nodes) * coordinates.dimensions;
     require(!by_distance || coordinates.values.size() == numbers, "strong_couplings: ", nodes,
             " nodes in ", coordinates.dimensions, " dimensions need ", numbers,
             " coordinates, not ", coordinates.values.size());
-    Buffer<double> norms(context, matrix.blocks),
-        nearness(context, by_distance ? matrix.blocks : 0), diagonal_roots(context, nodes),
-        nearness_roots(context, by_distance ? nodes : 0);
+    Buffer<double> diagonal_roots(context, nodes), nearness_roots(context, by_distance ? nodes : 0);
     Buffer<float> weights(context, matrix.blocks);
     NodeGraph graph;
     graph.alone = Buffer<Index>(context, nodes);
     const int lanes = sharing_threads(context, nodes, 8);
     const Couplings couplings{matrix,
                               norms.data(),
-                              nearness.data(),
                               by_norm,
                               by_distance ? coordinates.values.data() : nullptr,
                               coordinates.dimensions,
                               theta,
                               diagonal_roots.data(),
                               nearness_roots.data()};
-    for_each_block(context, matrix, matrix.values, MeasureBlock{couplings});
     for_each_index(context, nodes, SumCouplings{couplings, graph.alone.data()});
     for_each_index(context, Offset(nodes) * lanes,
                    WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});

@@ -4,6 +4,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
+#include "precond/multigrid/setup/block_norm.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies that find strong couplings.
@@ -13,8 +14,7 @@ namespace tessera::multigrid {
 /// What makes couplings strong.
 struct Couplings {
     BsrView<double> matrix;
-    double* norms;            ///< ||A_k|| of every block.
-    double* nearness;         ///< |x_i - x_j|^-2 of every block, zero on the diagonal.
+    const double* norms;      ///< ||A_k|| of every block.
     bool by_norm;             ///< Whether they decide what is strong.
     const double* positions;  ///< Of the nodes; null: they do not matter.
     int dimensions;
@@ -33,23 +33,13 @@ struct Couplings {
     }
 };
 
-/// Norm and nearness of a block. Entries that a transpose exchanges are added first, so that blocks
-/// which are each other's transposes have one norm. A body of for_each_block.
+/// The norms of the blocks of a matrix. A body of for_each_block.
 struct MeasureBlock {
-    Couplings couplings;
+    int height;
+    double* norms;
 
-    TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, const double* block) const {
-        const int n = couplings.matrix.height;
-        double sum = 0;
-        for (int r = 0; r < n; ++r) {
-            sum += block[r * n + r] * block[r * n + r];
-            for (int c = 0; c < r; ++c) {
-                sum += block[r * n + c] * block[r * n + c] + block[c * n + r] * block[c * n + r];
-            }
-        }
-        couplings.norms[k] = std::sqrt(sum);
-        if (couplings.positions == nullptr) return;
-        couplings.nearness[k] = i == j ? 0 : couplings.near(i, j);
+    TESSERA_HOST_DEVICE void operator()(Offset k, Index, Index, const double* block) const {
+        norms[k] = block_norm(height, block);
     }
 };
 
@@ -67,7 +57,8 @@ struct SumCouplings {
         if (couplings.positions == nullptr) return;
         double sum = 0;
         for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            sum += couplings.nearness[k];
+            const Index j = matrix.column_indices[k];
+            if (j != i) sum += couplings.near(i, j);
         }
         couplings.nearness_roots[i] = std::sqrt(sum);
     }
@@ -99,7 +90,7 @@ struct WeighCouplings {
             if (coupled) alone[i] = 0;
             bool strong = coupled || !c.by_norm;
             if (strong && c.positions != nullptr) {
-                weight = c.nearness[k] / (c.nearness_roots[i] * c.nearness_roots[j]);
+                weight = c.near(i, j) / (c.nearness_roots[i] * c.nearness_roots[j]);
                 strong = weight > c.theta;
             }
             weights[k] = strong ? float(weight) : weak;

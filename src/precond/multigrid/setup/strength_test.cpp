@@ -149,9 +149,9 @@ TEST(strength, graph_by_definition) {
         for (const auto strength :
              {AmgStrength::frobenius, AmgStrength::distance, AmgStrength::both}) {
             for (const double theta : {0.0, 0.02, 0.3}) {
-                const NodeGraph graph =
-                    strong_couplings(context(), matrix.view(), strength, theta,
-                                     {2, copy_to_buffer(context(), made.positions)});
+                const NodeGraph graph = strong_couplings(
+                    context(), matrix.view(), block_norms(context(), matrix.view()), strength,
+                    theta, {2, copy_to_buffer(context(), made.positions)});
                 const Expected expected(made, strength, theta);
                 EXPECT_EQ(copy_to_host(context(), graph.row_offsets), expected.row_offsets);
                 EXPECT_EQ(copy_to_host(context(), graph.neighbours), expected.neighbours);
