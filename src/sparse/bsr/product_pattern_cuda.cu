@@ -22,6 +22,8 @@ struct RowGroup {
     static constexpr unsigned lanes = Threads < 32 ? Threads : 32;  ///< Of a warp.
     /// Slots for columns in shared memory.
     static constexpr unsigned slots = Threads < 32 ? 64 : 512;
+    /// Rows of up to 2^short_exponent columns are kept when these are counted.
+    static constexpr int short_exponent = Threads < 32 ? 4 : 6;
 
     static __device__ unsigned rank() { return threadIdx.x % Threads; }
     static __device__ unsigned lane() { return threadIdx.x % lanes; }
@@ -166,15 +168,19 @@ __device__ void write_columns(const ColumnTable& table, Index count, Index* list
                               GroupState* state) {
     using Group = RowGroup<Threads>;
     const unsigned rank = Group::rank(), before = (1u << threadIdx.x % 32) - 1;
-    if (rank == 0) state->written = 0;
+    int written = 0;  // Of a group within a warp.
+    if (Threads > 32 && rank == 0) state->written = 0;
     Group::sync();
     for (unsigned first = 0; first <= table.mask; first += Threads) {
         const unsigned s = first + rank;
         const Index column = s <= table.mask ? table.slots[s] : -1;
         const unsigned used = __ballot_sync(Group::mask(), column >= 0) & Group::mask();
-        int place = 0;
-        if (Group::lane() == 0) place = atomicAdd(&state->written, __popc(used));
-        place = __shfl_sync(Group::mask(), place, 0, Group::lanes);
+        int place = written;
+        if constexpr (Threads > 32) {
+            if (Group::lane() == 0) place = atomicAdd(&state->written, __popc(used));
+            place = __shfl_sync(Group::mask(), place, 0, Group::lanes);
+        }
+        written += __popc(used);
         if (column >= 0) list[place + __popc(used & before)] = column;
     }
     Group::sync();
@@ -187,12 +193,35 @@ __device__ void write_columns(const ColumnTable& table, Index count, Index* list
     Group::sync();
 }
 
+/// What a kernel finds while it counts.
+struct Found {
+    int overflow;  ///< Whether a row does not fit.
+    int longer;    ///< Whether a row fits that is not kept.
+};
+
 /// Where the tables of a kernel are, and what rows it takes.
 struct Tables {
     Index* memory;        ///< Null: in shared memory.
     unsigned slots;       ///< Of a table, at most; followed by as many for a list.
     Index least_columns;  ///< Rows with fewer columns are not written by this kernel.
-    int* overflow;        ///< Raised where a row does not fit.
+    Index* kept;          ///< The columns of each row with up to `most_kept`, in as many places.
+    Index most_kept;
+    Found* found;
+};
+
+/// A column that was kept.
+struct CopyKept {
+    static constexpr int work = 2;
+    int exponent;  ///< 2^exponent places for a row.
+    const Index *kept, *counts;
+    const Offset* offsets;
+    Index* columns;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place >> exponent, e = place - (i << exponent);
+        const Index count = counts[i];
+        if (e < count && count <= 1 << exponent) columns[offsets[i] + e] = kept[place];
+    }
 };
 
 /// Counts the columns of the block rows with the count -1, or writes them in ascending order
@@ -226,9 +255,17 @@ __global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
         const Index count = collect_columns<Threads>(a, b, Index(i), exponent, table, state);
         if (columns != nullptr) {
             write_columns<Threads>(table, count, memory + slots, columns + offsets[i], state);
-        } else if (Group::rank() == 0) {
+            continue;
+        }
+        const bool keeps = count >= 0 && count <= tables.most_kept;
+        if (keeps) {
+            write_columns<Threads>(table, count, memory + slots,
+                                   tables.kept + i * tables.most_kept, state);
+        }
+        if (Group::rank() == 0) {
             counts[i] = count;
-            if (count < 0) *tables.overflow = 1;
+            if (count < 0) tables.found->overflow = 1;
+            if (count >= 0 && !keeps) tables.found->longer = 1;
         }
     }
 }
@@ -253,7 +290,8 @@ class ProductPattern {
                                      std::size_t(counts_.size()) * sizeof(Index),
                                      stream_of(context_)));  // -1
         const double taken = double(a_.blocks) / a_.block_rows * double(b_.blocks) / b_.block_rows;
-        if (taken < 64 && fits<8>(RowGroup<8>::slots)) return counts_.data();
+        const unsigned few = RowGroup<8>::slots;
+        if (taken < few && fits<8>(taken < few / 4 ? few / 2 : few)) return counts_.data();
         // So many warps fill a GPU.
         if (a_.block_rows > 8192 ? fits<32>(RowGroup<32>::slots)
                                  : fits<256>(RowGroup<256>::slots)) {
@@ -270,6 +308,8 @@ class ProductPattern {
     }
     /// Writes them; after `count`.
     void write(const Offset* offsets, Index* columns) {
+        for_each_index(context_, kept_.size(), CopyKept{kept_exponent_, kept_.data(),
+                                                        counts_.data(), offsets, columns});
         for (const auto& [run, tables] : runs_) (this->*run)(tables, offsets, columns);
     }
 
@@ -287,17 +327,28 @@ class ProductPattern {
     /// Counts the rows that are left; whether they have room in so many slots. Waits.
     template <int Threads>
     bool fits(unsigned slots) {
-        const Index least = runs_.empty() ? 0 : Index(runs_.back().second.slots) + 1;
-        Buffer<int> overflow = zeros<int>(context_, 1);
-        const Tables tables{large_.data(), slots, least, overflow.data()};
-        runs_.push_back({&ProductPattern::launch<Threads>, tables});
+        Buffer<Found> found = zeros<Found>(context_, 1);
+        Tables tables{large_.data(), slots, least_, nullptr, 0, found.data()};
+        if (least_ == 0) {
+            kept_exponent_ = RowGroup<Threads>::short_exponent;
+            kept_ = Buffer<Index>(context_, Offset(a_.block_rows) << kept_exponent_);
+            tables.kept = kept_.data();
+            tables.most_kept = tables.least_columns = 1 << kept_exponent_;
+            ++tables.least_columns;
+        }
         launch<Threads>(tables, nullptr, nullptr);
-        return copy_to_host(context_, overflow)[0] == 0;
+        const Found seen = read_value(context_, found.data());
+        if (seen.longer != 0) runs_.push_back({&ProductPattern::launch<Threads>, tables});
+        least_ = Index(slots) + 1;
+        return seen.overflow == 0;
     }
 
     const Context& context_;
     const BsrView<T>&a_, &b_;
     Buffer<Index> counts_, large_;
+    Buffer<Index> kept_;  ///< By the first kernel that counts.
+    int kept_exponent_ = 0;
+    Index least_ = 0;  ///< Rows with fewer columns are counted.
     int exponent_;  ///< 2^exponent_ lanes share a row of B.
     unsigned large_blocks_ = 0;
     std::vector<std::pair<void (ProductPattern::*)(const Tables&, const Offset*, Index*), Tables>>
