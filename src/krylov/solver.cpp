@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include "base/checks.hpp"
@@ -167,6 +168,9 @@ void Solver<T>::State::make_attempt() {
         }
         make(given);
         context.synchronize();
+    } catch (const std::bad_alloc&) {
+        drop();
+        throw OutOfMemory("out of memory of the host");
     } catch (...) {
         drop();
         throw;

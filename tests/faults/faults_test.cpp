@@ -140,7 +140,7 @@ TEST(faults, auto_takes_another_way_where_memory_fails) {
         try {
             solver.setup(matrix);
             faults::disarm();
-        } catch (const OutOfMemory&) {  // Of what looks at the matrix.
+        } catch (const OutOfMemory&) {  // Where the matrix is looked at.
             faults::disarm();
             continue;
         } catch (const std::bad_alloc&) {
