@@ -92,8 +92,8 @@ class Aggregation {
             for (int k = 0; k < rounds_per_wait; ++k, ++round) {
                 if (k + 1 == rounds_per_wait) lower_flag();
                 each_node(SmallestNearby{graph_, states_.data(), smallest_.data()});
-                each_node(Decide{graph_, aggregate_of_.data(), smallest_.data(), round + 1,
-                                 states_.data(), flag_.data()});
+                each_node(
+                    Decide{graph_, smallest_.data(), round + 1, states_.data(), flag_.data()});
             }
             open = flag_is_raised();
         }

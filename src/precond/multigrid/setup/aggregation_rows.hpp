@@ -12,6 +12,8 @@ namespace tessera::multigrid {
 /// Of a node in the search for roots; priorities are between the two.
 using State = std::uint64_t;
 inline constexpr State root = 0, covered = ~State(0);
+/// Of what is smallest nearby, for nodes with an aggregate.
+inline constexpr State has_aggregate = covered - 1;
 
 /// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
 TESSERA_HOST_DEVICE inline std::uint32_t hash(Index node, int round) {
@@ -52,12 +54,11 @@ struct BeginSearch {
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const bool open = aggregate_of[i] < 0;
         states[i] = open ? priority(i, 0) : covered;
-        smallest[i] = open ? root : covered;  // Anything but `covered`: found in each round.
+        smallest[i] = open ? root : has_aggregate;  // `root`: found in each round.
     }
 };
 
-/// The smallest state within an edge; `covered` next to a root and, as nobody asks, for nodes with
-/// an aggregate. A node that was covered stays so.
+/// The smallest state within an edge; `covered` next to a root, where it stays so.
 struct SmallestNearby {
     static constexpr int work = 32;
     NodeGraphView graph;
@@ -65,7 +66,7 @@ struct SmallestNearby {
     State* smallest;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        if (smallest[i] == covered) return;
+        if (smallest[i] >= has_aggregate) return;
         State least = covered;
         visit_neighbours(graph, i, [&](Index j, Offset) {
             if (states[j] < least) least = states[j];
@@ -79,7 +80,6 @@ struct SmallestNearby {
 struct Decide {
     static constexpr int work = 32;
     NodeGraphView graph;
-    const Index* aggregate_of;
     const State* smallest;
     int next_round;
     State* states;
@@ -90,9 +90,10 @@ struct Decide {
         if (state == root || state == covered) return;
         State low = covered, high = 0;
         visit_neighbours(graph, i, [&](Index j, Offset) {
-            if (aggregate_of[j] >= 0) return;
-            if (smallest[j] < low) low = smallest[j];
-            if (smallest[j] > high) high = smallest[j];
+            const State near = smallest[j];
+            if (near == has_aggregate) return;
+            if (near < low) low = near;
+            if (near > high) high = near;
         });
         if (high == covered) {
             states[i] = covered;
