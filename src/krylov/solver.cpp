@@ -311,6 +311,9 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
             }
             return total;
         }
+        for (int j = 0; j < b.count; ++j) {  // Infinity may be where no product shows it.
+            if (total[std::size_t(j)].status == Status::non_finite) fill(context, T(0), x[j]);
+        }
     }
 }
 

@@ -161,6 +161,9 @@ class SolveCommand : SolveProblem<T> {
                              report_.solve.iterations < arguments_.max_iterations &&
                              report_.solve.seconds < arguments_.max_seconds;
         record_attempt(goes_on, outcome);
+        if (goes_on && report_.solve.status == Status::non_finite) {
+            fill(context_, T(0), x_.view());  // Infinity may be where no product shows it.
+        }
         return goes_on;
     }
 

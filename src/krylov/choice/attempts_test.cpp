@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "krylov/choice/test_choice.hpp"
 #include "support/messages.hpp"
 #include "tessera/precond.hpp"
@@ -91,6 +93,19 @@ TEST(attempts, passes_over_a_setup_that_the_matrix_does_not_allow) {
     ASSERT_EQ(solved.attempts.at(0).preconditioner, "jacobi");
     EXPECT_EQ(solved.attempt, 1);
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+}
+
+/// idr with shifted blocks makes numbers that are not finite, gmres finds out why. No product shows
+/// the infinity in the element of x whose column is empty.
+TEST(attempts, a_singular_matrix_is_called_so) {
+    CsrMatrix<double> matrix(host(), 3, 3, 4);
+    matrix.row_offsets() = copy_to_buffer(host(), std::vector<Offset>{0, 1, 2, 4});
+    matrix.column_indices() = copy_to_buffer(host(), std::vector<Index>{0, 1, 0, 1});
+    matrix.values() = copy_to_buffer(host(), std::vector<double>(4, 1.0));
+    const Solved solved = solve_auto(matrix);
+    EXPECT_EQ(solved.report.status, Status::breakdown);
+    expect_contains(solved.report.message, "singular");
+    for (const double value : solved.x) EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST(attempts, later_solves_and_updates_keep_the_attempt) {

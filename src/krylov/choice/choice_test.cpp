@@ -255,6 +255,9 @@ TEST(choice, worth_another_attempt) {
         report.status = status;
         EXPECT_FALSE(worth_another(report, 300));
     }
+    report.iterations = 7;
+    report.status = Status::non_finite;
+    EXPECT_TRUE(worth_another(report, 300)) << "what was given is finite";
     for (const Status status : {Status::max_iterations, Status::accuracy_lost}) {
         report.status = status;
         EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
