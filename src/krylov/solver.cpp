@@ -312,7 +312,8 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
             return total;
         }
         for (int j = 0; j < b.count; ++j) {  // Infinity may be where no product shows it.
-            if (total[std::size_t(j)].status == Status::non_finite) fill(context, T(0), x[j]);
+            const SolveReport& last = solved[std::size_t(j)];
+            if (last.status == Status::non_finite && last.iterations > 0) fill(context, T(0), x[j]);
         }
     }
 }

@@ -251,6 +251,44 @@ TEST(products, same_bits_over_runs_and_threads) {
     for (const int threads : {2, 3, 8}) EXPECT_EQ(values(threads), expected);
 }
 
+/// Rows of very different lengths side by side, which the GPU counts by different kernels. B turns
+/// the order of the columns round.
+TEST(products, rows_of_all_lengths) {
+    constexpr Index columns = 1000;
+    std::vector<std::vector<Index>> reversed;
+    for (Index j = 0; j < columns; ++j) reversed.push_back({columns - 1 - j});
+    const auto b =
+        copy_to(context(), make_csr<double>(columns, columns, reversed,
+                                            std::vector<std::vector<double>>(columns, {1.0})));
+    for (const Index rows : {300, 9000}) {
+        for (const Index most : {2, 30, 80}) {
+            std::vector<std::vector<Index>> places;
+            std::vector<std::vector<double>> values;
+            for (Index i = 0; i < rows; ++i) {
+                const Index special[] = {0, 16, 17, 20, 32, 33, 40, 64, 65, 100, 513, 700};
+                const Index length = i % 150 < 12 ? special[i % 150] : most;
+                std::vector<Index>& row = places.emplace_back();
+                for (Index e = 0; e < length; ++e) row.push_back(e * columns / length);
+                values.emplace_back(row.begin(), row.end());
+            }
+            const auto a = copy_to(context(), make_csr<double>(rows, columns, places, values));
+            const auto c = copy_to_host(context(), multiply(context(), a.view(), b.view()).view());
+            ASSERT_EQ(c.nonzeros(), a.nonzeros());
+            for (Index i = 0; i < rows; ++i) {
+                const std::vector<Index>& row = places[std::size_t(i)];
+                const Offset first = c.view().row_offsets[i];
+                ASSERT_EQ(c.view().row_offsets[i + 1] - first, Offset(row.size())) << i;
+                for (std::size_t e = 0; e < row.size(); ++e) {
+                    const Index from = row[row.size() - 1 - e];
+                    const Offset k = first + Offset(e);
+                    ASSERT_EQ(c.view().column_indices[k], columns - 1 - from) << i << ' ' << e;
+                    ASSERT_EQ(c.view().values[k], double(from)) << i << ' ' << e;
+                }
+            }
+        }
+    }
+}
+
 /// Blocks in arrays of the caller: (1 2; 3 4) and (5 6; 7 8) on the diagonal, not at the beginning.
 TEST(products, of_blocks_in_arrays_of_the_caller) {
     const auto offsets = copy_to_buffer(context(), std::vector<Offset>{0, 1, 2});

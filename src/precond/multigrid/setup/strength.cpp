@@ -20,7 +20,7 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     const bool by_distance = strength != AmgStrength::frobenius;
     require(matrix.block_columns == nodes && matrix.height == matrix.width &&
                 norms.size() == matrix.blocks,
-            "strong_couplings: the matrix and its blocks, with a norm each, must be square");
+            "strong_couplings: the matrix and its blocks must be square, and have a norm each");
     const Offset numbers = Offset(nodes) * coordinates.dimensions;
     require(!by_distance || coordinates.values.size() == numbers, "strong_couplings: ", nodes,
             " nodes in ", coordinates.dimensions, " dimensions need ", numbers,
