@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,8 +62,10 @@ struct AmgOptions {
     double omega = 4. / 3;         ///< The prolongator is smoothed by omega / largest eigenvalue.
     double lambda_factor = 1.1;    ///< Factor on the largest Ritz value, for an upper bound.
     bool single_precision = true;  ///< The cycle in float. Setup is always in double.
-    /// Type of the stored values of the finest matrix in the cycle.
-    ValueFormat values = ValueFormat::working;
+    /// Type of the stored values of matrices in the cycle: working or f16. nullopt: f16 where the
+    /// cycle is in float and the matrix, scaled to unit diagonal blocks, seems to have no
+    /// eigenvalue below 1e-6, else working.
+    std::optional<ValueFormat> values = {};
 };
 
 /// A level of a hierarchy, as reported.

@@ -110,7 +110,7 @@ std::string stage_text(const Json& ldlt) {
     return result;
 }
 
-/// "21296 x 3, 912 x 6 unknowns; operator complexity 1.39; near-null space rigid_body".
+/// "21296 x 3, 912 x 6 unknowns; operator complexity 1.39; values f16; near-null space rigid_body".
 std::string hierarchy_text(const Json& values) {
     std::string result;
     for (const Json& level : values["levels"]) {
@@ -118,7 +118,8 @@ std::string hierarchy_text(const Json& values) {
             (result.empty() ? "" : ", ") + level["nodes"].dump() + " x " + level["block"].dump();
     }
     return result + " unknowns; operator complexity " +
-           format("%.2f", values["operator_complexity"].get<double>()) + "; near-null space " +
+           format("%.2f", values["operator_complexity"].get<double>()) + "; values " +
+           values["values"].get<std::string>() + "; near-null space " +
            values["near_null"].get<std::string>();
 }
 

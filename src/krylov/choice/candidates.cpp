@@ -27,7 +27,6 @@ constexpr Pair definite[] = {
 constexpr Pair definite_sliced[] = {
     {"cg", "chebyshev:6,precision=f32,values=f16", true},
     {"cg", "chebyshev:10,precision=f32,values=f16", true},
-    {"fcg", "amg,values=f16", true},
 };
 /// Their setup takes longer than other solves where the factors fill in.
 constexpr Pair definite_factors[] = {

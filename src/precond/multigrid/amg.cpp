@@ -358,10 +358,15 @@ PreconditionerReport Amg<T>::make_report() const {
                                          {"prolongator_blocks", level.transfers},
                                          {"lambda", level.lambda}}});
     }
+    const std::string values = state_->visit([]<class C>(const multigrid::Hierarchy<C>& made) {
+        if (made.values() != ValueFormat::working) return to_string(made.values());
+        return sizeof(C) == 4 ? "f32" : "f64";
+    });
     report.values.push_back(
         {"amg", ReportValues{{"near_null", std::string(state_->near_null_name)},
                              {"near_null_vectors", Offset(state_->near_null_columns)},
                              {"operator_complexity", operator_complexity()},
+                             {"values", values},
                              {"recoveries", recoveries()},
                              {"levels", rows}}});
     return report;

@@ -8,8 +8,9 @@ TEST(amg_hard, a_free_body) {
     body.clamped = false;
     const auto matrix = copy_to(context(), body.matrix());
     const CsrOperator<double> a(context(), matrix.view());
-    for (const bool single : {false, true}) {
-        AmgOptions options = body.options(single);
+    AmgOptions in_double = body.options(false), in_float = body.options(), automatic = in_float;
+    in_float.values = ValueFormat::working;
+    for (AmgOptions options : {in_double, in_float, automatic}) {
         options.coarse_rows = 200;
         Amg<double> m(context(), matrix.view(), options);
         ASSERT_EQ(m.warnings().size(), 1u);
@@ -27,7 +28,9 @@ TEST(amg_hard, a_free_body) {
         EXPECT_LE(product(r, r), 1e-16 * product(b, b));
         const auto before = applied(m, b);
         m.update(context(), matrix.view());
-        EXPECT_TRUE(same_bits(applied(m, b), before));
+        // A setup that took back 16-bit values has bounds of the matrix that they rounded.
+        const bool took_back = options.single_precision && !options.values;
+        EXPECT_TRUE(took_back || same_bits(applied(m, b), before));
         EXPECT_EQ(m.warnings().size(), 1u);
     }
 }

@@ -39,6 +39,46 @@ TEST(amg, iterations) {
     }
 }
 
+/// 16 bits where the matrix has no tiny eigenvalues; else, and where that is wanted, more.
+TEST(amg, types_of_values) {
+    const auto values_of = [](const Amg<double>& m) {
+        const PreconditionerReport report = m.report();
+        for (const ReportValue& entry : std::get<ReportValues>(report.values.back().value)) {
+            if (entry.name == "values") return std::get<std::string>(entry.value);
+        }
+        return std::string();
+    };
+    struct Case {
+        Body body;
+        const char* values;
+    };
+    const char* const scalar = context().on_gpu() ? "f16" : "f32";
+    const Case cases[] = {
+        {cube(10), "f16"},
+        {cube(10, ",contrast=1e6"), "f32"},
+        {{"cantilever3d:4,length=32", 3, 3, 128, 4}, "f32"},
+        {{"elasticity3d:8,free", 3, 3, 8, 8, {1, 1, 1}, false}, "f32"},
+        {{"poisson3d:16"}, scalar},
+    };
+    for (const auto& [body, values] : cases) {
+        SCOPED_TRACE(body.text);
+        const auto matrix = copy_to(context(), body.matrix());
+        AmgOptions options = body.options();
+        EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), values);
+        options.values = ValueFormat::working;
+        EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f32");
+        options.values = ValueFormat::f16;
+        EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f16");
+        options = body.options(false);
+        EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f64");
+    }
+    // A level that is only smoothed says nothing of small eigenvalues.
+    AmgOptions options = cube(10).options();
+    options.max_levels = 1;
+    const auto matrix = copy_to(context(), cube(10).matrix());
+    EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f32");
+}
+
 TEST(amg, rotations_matter) {
     const Body body{"cantilever3d:4,length=16", 3, 3, 64, 4};
     const auto matrix = copy_to(context(), body.matrix());

@@ -108,7 +108,9 @@ AmgConfig::AmgConfig(const Spec& text) {
     options.coarse_rows = Index(auto_or_integer(spec, "coarse", 0, 1, 6000));
     options.max_levels = int(spec.integer("levels", options.max_levels, 1, 50));
     options.single_precision = spec.word("precision", "f32", {"f32", "working"}) == "f32";
-    options.values = choose(spec, "values", {ValueFormat::working, ValueFormat::f16});
+    const std::string values = spec.word("values", "auto", {"auto", "working", "f16"});
+    if (values != "auto")
+        options.values = values == "f16" ? ValueFormat::f16 : ValueFormat::working;
     spec.finish();
 }
 
@@ -164,7 +166,7 @@ std::string Amg<T>::describe() const {
         text += ",coarse=" + std::to_string(given.coarse_rows);
     if (given.max_levels != usual.max_levels) text += ",levels=" + std::to_string(given.max_levels);
     if (!given.single_precision) text += ",precision=working";
-    if (given.values != usual.values) text += ",values=f16";
+    if (given.values) text += std::string(",values=") + to_string(*given.values);
     return text;
 }
 

@@ -18,7 +18,7 @@ struct AmgConfig {
         R"([,near_null=auto|rigid_body|translations|constant|FILE][,coordinates=FILE]
               [,block=auto|B][,strength=both|distance|frobenius][,theta=T]
               [,second_pass=auto|N][,smoother=chebyshev4_optimal:M][,coarse=auto|ROWS]
-              [,levels=N][,precision=f32|working][,values=working|f16]
+              [,levels=N][,precision=f32|working][,values=auto|working|f16]
                            multigrid by smoothed aggregation, for fcg (or cg) and symmetric positive
                            definite matrices from elasticity and diffusion; iterations hardly grow
                            with the size. near_null: near-kernel vectors; auto: rigid body modes if
@@ -29,7 +29,8 @@ struct AmgConfig {
                            smoother; theta (0.02): strength threshold; second_pass: minimum number
                            of neighbours for a node to start an aggregate in pass 2; coarse: a
                            level of at most ROWS rows is solved directly; levels (10): maximum
-                           number of levels
+                           number of levels; values: of matrices in the cycle, auto: f16 unless the
+                           matrix seems to have eigenvalues below 1e-6 (of 1 on the diagonal)
 )";
     AmgOptions options;
     bool names_coordinates = false, names_near_null = false;

@@ -23,7 +23,8 @@ Index product_block(const BsrView<double>& matrix) {
 template <class C>
 void set_sliced(const Context& context, const BsrView<double>& matrix, ValueFormat values,
                 std::unique_ptr<SlicedMatrix<C>>& sliced) {
-    if (sliced) return sliced->update(context, matrix);
+    if (sliced && sliced->options().values == values) return sliced->update(context, matrix);
+    sliced.reset();
     FormatOptions options;
     options.block = product_block(matrix);
     if (options.block == 1) options.format = MatrixFormat::sell;
@@ -39,6 +40,8 @@ const Operator<C>& Cycle<C>::set_matrix(const Context& context, std::size_t l,
     if (l == levels_.size()) levels_.emplace_back();
     Level& level = levels_[l];
     level.rows = matrix.block_rows * matrix.height;
+    const bool other_values = level.matrix && level.matrix->options().values != values;
+    if (other_values) level.smoother.reset();  // It refers to the matrix.
     set_sliced<C>(context, matrix, values, level.matrix);
     return *level.matrix;
 }
@@ -73,6 +76,23 @@ void Cycle<C>::set_inverse(const Context& context, const Buffer<double>& inverse
                    WriteRows<C>{n, inverse.data(), inverse_.row_offsets().data(),
                                 inverse_.column_indices().data(), inverse_.values().data()});
     coarsest_ = std::make_unique<CsrOperator<C>>(context, inverse_.view());
+}
+
+template <class C>
+double Cycle<C>::smallest_eigenvalue(const Context& context) const {
+    const Index n = levels_.back().rows;
+    Buffer<C> b(context, n), z(context, n), products(context, 2);
+    fill_normal(context, 1, b.view());
+    coarsest_->apply(context, std::as_const(b).view(), z.view());
+    dot<C>(context, b.view(), z.view(), products.data());  // z^T A z = z^T b
+    for (std::size_t l = levels_.size() - 1; l-- > 0;) {
+        Buffer<C> finer(context, levels_[l].rows);
+        levels_[l].prolongator->apply(context, std::as_const(z).view(), finer.view());
+        z = std::move(finer);
+    }
+    dot<C>(context, z.view(), z.view(), products.data() + 1);
+    const auto found = copy_to_host(context, products);
+    return double(found[0]) / double(found[1]);
 }
 
 template <class C>

@@ -20,7 +20,7 @@ class Cycle final : public Operator<C> {
     explicit Cycle(int steps) : steps_(steps) {}
 
     /// The matrix of a level, which may be the next one; a level that has a matrix takes others of
-    /// its pattern.
+    /// its pattern. With another type of values it needs its bound again.
     const Operator<C>& set_matrix(const Context& context, std::size_t level,
                                   const BsrView<double>& matrix, ValueFormat values);
     /// What leads from a level to the next one; likewise.
@@ -30,6 +30,10 @@ class Cycle final : public Operator<C> {
     void set_bound(std::size_t level, double largest);
     /// The inverse of the matrix of the last level, n x n numbers.
     void set_inverse(const Context& context, const Buffer<double>& inverse, Index n);
+    /// An estimate, from above, of the smallest eigenvalue of the first matrix: the Rayleigh
+    /// quotient of the vector whose coarsest part solves for a random right-hand side. Needs an
+    /// inverse.
+    double smallest_eigenvalue(const Context& context) const;
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
     std::size_t size() const { return levels_.size(); }
 

@@ -25,6 +25,9 @@ constexpr double max_blocks_per_row = 200;
 /// The last level is solved directly up to this many rows, or AmgOptions::coarse_rows; smoothed if
 /// it has more.
 constexpr Index max_dense_rows = 2000;
+/// 16-bit values are for matrices without smaller eigenvalues, as those of vectors that their
+/// rounding, 5e-4 of 1, hardly disturbs: docs/decisions/multigrid.md has what it costs.
+constexpr double least_rounded_eigenvalue = 1e-6;
 
 bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrMatrix<double>& b) {
     const BsrView<double> x = a.view(), y = b.view();
@@ -91,12 +94,24 @@ DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& optio
     return {options.coordinates->dimensions, finite_copy(context, options.coordinates->values)};
 }
 
+/// Of the values in the cycle, before `choose_values`. On a CPU conversions take longer than they
+/// save where blocks are single numbers: poisson3d:100 0.6 to 0.8 s of solve for 0.55.
+ValueFormat first_values(const Context& context, const BsrView<double>& matrix,
+                         const AmgOptions& options) {
+    if (options.values) return *options.values;
+    const bool saves = options.single_precision && (context.on_gpu() || matrix.height > 1);
+    return saves ? ValueFormat::f16 : ValueFormat::working;
+}
+
 }  // namespace
 
 template <class C>
 Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options,
                         double rounding)
-    : options_(options), rounding_(rounding), cycle_(options.smoothing_steps) {
+    : options_(options),
+      rounding_(rounding),
+      cycle_(options.smoothing_steps),
+      values_(first_values(context, matrix.view(), options)) {
     check_options(matrix.view(), options);
     levels_.emplace_back().matrix = std::move(matrix);
     DeviceCoordinates coordinates = coordinates_of(context, options);
@@ -113,6 +128,24 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
     norms_ = {};
     lasting_warnings_ = warnings_.size();
     finish(context, std::move(space));
+    choose_values(context);
+}
+
+/// Takes back values in 16 bits that are not precise enough, unless they are wanted. Bounds, and
+/// with them prolongators, stay those of the rounded matrix.
+template <class C>
+void Hierarchy<C>::choose_values(const Context& context) {
+    if (options_.values || values_ == ValueFormat::working) return;
+    const Phase phase(context, "setup: values", 0);
+    if (solves_last_level() && !singular_ &&
+        cycle_.smallest_eigenvalue(context) >= least_rounded_eigenvalue) {
+        return;
+    }
+    values_ = ValueFormat::working;
+    for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
+        cycle_.set_matrix(context, l, levels_[l].matrix.view(), values_);
+        cycle_.set_bound(l, levels_[l].lambda);
+    }
 }
 
 /// The near-null space as AmgOptions says; zero for unknowns that are coupled to no other one.
@@ -238,8 +271,7 @@ template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0);
     Level& level = levels_[l];
-    const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(),
-                                                  l == 0 ? options_.values : ValueFormat::working);
+    const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(), values_);
     level.lambda = options_.lambda_factor * lanczos(context, matrix).largest;
     require_positive(std::isfinite(level.lambda) && level.lambda > 0,
                      "amg: the matrix has values that are not finite, or is not positive definite");

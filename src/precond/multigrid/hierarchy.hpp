@@ -47,6 +47,8 @@ class Hierarchy {
     const Cycle<C>& cycle() const { return cycle_; }
     /// The scaling S of the first matrix: S^T M S approximates its inverse for M = cycle().
     const Buffer<double>& scaling() const { return levels_.front().scaling; }
+    /// Type of the values of matrices in the cycle.
+    ValueFormat values() const { return values_; }
     int block() const { return levels_.front().matrix.view().height; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
@@ -77,11 +79,13 @@ class Hierarchy {
     bool coarsen(const Context& context, DeviceVectors& near_null, DeviceCoordinates& coordinates);
     bool solves_last_level() const;
     void finish(const Context& context, DeviceVectors near_null);
+    void choose_values(const Context& context);
 
     const AmgOptions& options_;
     double rounding_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
+    ValueFormat values_;  ///< Of its matrices.
     Buffer<double>
         norms_;  ///< Of the blocks of the last level, from its scaling to its aggregates.
     DeviceVectors coarsest_near_null_;

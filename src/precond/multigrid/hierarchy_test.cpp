@@ -1,5 +1,7 @@
 #include "precond/multigrid/hierarchy.hpp"
 
+#include <numbers>
+
 #include "support/test.hpp"
 
 namespace tessera::test {
@@ -35,6 +37,25 @@ TEST(hierarchy, scaled_matrices) {
         EXPECT_TRUE(std::ranges::equal(view.values_span(), transposed.view().values_span()));
         EXPECT_TRUE(std::ranges::equal(view.column_indices_span(),
                                        transposed.view().column_indices_span()));
+    }
+}
+
+/// A Rayleigh quotient: no smaller than the eigenvalue, but for the rounding of double; near enough
+/// to tell thousandths from millionths.
+TEST(hierarchy, smallest_eigenvalue) {
+    for (const int n : {30, 60, 120}) {
+        AmgOptions options;
+        options.coarse_rows = 100;
+        const std::string text = "poisson2d:" + std::to_string(n);
+        const auto matrix = copy_to(context(), problems::generate<double>(host(), text).matrix);
+        const Hierarchy<double> hierarchy(context(), to_bsr(context(), matrix.view(), 1, 1),
+                                          options, 1e-16);
+        ASSERT_GE(hierarchy.levels().size(), 2u);
+        const double sine = std::sin(std::numbers::pi / (2 * (n + 1)));
+        const double smallest = 2 * sine * sine;  // Of the matrix with ones on its diagonal.
+        const double found = hierarchy.cycle().smallest_eigenvalue(context());
+        EXPECT_GE(found, (1 - 1e-10) * smallest) << text;
+        EXPECT_LE(found, 50 * smallest) << text;
     }
 }
 
