@@ -83,10 +83,11 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
-    // poisson2d:1000: 21 for 60; poisson2d:400, 160,000 rows: 13 for 10. poisson3d:200, 8,000,000
-    // rows: 101, polynomial 120; poisson3d:100: 20 for 11.
+    // poisson2d:1000: 21 for 60; poisson2d:400, 160,000 rows: 8.1 for 9.7; poisson2d:300: 7.7 for
+    // 7.9. poisson3d:200, 8,000,000 rows: 86, polynomial 120; poisson3d:160: 47 for 51;
+    // poisson3d:140: 33 for 32.
     const double entries = a.entries_per_row();
-    if ((entries <= 5.5 && a.rows >= 200'000) || (entries <= 7.5 && a.rows >= 8'000'000)) {
+    if ((entries <= 5.5 && a.rows >= 100'000) || (entries <= 7.5 && a.rows >= 4'000'000)) {
         return {{"fcg", "amg", format, 500, "a large mesh (few entries per row)"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
