@@ -337,7 +337,8 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     -------
     SlogdetResult
         ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
-        singular matrices. Does not wait unless sizes vary.
+        singular matrices, 0 and NaN for those with NaN, unless a column of NaN and zeros makes
+        them singular first. Does not wait unless sizes vary.
     """
     batch = take_batch(a, sizes)
     context = batch.context(stream)

@@ -9,9 +9,9 @@
 #include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
+#include "precond/multigrid/blocks/block_scaling.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/multigrid/hierarchy.hpp"
-#include "precond/multigrid/setup/block_scaling.hpp"
 #include "precond/multigrid/setup/padding.hpp"
 #include "tessera/detail/blocks.hpp"
 #include "tessera/detail/vector_steps.hpp"
@@ -213,9 +213,9 @@ struct Amg<T>::State {
         const Scratch<C> in(context, converts ? numbers : 0), out(context, numbers);
         const auto vectors = [&]<class V>(V* data) { return Vectors<V>{data, n, r.count, n}; };
         const auto scale = [&](bool transposed, const T* x, T* y) {
-            for_each_index(context, n,
-                           multigrid::ApplyScaling<T>{made.block(), transposed,
-                                                      made.scaling().data(), x, y});
+            for_each_index(
+                context, n,
+                multigrid::ApplyScaling<T>{made.block(), transposed, made.scaling().data(), x, y});
         };
         const auto scale_back = [&](const T* x, T* y) {
             scale(true, x, padding.empty() ? y : padded.data());

@@ -8,9 +8,9 @@
 #include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "base/zeros.hpp"
-#include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/blocks/block_scaling.hpp"
+#include "precond/multigrid/blocks/for_each_block.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
-#include "precond/multigrid/setup/for_each_block.hpp"
 #include "precond/multigrid/setup/near_null_rows.hpp"
 #include "tessera/spectrum.hpp"
 

@@ -1,14 +1,14 @@
 #include "gpu/for_each.cuh"
 #include "gpu/scan.cuh"
 #include "gpu/warp.cuh"
-#include "precond/multigrid/setup/aggregation_rows.hpp"
-#include "precond/multigrid/setup/block_scaling.hpp"
+#include "precond/multigrid/aggregates/aggregation_rows.hpp"
+#include "precond/multigrid/aggregates/strength_rows.hpp"
+#include "precond/multigrid/blocks/block_scaling.hpp"
+#include "precond/multigrid/blocks/for_each_block.cuh"
 #include "precond/multigrid/setup/coarsest_rows.hpp"
-#include "precond/multigrid/setup/for_each_block.cuh"
 #include "precond/multigrid/setup/near_null_rows.hpp"
 #include "precond/multigrid/setup/padding_rows.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
-#include "precond/multigrid/setup/strength_rows.hpp"
 
 namespace tessera::cuda {
 
@@ -49,7 +49,7 @@ TESSERA_FOR_EACH(SetDropped)
 TESSERA_FOR_EACH(Means)
 TESSERA_FOR_EACH(RigidBodyRows)
 TESSERA_FOR_EACH(TranslationRow)
-#define TESSERA_SCALE_BLOCKS(N)                                                    \
+#define TESSERA_SCALE_BLOCKS(N)                                                   \
     template void for_each_block(const Context&, const BsrView<double>&, double*, \
                                  const ScaleBlocks<N>&);
 TESSERA_SCALE_BLOCKS(0)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/multigrid/setup/aggregation.hpp"
+#include "precond/multigrid/aggregates/aggregation.hpp"
 
 namespace tessera::multigrid {
 

@@ -1,9 +1,9 @@
-#include "precond/multigrid/setup/aggregation.hpp"
+#include "precond/multigrid/aggregates/aggregation.hpp"
 
 #include "base/dispatch.hpp"
 #include "base/zeros.hpp"
-#include "precond/multigrid/setup/aggregation_rows.hpp"
-#include "precond/multigrid/setup/strength_rows.hpp"
+#include "precond/multigrid/aggregates/aggregation_rows.hpp"
+#include "precond/multigrid/aggregates/strength_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {

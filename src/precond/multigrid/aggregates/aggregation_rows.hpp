@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/for_each.hpp"
-#include "precond/multigrid/setup/node_graph.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
 
 // Loop bodies that find aggregates.
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "precond/multigrid/setup/node_graph.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
 #include "support/messages.hpp"
 
 namespace tessera::test {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/launch.cuh"
-#include "precond/multigrid/setup/for_each_block.hpp"
+#include "precond/multigrid/blocks/for_each_block.hpp"
 
 namespace tessera::cuda {
 

@@ -4,7 +4,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
-#include "precond/multigrid/setup/block_norm.hpp"
+#include "precond/multigrid/blocks/block_norm.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies that find strong couplings.

@@ -1,4 +1,4 @@
-#include "precond/multigrid/setup/aggregation.hpp"
+#include "precond/multigrid/aggregates/aggregation.hpp"
 
 #include <algorithm>
 #include <numeric>

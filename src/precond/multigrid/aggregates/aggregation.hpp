@@ -1,6 +1,6 @@
 #pragma once
 
-#include "precond/multigrid/setup/node_graph.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
 
 namespace tessera::multigrid {
 

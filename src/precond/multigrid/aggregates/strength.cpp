@@ -1,8 +1,8 @@
 #include "base/checks.hpp"
 #include "base/zeros.hpp"
-#include "precond/multigrid/setup/for_each_block.hpp"
-#include "precond/multigrid/setup/node_graph.hpp"
-#include "precond/multigrid/setup/strength_rows.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
+#include "precond/multigrid/aggregates/strength_rows.hpp"
+#include "precond/multigrid/blocks/for_each_block.hpp"
 
 namespace tessera::multigrid {
 
