@@ -86,8 +86,11 @@ double Cycle<C>::smallest_eigenvalue(const Context& context) const {
     coarsest_->apply(context, std::as_const(b).view(), z.view());
     dot<C>(context, b.view(), z.view(), products.data());  // z^T A z = z^T b
     for (std::size_t l = levels_.size() - 1; l-- > 0;) {
+        // As in `cycle`: other kernels would take longer to load than to run.
         Buffer<C> finer(context, levels_[l].rows);
-        levels_[l].prolongator->apply(context, std::as_const(z).view(), finer.view());
+        fill(context, C(0), finer.view());
+        multiply<C>(context, *levels_[l].prolongator, C(1), std::as_const(z).view(), C(1),
+                    finer.view());
         z = std::move(finer);
     }
     dot<C>(context, z.view(), z.view(), products.data() + 1);
