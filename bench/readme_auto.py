@@ -1,7 +1,7 @@
 """The table of auto beside the fastest way, for docs/performance.md."""
 from recorded_results import load, results
 
-FILES = ("cpu/auto_2_threads.json", "h100/auto_16_threads.json", "h200/auto_cuda.json")
+FILES = ("cpu/auto_2_threads.json", "h200/auto_16_threads.json", "h200/auto_cuda.json")
 
 
 def ratio(row):

@@ -75,7 +75,7 @@ def _solve(
     else:
         a_map = operator_map(a, size, dtype, kind, device, context, "A")
     m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
-    x = kind.empty(found.shape, dtype, device)
+    x = kind.empty_like(right)
     ended = core.solve_once(
         context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
         kind.address(x), options,

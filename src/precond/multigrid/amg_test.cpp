@@ -72,6 +72,8 @@ TEST(amg, types_of_values) {
         options = body.options(false);
         EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f64");
     }
+    const auto small = copy_to(context(), cube(4).matrix());  // Solved directly, without a cycle.
+    EXPECT_EQ(values_of(Amg<double>(context(), small.view(), cube(4).options())), "f32");
     // A level that is only smoothed says nothing of small eigenvalues.
     AmgOptions options = cube(10).options();
     options.max_levels = 1;
@@ -251,6 +253,8 @@ TEST(amg, wrong_matrices_are_named) {
     EXPECT_THROW(Amg<double>(context(), indefinite.view(), {.block = 1}), NotPositiveDefinite);
     expect_message(indefinite, {.block = 1, .smoothing_steps = 1},
                    "amg: the smoother takes 2 to 16 products");
+    expect_message(indefinite, {.block = 1, .values = ValueFormat::bf16},
+                   "amg: values in the cycle are working or f16");
     expect_message(on_device(make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}})),
                    {.block = 1},
                    "amg: the coarsest matrix is not positive definite; for indefinite matrices "

@@ -76,6 +76,9 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
                 options.lambda_factor >= 0.5 && std::isfinite(options.lambda_factor) &&
                 options.coarse_rows >= 1 && options.max_levels >= 1,
             "amg: theta, omega, lambda_factor, coarse_rows or max_levels is out of range");
+    require(!options.values || *options.values == ValueFormat::working ||
+                *options.values == ValueFormat::f16,
+            "amg: values in the cycle are working or f16");
 }
 
 /// A copy of numbers that must be finite.
@@ -100,7 +103,8 @@ ValueFormat first_values(const Context& context, const BsrView<double>& matrix,
                          const AmgOptions& options) {
     if (options.values) return *options.values;
     const bool saves = options.single_precision && (context.on_gpu() || matrix.height > 1);
-    return saves ? ValueFormat::f16 : ValueFormat::working;
+    const bool has_levels = matrix.block_rows * matrix.height > options.coarse_rows;
+    return saves && has_levels ? ValueFormat::f16 : ValueFormat::working;
 }
 
 }  // namespace
