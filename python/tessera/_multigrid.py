@@ -285,8 +285,8 @@ def smoothed_aggregation_solver(
     max_coarse : int, optional
         A level of no more rows is solved directly.
     single_precision : bool
-        Whether the cycle is in float32, with its matrices stored in 16 bits where that costs no
-        iterations; the setup is always in float64.
+        Whether the cycle is in float32, with its matrices stored in 16 bits where that costs
+        hardly any iterations; the setup is always in float64.
     dtype, stream, device
         As in `preconditioner`.
 

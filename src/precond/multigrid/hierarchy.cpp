@@ -25,8 +25,8 @@ constexpr double max_blocks_per_row = 200;
 /// The last level is solved directly up to this many rows, or AmgOptions::coarse_rows; smoothed if
 /// it has more.
 constexpr Index max_dense_rows = 2000;
-/// 16-bit values are for matrices without smaller eigenvalues, as those of vectors that their
-/// rounding, 5e-4 of 1, hardly disturbs: docs/decisions/multigrid.md has what it costs.
+/// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
+/// vectors of so little energy. Measured: docs/decisions/multigrid.md.
 constexpr double least_rounded_eigenvalue = 1e-6;
 
 bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrMatrix<double>& b) {
