@@ -86,7 +86,7 @@ double Cycle<C>::smallest_eigenvalue(const Context& context) const {
     coarsest_->apply(context, std::as_const(b).view(), z.view());
     dot<C>(context, b.view(), z.view(), products.data());  // z^T A z = z^T b
     for (std::size_t l = levels_.size() - 1; l-- > 0;) {
-        // As in `cycle`: other kernels would take longer to load than to run.
+        // Added to zero, as `cycle` adds corrections: no kernel beside those of cycles is loaded.
         Buffer<C> finer(context, levels_[l].rows);
         fill(context, C(0), finer.view());
         multiply<C>(context, *levels_[l].prolongator, C(1), std::as_const(z).view(), C(1),
