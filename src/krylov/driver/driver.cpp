@@ -114,7 +114,6 @@ void Driver<T>::iterate(int columns, SolveReport* reports) {
         const bool timed = batches_.next_is_timed();
         const double begin = timed ? now() : 0;
         batches_.enqueue(method);
-        const double enqueued = timed ? now() - begin : 0;
         for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->read_state();
         const double seconds = timed ? now() - begin : 0;
         for (int c = 0; c < columns; ++c) columns_[std::size_t(c)]->observe();
@@ -129,7 +128,7 @@ void Driver<T>::iterate(int columns, SolveReport* reports) {
             --columns;
             if (c < columns) copy_column(columns, c);
         }
-        if (timed) batches_.took(enqueued, seconds, method.period());
+        if (timed) batches_.took(seconds, method.period());
         if (std::exchange(shared_.recovered, false)) batches_.discard_graphs();
         if (std::exchange(shared_.restarted, false) && alone) batches_.restart_period();
     }

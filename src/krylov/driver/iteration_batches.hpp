@@ -11,9 +11,8 @@
 namespace tessera {
 
 /// Enqueues the iterations of a method in batches, between which the host checks convergence. On a
-/// GPU a batch is a graph once as many iterations have run directly; once 32 have where the host
-/// enqueues iterations in at most half of their time, as a graph then saves less than it costs in
-/// a short solve. Those run a few at a time, as each iteration beyond the last one may cost more
+/// GPU a batch is a graph once 32 iterations have run directly, as a graph costs more than it saves
+/// in a short solve. Those run a few at a time, as each iteration beyond the last one may cost more
 /// than a check. Graphs stay from solve to solve of one right-hand side while the length does.
 template <class T>
 class IterationBatches {
@@ -26,7 +25,6 @@ class IterationBatches {
         batches_.clear();
         adapted_ = {};
         direct_length_ = 0;
-        host_is_ahead_ = false;
         length_of_others_ = BatchLength::usual;
     }
     /// Iterations run directly at first, as in the beginning, before graphs are recorded again.
@@ -87,20 +85,17 @@ class IterationBatches {
             batch.captured = true;
             batch.graph();
         }
-        const int direct_limit = host_is_ahead_ ? std::max(length_, usual_iterations) : length_;
-        batch.ran = batch.ran || !short_start_ || direct_iterations_ >= direct_limit;
+        batch.ran = batch.ran || !short_start_ || direct_iterations_ >= usual_iterations;
         position_ = (first + length) % period;
     }
 
-    /// Seconds until a batch was enqueued, and until it had ended, where next_is_timed() was true
-    /// before it: iterations that are enqueued after convergence are wasted, so batches are small
-    /// if an iteration is expensive.
-    void took(double enqueued, double seconds, int period) {
+    /// Seconds that a batch took where next_is_timed() was true before it: iterations that are
+    /// enqueued after convergence are wasted, so batches are small if an iteration is expensive.
+    void took(double seconds, int period) {
         if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
         if (next_is_graph()) return shorten(seconds);
         // Of batches of n among some iterations, half of n are wasted.
         const double iteration = seconds / first_length;
-        host_is_ahead_ = 2 * enqueued <= seconds;
         direct_length_ =
             std::max(1, int(std::sqrt(2 * usual_iterations * wait_seconds / iteration)));
         shorten(length_ * iteration);
@@ -109,7 +104,7 @@ class IterationBatches {
   private:
     /// Duration of iterations in seconds, next to which that of a convergence check is negligible.
     static constexpr double check_seconds = 2e-3;
-    /// About what a check takes, and iterations of a solve in which each is expensive.
+    /// About what a check takes, and iterations of a short solve.
     static constexpr double wait_seconds = 2e-5;
     static constexpr int usual_iterations = 32;
     /// Iterations of the first two batches: those of the second are timed.
@@ -140,7 +135,6 @@ class IterationBatches {
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
-    bool host_is_ahead_ = false;  ///< It enqueues iterations in at most half of their time.
     bool short_start_ = false;    ///< Whether the direct iterations are batches of their own.
     int direct_length_ = 0;       ///< Of these batches; 0: not known yet.
     int direct_iterations_ = 0;   ///< So far.

@@ -184,6 +184,17 @@ struct Amg<T>::State {
         return true;
     }
 
+    /// Name of the type of the values of matrices in the cycle that is applied.
+    const char* stored_values() const {
+        const auto name = []<class C>(const multigrid::Cycle<C>& cycle) {
+            if (cycle.values() != ValueFormat::working) return to_string(cycle.values());
+            return sizeof(C) == 4 ? "f32" : "f64";
+        };
+        const std::lock_guard lock(mutex);
+        if (recovered) return name(*recovered);
+        return visit([&](const auto& made) { return name(made.cycle()); });
+    }
+
     void apply(const Context& context, Vectors<const T> r, Vectors<T> z) const {
         visit([&](const auto& made) {
             require(made.complete(), "amg: there is no hierarchy, as an update failed");
@@ -358,15 +369,11 @@ PreconditionerReport Amg<T>::make_report() const {
                                          {"prolongator_blocks", level.transfers},
                                          {"lambda", level.lambda}}});
     }
-    const std::string values = state_->visit([]<class C>(const multigrid::Hierarchy<C>& made) {
-        if (made.values() != ValueFormat::working) return to_string(made.values());
-        return sizeof(C) == 4 ? "f32" : "f64";
-    });
     report.values.push_back(
         {"amg", ReportValues{{"near_null", std::string(state_->near_null_name)},
                              {"near_null_vectors", Offset(state_->near_null_columns)},
                              {"operator_complexity", operator_complexity()},
-                             {"values", values},
+                             {"values", std::string(state_->stored_values())},
                              {"recoveries", recoveries()},
                              {"levels", rows}}});
     return report;

@@ -18,19 +18,29 @@ TEST(amg_hard, a_free_body) {
         auto random = generator();
         const auto b = applied(a, random_vector<double>(random, std::size_t(m.rows())));
         // Richardson's iteration, whose error in the energy norm a good cycle reduces by half.
-        std::vector<double> solution(b.size(), 0.0), r = b;
-        for (int k = 0; k < 40; ++k) {
-            const auto z = applied(m, r);
-            for (std::size_t i = 0; i < b.size(); ++i) solution[i] += z[i];
-            const auto q = applied(a, solution);
-            for (std::size_t i = 0; i < b.size(); ++i) r[i] = b[i] - q[i];
-        }
-        EXPECT_LE(product(r, r), 1e-16 * product(b, b));
+        const auto expect_solution = [&] {
+            std::vector<double> solution(b.size(), 0.0), r = b;
+            for (int k = 0; k < 40; ++k) {
+                const auto z = applied(m, r);
+                for (std::size_t i = 0; i < b.size(); ++i) solution[i] += z[i];
+                const auto q = applied(a, solution);
+                for (std::size_t i = 0; i < b.size(); ++i) r[i] = b[i] - q[i];
+            }
+            EXPECT_LE(product(r, r), 1e-16 * product(b, b));
+        };
+        expect_solution();
         const auto before = applied(m, b);
         m.update(context(), matrix.view());
+        const auto after = applied(m, b);
         // A setup that took back 16-bit values has bounds of the matrix that they rounded.
         const bool took_back = options.single_precision && !options.values;
-        EXPECT_TRUE(took_back || same_bits(applied(m, b), before));
+        if (took_back) {
+            expect_solution();
+        } else {
+            EXPECT_TRUE(same_bits(after, before));
+        }
+        m.update(context(), matrix.view());
+        EXPECT_TRUE(same_bits(applied(m, b), after));
         EXPECT_EQ(m.warnings().size(), 1u);
     }
 }

@@ -39,15 +39,17 @@ TEST(amg, iterations) {
     }
 }
 
+/// The type of stored values that the report names.
+static std::string values_of(const Amg<double>& m) {
+    const PreconditionerReport report = m.report();
+    for (const ReportValue& entry : std::get<ReportValues>(report.values.back().value)) {
+        if (entry.name == "values") return std::get<std::string>(entry.value);
+    }
+    return "";
+}
+
 /// 16 bits where the matrix has no tiny eigenvalues; else, and where that is wanted, more.
 TEST(amg, types_of_values) {
-    const auto values_of = [](const Amg<double>& m) {
-        const PreconditionerReport report = m.report();
-        for (const ReportValue& entry : std::get<ReportValues>(report.values.back().value)) {
-            if (entry.name == "values") return std::get<std::string>(entry.value);
-        }
-        return std::string();
-    };
     struct Case {
         Body body;
         const char* values;
@@ -74,11 +76,45 @@ TEST(amg, types_of_values) {
     }
     const auto small = copy_to(context(), cube(2).matrix());  // Solved directly, without a cycle.
     EXPECT_EQ(values_of(Amg<double>(context(), small.view(), cube(2).options())), "f32");
+    AmgOptions one_level = cube(5).options();
+    one_level.coarse_rows = 100;
+    one_level.max_levels = 1;
+    for (const auto values : {std::optional<ValueFormat>(), std::optional(ValueFormat::f16)}) {
+        one_level.values = values;
+        const auto direct = copy_to(context(), cube(5).matrix());
+        EXPECT_EQ(values_of(Amg<double>(context(), direct.view(), one_level)), "f32");
+    }
     // A level that is only smoothed says nothing of small eigenvalues.
     AmgOptions options = cube(10).options();
     options.max_levels = 1;
     const auto matrix = copy_to(context(), cube(10).matrix());
     EXPECT_EQ(values_of(Amg<double>(context(), matrix.view(), options)), "f32");
+}
+
+/// An update for which 16 bits are too few takes more, unless they are wanted.
+TEST(amg, types_of_values_after_updates) {
+    const auto matrix = copy_to(context(), cube(10).matrix());
+    const auto contrast = copy_to(context(), cube(10).matrix(",contrast=1e6"));
+    AmgOptions options = cube(10).options();
+    Amg<double> automatic(context(), matrix.view(), options);
+    options.values = ValueFormat::working;
+    Amg<double> in_float(context(), matrix.view(), options);
+    options.values = ValueFormat::f16;
+    Amg<double> in_16_bits(context(), matrix.view(), options);
+    automatic.update(context(), matrix.view());
+    EXPECT_EQ(values_of(automatic), "f16");
+    for (Amg<double>* m : {&automatic, &in_float, &in_16_bits})
+        m->update(context(), contrast.view());
+    EXPECT_EQ(values_of(automatic), "f32");
+    EXPECT_EQ(values_of(in_16_bits), "f16");
+    const Offset found = iterations(contrast, automatic);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, iterations(contrast, in_float) + 1);
+    EXPECT_GT(iterations(contrast, in_16_bits), found);
+    for (Amg<double>* m : {&automatic, &in_float}) m->update(context(), matrix.view());
+    EXPECT_EQ(values_of(automatic), "f32");
+    const std::vector<double> ones(std::size_t(automatic.rows()), 1.0);
+    EXPECT_TRUE(same_bits(applied(automatic, ones), applied(in_float, ones)));
 }
 
 TEST(amg, rotations_matter) {

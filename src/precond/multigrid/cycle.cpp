@@ -23,8 +23,7 @@ Index product_block(const BsrView<double>& matrix) {
 template <class C>
 void set_sliced(const Context& context, const BsrView<double>& matrix, ValueFormat values,
                 std::unique_ptr<SlicedMatrix<C>>& sliced) {
-    if (sliced && sliced->options().values == values) return sliced->update(context, matrix);
-    sliced.reset();
+    if (sliced) return sliced->update(context, matrix);
     FormatOptions options;
     options.block = product_block(matrix);
     if (options.block == 1) options.format = MatrixFormat::sell;
@@ -40,8 +39,10 @@ const Operator<C>& Cycle<C>::set_matrix(const Context& context, std::size_t l,
     if (l == levels_.size()) levels_.emplace_back();
     Level& level = levels_[l];
     level.rows = matrix.block_rows * matrix.height;
-    const bool other_values = level.matrix && level.matrix->options().values != values;
-    if (other_values) level.smoother.reset();  // It refers to the matrix.
+    if (level.matrix && level.matrix->options().values != values) {
+        level.smoother.reset();  // It refers to the matrix.
+        level.matrix.reset();
+    }
     set_sliced<C>(context, matrix, values, level.matrix);
     return *level.matrix;
 }
@@ -86,16 +87,19 @@ double Cycle<C>::smallest_eigenvalue(const Context& context) const {
     coarsest_->apply(context, std::as_const(b).view(), z.view());
     dot<C>(context, b.view(), z.view(), products.data());  // z^T A z = z^T b
     for (std::size_t l = levels_.size() - 1; l-- > 0;) {
-        // Added to zero, as `cycle` adds corrections: no kernel beside those of cycles is loaded.
         Buffer<C> finer(context, levels_[l].rows);
-        fill(context, C(0), finer.view());
-        multiply<C>(context, *levels_[l].prolongator, C(1), std::as_const(z).view(), C(1),
-                    finer.view());
+        levels_[l].prolongator->apply(context, std::as_const(z).view(), finer.view());
         z = std::move(finer);
     }
     dot<C>(context, z.view(), z.view(), products.data() + 1);
     const auto found = copy_to_host(context, products);
     return double(found[0]) / double(found[1]);
+}
+
+template <class C>
+ValueFormat Cycle<C>::values() const {
+    const auto& matrix = levels_.front().matrix;
+    return matrix ? matrix->options().values : ValueFormat::working;
 }
 
 template <class C>

@@ -34,6 +34,8 @@ class Cycle final : public Operator<C> {
     /// quotient of the vector whose coarsest part solves for a random right-hand side. Needs an
     /// inverse.
     double smallest_eigenvalue(const Context& context) const;
+    /// Type of the values of its matrices; working if the first level is solved directly.
+    ValueFormat values() const;
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
     std::size_t size() const { return levels_.size(); }
 

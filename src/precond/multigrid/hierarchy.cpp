@@ -132,7 +132,6 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
     norms_ = {};
     lasting_warnings_ = warnings_.size();
     finish(context, std::move(space));
-    choose_values(context);
 }
 
 /// Takes back values in 16 bits that are not precise enough, unless they are wanted. Bounds, and
@@ -330,7 +329,7 @@ bool Hierarchy<C>::solves_last_level() const {
            levels_.back().rows() <= std::max(options_.coarse_rows, max_dense_rows);
 }
 
-/// The last level, and warnings.
+/// The last level, warnings, and the type of values.
 template <class C>
 void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
     warnings_.resize(lasting_warnings_);
@@ -356,6 +355,7 @@ void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
             "the matrix is singular up to rounding, as of a body that can move or a constant that "
             "is not fixed: right-hand sides without such parts are solved");
     }
+    choose_values(context);
     complete_ = true;
 }
 

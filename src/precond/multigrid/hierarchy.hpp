@@ -47,8 +47,6 @@ class Hierarchy {
     const Cycle<C>& cycle() const { return cycle_; }
     /// The scaling S of the first matrix: S^T M S approximates its inverse for M = cycle().
     const Buffer<double>& scaling() const { return levels_.front().scaling; }
-    /// Type of the values of matrices in the cycle.
-    ValueFormat values() const { return values_; }
     int block() const { return levels_.front().matrix.view().height; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
@@ -85,7 +83,7 @@ class Hierarchy {
     double rounding_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
-    ValueFormat values_;  ///< Of its matrices.
+    ValueFormat values_;  ///< Of its matrices. An update may take f16 back, not return to it.
     Buffer<double>
         norms_;  ///< Of the blocks of the last level, from its scaling to its aggregates.
     DeviceVectors coarsest_near_null_;
