@@ -56,7 +56,7 @@ struct AmgOptions {
     /// after the coarse correction, 2..16.
     int smoothing_steps = 2;
     /// A level of at most this many rows is solved directly. 0: for a matrix of n rows n / 20,
-    /// clamped to 1000..1500; on the CPU n / 200, clamped to 200..600.
+    /// clamped to 1000..1500; on the CPU n / 200, clamped to 300..600.
     Index coarse_rows = 0;
     int max_levels = 10;           ///< The last one is only smoothed if it has many rows.
     double omega = 4. / 3;         ///< The prolongator is smoothed by omega / largest eigenvalue.

@@ -72,7 +72,8 @@ class IterationBatches {
         Batch& batch = batches_[std::size_t(first / length_)];
         const bool direct = !batch.ran || !can_be_captured_;
         if (!batch.ran && short_start_) {
-            length = std::min(length, direct_length_ > 0 ? direct_length_ : first_length);
+            length = std::min({length, direct_length_ > 0 ? direct_length_ : first_length,
+                               usual_iterations - direct_iterations_});
         }
         const auto iterations = [&method, first, length, period] {
             for (int k = 0; k < length; ++k) method.iterate((first + k) % period);

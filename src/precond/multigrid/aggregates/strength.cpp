@@ -38,7 +38,14 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
                               theta,
                               diagonal_roots.data(),
                               nearness_roots.data()};
-    for_each_index(context, nodes, SumCouplings{couplings, graph.alone.data()});
+    for_each_index(
+        context, nodes,
+        MeasureDiagonal{matrix, norms.data(), diagonal_roots.data(), graph.alone.data()});
+    if (by_distance) {
+        Buffer<double> sums(context, SumNearness::parts * Offset(nodes));
+        for_each_index(context, sums.size(), SumNearness{couplings, sums.data()});
+        for_each_index(context, nodes, AddNearness{sums.data(), nearness_roots.data()});
+    }
     for_each_index(context, Offset(nodes) * lanes,
                    WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});
     Buffer<Offset> positions(context, matrix.blocks + 1);

@@ -19,8 +19,8 @@ struct Couplings {
     const double* positions;  ///< Of the nodes; null: they do not matter.
     int dimensions;
     double theta;
-    double* diagonal_roots;  ///< ||A_ii||^(1/2)
-    double* nearness_roots;  ///< The root of the sum of |x_i - x_j|^-2 over the neighbours j.
+    const double* diagonal_roots;  ///< ||A_ii||^(1/2)
+    const double* nearness_roots;  ///< The root of the sum of |x_i - x_j|^-2 over neighbours j.
 
     /// |x_i - x_j|^-2; nodes at one place are as near as can be.
     TESSERA_HOST_DEVICE double near(Offset i, Offset j) const {
@@ -43,24 +43,52 @@ struct MeasureBlock {
     }
 };
 
-/// The sums of a node, which counts as alone at first.
-struct SumCouplings {
-    static constexpr int work = 64;
-    Couplings couplings;
+/// ||A_ii||^(1/2) of a node, which counts as alone at first.
+struct MeasureDiagonal {
+    static constexpr int work = 16;
+    BsrView<double> matrix;
+    const double* norms;
+    double* diagonal_roots;
     Index* alone;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const BsrView<double>& matrix = couplings.matrix;
         const Offset diagonal = find_csr_entry(matrix, Index(i), Index(i));
-        couplings.diagonal_roots[i] = diagonal < 0 ? 0 : std::sqrt(couplings.norms[diagonal]);
+        diagonal_roots[i] = diagonal < 0 ? 0 : std::sqrt(norms[diagonal]);
         alone[i] = 1;
-        if (couplings.positions == nullptr) return;
+    }
+};
+
+/// Sums over the neighbours of a node in parts, as coarse levels have few nodes of many neighbours.
+struct SumNearness {
+    static constexpr int work = 16, parts = 8;
+    Couplings couplings;
+    double* sums;  ///< `parts` of every node.
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const BsrView<double>& matrix = couplings.matrix;
+        const Offset i = place / parts;
         double sum = 0;
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        for (Offset k = matrix.row_offsets[i] + place % parts; k < matrix.row_offsets[i + 1];
+             k += parts) {
             const Index j = matrix.column_indices[k];
             if (j != i) sum += couplings.near(i, j);
         }
-        couplings.nearness_roots[i] = std::sqrt(sum);
+        sums[place] = sum;
+    }
+};
+
+/// The root of the sum of these parts.
+struct AddNearness {
+    static constexpr int work = 8;
+    const double* sums;
+    double* nearness_roots;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        double sum = 0;
+        for (int part = 0; part < SumNearness::parts; ++part) {
+            sum += sums[i * SumNearness::parts + part];
+        }
+        nearness_roots[i] = std::sqrt(sum);
     }
 };
 
