@@ -57,6 +57,8 @@ std::vector<int> joined(std::initializer_list<std::vector<int>> parts) {
 TEST(iteration_batches, direct_ones_are_short_and_graphs_follow) {
     EXPECT_EQ(Batches(1e-5).solve(64), (std::vector<int>{2, 2, 11, 11, 6, 16, 16}));
     EXPECT_EQ(Batches(5e-5).solve(64), joined({{2, 2}, std::vector<int>(5, 5), {3, 16, 16}}));
+    // 7 iterations are a graph of 4 and 3 that run directly.
+    EXPECT_EQ(Batches(3e-4).solve(46), joined({std::vector<int>(16, 2), {7, 7}}));
     // Graphs of expensive iterations take some 2 ms.
     EXPECT_EQ(Batches(1e-3).solve(36), joined({{2, 2}, std::vector<int>(28, 1), {2, 2}}));
 }
