@@ -13,9 +13,9 @@ namespace tessera {
 /// Enqueues the iterations of a method in batches, between which the host checks convergence. On a
 /// GPU they are graphs once 32 iterations have run directly, as a graph costs more than it saves in
 /// a short solve. Those run a few at a time, as each iteration beyond the last one may cost more
-/// than a check. The first solve repeats a graph of few iterations, which takes less time to make;
-/// later ones have a graph of a batch. Graphs stay from solve to solve of one right-hand side while
-/// the length does.
+/// than a check. A graph is of few iterations, as it then takes less time to make, and repeated; of
+/// a whole batch where iterations differ. Graphs stay from solve to solve of one right-hand side
+/// while the length does.
 template <class T>
 class IterationBatches {
   public:
@@ -27,7 +27,6 @@ class IterationBatches {
         batches_.clear();
         adapted_ = {};
         direct_length_ = 0;
-        solved_ = false;
         length_of_others_ = BatchLength::usual;
     }
     /// Iterations run directly at first, as in the beginning, before graphs are recorded again.
@@ -43,16 +42,9 @@ class IterationBatches {
                            : !context_.on_gpu() ? 1
                            : adapts_            ? adapted_.length()
                                                 : length_of_others_;
-        if (!batches_.empty() && interval == interval_ && length == length_) {
-            if (solved_ && period == 1 && graph_length_ < length_) {
-                graph_length_ = length_;
-                batches_[0].captured = false;
-            }
-            return;
-        }
+        if (!batches_.empty() && interval == interval_ && length == length_) return;
         interval_ = interval;
         length_ = length;
-        graph_length_ = solved_ || period > 1 ? length : std::min(length, first_graph_length);
         short_start_ = interval == 0 && context_.on_gpu() && period == 1;
         direct_iterations_ = 0;
         batches_.clear();
@@ -60,7 +52,6 @@ class IterationBatches {
     }
     /// To be called after a solve of one right-hand side that converged.
     void solve_ended(Offset iterations) {
-        solved_ = true;
         if (adapts_) adapted_.solve_ended(iterations);
     }
     /// The next iteration is the first of a period.
@@ -93,7 +84,7 @@ class IterationBatches {
             iterate(length);
             if (!batch.ran) direct_iterations_ += length;
         } else {
-            const int graph_length = std::min(length, graph_length_);
+            const int graph_length = period > 1 ? length : std::min(length, few_iterations);
             if (!batch.captured) {
                 batch.graph = context_.capture([iterate, graph_length] { iterate(graph_length); });
             }
@@ -125,8 +116,8 @@ class IterationBatches {
     static constexpr int usual_iterations = 32;
     /// Iterations of the first two batches: those of the second are timed.
     static constexpr int first_length = 2;
-    /// Of the graph in a first solve.
-    static constexpr int first_graph_length = 4;
+    /// Of a graph that is repeated.
+    static constexpr int few_iterations = 4;
 
     /// Iterations that are enqueued together, always from the same position of the period.
     struct Batch {
@@ -144,17 +135,13 @@ class IterationBatches {
         } else {
             length_of_others_ = length_;
         }
-        if (graph_length_ <= length_) return;
-        graph_length_ = length_;
-        batches_[0].captured = false;
+        if (length_ < few_iterations) batches_[0].captured = false;
     }
 
     const Context& context_;
     const bool can_be_captured_;
     std::vector<Batch> batches_;
-    int length_ = 1;        ///< Iterations of a batch.
-    int graph_length_ = 1;  ///< Iterations of a graph, which a batch repeats if the period is 1.
-    bool solved_ = false;   ///< Whether a solve has ended.
+    int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
     bool short_start_ = false;    ///< Whether the direct iterations are batches of their own.
