@@ -98,9 +98,10 @@ class TESSERA_API Amg final : public Preconditioner<T> {
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
-    /// Keeps the aggregates, and the type of values unless f16 was chosen for an earlier
-    /// matrix and does not suit this one: then it is working from now on. Allocates. After
-    /// NotPositiveDefinite it cannot be applied until another update succeeds.
+    /// Keeps the aggregates. Where f16 was chosen automatically and is too coarse for the new
+    /// matrix, values are ValueFormat::working from then on. Allocates; graphs that apply it must
+    /// be recorded anew (IterativeSolver::operators_changed). After NotPositiveDefinite it cannot
+    /// be applied until another update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     /// Continues in the precision of T, with bounds of the spectrum raised by a quarter.

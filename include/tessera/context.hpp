@@ -97,7 +97,7 @@ class TESSERA_API Context {
     /// Records the work that `work` enqueues on this Context; each call of the returned function
     /// runs it once. On a GPU that is a CUDA graph: `work` must not allocate, free, copy to the
     /// host or block (InvalidArgument). On the CPU the function is `work` itself. Capturing runs
-    /// nothing.
+    /// nothing. After an update of an operator in it the work must be captured anew.
     std::function<void()> capture(std::function<void()> work) const;
 
     /// Turns the timing of phases on or off (initially off). On a GPU it costs some five

@@ -13,9 +13,10 @@ namespace tessera {
 /// Enqueues the iterations of a method in batches, between which the host checks convergence. On a
 /// GPU they are graphs once 32 iterations have run directly, as a graph costs more than it saves in
 /// a short solve. Those run a few at a time, as each iteration beyond the last one may cost more
-/// than a check. A graph is of few iterations, as it then takes less time to make, and repeated; of
-/// a whole batch where iterations differ. Graphs stay from solve to solve of one right-hand side
-/// while the length does.
+/// than a check. A graph is of few iterations, as it then takes less time to make, and is repeated.
+/// Where iterations differ (period > 1), or the length of batches is given, one batch runs directly
+/// before; where they differ, a graph is of a whole batch. Graphs stay from solve to solve of one
+/// right-hand side.
 template <class T>
 class IterationBatches {
   public:
@@ -42,6 +43,7 @@ class IterationBatches {
                            : !context_.on_gpu() ? 1
                            : adapts_            ? adapted_.length()
                                                 : length_of_others_;
+        if (!batches_.empty() && interval == interval_ && period == 1) return set_length(length);
         if (!batches_.empty() && interval == interval_ && length == length_) return;
         interval_ = interval;
         length_ = length;
@@ -84,13 +86,12 @@ class IterationBatches {
             iterate(length);
             if (!batch.ran) direct_iterations_ += length;
         } else {
-            const int graph_length = period > 1 ? length : std::min(length, few_iterations);
+            const int of_graph = period > 1 ? length : graph_length(length);
             if (!batch.captured) {
-                batch.graph = context_.capture([iterate, graph_length] { iterate(graph_length); });
+                batch.graph = context_.capture([iterate, of_graph] { iterate(of_graph); });
             }
             batch.captured = true;
-            for (int k = 0; k < length / graph_length; ++k) batch.graph();
-            iterate(length % graph_length);
+            for (int k = 0; k < length; k += of_graph) batch.graph();
         }
         batch.ran = batch.ran || !short_start_ || direct_iterations_ >= usual_iterations;
         position_ = (first + length) % period;
@@ -116,8 +117,6 @@ class IterationBatches {
     static constexpr int usual_iterations = 32;
     /// Iterations of the first two batches: those of the second are timed.
     static constexpr int first_length = 2;
-    /// Of a graph that is repeated.
-    static constexpr int few_iterations = 4;
 
     /// Iterations that are enqueued together, always from the same position of the period.
     struct Batch {
@@ -126,16 +125,26 @@ class IterationBatches {
         std::function<void()> graph;
     };
 
+    /// Iterations of the graph that a batch repeats: the fewest, from four on, that divide it.
+    static int graph_length(int length) {
+        int found = std::min(length, 4);
+        while (length % found != 0) ++found;
+        return found;
+    }
+    /// For iterations that do not differ.
+    void set_length(int length) {
+        if (graph_length(length) != graph_length(length_)) batches_[0].captured = false;
+        length_ = length;
+    }
     bool next_is_graph() const { return batches_[std::size_t(position_ / length_)].captured; }
     void shorten(double seconds) {
         if (seconds < 2 * check_seconds) return;
-        length_ = std::max(1, int(std::ceil(length_ * check_seconds / seconds)));
+        set_length(std::max(1, int(std::ceil(length_ * check_seconds / seconds))));
         if (adapts_) {
             adapted_.shorten(length_);
         } else {
             length_of_others_ = length_;
         }
-        if (length_ < few_iterations) batches_[0].captured = false;
     }
 
     const Context& context_;

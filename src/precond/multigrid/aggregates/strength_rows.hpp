@@ -58,7 +58,8 @@ struct MeasureDiagonal {
     }
 };
 
-/// Sums over the neighbours of a node in parts, as coarse levels have few nodes of many neighbours.
+/// Sums over the neighbours of a node in parts, as coarse levels have few nodes of many neighbours;
+/// as many on every device, so that sums are equal.
 struct SumNearness {
     static constexpr int work = 16, parts = 8;
     Couplings couplings;
