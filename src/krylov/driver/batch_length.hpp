@@ -11,7 +11,7 @@ namespace tessera {
 /// costs about as much as an iteration of a small system, and so does each iteration beyond the
 /// last one. Solves that follow one another often need similar numbers: the length changes where
 /// another would have made the latest four (after the first ones: two, three) cheaper by an eighth,
-/// as graphs are then recorded anew.
+/// as the graph is then mostly recorded anew.
 class BatchLength {
   public:
     int length() const { return length_; }

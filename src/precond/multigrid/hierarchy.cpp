@@ -103,8 +103,7 @@ ValueFormat first_values(const Context& context, const BsrView<double>& matrix,
                          const AmgOptions& options) {
     if (options.values) return *options.values;
     const bool saves = options.single_precision && (context.on_gpu() || matrix.height > 1);
-    const bool has_levels = matrix.block_rows * matrix.height > options.coarse_rows;
-    return saves && has_levels ? ValueFormat::f16 : ValueFormat::working;
+    return saves ? ValueFormat::f16 : ValueFormat::working;
 }
 
 }  // namespace
@@ -138,7 +137,7 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
 /// with them prolongators, stay those of the rounded matrix.
 template <class C>
 void Hierarchy<C>::choose_values(const Context& context) {
-    if (options_.values || values_ == ValueFormat::working) return;
+    if (options_.values || cycle_.values() == ValueFormat::working) return;
     const Phase phase(context, "setup: values", 0);
     if (solves_last_level() && !singular_ &&
         cycle_.smallest_eigenvalue(context) >= least_rounded_eigenvalue) {

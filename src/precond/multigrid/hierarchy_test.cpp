@@ -55,7 +55,7 @@ static void check_smallest_eigenvalue() {
         const double sine = std::sin(std::numbers::pi / (2 * (n + 1)));
         const double smallest = 2 * sine * sine;  // Of the matrix with ones on its diagonal.
         const double found = hierarchy.cycle().smallest_eigenvalue(context());
-        // The inverse has at most 1 / smallest, of which all but some thousandths may cancel.
+        // The coarsest inverse is rounded; its sum with b may be a thousandth of its norm.
         const double error = 1000 * std::numeric_limits<C>::epsilon();
         EXPECT_GE(found, (1 - error) * smallest) << text;
         EXPECT_LE(found, 50 * smallest) << text;
