@@ -45,7 +45,7 @@ class PreparedMatrix {
   public:
     PreparedMatrix(const Context& context, const CsrView<T>& matrix, const FormatOptions& format,
                    const PreconditionerConfig& config)
-        : products_(context, matrix, format), preconditioner_(config.make(context, matrix)) {
+        : preconditioner_(config.make(context, matrix)), products_(context, matrix, format) {
         take_report();
     }
     void update(const Context& context, const CsrView<T>& matrix) {
@@ -66,8 +66,9 @@ class PreparedMatrix {
     }
 
   private:
-    Products<T> products_;
+    /// Made before the products: at the peak of its setup there is no copy of the matrix for them.
     std::unique_ptr<Preconditioner<T>> preconditioner_;
+    Products<T> products_;
     PreconditionerReport report_;
 };
 

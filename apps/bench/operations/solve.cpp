@@ -82,20 +82,19 @@ class Solver {
         : context_(context), system_(system), spec_(Spec(configuration.solver)) {
         const CsrView<double> a = system.matrix.view();
         refines_ = spec_.name() == "refinement";
+        if (refines_) low_.matrix = rounded_to_float(context, a);
+        prepare(configuration.preconditioner);
+        // After the setups, which need most memory.
+        const auto begin = std::chrono::steady_clock::now();
 #if TESSERA_WITH_CUDA
         if (configuration.format == "cusparse_csr") product_ = cusparse_csr_operator(context, a);
 #endif
         const FormatOptions format =
             product_ ? FormatOptions{} : parse_format(Spec(configuration.format));
-        const auto begin = std::chrono::steady_clock::now();
         if (!product_) product_ = make_operator(context, a, format);
         context.synchronize();
         product_seconds_ = since(begin);
-        if (refines_) {
-            low_.matrix = rounded_to_float(context, a);
-            low_.product = make_operator(context, low_.matrix.view(), format);
-        }
-        prepare(configuration.preconditioner);
+        if (refines_) low_.product = make_operator(context, low_.matrix.view(), format);
     }
 
     /// Seconds of the preconditioner's setup, and of its update with the same values: on a GPU the

@@ -31,8 +31,6 @@ namespace {
 
 constexpr Offset alignment = 256;
 
-Offset rounded(Offset bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
 /// Replaces a block of less than `bytes`. Objects that use the old one keep it.
 void grow(ContextState& state, Offset bytes) {
     if (state.scratch && state.scratch->bytes >= bytes) return;
@@ -43,10 +41,12 @@ void grow(ContextState& state, Offset bytes) {
 
 }  // namespace
 
+Offset scratch_bytes(Offset bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
 ScratchBytes::ScratchBytes(const Context& context, Offset bytes)
     : state_(context.state()), before_(state_.scratch_top) {
     if (bytes == 0) return;
-    const Offset end = before_ + rounded(bytes);
+    const Offset end = before_ + scratch_bytes(bytes);
     grow(state_, end);
     block_ = state_.scratch;
     data_ = static_cast<char*>(block_->memory) + before_;
@@ -62,7 +62,7 @@ ScratchBytes::~ScratchBytes() { state_.scratch_top = before_; }
 
 void reserve_scratch(const Context& context, std::initializer_list<Offset> sizes) {
     Offset bytes = context.state().scratch_top;
-    for (const Offset size : sizes) bytes += rounded(size);
+    for (const Offset size : sizes) bytes += scratch_bytes(size);
     if (bytes > 0) grow(context.state(), bytes);
 }
 

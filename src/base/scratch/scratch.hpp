@@ -42,6 +42,9 @@ class Scratch {
     std::size_t size_;
 };
 
+/// What an object of `bytes` takes.
+Offset scratch_bytes(Offset bytes);
+
 /// Reserves memory for objects of `sizes` bytes at once, so that captures need not allocate.
 void reserve_scratch(const Context& context, std::initializer_list<Offset> sizes);
 

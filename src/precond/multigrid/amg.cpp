@@ -151,6 +151,18 @@ struct Amg<T>::State {
         }
         hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), chosen,
                                                               std::numeric_limits<T>::epsilon());
+        visit([&](const auto& made) { reserve_work(context, made.cycle(), 1); });
+    }
+
+    /// Reserves the work space of an application to some vectors, which then does not allocate.
+    template <class C>
+    void reserve_work(const Context& context, const multigrid::Cycle<C>& cycle, int count) const {
+        constexpr bool converts = !std::is_same_v<C, T>;
+        const Offset rows = padded_rows, numbers = rows * count, size = sizeof(T),
+                     narrow = numbers * Offset(sizeof(C));
+        reserve_scratch(context, {numbers * size, converts ? count * size : 0,
+                                  padding.empty() ? 0 : rows * size, converts ? narrow : 0, narrow,
+                                  cycle.work_bytes(count)});
     }
 
     void update(const Context& context, const CsrView<T>& matrix) {
@@ -219,6 +231,7 @@ struct Amg<T>::State {
         constexpr bool converts = !std::is_same_v<C, T>;
         const Index n = padded_rows;
         const Offset numbers = Offset(n) * r.count;
+        reserve_work(context, cycle, r.count);
         const Scratch<T> scaled(context, numbers), squares(context, converts ? r.count : 0),
             padded(context, padding.empty() ? 0 : n);
         const Scratch<C> in(context, converts ? numbers : 0), out(context, numbers);

@@ -1,3 +1,5 @@
+#include "base/concat.hpp"
+#include "base/context_state.hpp"
 #include "precond/multigrid/test_amg.hpp"
 
 namespace tessera::test {
@@ -145,6 +147,28 @@ TEST(amg, is_symmetric_and_positive) {
             // Some ten levels of operations with sums of 81 and, densely solved, 100 terms.
             EXPECT_NEAR(product(x, my), product(y, mx), (single ? 1e-5 : 1e-11) * size);
             EXPECT_GT(product(x, mx), 0);
+        }
+    }
+}
+
+/// So the first one may be in a capture.
+TEST(amg, applications_do_not_allocate) {
+    // Rows of a plate with a hole are padded to nodes of two unknowns.
+    for (const Body& body : {cube(6), Body{"plate_hole:12", 0}, Body{"poisson2d:60"}}) {
+        for (const bool single : {false, true}) {
+            SCOPED_TRACE(concat(body.text, single ? " in float" : ""));
+            const Context device = context().on_gpu() ? Context::cuda() : host();
+            const auto matrix = copy_to(device, body.matrix());
+            AmgOptions options = body.options(single);
+            options.coarse_rows = 100;
+            const Amg<double> m(device, matrix.view(), options);
+            const auto n = std::size_t(m.rows());
+            const Buffer<double> r = copy_to_buffer(device, std::vector<double>(n, 1));
+            Buffer<double> z(device, Offset(n));
+            dot<double>(device, r.view(), r.view(), z.data());  // Work space of sums.
+            const Offset before = device.state().allocations;
+            m.apply(device, r.view(), z.view());
+            EXPECT_EQ(device.state().allocations, before);
         }
     }
 }

@@ -1,5 +1,6 @@
 #include "precond/multigrid/cycle.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/checks.hpp"
@@ -100,6 +101,18 @@ template <class C>
 ValueFormat Cycle<C>::values() const {
     const auto& matrix = levels_.front().matrix;
     return matrix ? matrix->options().values : ValueFormat::working;
+}
+
+template <class C>
+Offset Cycle<C>::work_bytes(int count, std::size_t l) const {
+    const auto vectors = [&](std::size_t level, int number) {
+        return number * scratch_bytes(Offset(levels_[level].rows) * count * Offset(sizeof(C)));
+    };
+    const bool last = l + 1 == levels_.size();
+    if (last && coarsest_) return 0;
+    const Offset smoother = vectors(l, 3);
+    if (last) return smoother;
+    return vectors(l, 2) + vectors(l + 1, 2) + std::max(smoother, work_bytes(count, l + 1));
 }
 
 template <class C>

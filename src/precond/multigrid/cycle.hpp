@@ -39,6 +39,9 @@ class Cycle final : public Operator<C> {
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.
     std::size_t size() const { return levels_.size(); }
 
+    /// Work space that an application to some vectors takes.
+    Offset work_bytes(int count, std::size_t level = 0) const;
+
     Index rows() const override { return levels_.front().rows; }
     Index columns() const override { return rows(); }
     void apply(const Context& context, std::span<const C> b, std::span<C> z) const override {

@@ -173,7 +173,7 @@ struct PolynomialPreconditioner<T>::State {
         } else {
             inner_single = std::make_unique<TypedPolynomial<float>>(where, from, options.format);
         }
-        reserve_work(where);
+        reserve_work(where, 1);
         prepare(where, from);
     }
 
@@ -223,19 +223,20 @@ struct PolynomialPreconditioner<T>::State {
         prepare(where, from);
     }
 
-    /// Reserves the work space of apply, which then does not allocate.
-    void reserve_work(const Context& where) const {
-        const Offset vector = Offset(rows) * Offset(sizeof(T));
-        const Offset inner_vector = single ? Offset(rows) * Offset(sizeof(float)) : vector;
-        const Offset narrow = single ? inner_vector : 0;
-        reserve_scratch(
-            where, {scaling ? vector : 0, by_blocks() ? vector : 0, Offset(single ? sizeof(T) : 0),
-                    narrow, narrow, inner_vector, inner_vector, inner_vector});
+    /// Reserves the work space of an application to some vectors, which then does not allocate.
+    void reserve_work(const Context& where, int count) const {
+        const Offset numbers = Offset(rows) * count, wide = numbers * Offset(sizeof(T)),
+                     inner_size = single ? numbers * Offset(sizeof(float)) : wide,
+                     narrow = single ? inner_size : 0;
+        reserve_scratch(where, {scaling ? wide : 0, by_blocks() ? wide : 0,
+                                single ? count * Offset(sizeof(T)) : 0, narrow, narrow, inner_size,
+                                inner_size, inner_size});
     }
 
     void apply(const Context& where, Vectors<const T> r, Vectors<T> z) const {
         const int count = r.count;
         const Offset numbers = Offset(rows) * count;
+        reserve_work(where, count);
         const Scratch<T> scaled(where, scaling ? numbers : 0),
             result(where, by_blocks() ? numbers : 0), squares(where, single ? count : 0);
         const Scratch<float> narrow_in(where, single ? numbers : 0),
