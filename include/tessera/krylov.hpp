@@ -124,10 +124,10 @@ TESSERA_API std::unique_ptr<SolverConfig> parse_solver(Spec text);
 /// met the tolerance, the method restarts from the true one, and ends as accuracy_lost if such
 /// restarts do not help. The computed norm has the rounding errors of b - A x and of sums in T. A
 /// solution outside the range of T is non_finite (too large), or accuracy_lost (its denormal
-/// numbers miss the tolerance). NaN and breakdown end with a status. x is never worse than at the
-/// last restart, whatever the status. docs/guide/options.md has the uses and the sources of the
-/// solvers, solver_help their options. Throws InvalidArgument for left preconditioning with a
-/// solver that does not support it (cg, fcg, minres, sqmr).
+/// numbers miss the tolerance). NaN and breakdown end with a status. x is never worse than the
+/// initial guess, and finite if that is, whatever the status. docs/guide/options.md has the uses
+/// and the sources of the solvers, solver_help their options. Throws InvalidArgument for left
+/// preconditioning with a solver that does not support it (cg, fcg, minres, sqmr).
 template <class T>
 SolveReport solve(const Context& context, Spec solver, const Operator<T>& matrix,
                   PreconditionerPointer<T> preconditioner, Input<T> b, WriteVector<T> x,

@@ -53,17 +53,18 @@ TEST(endings, ends_at_nan_without_a_loop) {
 }
 
 /// No product and so no residual shows what is in an element whose column is empty.
-TEST(endings, an_x_that_is_not_finite_is_told) {
+TEST(endings, an_x_that_is_not_finite_is_not_returned) {
     const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{}, {1}}, {{}, {-2}});
-    int told = 0;
+    int refused = 0;
     for (const std::string& solver : all_solvers()) {
         SCOPED_TRACE(solver);
-        const auto solved = run<double>(context(), solver, matrix, {-1, 2});
-        const bool finite = std::isfinite(solved.x[0]) && std::isfinite(solved.x[1]);
-        EXPECT_TRUE(finite || solved.report.status == Status::non_finite);
-        told += finite ? 0 : 1;
+        const auto solved = run<double>(context(), solver, matrix, {-1, 2}, {}, {3, 4});
+        EXPECT_TRUE(std::isfinite(solved.x[0]) && std::isfinite(solved.x[1]));
+        if (solved.report.status != Status::non_finite) continue;
+        EXPECT_EQ(solved.x, (std::vector<double>{3, 4}));
+        ++refused;
     }
-    EXPECT_GT(told, 0);
+    EXPECT_GT(refused, 0);
 }
 
 TEST(endings, a_solution_beyond_the_range_is_not_converged) {
@@ -124,6 +125,61 @@ TEST(endings, left_preconditioners_that_hide_a_residual_end) {
         EXPECT_EQ(solved.report.status, Status::breakdown);
         EXPECT_NE(solved.report.message.find("maps a residual"), std::string::npos);
         EXPECT_NEAR(solved.report.true_relative_residual, std::sqrt(0.5), gamma<double>(16));
+    }
+}
+
+/// Restarts cannot reduce the smallest number: 0.9 times it is rounded to itself.
+TEST(endings, a_denormal_residual_ends) {
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0}, {1}}, {{4}, {2}});
+    const std::vector<double> b{std::numeric_limits<double>::denorm_min(), 2};
+    SolveOptions options;
+    options.rtol = 0;
+    for (const std::string& solver : all_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto solved = run<double>(context(), solver, matrix, b, options);
+        EXPECT_NE(solved.report.status, Status::converged);
+        EXPECT_LE(solved.report.restarts, 10);
+        EXPECT_LE(solved.report.true_relative_residual, solver == "richardson" ? 1 : 1e-15);
+    }
+}
+
+/// A preconditioner that enlarges residuals until it has recovered four times, and then again.
+TEST(endings, x_is_never_worse_than_the_start) {
+    class Wrong final : public Preconditioner<double> {
+      public:
+        Index rows() const override { return 2; }
+        Index columns() const override { return 2; }
+        void apply(const Context& where, std::span<const double> r,
+                   std::span<double> z) const override {
+            const std::vector<double> given = copied(where, r);
+            copy_from_host<double>(where, {{1e3 * given[0], -given[1]}}, z);
+        }
+        bool recover(const Context&, Offset) const override { return ++recoveries_ < 4; }
+        Offset recoveries() const override { return recoveries_; }
+        void update(const Context&, const CsrView<double>&) override {}
+        std::string describe() const override { return "wrong"; }
+
+      private:
+        static std::vector<double> copied(const Context& where, std::span<const double> from) {
+            std::vector<double> values(from.size());
+            copy_to_host<double>(where, from, values);
+            return values;
+        }
+        mutable Offset recoveries_ = 0;
+    };
+    const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{2, 1}, {1, 2}});
+    const Context where = host();
+    const CsrOperator<double> a(where, matrix.view());
+    for (const char* solver : {"cg", "fcg"}) {
+        SCOPED_TRACE(solver);
+        const Wrong m;
+        std::vector<double> x(2);
+        const SolveReport report =
+            solve<double>(where, solver, a, &m, std::vector<double>{1, 0.1}, x);
+        EXPECT_GE(report.recoveries, 1);
+        EXPECT_LE(report.true_relative_residual, 1);
+        const Residual truth = residual(matrix, {1, 0.1}, x);
+        EXPECT_NEAR(report.true_relative_residual * std::hypot(1, 0.1), truth.norm, truth.rounding);
     }
 }
 

@@ -10,6 +10,10 @@
 
 namespace tessera {
 
+/// Whether the norm of a residual fell by a tenth: a restart or correction that reduces it by less
+/// is the last one. Strictly, as 0.9 times the smallest numbers is rounded to themselves.
+inline bool is_reduced(double now, double before) { return now < before && now <= 0.9 * before; }
+
 /// Norms of vectors in the memory of a Context, on the host. Every function waits.
 template <class T>
 class Norms {

@@ -17,9 +17,6 @@ namespace tessera {
 
 namespace {
 
-/// Minimum relative residual reduction of a correction to continue.
-constexpr double min_reduction = 0.1;
-
 /// Status after a correction (residual norms before, now); nullopt: continue.
 std::optional<Status> status_after(double before, double now, double target,
                                    const SolveReport& inner, Offset corrections,
@@ -36,7 +33,7 @@ std::optional<Status> status_after(double before, double now, double target,
     }
     if (!std::isfinite(now)) return Status::non_finite;
     if (!iterations_left) return Status::max_iterations;
-    if (now <= (1 - min_reduction) * before) return std::nullopt;
+    if (is_reduced(now, before)) return std::nullopt;
     // If earlier corrections reduced the residual, the rest is rounding error.
     return corrections > 1 ? Status::accuracy_lost : Status::stagnated;
 }
@@ -207,10 +204,9 @@ SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
     }
     length = scaling_.undo(x_.view(), length, x, at_start, target_, *status, saved_.view(),
                            [this](std::span<const double> from) { return residual_norm(from); });
-    if (status == Status::converged && !norm_.all_finite(x_.view(), residual_.view())) {
-        status = Status::non_finite;
-    }
-    copy(context_, x_.view(), x);
+    const bool finite = norm_.all_finite(x_.view(), residual_.view());
+    if (!finite && status == Status::converged) status = Status::non_finite;
+    if (finite) copy(context_, x_.view(), x);
     context_.synchronize();
     report_.status = *status;
     report_.restarts = std::max<Offset>(0, corrections - 1);

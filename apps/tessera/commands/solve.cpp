@@ -276,7 +276,7 @@ class SolveCommand : SolveProblem<T> {
         write_results(x, failures);
         if (const int failed = failures.report(); failed != exit_converged) return failed;
         if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
-            note_unconverged_solution(arguments_, report_.solve);
+            note_unconverged_solution(arguments_);
         }
         return exit_converged;
     }

@@ -36,11 +36,10 @@ std::string outcome_of(const SolveReport& attempt) {
                   attempt.true_relative_residual);
 }
 
-void note_unconverged_solution(const SolveArguments& arguments, const SolveReport& solve) {
+void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     print_note(
-        std::string("x is the better one of the last iterate and the start") +
-        (solve.restarts > 0 ? " of the last restart" : "") + "; it was " +
+        std::string("x is never worse than the start; it was ") +
         (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
         (vtu.empty() ? "" : "; " + vtu + " was not written"));
 }

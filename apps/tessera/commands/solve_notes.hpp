@@ -18,6 +18,6 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
 std::string outcome_of(const SolveReport& attempt);
 
 /// Prints which x an unconverged solve returned, and where it was written.
-void note_unconverged_solution(const SolveArguments& arguments, const SolveReport& solve);
+void note_unconverged_solution(const SolveArguments& arguments);
 
 }  // namespace tessera::cli

@@ -4,8 +4,6 @@ namespace tessera {
 
 namespace {
 
-/// A restart that reduces the true residual by a smaller share than this is the last one.
-constexpr double min_reduction = 0.1;
 /// Rounding error of one product and update, in units of u times the largest residual norm, as in
 /// the program of the authors of IDR(s).
 constexpr double spike_margin = 1000;
@@ -103,8 +101,8 @@ std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
     }
     // With left preconditioning the preconditioned residual that the recursion reduces may differ
     // from the true one for many iterations.
-    const bool gained = now.true_norm <= (1 - min_reduction) * norms_.true_norm ||
-                        now.method_norm <= (1 - min_reduction) * norms_.method_norm;
+    const bool gained = is_reduced(now.true_norm, norms_.true_norm) ||
+                        is_reduced(now.method_norm, norms_.method_norm);
     // The recursive residual decreased but the true residual did not.
     const bool drifted = double(state_.residual_norm) < now.method_norm / 2;
     // Without a preconditioner r^T M^-1 r <= 0 means that r^T r underflowed.
@@ -131,6 +129,7 @@ std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
             break;
     }
     if (state_.iterations >= options().max_iterations) return Status::max_iterations;
+    if (tessera::now() - start_time_ >= options().max_seconds) return Status::max_seconds;
     return std::nullopt;
 }
 
@@ -216,9 +215,14 @@ std::optional<SolveReport> ColumnSolve<T>::proceed(bool period_start) {
     }
     method().finish(c_);
     report_.operator_applications += method().products(state_.iterations - run_start_);
-    const ResidualNorms now = residual_norms(x());
+    ResidualNorms now = residual_norms(x());
     status_ = status_after_run(now, other_preconditioner);
     if (!status_) {
+        // After iterations with a bad preconditioner. From the left it may reduce another norm.
+        if (!shared_->left && now.true_norm > norms_.true_norm) {
+            copy(context(), std::span<const T>(saved()), x());
+            now = residual_norms(x());
+        }
         norms_ = now;
         ++attempt_;
         start();
@@ -305,16 +309,21 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
     return std::nullopt;
 }
 
-/// Writes x and computes its residual.
+/// Writes x, unless the start is better, and computes its residual.
 template <class T>
 SolveReport ColumnSolve<T>::finish() {
-    const double true_norm = scaling_.undo(
+    double true_norm = scaling_.undo(
         x(), norms_.true_norm, caller_x_, at_start_.true_norm, target_, *status_, saved(),
         [this](std::span<const T> scaled) { return residual_norms(scaled).true_norm; });
-    copy(context(), std::span<const T>(x()), caller_x_);
     // An element in a column without entries is in no product.
-    const bool known_finite = !scaling_.scales() && square_of_x_ && std::isfinite(*square_of_x_);
-    if (!known_finite && !shared_->norm.all_finite(x(), work())) *status_ = Status::non_finite;
+    const bool known_finite = !scaling_.scales() && square_of_x_ && std::isfinite(*square_of_x_),
+               finite = known_finite || shared_->norm.all_finite(x(), work());
+    if (!finite) *status_ = Status::non_finite;
+    if (finite && true_norm <= at_start_.true_norm) {
+        copy(context(), std::span<const T>(x()), caller_x_);
+    } else {  // It is the start still.
+        true_norm = at_start_.true_norm;
+    }
     return make_report(*status_, true_norm);
 }
 
