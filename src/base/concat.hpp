@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -8,13 +9,17 @@
 
 namespace tessera {
 
-/// Concatenates texts and numbers (in decimal).
+/// Concatenates texts and numbers (in decimal, with six digits where they are not integers).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
     std::string text;
     const auto append = [&text](const auto& part) {
         using Part = std::remove_cvref_t<decltype(part)>;
-        if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>) {
+        if constexpr (std::is_floating_point_v<Part>) {
+            char digits[32];
+            std::snprintf(digits, sizeof digits, "%.6g", double(part));
+            text += digits;
+        } else if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>) {
             text += std::to_string(part);
         } else {
             text += part;

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 #include "precond/singular_policy.hpp"
@@ -14,7 +12,32 @@ struct Block {
     Index block, first_row, rows;
     double condition;  ///< Infinity where singular.
     BlockPrecision format;
+
+    bool is_worse_than(const Block& other) const {
+        return condition != other.condition ? condition > other.condition : block < other.block;
+    }
 };
+
+/// Adds a block to the at most ten worst, the worst first, if it is one of them.
+void add_to_worst(std::vector<Block>& worst, const Block& block) {
+    if (worst.size() == 10) {
+        if (!block.is_worse_than(worst.back())) return;
+        worst.pop_back();
+    }
+    worst.insert(std::ranges::upper_bound(worst, block, &Block::is_worse_than), block);
+}
+
+/// The index d in BlockJacobiReport::conditions of a condition number.
+std::size_t decade(double condition) {
+    static constexpr auto powers = [] {
+        std::array<double, std::tuple_size_v<decltype(BlockJacobiReport::conditions)>> made{1};
+        for (std::size_t d = 1; d < made.size(); ++d) made[d] = 10 * made[d - 1];
+        return made;
+    }();
+    const auto above = std::ranges::upper_bound(powers, condition);
+    // A condition number of 1 may be computed as slightly less.
+    return above == powers.begin() ? 0 : std::size_t(above - powers.begin()) - 1;
+}
 
 /// Named values of the report, and the blocks of largest condition numbers.
 ReportValues values_of(const BlockJacobiReport& report, std::span<const Block> blocks) {
@@ -66,14 +89,14 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     if (summary.rows_from_end != 0) {
         report.first_non_finite_row = blocks.rows - Index(summary.rows_from_end);
     }
-    std::vector<Block> all;
+    std::vector<Block> worst;
     for (std::size_t b = 0; b < info.size(); ++b) {
         const Index n = offsets[b + 1] - offsets[b];
         const double kappa =
             info[b] != 0 ? std::numeric_limits<double>::infinity() : 1 / double(reciprocal[b]);
-        all.push_back(
-            {Index(b), offsets[b], n, kappa, formats.empty() ? state_->format : formats[b]});
-        ++report.formats[std::size_t(all.back().format)];
+        const BlockPrecision format = formats.empty() ? state_->format : formats[b];
+        add_to_worst(worst, {Index(b), offsets[b], n, kappa, format});
+        ++report.formats[std::size_t(format)];
         if (info[b] != 0) {
             if (report.first_singular.size() < 10) {
                 report.first_singular.push_back(
@@ -82,15 +105,9 @@ BlockJacobiReport BlockJacobi<T>::report() const {
             continue;
         }
         report.near_singular += kappa > 1 / (10 * n * double(std::numeric_limits<T>::epsilon()));
-        // A condition number of 1 may be computed as slightly less.
-        const auto last = double(report.conditions.size() - 1);
-        ++report.conditions[std::size_t(std::clamp(std::floor(std::log10(kappa)), 0.0, last))];
+        ++report.conditions[decade(kappa)];
     }
-    const auto shown = all.begin() + std::min<Index>(10, blocks.count);
-    std::ranges::partial_sort(all, shown, [](const auto& a, const auto& b) {
-        return a.condition != b.condition ? a.condition > b.condition : a.block < b.block;
-    });
-    report.values = values_of(report, {all.begin(), shown});
+    report.values = values_of(report, worst);
     return report;
 }
 

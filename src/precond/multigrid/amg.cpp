@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/checks.hpp"
+#include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "precond/multigrid/blocks/block_scaling.hpp"
@@ -136,10 +137,18 @@ struct Amg<T>::State {
         near_null_columns = block;
         near_null_name = block == 1 ? "constant" : "translations";
         if (options.near_null_kind == AmgNearNull::automatic && (block == 2 || block == 3)) {
+            const int dimensions = options.coordinates->dimensions;
+            const std::string reason = options.coordinates->values.empty()
+                                           ? "no coordinates are known"
+                                           : concat("coordinates of ", dimensions,
+                                                    dimensions == 1 ? " dimension" : " dimensions",
+                                                    " do not fit nodes of ", block, " unknowns");
             warnings.push_back(
-                "the near-null space is translations, as no coordinates are known: systems of "
-                "elasticity take 2 to 9 times the iterations; give coordinates=FILE (or "
-                "near_null=translations, if these are meant)");
+                "the near-null space is translations, as " + reason +
+                ": systems of elasticity take 2 to 9 times the iterations; give coordinates=FILE "
+                "with " +
+                std::to_string(block) +
+                " numbers for each node (or near_null=translations, if these are meant)");
         }
     }
 
@@ -169,9 +178,13 @@ struct Amg<T>::State {
         require(matrix.nonzeros == nonzeros,
                 "amg: update needs a matrix of the pattern that it was set up with");
         auto blocks = blocks_of(context, matrix, padding, options.block);
-        recovered.reset();
-        raised = 0;
-        visit([&](auto& made) { made.update(context, std::move(blocks)); });
+        visit([&](auto& made) {
+            require(made.has_pattern(context, blocks.view()),
+                    "amg: update needs the pattern that the hierarchy was made for");
+            recovered.reset();
+            raised = 0;
+            made.update(context, std::move(blocks));
+        });
     }
 
     template <class F>

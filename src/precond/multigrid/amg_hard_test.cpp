@@ -192,10 +192,45 @@ TEST(amg_hard, recovers) {
         while (m.recover(context(), m.recoveries())) {
         }
         EXPECT_EQ(m.recoveries(), 4);
+        const std::vector<double> ones(std::size_t(m.rows()), 1.0);
+        const auto recovered = applied(m, ones);
+        const auto smaller = copy_to(context(), cube(9).matrix());
+        EXPECT_THROW(m.update(context(), smaller.view()), InvalidArgument);
+        auto elsewhere = cube(10).matrix();
+        elsewhere.column_indices().data()[2] = elsewhere.rows() - 1;
+        const auto moved = copy_to(context(), elsewhere);
+        EXPECT_THROW(m.update(context(), moved.view()), InvalidArgument);
+        EXPECT_TRUE(same_bits(applied(m, ones), recovered)) << "what was wrong changed nothing";
         m.update(context(), matrix.view());
         EXPECT_TRUE(m.warnings().empty());
         EXPECT_EQ(m.recoveries(), 4);
     }
+}
+
+/// 80 neighbours with 1/80 of the diagonal each: a threshold of 0.02 calls none of them strong.
+TEST(amg_hard, many_weak_couplings_matter) {
+    constexpr Index n = 60;
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < n * n; ++i) {
+        pattern.emplace_back();
+        values.emplace_back();
+        for (Index row = std::max(i / n - 4, 0); row <= std::min(i / n + 4, n - 1); ++row) {
+            for (Index k = std::max(i % n - 4, 0); k <= std::min(i % n + 4, n - 1); ++k) {
+                pattern.back().push_back(row * n + k);
+                values.back().push_back(row * n + k == i ? 80 : -1);
+            }
+        }
+    }
+    const auto matrix = copy_to(context(), make_csr<double>(n * n, n * n, pattern, values));
+    const Amg<double> m(context(), matrix.view(), {.block = 1, .coarse_rows = 100});
+    ASSERT_EQ(m.warnings().size(), 1u);
+    expect_contains(m.warnings()[0],
+                    "level 1 was made with theta = 0.01, as no coupling is stronger");
+    EXPECT_GE(m.levels().size(), 2u);
+    const Offset found = iterations(matrix, m);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, 10);
 }
 
 /// Two bodies that can move, of which each has six modes.

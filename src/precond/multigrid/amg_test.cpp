@@ -279,6 +279,22 @@ TEST(amg, texts_choose_the_nodes) {
         message_of(
             [&] { parse_preconditioner("amg,strength=distance")->make(context(), matrix.view()); }),
         "strength=distance needs the coordinates");
+    expect_contains(message_of([&] { made(",strength=distance,block=1"); }),
+                    "strength=distance needs the coordinates");
+    const auto plane = problems::generate<double>(host(), "poisson2d:20");
+    const auto with_points = [&](const std::string& text) {
+        NodeCoordinates points{2};
+        std::vector<double> values;
+        for (int k = 0; k < 400; ++k) values.insert(values.end(), {k / 20 * 1.0, k % 20 * 9.0});
+        points.values = std::move(values);
+        const auto config = parse_preconditioner("amg,coarse=10" + text);
+        config->use_coordinates(points);
+        const auto matrix = copy_to(context(), plane.matrix);
+        const auto m = config->make(context(), matrix.view());
+        return dynamic_cast<const Amg<double>&>(*m).levels()[1].nodes;
+    };
+    EXPECT_EQ(with_points(",block=1"), with_points(""));
+    EXPECT_NE(with_points(",block=1"), with_points(",strength=frobenius"));
 }
 
 /// Near-null vectors from the caller are used unless the text names others.

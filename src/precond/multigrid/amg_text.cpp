@@ -117,19 +117,21 @@ AmgConfig::AmgConfig(const Spec& text) {
 template <class T>
 std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
                                                    const CsrView<T>& matrix) const {
-    const bool known = !options.coordinates->values.empty();
-    require(known || options.near_null_kind != AmgNearNull::rigid_body,
-            "near_null=rigid_body needs the coordinates of the nodes, which this matrix came "
-            "without: name a file (coordinates=FILE), or leave near_null out");
-    require(known || options.strength != AmgStrength::distance,
-            "strength=distance needs the coordinates of the nodes, which this matrix came without: "
-            "name a file (coordinates=FILE), or leave strength out");
     AmgOptions chosen = options;
+    const NodeCoordinates& points = *options.coordinates;
     // Coordinates of a problem do not matter where the text wants other nodes.
-    if (!names_coordinates && options.block != 0 &&
-        options.block != options.coordinates->dimensions) {
+    if (!names_coordinates && options.block != 0 && options.block != points.dimensions &&
+        (!points.unknowns.empty() ||
+         Offset(points.values.size()) * options.block != Offset(matrix.rows) * points.dimensions)) {
         chosen.coordinates = {};
     }
+    require(!points.values.empty() || options.near_null_kind != AmgNearNull::rigid_body,
+            "near_null=rigid_body needs the coordinates of the nodes, which this matrix came "
+            "without: name a file (coordinates=FILE), or leave near_null out");
+    require(
+        !chosen.coordinates->values.empty() || options.strength != AmgStrength::distance,
+        "strength=distance needs the coordinates of the nodes, which are not known: name a file "
+        "(coordinates=FILE), or leave strength out");
     return std::make_unique<Amg<T>>(context, matrix, chosen);
 }
 

@@ -22,23 +22,13 @@ namespace {
 /// is built anew with half of theta.
 constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
+constexpr double least_theta = 1e-4;
 /// The last level is solved directly up to this many rows, or AmgOptions::coarse_rows; smoothed if
 /// it has more.
 constexpr Index max_dense_rows = 2000;
 /// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
 /// vectors of so little energy. Measured: docs/decisions/multigrid.md.
 constexpr double least_rounded_eigenvalue = 1e-6;
-
-bool same_pattern(const Context& context, const BsrMatrix<double>& a, const BsrMatrix<double>& b) {
-    const BsrView<double> x = a.view(), y = b.view();
-    if (x.block_rows != y.block_rows || x.block_columns != y.block_columns ||
-        x.height != y.height || x.width != y.width || x.blocks != y.blocks) {
-        return false;
-    }
-    Buffer<int> differ = zeros<int>(context, 1);
-    for_each_index(context, x.block_rows, CompareBlocks{x, y, differ.data()});
-    return copy_to_host(context, differ)[0] == 0;
-}
 
 /// `norms`: of the scaled blocks; empty: not wanted.
 void scale_blocks(const Context& context, const BsrView<double>& matrix,
@@ -186,8 +176,9 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
                    InvertDiagonalFactors{a, level.scaling.data(), least, faults.data()});
     const DiagonalFaults found = read_value(context, faults.data());
     if (found.singular != 0) singular_ = true;
-    require_positive(found.first == 0, "amg: the diagonal block of node ",
-                     a.block_rows - found.first, " on level ", l, " is not positive definite");
+    require_positive(found.nodes_from_end == 0, "amg: the diagonal block of node ",
+                     a.block_rows - found.nodes_from_end, " on level ", l,
+                     " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values(), norms_);
     for_each_index(
         context, Offset(a.block_rows) * near_null.columns,
@@ -209,12 +200,18 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
                            DeviceCoordinates& coordinates) {
     Level& level = levels_.back();
     double theta = options_.theta, before = std::numeric_limits<double>::infinity();
+    const char* reason = "";
     for (;; theta /= 2) {
+        level.prolongator = {};
+        level.products = {};
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
-            return false;
+            // Many weak couplings may have a large sum.
+            const bool coupled = level.matrix.blocks() > level.nodes();
+            if (level.aggregates.count > 0 || !coupled || theta <= least_theta) return false;
+            reason = ", as no coupling is stronger";
+            continue;
         }
         if (cycle_.size() < levels_.size()) set_smoother(context, levels_.size() - 1);
-        level.prolongator = {};
         DeviceVectors coarse_space = make_products(context, level, near_null);
         const BsrMatrix<double>& coarse = level.products.result;
         const double entries = double(coarse.entries());
@@ -223,15 +220,16 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         const double per_row = double(coarse.blocks()) / level.aggregates.count;
         const bool dense = complexity > max_complexity ||
                            (per_row > max_blocks_per_row && 2 * per_row < level.aggregates.count);
-        if (dense && theta > 1e-4 && entries < 0.9 * before) {
+        if (dense && theta > least_theta && entries < 0.9 * before) {
             before = entries;
+            reason = ", for it had too many entries";
             continue;
         }
         if (dense || theta != options_.theta) {
-            warnings_.push_back(
-                concat("level ", levels_.size(), " was made with theta = ", theta,
-                       dense ? " and still has" : ", for it had", " too many entries (", per_row,
-                       " blocks per row; all levels ", complexity, " times the matrix)"));
+            warnings_.push_back(concat("level ", levels_.size(), " was made with theta = ", theta,
+                                       reason, dense ? ", and has too many entries (" : " (",
+                                       per_row, " blocks per row; all levels ", complexity,
+                                       " times the matrix)"));
         }
         coordinates = means(context, level.aggregates, coordinates);
         near_null = std::move(coarse_space);
@@ -260,7 +258,7 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
                          theta, coordinates);
     norms_ = {};
     level.aggregates = aggregate(context, graph, second_pass);
-    if (level.aggregates.count == 0) stopped_by_ = nullptr;  // Smoothing is enough.
+    stopped_by_ = level.aggregates.count == 0 ? nullptr : "levels=";  // Smoothing is enough.
     if (5.0 * level.aggregates.count * columns > 4.0 * level.rows()) {
         stopped_by_ = "the weak couplings of its nodes";
     }
@@ -394,9 +392,19 @@ double Hierarchy<C>::operator_complexity() const {
 }
 
 template <class C>
+bool Hierarchy<C>::has_pattern(const Context& context, const BsrView<double>& matrix) const {
+    const BsrView<double> a = levels_.front().matrix.view();
+    if (matrix.block_rows != a.block_rows || matrix.block_columns != a.block_columns ||
+        matrix.height != a.height || matrix.width != a.width || matrix.blocks != a.blocks) {
+        return false;
+    }
+    Buffer<int> differ = zeros<int>(context, 1);
+    for_each_index(context, a.block_rows, CompareBlocks{matrix, a, differ.data()});
+    return copy_to_host(context, differ)[0] == 0;
+}
+
+template <class C>
 void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
-    require(same_pattern(context, matrix, levels_.front().matrix),
-            "amg: update needs the pattern that the hierarchy was made for");
     complete_ = singular_ = false;
     levels_.front().matrix = std::move(matrix);
     DeviceVectors space = near_null(context, coordinates_of(context, options_));

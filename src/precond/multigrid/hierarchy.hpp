@@ -56,8 +56,10 @@ class Hierarchy {
     /// Sets its bounds to those of the levels times a factor.
     template <class D>
     void set_bounds(Cycle<D>& cycle, double factor) const;
-    /// Values of another matrix on the same pattern; the aggregates stay. If it throws after the
-    /// pattern was compared, there is no hierarchy any more.
+    /// Whether a matrix has the blocks of that which it was made for.
+    bool has_pattern(const Context& context, const BsrView<double>& matrix) const;
+    /// Values of another matrix, which has_pattern; the aggregates stay. If it throws, there is no
+    /// hierarchy any more.
     void update(const Context& context, BsrMatrix<double> matrix);
 
     const std::vector<Level>& levels() const { return levels_; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
@@ -12,15 +13,17 @@
 namespace tessera::multigrid {
 
 /// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. A pivot
-/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower.
+/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower, or
+/// not finite.
 TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, int* singular) {
+    constexpr double largest = std::numeric_limits<double>::max();
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j <= i; ++j) {
             double sum = a[i * n + j];
             for (int k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
             if (j < i) {
                 a[i * n + j] = sum / a[j * n + j];
-            } else if (sum > least) {
+            } else if (sum > least && sum <= largest) {
                 a[i * n + i] = std::sqrt(sum);
             } else if (sum >= -least && least > 0) {
                 for (int k = 0; k < i; ++k) a[i * n + k] = 0;
@@ -61,8 +64,8 @@ struct CompareBlocks {
 
 /// What InvertDiagonalFactors finds, 0 at first.
 struct DiagonalFaults {
-    Index first;   ///< Nodes from the first whose block is not positive definite on; 0: none.
-    int singular;  ///< Whether a pivot is left by rounding.
+    Index nodes_from_end;  ///< Of the first block that is not positive definite, from 1; 0: none.
+    int singular;          ///< Whether a pivot is left by rounding.
 };
 
 /// S = L^-1 for each diagonal block L L^T, lower triangular, row-major.
@@ -79,7 +82,7 @@ struct InvertDiagonalFactors {
         const Offset k = find_csr_entry(matrix, Index(i), Index(i));
         for (int e = 0; e < size; ++e) factor[e] = k < 0 ? 0 : matrix.values[k * size + e];
         if (!invert_factor(matrix.height, factor, least, &faults->singular)) {
-            raise_to(&faults->first, Index(matrix.block_rows - i));
+            raise_to(&faults->nodes_from_end, Index(matrix.block_rows - i));
         }
         for (int e = 0; e < size; ++e) scaling[i * size + e] = factor[e];
     }
@@ -94,13 +97,13 @@ struct ScaleBlocks {
     double* norms;  ///< Of the scaled blocks; null: not wanted.
 
     TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, double* block) const {
-        constexpr int room = N > 0 ? N : max_bsr_block;
+        constexpr int capacity = N > 0 ? N : max_bsr_block;
         const int n = N > 0 ? N : height;
         const bool below = j < i;
         // Of the block on or above the diagonal: the rows are those of the smaller node.
         const double* const rows = scaling + Offset(below ? j : i) * n * n;
         const double* const columns = scaling + Offset(below ? i : j) * n * n;
-        double product[room * room];
+        double product[capacity * capacity];
         TESSERA_UNROLL
         for (int r = 0; r < n; ++r) {
             TESSERA_UNROLL

@@ -6,7 +6,7 @@
 namespace tessera {
 
 namespace cuda {
-/// Defined in setup/for_each_block.cuh; a .cu file instantiates it for every F.
+/// Defined in for_each_block.cuh; a .cu file instantiates it for every F.
 template <class Value, class F>
 void for_each_block(const Context& context, const BsrView<double>& matrix, Value* values,
                     const F& f);
