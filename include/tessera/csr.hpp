@@ -136,6 +136,11 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
 template <class T>
 TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
 
+/// The first row with a value that is NaN or infinite; -1: none. Blocks until the work is complete;
+/// on a GPU all values are copied to the host.
+template <class T>
+TESSERA_API Index first_non_finite_row(const Context& context, const CsrView<T>& matrix);
+
 /// Unless is_symmetric, throws InvalidArgument whose message begins with `who` and names the first
 /// entry (in row order) that differs. Returns whether the pattern is symmetric too: negligible
 /// entries may lack their mirror image. Blocks until the work is complete.

@@ -147,17 +147,7 @@ AnyDict facts(const Matrix& matrix, const std::optional<Points>& points,
 Offset non_finite_row(const Matrix& matrix) {
     nb::gil_scoped_release release;
     return std::visit(
-        [&]<class T>(const TypedMatrix<T>& typed) -> Offset {
-            const CsrView<T>& view = typed.view;
-            std::vector<T> values(std::size_t(view.nonzeros));
-            copy_to_host(matrix.context, view.values_span(), std::span<T>(values));
-            const auto found = std::ranges::find_if(values, [](T v) { return !std::isfinite(v); });
-            if (found == values.end()) return -1;
-            std::vector<Offset> offsets(std::size_t(view.rows) + 1);
-            copy_to_host(matrix.context, view.row_offsets_span(), std::span<Offset>(offsets));
-            return std::ranges::upper_bound(offsets, Offset(found - values.begin())) -
-                   offsets.begin() - 1;
-        },
+        [&](const auto& typed) { return first_non_finite_row(matrix.context, typed.view); },
         matrix.typed);
 }
 

@@ -46,12 +46,12 @@ class PreparedMatrix {
     PreparedMatrix(const Context& context, const CsrView<T>& matrix, const FormatOptions& format,
                    const PreconditionerConfig& config)
         : preconditioner_(config.make(context, matrix)), products_(context, matrix, format) {
-        take_report();
+        take_setup_report(context, matrix);
     }
     void update(const Context& context, const CsrView<T>& matrix) {
         products_.update(context, matrix);
         if (preconditioner_) preconditioner_->update(context, matrix);
-        take_report();
+        take_setup_report(context, matrix);
     }
     const Operator<T>& matrix() const { return *products_; }
     Index block() const { return products_.block(); }
@@ -66,6 +66,12 @@ class PreparedMatrix {
     }
 
   private:
+    void take_setup_report(const Context& context, const CsrView<T>& matrix) {
+        take_report();
+        if (report_.unusable.empty() || report_.first_non_finite_row >= 0) return;
+        report_.first_non_finite_row = first_non_finite_row(context, matrix);
+    }
+
     /// Made before the products: at the peak of its setup there is no copy of the matrix for them.
     std::unique_ptr<Preconditioner<T>> preconditioner_;
     Products<T> products_;

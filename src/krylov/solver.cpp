@@ -8,6 +8,7 @@
 
 #include "base/checks.hpp"
 #include "krylov/at_work.hpp"
+#include "krylov/choice/rules.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/prepared_matrix.hpp"
 #include "krylov/refinement.hpp"
@@ -57,12 +58,14 @@ struct Solver<T>::State {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
-    std::vector<Attempt> choose_attempts() const;
+    std::vector<Attempt> choose_attempts(bool on_the_left) const;
     void make_first_of(std::vector<Attempt> chosen);
     void explain_next(const Error& error);
     bool take_next_attempt();
     void change_side();
     void check(const CsrView<T>& matrix, const char* function) const;
+    template <class Work>
+    void set_up(Work&& work);
     void make_attempt();
     void make(const CsrView<T>& matrix);
     void drop() {
@@ -157,24 +160,39 @@ void Solver<T>::State::make(const CsrView<T>& matrix) {
     iterative = solver->make(context, prepared->matrix(), prepared->preconditioner());
 }
 
+/// Does the work of a setup or update; where it fails there is no matrix.
+template <class T>
+template <class Work>
+void Solver<T>::State::set_up(Work&& work) {
+    try {
+        work();
+        context.synchronize();
+    } catch (const std::bad_alloc&) {
+        drop();
+        throw OutOfMemory("out of memory of the host");
+    } catch (const InvalidArgument& error) {
+        drop();
+        const Index row = first_non_finite_row(context, given);
+        if (row < 0) throw;
+        throw InvalidArgument("row " + std::to_string(row) +
+                              " of the matrix has a NaN or infinity: " + error.what());
+    } catch (...) {
+        drop();
+        throw;
+    }
+}
+
 /// Sets up the attempt in use for the given matrix.
 template <class T>
 void Solver<T>::State::make_attempt() {
     drop();
-    try {
+    set_up([&] {
         if (is_automatic) {
             const Attempt& next = attempts[attempt];
             configure(next.solver, next.preconditioner, next.format);
         }
         make(given);
-        context.synchronize();
-    } catch (const std::bad_alloc&) {
-        drop();
-        throw OutOfMemory("out of memory of the host");
-    } catch (...) {
-        drop();
-        throw;
-    }
+    });
 }
 
 /// The next attempt is taken as this one cannot be set up.
@@ -201,8 +219,8 @@ bool Solver<T>::State::take_next_attempt() {
 }
 
 template <class T>
-std::vector<Attempt> Solver<T>::State::choose_attempts() const {
-    return choose(facts, texts[0], texts[1], texts[2], left);
+std::vector<Attempt> Solver<T>::State::choose_attempts(bool on_the_left) const {
+    return choose(facts, texts[0], texts[1], texts[2], on_the_left);
 }
 
 /// Sets up the first attempt that the matrix allows.
@@ -227,7 +245,7 @@ void Solver<T>::State::setup(const CsrView<T>& matrix) {
     given = matrix;
     if (!is_automatic) return make_attempt();
     facts = find_facts(context, matrix, *coordinates);
-    make_first_of(choose_attempts());
+    make_first_of(choose_attempts(left));
 }
 
 template <class T>
@@ -237,7 +255,7 @@ void Solver<T>::State::update(const CsrView<T>& matrix) {
     require(matrix.rows == given.rows && matrix.nonzeros == given.nonzeros,
             "Solver::update: the matrix must have the pattern of that in setup");
     given = matrix;
-    try {
+    set_up([&] {
         prepared->update(context, matrix);
         if constexpr (std::is_same_v<T, double>) {
             if (low) {
@@ -246,11 +264,7 @@ void Solver<T>::State::update(const CsrView<T>& matrix) {
             }
         }
         iterative->operators_changed();
-        context.synchronize();
-    } catch (...) {
-        drop();
-        throw;
-    }
+    });
 }
 
 template <class T>
@@ -269,9 +283,9 @@ std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vector
 /// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
 template <class T>
 void Solver<T>::State::change_side() {
+    std::vector<Attempt> chosen = choose_attempts(!left);
+    if (!std::ranges::equal(chosen, attempts, have_same_words)) make_first_of(std::move(chosen));
     left = !left;
-    std::vector<Attempt> chosen = choose_attempts();
-    if (chosen != attempts) make_first_of(std::move(chosen));
 }
 
 template <class T>

@@ -86,7 +86,8 @@ void end_without_memory() {
 }  // namespace
 
 void handle_signals() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGALRM, SIGVTALRM,
+                             SIGUSR1, SIGUSR2}) {
         struct sigaction before = {};
         sigaction(signal, nullptr, &before);
         if (before.sa_handler == SIG_IGN) continue;

@@ -38,6 +38,7 @@ template <class T>
 MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                        const NodeCoordinates& coordinates) {
     check_matrix("find_facts", matrix);
+    check_memory(context, "find_facts", matrix);
     require(matrix.rows == matrix.columns, "find_facts: the matrix must be square");
     MatrixFacts facts;
     facts.rows = matrix.rows;

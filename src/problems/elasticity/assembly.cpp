@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "problems/elasticity/elements.hpp"
@@ -176,6 +178,11 @@ System assemble(const Context& cpu, const Model& model) {
         }
     };
     parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_per_range);
+    const auto is_finite = [](double value) { return std::isfinite(value); };
+    require(std::ranges::all_of(std::as_const(system.matrix).values().view(), is_finite) &&
+                std::ranges::all_of(system.load, is_finite),
+            "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "
+            "lengths of the mesh or the loads are too large or too small");
     return system;
 }
 

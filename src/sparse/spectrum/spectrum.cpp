@@ -126,6 +126,7 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
 template <class T>
 double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<T> scaling) {
     check_matrix("gershgorin_bound", matrix);
+    check_memory(context, "gershgorin_bound", matrix);
     require(scaling.empty() ||
                 (matrix.rows == matrix.columns && scaling.size() == std::size_t(matrix.rows)),
             "gershgorin_bound: scaling needs a square matrix and a number for each row");

@@ -20,6 +20,7 @@ std::string position(Index row, Index column) {
 template <class T>
 bool is_symmetric(const Context& context, const CsrView<T>& matrix) {
     check_matrix("is_symmetric", matrix);
+    check_memory(context, "is_symmetric", matrix);
     return matrix.rows == matrix.columns &&
            TESSERA_RUN(compare_mirror_images<T>, context, matrix).first_fault == matrix.nonzeros;
 }
@@ -28,6 +29,7 @@ template <class T>
 bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who) {
     if (who == nullptr) who = "check_symmetry";
     check_matrix(who, matrix);
+    check_memory(context, who, matrix);
     if (matrix.rows != matrix.columns) {
         throw InvalidArgument(std::string(who) + ": the matrix must be square");
     }

@@ -1,0 +1,27 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/checks.hpp"
+#include "tessera/csr.hpp"
+
+namespace tessera {
+
+template <class T>
+Index first_non_finite_row(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("first_non_finite_row", matrix);
+    check_memory(context, "first_non_finite_row", matrix);
+    std::vector<T> values(std::size_t(matrix.nonzeros));
+    copy_to_host(context, matrix.values_span(), std::span<T>(values));
+    const auto found =
+        std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
+    if (found == values.end()) return -1;
+    std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
+    copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
+    return Index(std::ranges::upper_bound(offsets, Offset(found - values.begin())) -
+                 offsets.begin()) - 1;
+}
+
+template Index first_non_finite_row(const Context&, const CsrView<float>&);
+template Index first_non_finite_row(const Context&, const CsrView<double>&);
+
+}  // namespace tessera
