@@ -49,6 +49,10 @@ class Batch:
         if self.count > _MOST:
             raise ValueError(f"a: {self.count} matrices; at most 2^31 - 1")
 
+    def __reduce__(self) -> Any:
+        # Views hold addresses, which are wrong in a copy. Batches are parts of factors alone.
+        raise TypeError("cannot pickle 'Factors' object")
+
     @property
     def ragged(self) -> bool:
         return self.sizes is not None

@@ -95,6 +95,10 @@ class Factors:
     info : array of shape `batch`
         0, or k: the pivot in position k (from 1) is the first that is zero (llt: not positive) or
         not finite.
+
+    Notes
+    -----
+    ``copy.copy`` shares the factors; ``copy.deepcopy`` and pickling are a TypeError.
     """
 
     def __init__(
