@@ -112,7 +112,7 @@ def _norms(batch: Batch, stream: Any, flipped: bool, run: Any) -> tuple[Any, Any
 def _is_one_norm(given: Any, name: str, function: str) -> bool:
     """Of the two norms that there are, whether this is the one norm."""
     if isinstance(given, Real) and not isinstance(given, bool) and given in (1, np.inf):
-        return given == 1
+        return bool(given == 1)
     raise ValueError(
         f"{name}: {given!r} is not supported, only 1 and inf are; linalg.{function} of NumPy, CuPy "
         "and torch has others"

@@ -110,6 +110,15 @@ def test_out_of_vectors(arrays, shape):
     assert close(arrays.numpy(right), np.linalg.solve(a, full).reshape(shape), a)
 
 
+@pytest.mark.parametrize("number", [int, float, np.int64, np.uint8, np.float32, np.float64])
+def test_norms_named_by_numbers_of_numpy(number):
+    a = random(3, 4, 4)
+    for call in (batched.norm, batched.cond):
+        np.testing.assert_array_equal(call(a, number(1)), call(a, 1))
+        if number(0.5):  # Not a whole number.
+            np.testing.assert_array_equal(call(a, number(np.inf)), call(a))
+
+
 def test_overlap_is_an_error():
     memory = random(8, 3, 3)
     with pytest.raises(ValueError, match="out: it overlaps"):
