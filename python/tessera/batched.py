@@ -401,7 +401,7 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
             settle(context, batch.kind, stream)
             return batch.matrices(y, context)
     return run_vectors(
-        batch, x, "x", stream,
+        batch, batch.found, x, "x", stream,
         lambda context, vectors, given, y: core.multiply(
             context, batch.core(not batch.turned), size, False, batch.found.pointer, vectors,
             batch.vector_offsets(), given, y,

@@ -123,6 +123,20 @@ def test_overlap_is_an_error():
     memory = random(8, 3, 3)
     with pytest.raises(ValueError, match="out: it overlaps"):
         batched.inv(memory[:6], out=memory[2:])
+    x = random(8, 3, seed=2)
+    for make in (lambda a: a, turned):
+        a = make(memory.copy())
+        inside = a.reshape(-1)[:24] if a.flags.c_contiguous else a.swapaxes(1, 2).reshape(-1)[9:33]
+        with pytest.raises(ValueError, match="out: it overlaps"):
+            batched.matmul(a, x, out=inside.reshape(8, 3))
+        np.testing.assert_array_equal(a, memory)
+    factors = batched.lu(memory)
+    inside = factors.factor.swapaxes(1, 2).reshape(-1)[:24].reshape(8, 3)
+    with pytest.raises(ValueError, match="out: it overlaps"):
+        factors.solve(x, out=inside)
+    values = memory[:4].reshape(-1)
+    with pytest.raises(ValueError, match="out: it overlaps"):
+        batched.matmul(values, x[:4].reshape(-1), out=values[24:], sizes=[3, 3, 3, 3])
     frozen = memory[:2].copy()
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="out: it is read-only"):
