@@ -73,7 +73,7 @@ class MultilevelSolver(Preconditioner):
         x0 : array, optional
             Start, by default zero.
         tol : float
-            Relative residual that ends the solve.
+            Relative residual that ends the solve; finite.
         maxiter : int
             Maximum number of iterations.
         cycle : {"V"}
@@ -118,7 +118,7 @@ class MultilevelSolver(Preconditioner):
         method = accel or "richardson"
         hook, iterate = scipy_hook(callback, method, found, self.dtype, context)
         most = whole(maxiter, "maxiter", 0)
-        options = options_of(number(tol, "tol"), 0.0, most, hook, iterate=iterate)
+        options = options_of(number(tol, "tol", finite=True), 0.0, most, hook, iterate=iterate)
         right = values(b, self.dtype, "b")
         x, pointer = start_of(x0, found, self.dtype, context)
         solver = map_solver(context, method, self._operator(), self._map)

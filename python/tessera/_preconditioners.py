@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ._arguments import number, whole
 from ._arrays import HOST, named_type
 from ._backend import core
@@ -343,9 +341,7 @@ def block_ldlt(
         raise ValueError(f"method: {method!r} is neither 'jacobi' nor 'level'")
     text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     if epsilon is not None:
-        least = number(epsilon, "epsilon")
-        if least == np.inf:
-            raise ValueError("epsilon: it is infinite")
+        least = number(epsilon, "epsilon", finite=True)
         text += f",epsilon={least!r}"
     if positive_definite:
         text += ",positive_definite"

@@ -302,7 +302,7 @@ class Solver:
         x0 : array, optional
             Start, of the shape of `b`; by default zero.
         rtol, atol : float
-            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
         maxiter : int
             Maximum number of iterations.
         max_seconds : float

@@ -289,6 +289,11 @@ CASES = [
     # Numbers that no memory holds, texts for numbers.
     (lambda: tessera.cg(A, B, maxiter=2**63), ValueError, "maxiter: .* is above"),
     (lambda: tessera.cg(A, B, rtol="1e-3"), TypeError, "rtol: expected a number, got str"),
+    (lambda: tessera.cg(A, B, rtol=np.inf), ValueError, "rtol: it is infinite"),
+    (lambda: tessera.gmres(A, B, atol=np.inf), ValueError, "atol: it is infinite"),
+    (lambda: solver().solve(B, rtol=np.float32(np.inf)), ValueError, "rtol: it is infinite"),
+    (lambda: tessera.solve(A, B, atol=np.inf), ValueError, "atol: it is infinite"),
+    (lambda: multigrid().solve(B, tol=np.inf), ValueError, "tol: it is infinite"),
     (lambda: tessera.gmres(A, B, restart=10001), ValueError, "restart: 10001 is above"),
     (lambda: tessera.idr(A, B, s=17), ValueError, "s: 17 is above 16"),
     (lambda: tessera.solve(A, B, threads=10**12), ValueError, "threads: .* is above"),
