@@ -52,8 +52,10 @@ def info_of(status: str, iterations: int) -> int:
     return FAILURES.get(status, max(1, iterations))
 
 
-def number(value: Any, name: str, least: float = 0.0, finite: bool = False) -> float:
-    """A number of at least `least`, which may be infinite unless `finite`."""
+def number(
+    value: Any, name: str, least: float = 0.0, most: float = np.inf, finite: bool = False
+) -> float:
+    """A number from `least` to `most`, which may be infinite unless `finite`."""
     try:
         if isinstance(value, (str, bytes)):  # Which float takes.
             raise TypeError
@@ -62,6 +64,8 @@ def number(value: Any, name: str, least: float = 0.0, finite: bool = False) -> f
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
     if not result >= least:
         raise ValueError(f"{name}: {value} is not at least {least:g}")
+    if result > most:
+        raise ValueError(f"{name}: {value} is not at most {most:g}")
     if finite and result == np.inf:
         raise ValueError(f"{name}: it is infinite")
     return result

@@ -277,7 +277,7 @@ def smoothed_aggregation_solver(
     block : int, optional
         Unknowns of a node, 1 to 8, by default found.
     theta : float
-        Bound of strong couplings.
+        Bound of strong couplings, 0 to 1.
     smoothing_steps : int
         Products of the smoother before and after the coarse correction, 2 to 16.
     max_levels : int
@@ -307,7 +307,7 @@ def smoothed_aggregation_solver(
     make = _hierarchy(
         coordinates, B, "B",
         0 if block is None else whole(block, "block", 1, 8),
-        number(theta, "theta"),
+        number(theta, "theta", 0, 1),
         whole(smoothing_steps, "smoothing_steps", 2, 16),
         0 if max_coarse is None else whole(max_coarse, "max_coarse", 1, 2**31 - 1),
         whole(max_levels, "max_levels", 1, 2**31 - 1),

@@ -184,6 +184,8 @@ CASES = [
     (lambda: tessera.smoothed_aggregation_solver(A, np.ones((12, 9))), ValueError, "B: the shape"),
     (lambda: tessera.smoothed_aggregation_solver(A, block=9), ValueError, "block: 9"),
     (lambda: tessera.smoothed_aggregation_solver(A, theta=-1), ValueError, "theta: -1"),
+    (lambda: tessera.smoothed_aggregation_solver(A, theta=1.5), ValueError, "theta: 1.5 is not at"),
+    (lambda: tessera.smoothed_aggregation_solver(A, theta=np.inf), ValueError, "theta: inf is not"),
     (lambda: tessera.smoothed_aggregation_solver(A, smoothing_steps=1), ValueError, "smoothing_st"),
     (lambda: tessera.smoothed_aggregation_solver(A, max_levels=0), ValueError, "max_levels: 0"),
     (lambda: multigrid().solve(B, cycle="W"), ValueError, "cycle: 'W'"),
