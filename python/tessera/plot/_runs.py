@@ -387,10 +387,10 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
         return thing
     if isinstance(thing, (str, os.PathLike)):
         return read(thing)
+    if hasattr(thing, "tocoo"):  # Also SciPy's matrices that are dicts.
+        return _matrix_of(thing)
     if isinstance(thing, dict):
         return _of_json(thing, "the dict")
-    if hasattr(thing, "tocoo"):
-        return _matrix_of(thing)
     if hasattr(thing, "residuals") and not callable(thing.residuals):
         return _run_of_result(thing)
     levels = getattr(thing, "levels", None)
