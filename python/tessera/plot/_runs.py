@@ -311,6 +311,14 @@ def _read_matrix(path: str) -> Matrix:
     return Matrix(path, (rows, columns), np.repeat(np.arange(rows), np.diff(offsets)), indices)
 
 
+def path_text(path: Any, name: str) -> str:
+    """The path; errors name the argument."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path, got {type(path).__name__}") from None
+
+
 def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     """Reads JSON of ``tessera solve``, ``tune`` or ``info``, or a Matrix Market file (.mtx,
     .mtx.gz).
@@ -329,8 +337,10 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     ------
     PlotError
         One sentence that begins with the name of the file.
+    TypeError
+        For what is no path.
     """
-    name = os.fspath(path)
+    name = path_text(path, "path")
     if name.endswith((".mtx", ".mtx.gz")):
         return _read_matrix(name)
     try:
@@ -373,8 +383,8 @@ def _run_of_result(result: Any) -> Run:
 
 
 def take(thing: Any) -> Run | Tune | Info | Matrix:
-    """What `thing` holds: a path, parsed JSON, a `Result`, a `MultilevelSolver`, a sparse matrix,
-    or a list of residuals.
+    """What `thing`, one of the runs, holds: a path, parsed JSON, a `Result`, a `MultilevelSolver`,
+    a sparse matrix, or a list of residuals.
 
     Raises
     ------
@@ -385,8 +395,8 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
     """
     if isinstance(thing, (Run, Tune, Info, Matrix)):
         return thing
-    if isinstance(thing, (str, os.PathLike)):
-        return read(thing)
+    if isinstance(thing, (str, bytes, os.PathLike)):
+        return read(os.fsdecode(thing))
     if hasattr(thing, "tocoo"):  # Also SciPy's matrices that are dicts.
         return _matrix_of(thing)
     if isinstance(thing, dict):
@@ -401,5 +411,8 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
     try:
         history = _history(thing)
     except (TypeError, ValueError):
-        raise TypeError(f"nothing to draw is known of a {type(thing).__name__}") from None
+        raise TypeError(
+            "runs: expected files, their dicts, results, multigrid solvers, sparse matrices or "
+            f"lists of residuals, got {type(thing).__name__}"
+        ) from None
     return Run("history", iterations=max(0, history.size - 1), residuals=history)
