@@ -245,6 +245,8 @@ CASES = [
     (lambda: solver().solve(np.ones((12, 2)), np.ones(12)), ValueError, "x0: the shape"),
     # Problems and files.
     (lambda: tessera.problems("no_such:3"), ValueError, "name: "),
+    (lambda: tessera.problems("poisson2d:3\udcff"), ValueError, "name: '.*' is not UTF-8"),
+    (lambda: tessera.solve(A, B, M="amg\udcff"), ValueError, "M: '.*' is not UTF-8"),
     (lambda: tessera.problems(3), TypeError, "name: expected a text"),
     (lambda: tessera.problems("poisson2d:3", np.complex64), TypeError, "dtype"),
     (lambda: tessera.read("/no/such/file.mtx"), FileNotFoundError, ".*file.mtx"),

@@ -160,6 +160,13 @@ def test_names_of_files_cannot_write_to_the_terminal(tmp_path, capsys):
     assert "\\x1b[31m\\x0a.json: No such file" in error and "\x1b" not in error
 
 
+def test_names_of_matrices_are_utf_8(tmp_path, capsys):
+    path = os.fsdecode(bytes(tmp_path) + b"/\xff.mtx")
+    Path(path).write_text("%%MatrixMarket matrix coordinate real general\n1 1 0\n")
+    assert main([path, "-o", str(tmp_path / "a.html")]) == 2
+    assert capsys.readouterr().err == f"tessera: {tmp_path}/\\xff.mtx: the name is not UTF-8\n"
+
+
 def test_without_matplotlib_only_pages_are_written(tmp_path, monkeypatch, capsys):
     for name in [n for n in sys.modules if n.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)

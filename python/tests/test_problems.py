@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import scipy.linalg as sl
@@ -62,6 +64,20 @@ def test_paths_in_bytes(tmp_path):
     path = bytes(tmp_path / "a.mtx")
     tessera.write(path, spd())
     assert tessera.read(path).shape == (60, 60)
+
+
+@pytest.mark.parametrize("name", [b"\xff.mtx", "\udcff.mtx", "a.mtx\0b.mtx"])
+def test_paths_that_the_library_cannot_be_passed(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    if b"\0" not in os.fsencode(name):
+        (tmp_path / os.fsdecode(name)).write_text(
+            "%%MatrixMarket matrix coordinate real general\n1 1 0\n"
+        )
+    before = sorted(os.listdir())
+    for call in (tessera.read, tessera.read_vector, lambda path: tessera.write(path, spd(3))):
+        with pytest.raises(ValueError, match="^path: '.*' (is not UTF-8|has a null character)$"):
+            call(name)
+    assert sorted(os.listdir()) == before
 
 
 def test_info(arrays):

@@ -305,7 +305,10 @@ def _read_matrix(path: str) -> Matrix:
     if not os.path.exists(path):
         raise PlotError(f"{path}: {os.strerror(errno.ENOENT)}")
     try:
+        path.encode()
         rows, columns, offsets, indices, _ = core.read_matrix(host_context(), path, 8)
+    except UnicodeEncodeError:
+        raise PlotError(f"{path}: the name is not UTF-8") from None
     except (OSError, ValueError) as error:
         raise PlotError(str(error)) from None
     return Matrix(path, (rows, columns), np.repeat(np.arange(rows), np.diff(offsets)), indices)
