@@ -41,7 +41,7 @@ def rigid_body_modes(coordinates: Any) -> Any:
     """
     points, unknowns = coordinates_of(coordinates)
     modes: Any = core.rigid_body_modes(points_of(coordinates) if points is None else points)
-    return modes[unknowns] if unknowns else modes
+    return modes if unknowns is None else modes[unknowns]
 
 
 class MultilevelSolver(Preconditioner):
@@ -228,8 +228,8 @@ def _hierarchy(
             )
         try:
             return core.multigrid(
-                context, matrix, points, unknowns, vectors, block, theta, steps, coarse, levels,
-                single,
+                context, matrix, points, unknowns or [], vectors, block, theta, steps, coarse,
+                levels, single,
             )  # fmt: skip
         except ValueError as error:
             of_block = block and "unknowns do not" in str(error)

@@ -156,7 +156,7 @@ def _of_text(
     def make(context: Any, matrix: Any) -> Any:
         check_coordinates(points, unknowns, matrix)
         try:
-            return core.preconditioner(context, matrix, text, points, unknowns)
+            return core.preconditioner(context, matrix, text, points, unknowns or [])
         except ValueError as error:
             raise setup_error(matrix, error, name) from None
 

@@ -255,7 +255,7 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
             f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
         )
     check_coordinates(points, unknowns, matrix)
-    result: dict[str, Any] = matrix.facts(points, unknowns)
+    result: dict[str, Any] = matrix.facts(points, unknowns or [])
     return result
 
 

@@ -139,7 +139,7 @@ class Solver:
             try:
                 self._text = core.TextSolver(
                     self._context, self._matrix, self._method, self._m, self._format,
-                    self._points, self._unknowns,
+                    self._points, self._unknowns or [],
                 )  # fmt: skip
             except ValueError as error:
                 name = "A" if self._m in ("auto", "none") else "M"

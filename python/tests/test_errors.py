@@ -235,6 +235,8 @@ CASES = [
         ValueError,
         "coordinates: 2 unknowns",
     ),
+    (lambda: tessera.info(A, (POINTS, [])), ValueError, "coordinates: 0 unknowns of rows, A has"),
+    (lambda: tessera.solve(A, B, coordinates=(POINTS, [])), ValueError, "coordinates: 0 unknowns"),
     (lambda: tessera.smoothed_aggregation_solver(-A), ValueError, "A: amg"),
     (lambda: tessera.solve(-A, B, M="amg"), ValueError, "M: amg"),
     (lambda: tessera.solve(A, B, "cg", left=True), ValueError, "left: cg takes"),
