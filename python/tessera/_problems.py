@@ -23,7 +23,7 @@ from ._texts import require_utf8
 __all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
 
 
-@dataclass
+@dataclass(eq=False)  # For arrays == is no bool.
 class Problem:
     """A generated system A x = b.
 

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import tessera
 from tessera import _libraries, batched
+from tessera.plot import _runs
 
 A, B = spd(), vector(60)
 
@@ -155,3 +156,10 @@ def test_factors_are_not_copied(used, listed):
 def test_kinds_are_compared_by_identity():
     for kind in (_libraries.NUMPY, _libraries.TORCH, _libraries.OTHER):
         assert copy.copy(kind) is kind and copy.deepcopy([kind])[0] is kind
+
+
+def test_objects_with_arrays_are_compared_by_identity():
+    result, p = tessera.solve(A, B), tessera.problems("poisson2d:5")
+    for each in (result, p, _runs.take(result), _runs.take(A)):
+        assert each == each and each in [copy.copy(each), each]
+        assert each != copy.deepcopy(each)

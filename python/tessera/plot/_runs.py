@@ -42,7 +42,7 @@ class Level:
         return self.blocks * self.block * self.block
 
 
-@dataclass
+@dataclass(eq=False)  # For arrays == is no bool.
 class Run:
     """One solve. `attempts`: (solver, preconditioner, iterations after it) of "auto"."""
 
@@ -110,7 +110,7 @@ class Info:
     label: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Matrix:
     """The pattern of a sparse matrix: row and column of each stored entry."""
 
