@@ -31,7 +31,8 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
                 raise ValueError(f"{name}[{k}]: it is of another library or device than a")
             require_untracked(found, f"{name}[{k}]")
             parts.append(found.array)
-        return kind.view(kind.joined(parts)), 1, False
+        joined = kind.joined(parts) if parts else kind.empty((0,), batch.dtype, batch.device)
+        return kind.view(joined), 1, False
     found = view(b, name)
     if found.kind is not kind or found.device != batch.device:
         raise ValueError(f"{name}: it is of another library or device than a")

@@ -1,9 +1,9 @@
 """Many small dense matrices at once: inverses, factors, solves, products, norms.
 
 Arguments are arrays of shape ``(*batch, n, n)`` with n at most 128, of NumPy, CuPy, torch, JAX or
-Warp; lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the
-matrices one after the other. float32 and float64 are computed as they are, integers as float64.
-Results are arrays of the caller's kind on the caller's device.
+Warp; lists, which may be empty, of square matrices of various sizes; or, with ``sizes=``, a vector
+that holds the matrices one after the other. float32 and float64 are computed as they are, integers
+as float64. Results are arrays of the caller's kind on the caller's device.
 
 On a GPU the functions return before their work is done, in the order of the current stream; those
 for various sizes wait once, to sort the sizes. Where `stream` is given and is not the current one,

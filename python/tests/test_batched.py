@@ -294,6 +294,20 @@ def test_lists_of_various_sizes(arrays):
         assert close(arrays.numpy(lower), np.linalg.cholesky(a), a)
 
 
+@pytest.mark.parametrize("none", [[], ()])
+def test_lists_of_no_matrices(none):
+    x, info = batched.inv(none, return_info=True)
+    assert x == [] and info.shape == (0,)
+    assert batched.solve(none, []) == [] and batched.matmul(none, []) == []
+    assert batched.cholesky(none) == []
+    for numbers in (batched.norm(none), batched.cond(none), *batched.slogdet(none)):
+        assert numbers.shape == (0,) and numbers.dtype == np.float64
+    for f in (batched.lu(none), batched.ldlt(none)):
+        assert f.inv() == f.L == f.rows == f.solve([]) == []
+    with pytest.raises(ValueError, match="^b: expected a list of 0 vectors"):
+        batched.solve(none, [np.ones(3)])
+
+
 def test_packed_vectors_of_matrices(arrays):
     sizes = np.array([2, 5, 3])
     lists = [random(n, n, seed=n) for n in sizes]
