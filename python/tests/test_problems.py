@@ -90,6 +90,13 @@ def test_info(arrays):
     assert not tessera.info(arrays.csr(general()))["symmetric"]
 
 
+def test_info_of_no_rows():
+    found = tessera.info(sp.csr_matrix((0, 0)))
+    assert found["rows"] == 0 and found["symmetric"] and found["positive_diagonal"]
+    result = tessera.solve(sp.csr_matrix((0, 0)), np.zeros(0))
+    assert result.converged and result.solver == "cg"
+
+
 def test_find_blocks(arrays):
     a = sp.csr_matrix(sl.block_diag(np.ones((2, 2)), np.ones((3, 3)), np.ones((1, 1))))
     np.testing.assert_array_equal(tessera.find_blocks(arrays.csr(a), natural=True), [0, 2, 5, 6])
