@@ -52,8 +52,10 @@ def info_of(status: str, iterations: int) -> int:
     return FAILURES.get(status, max(1, iterations))
 
 
-def number(value: Any, name: str, least: float = 0.0) -> float:
-    """A finite or infinite number of at least `least`."""
+def number(
+    value: Any, name: str, least: float = 0.0, most: float = np.inf, finite: bool = False
+) -> float:
+    """A number from `least` to `most`, which may be infinite unless `finite`."""
     try:
         if isinstance(value, (str, bytes)):  # Which float takes.
             raise TypeError
@@ -62,6 +64,10 @@ def number(value: Any, name: str, least: float = 0.0) -> float:
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
     if not result >= least:
         raise ValueError(f"{name}: {value} is not at least {least:g}")
+    if result > most:
+        raise ValueError(f"{name}: {value} is not at most {most:g}")
+    if finite and result == np.inf:
+        raise ValueError(f"{name}: it is infinite")
     return result
 
 
@@ -141,8 +147,8 @@ def options_of(
     """The options of a solve; errors name the argument. `iterate`: of `scipy_hook`."""
     main = threading.current_thread() is threading.main_thread()
     options = core.Options(
-        number(rtol, "rtol"),
-        number(atol, "atol"),
+        number(rtol, "rtol", finite=True),
+        number(atol, "atol", finite=True),
         maxiter,
         number(max_seconds, "max_seconds"),
         2000,

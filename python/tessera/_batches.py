@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import INT32, TORCH, Kind, View, about, kind_of, real_type, source_of, values, view
+from ._arrays import (
+    FLOAT64,
+    INT32,
+    NUMPY,
+    TORCH,
+    Kind,
+    View,
+    about,
+    kind_of,
+    real_type,
+    source_of,
+    values,
+    view,
+)
 from ._backend import core
 from ._contexts import call_context
 
@@ -48,6 +61,10 @@ class Batch:
         self.count = math.prod(shape)
         if self.count > _MOST:
             raise ValueError(f"a: {self.count} matrices; at most 2^31 - 1")
+
+    def __reduce__(self) -> Any:
+        # Views hold addresses, which are wrong in a copy. Batches are parts of factors alone.
+        raise TypeError("cannot pickle 'Factors' object")
 
     @property
     def ragged(self) -> bool:
@@ -153,6 +170,10 @@ def _require_square(shape: tuple[int, ...], name: str) -> int:
 
 
 def _listed(a: list[Any] | tuple[Any, ...]) -> Batch:
+    if not a:
+        batch = _with_sizes(Batch(NUMPY.view(np.empty(0)), FLOAT64, (0,), 0), np.empty(0, INT32))
+        batch.listed = True
+        return batch
     views = [view(each, f"a[{k}]") for k, each in enumerate(a)]
     kind, dtype = views[0].kind, real_type(views[0].dtype, "a[0]")
     sizes = []
@@ -203,8 +224,9 @@ def take_batch(a: Any, sizes: Any = None) -> Batch:
     """The matrices in `a`; a copy only where neither rows nor columns are contiguous."""
     if sizes is not None:
         return _packed(a, sizes)
-    if isinstance(a, (list, tuple)) and a and not isinstance(a[0], (list, tuple, int, float)):
-        return _listed(a)
+    if isinstance(a, (list, tuple)):
+        if not a or not isinstance(a[0], (list, tuple, int, float)):
+            return _listed(a)
     found = view(a, "a")
     if found.kind is TORCH:
         require_untracked(found, "a")

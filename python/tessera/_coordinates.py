@@ -45,15 +45,15 @@ def host_array(array: Any, name: str) -> Any:
     return np.ascontiguousarray(array, FLOAT64)
 
 
-def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
+def coordinates_of(coordinates: Any) -> tuple[Any, list[int] | None]:
     """Points, and the unknowns of rows where nodes have fewer than directions: a pair, or points
-    alone."""
+    alone (None)."""
     if coordinates is None:
-        return None, []
+        return None, None
     if not (isinstance(coordinates, tuple) and len(coordinates) == 2):
-        return points_of(coordinates), []
+        return points_of(coordinates), None
     numbers = np.asarray(coordinates[1])
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise TypeError(
             "coordinates: the second of a pair has for each row the number of its unknown, "
             "node * dimensions + axis"
@@ -70,13 +70,13 @@ def coordinates_of(coordinates: Any) -> tuple[Any, list[int]]:
     return points, numbers.tolist()
 
 
-def check_coordinates(points: Any, unknowns: list[int], matrix: Any) -> None:
+def check_coordinates(points: Any, unknowns: list[int] | None, matrix: Any) -> None:
     """ValueError unless these are the nodes of a matrix, whose unknowns are found where some lack
     a few."""
     if points is None:
         return
     rows, nodes = matrix.rows, points.shape[0]
-    if unknowns:
+    if unknowns is not None:
         if len(unknowns) != rows:
             raise ValueError(f"coordinates: {len(unknowns)} unknowns of rows, A has {rows} rows")
     elif nodes == 0 or rows % nodes or rows // nodes > 8:

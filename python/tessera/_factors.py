@@ -31,7 +31,8 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
                 raise ValueError(f"{name}[{k}]: it is of another library or device than a")
             require_untracked(found, f"{name}[{k}]")
             parts.append(found.array)
-        return kind.view(kind.joined(parts)), 1, False
+        joined = kind.joined(parts) if parts else kind.empty((0,), batch.dtype, batch.device)
+        return kind.view(joined), 1, False
     found = view(b, name)
     if found.kind is not kind or found.device != batch.device:
         raise ValueError(f"{name}: it is of another library or device than a")
@@ -48,10 +49,17 @@ def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
 
 
 def run_vectors(
-    batch: Batch, b: Any, name: str, stream: Any, run: Any, out: Any = None, in_place: bool = True
+    batch: Batch,
+    matrices: View,
+    b: Any,
+    name: str,
+    stream: Any,
+    run: Any,
+    out: Any = None,
+    in_place: bool = True,
 ) -> Any:
-    """run(context, vectors, pointer of b, pointer of x) on right-hand sides; x in the form of b, or
-    in `out`, which may be b if `in_place`."""
+    """run(context, vectors, pointer of b, pointer of x) on right-hand sides, which reads
+    `matrices`; x in the form of b, or in `out`, which may be b if `in_place`."""
     found, vectors, columns = right_sides(b, batch, name)
     context = batch.context(stream)  # After conversions, for which it waits.
     kind = batch.kind
@@ -63,6 +71,7 @@ def run_vectors(
         else:
             target = take_out(out, batch, found.shape, batch.dtype)
             require_apart(target, found, in_place)
+            require_apart(target, matrices, in_place=False)
             x, to = out, target.pointer
         run(context, 1, found.pointer, to)
         settle(context, kind, stream)
@@ -95,6 +104,10 @@ class Factors:
     info : array of shape `batch`
         0, or k: the pivot in position k (from 1) is the first that is zero (llt: not positive) or
         not finite.
+
+    Notes
+    -----
+    ``copy.copy`` shares the factors; ``copy.deepcopy`` and pickling are a TypeError.
     """
 
     def __init__(
@@ -198,11 +211,11 @@ class Factors:
             Does not wait unless sizes vary.
         """
         batch = self._batch
-        f = batch.kind.view(self._f).pointer
+        f = batch.kind.view(self._f)
         return run_vectors(
-            batch, b, "b", stream,
+            batch, f, b, "b", stream,
             lambda context, vectors, given, x: core.solve_factored(
-                context, batch.core(), batch.dtype.itemsize, self.kind, transposed, f,
+                context, batch.core(), batch.dtype.itemsize, self.kind, transposed, f.pointer,
                 self._permutations(), vectors, batch.vector_offsets(), given, x,
             ),
             out,

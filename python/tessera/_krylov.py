@@ -129,7 +129,7 @@ _ABOUT = """
     x0 : array, optional
         Start, by default zero. It is not changed.
     rtol, atol : float
-        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
     maxiter : int, optional
         Maximum number of iterations, by default ``10 * n``.
     M : preconditioner, LinearOperator, callable, sparse matrix or str, optional

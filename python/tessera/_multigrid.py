@@ -41,7 +41,7 @@ def rigid_body_modes(coordinates: Any) -> Any:
     """
     points, unknowns = coordinates_of(coordinates)
     modes: Any = core.rigid_body_modes(points_of(coordinates) if points is None else points)
-    return modes[unknowns] if unknowns else modes
+    return modes if unknowns is None else modes[unknowns]
 
 
 class MultilevelSolver(Preconditioner):
@@ -73,7 +73,7 @@ class MultilevelSolver(Preconditioner):
         x0 : array, optional
             Start, by default zero.
         tol : float
-            Relative residual that ends the solve.
+            Relative residual that ends the solve; finite.
         maxiter : int
             Maximum number of iterations.
         cycle : {"V"}
@@ -118,7 +118,7 @@ class MultilevelSolver(Preconditioner):
         method = accel or "richardson"
         hook, iterate = scipy_hook(callback, method, found, self.dtype, context)
         most = whole(maxiter, "maxiter", 0)
-        options = options_of(number(tol, "tol"), 0.0, most, hook, iterate=iterate)
+        options = options_of(number(tol, "tol", finite=True), 0.0, most, hook, iterate=iterate)
         right = values(b, self.dtype, "b")
         x, pointer = start_of(x0, found, self.dtype, context)
         solver = map_solver(context, method, self._operator(), self._map)
@@ -228,8 +228,8 @@ def _hierarchy(
             )
         try:
             return core.multigrid(
-                context, matrix, points, unknowns, vectors, block, theta, steps, coarse, levels,
-                single,
+                context, matrix, points, unknowns or [], vectors, block, theta, steps, coarse,
+                levels, single,
             )  # fmt: skip
         except ValueError as error:
             of_block = block and "unknowns do not" in str(error)
@@ -277,7 +277,7 @@ def smoothed_aggregation_solver(
     block : int, optional
         Unknowns of a node, 1 to 8, by default found.
     theta : float
-        Bound of strong couplings.
+        Bound of strong couplings, 0 to 1.
     smoothing_steps : int
         Products of the smoother before and after the coarse correction, 2 to 16.
     max_levels : int
@@ -307,7 +307,7 @@ def smoothed_aggregation_solver(
     make = _hierarchy(
         coordinates, B, "B",
         0 if block is None else whole(block, "block", 1, 8),
-        number(theta, "theta"),
+        number(theta, "theta", 0, 1),
         whole(smoothing_steps, "smoothing_steps", 2, 16),
         0 if max_coarse is None else whole(max_coarse, "max_coarse", 1, 2**31 - 1),
         whole(max_levels, "max_levels", 1, 2**31 - 1),

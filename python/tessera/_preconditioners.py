@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ._arguments import number, whole
 from ._arrays import HOST, named_type
 from ._backend import core
@@ -158,7 +156,7 @@ def _of_text(
     def make(context: Any, matrix: Any) -> Any:
         check_coordinates(points, unknowns, matrix)
         try:
-            return core.preconditioner(context, matrix, text, points, unknowns)
+            return core.preconditioner(context, matrix, text, points, unknowns or [])
         except ValueError as error:
             raise setup_error(matrix, error, name) from None
 
@@ -343,9 +341,7 @@ def block_ldlt(
         raise ValueError(f"method: {method!r} is neither 'jacobi' nor 'level'")
     text = f"block_ldlt:{block_size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     if epsilon is not None:
-        least = number(epsilon, "epsilon")
-        if least == np.inf:
-            raise ValueError("epsilon: it is infinite")
+        least = number(epsilon, "epsilon", finite=True)
         text += f",epsilon={least!r}"
     if positive_definite:
         text += ",positive_definite"

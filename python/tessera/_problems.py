@@ -18,11 +18,12 @@ from ._contexts import host_context, new_context
 from ._coordinates import check_coordinates, coordinates_of
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
+from ._texts import require_utf8
 
 __all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
 
 
-@dataclass
+@dataclass(eq=False)  # For arrays == is no bool.
 class Problem:
     """A generated system A x = b.
 
@@ -81,6 +82,7 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a text, got {type(name).__name__}")
+    require_utf8(name, "name")
     chosen = named_type(dtype)
     try:
         arrays, load, points, unknowns, text, block = core.generate(
@@ -94,9 +96,11 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
 
 def _path(path: Any) -> str:
     try:
-        return os.fsdecode(path)
+        found = os.fsdecode(path)
     except TypeError:
         raise TypeError(f"path: expected a path, got {type(path).__name__}") from None
+    require_utf8(found, "path")
+    return found
 
 
 def _existing(path: Any) -> str:
@@ -128,6 +132,8 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
         A ValueError with the file and the first bad line.
     FileNotFoundError
         If there is no such file.
+    ValueError
+        If the path is not UTF-8.
     """
     file = _existing(path)
     chosen = named_type(dtype)
@@ -151,7 +157,7 @@ def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
 
     Raises
     ------
-    ParseError, FileNotFoundError
+    ParseError, FileNotFoundError, ValueError
         As `read`.
     """
     file = _existing(path)
@@ -175,8 +181,8 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
     Raises
     ------
     ValueError
-        If the matrix does not have that symmetry, for another ending, and for values that are not
-        finite.
+        If the matrix does not have that symmetry, for another ending, for values that are not
+        finite, and for a path that is not UTF-8.
     OSError
         If the file cannot be written.
     """
@@ -249,7 +255,7 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
             f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
         )
     check_coordinates(points, unknowns, matrix)
-    result: dict[str, Any] = matrix.facts(points, unknowns)
+    result: dict[str, Any] = matrix.facts(points, unknowns or [])
     return result
 
 

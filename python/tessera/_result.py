@@ -17,7 +17,7 @@ def _bytes(size: int) -> str:
     return f"{size} bytes"
 
 
-@dataclass(repr=False)
+@dataclass(repr=False, eq=False)  # For arrays == is no bool.
 class Result:
     """The result of `solve`; ``repr`` prints it as a table.
 

@@ -53,7 +53,7 @@ def solve(
     x0 : array, optional
         Start, of the shape of `b`; by default zero.
     rtol, atol : float
-        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
     maxiter, max_seconds, left, callback
         As in `Solver.solve`.
     format, device, stream, threads

@@ -22,6 +22,7 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, require_use
+from ._exclusive import Exclusive
 from ._maps import map_solver, operator_map
 from ._matrices import (
     build,
@@ -79,7 +80,8 @@ class Solver:
 
     Notes
     -----
-    The setup blocks. One thread at a time may use a solver; a second one gets a RuntimeError.
+    The setup blocks. One call at a time may use a solver: a `solve` or an `update` of another
+    thread meanwhile, or of a callback, is a RuntimeError and changes nothing.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Solver:
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._closed = self._failed = False
+        self._use = Exclusive("the solver")
         self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
         self._operator: Any = None
         self._setup_seconds = 0.0
@@ -136,7 +139,7 @@ class Solver:
             try:
                 self._text = core.TextSolver(
                     self._context, self._matrix, self._method, self._m, self._format,
-                    self._points, self._unknowns,
+                    self._points, self._unknowns or [],
                 )  # fmt: skip
             except ValueError as error:
                 name = "A" if self._m in ("auto", "none") else "M"
@@ -237,6 +240,14 @@ class Solver:
             In the order of the values given first, or a matrix of the same format and pattern.
             Where no conversion is needed the array is borrowed.
 
+        Raises
+        ------
+        TypeError, ValueError
+            For values that do not fit, or that the preconditioner cannot be set up for.
+        RuntimeError
+            If another thread, or a solve that calls this from its callback, uses the solver, which
+            keeps its values.
+
         Notes
         -----
         Blocks until the work is complete. A preconditioner passed as an object is not updated.
@@ -245,12 +256,19 @@ class Solver:
         start = time.perf_counter()
         if self._matrix is None:
             raise ValueError("values: the solver has an operator, which is not updated")
-        parts = self._parts
-        found = checked_values(parts, values, self.dtype, "values")
-        self._updates += 1
-        self._failed = True
+        found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
+        with self._use:
+            self._updates += 1
+            self._failed = True
+            self._set_values(found, values)
+            self._failed = False
+        self._setup_seconds = time.perf_counter() - start
+
+    def _set_values(self, found: View, values: Any) -> None:
+        """`found`: the values in the order of those given first."""
+        parts = self._parts
         if self._text is not None:
             try:
                 self._text.update(found.pointer, owners(parts, found))
@@ -261,8 +279,6 @@ class Solver:
             if self._near_null is not None:
                 self._preconditioner.update(values)
             self._make_maps(parts.kind)
-        self._failed = False
-        self._setup_seconds = time.perf_counter() - start
 
     def solve(
         self,
@@ -286,7 +302,7 @@ class Solver:
         x0 : array, optional
             Start, of the shape of `b`; by default zero.
         rtol, atol : float
-            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
         maxiter : int
             Maximum number of iterations.
         max_seconds : float
@@ -303,6 +319,8 @@ class Solver:
 
         Raises
         ------
+        RuntimeError
+            If another call uses the solver.
         KeyboardInterrupt
             For Ctrl-C, after the iterations that run; the solver stays usable.
 
@@ -311,11 +329,12 @@ class Solver:
         Blocks until the solve ends, with the lock of the interpreter released.
         """
         self._require_open()
-        if self._failed:
-            raise RuntimeError("the latest update failed; update the solver with other values")
         found = view(b, "b")
-        if self._maps is None and self._text is None:
-            self._setup_operator(found)
+        with self._use:
+            if self._failed:
+                raise RuntimeError("the latest update failed; update the solver with other values")
+            if self._maps is None and self._text is None:
+                self._setup_operator(found)
         assert self._size is not None
         size = self._size
         options = options_of(
@@ -346,7 +365,8 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         try:
-            reports, setup = self._run(systems, options)
+            with self._use:
+                reports, setup = self._run(systems, options)
         except ValueError as error:
             name = "left" if "left preconditioning" in str(error) else "A"
             raise ValueError(f"{name}: {error}") from None
@@ -368,8 +388,8 @@ class Solver:
             return reports, Setup(method, precond, format, about, chosen, attempt)
         operators = [self._operator, self._m]
         updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
-        changed, self._seen = updates != self._seen, updates
-        reports = self._maps.solve(systems, options, changed)
+        reports = self._maps.solve(systems, options, updates != self._seen)
+        self._seen = updates
         method, format = self._used
         used = self._preconditioner
         precond, about = "none" if isinstance(self._m, str) else repr(self._m), {}

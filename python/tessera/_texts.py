@@ -11,11 +11,22 @@ _METHODS = ("refinement", "auto")
 _AUTO = ("auto",)
 
 
+def require_utf8(word: str, name: str) -> None:
+    """ValueError for a text that the library cannot be passed; the message names the argument."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: {word!r} is not UTF-8") from None
+    if "\0" in word:
+        raise ValueError(f"{name}: {word!r} has a null character")
+
+
 def checked_text(word: Any, name: str, kind: str = "", auto: bool = True) -> str:
     """A text of this kind (method, M or format); errors name the argument. `auto`: whether that is
     one of the methods, and the like."""
     if not isinstance(word, str):
         raise TypeError(f"{name}: expected a text, got {type(word).__name__}")
+    require_utf8(word, name)
     kind = kind or name
     more = () if not auto else _METHODS if kind == "method" else _AUTO
     try:

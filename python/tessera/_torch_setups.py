@@ -66,7 +66,7 @@ class Setup:
             transpose,
             method=solver._method,
             M=solver._m,
-            coordinates=(points, solver._unknowns) if solver._unknowns else points,
+            coordinates=points if solver._unknowns is None else (points, solver._unknowns),
             format=solver._format,
         )
 

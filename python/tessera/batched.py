@@ -1,9 +1,9 @@
 """Many small dense matrices at once: inverses, factors, solves, products, norms.
 
 Arguments are arrays of shape ``(*batch, n, n)`` with n at most 128, of NumPy, CuPy, torch, JAX or
-Warp; lists of square matrices of various sizes; or, with ``sizes=``, a vector that holds the
-matrices one after the other. float32 and float64 are computed as they are, integers as float64.
-Results are arrays of the caller's kind on the caller's device.
+Warp; lists, which may be empty, of square matrices of various sizes; or, with ``sizes=``, a vector
+that holds the matrices one after the other. float32 and float64 are computed as they are, integers
+as float64. Results are arrays of the caller's kind on the caller's device.
 
 On a GPU the functions return before their work is done, in the order of the current stream; those
 for various sizes wait once, to sort the sizes. Where `stream` is given and is not the current one,
@@ -112,7 +112,7 @@ def _norms(batch: Batch, stream: Any, flipped: bool, run: Any) -> tuple[Any, Any
 def _is_one_norm(given: Any, name: str, function: str) -> bool:
     """Of the two norms that there are, whether this is the one norm."""
     if isinstance(given, Real) and not isinstance(given, bool) and given in (1, np.inf):
-        return given == 1
+        return bool(given == 1)
     raise ValueError(
         f"{name}: {given!r} is not supported, only 1 and inf are; linalg.{function} of NumPy, CuPy "
         "and torch has others"
@@ -401,7 +401,7 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
             settle(context, batch.kind, stream)
             return batch.matrices(y, context)
     return run_vectors(
-        batch, x, "x", stream,
+        batch, batch.found, x, "x", stream,
         lambda context, vectors, given, y: core.multiply(
             context, batch.core(not batch.turned), size, False, batch.found.pointer, vectors,
             batch.vector_offsets(), given, y,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from conftest import Arrays, general, relative_residual, spd, vector
 from scipy.sparse.linalg import aslinearoperator
 
 import tessera
-from tessera import batched
+from tessera import _libraries, batched
+from tessera.plot import _runs
 
 A, B = spd(), vector(60)
 
@@ -130,3 +134,32 @@ def test_modules_of_torch_are_operators():
         linear.weight.copy_(torch.from_numpy(A.toarray()))
     x, info = tessera.cg(linear, torch.from_numpy(B), rtol=1e-9)
     assert info == 0 and relative_residual(A, x, B) < 1e-8
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("listed", [False, True])
+def test_factors_are_not_copied(used, listed):
+    """They hold addresses; a shallow copy shares the memory."""
+    a = [spd(n).toarray() for n in (20, 30)] if listed else np.stack([spd(20).toarray()] * 2)
+    for factors in (batched.lu(a), batched.ldlt(a), batched.cholesky(a, return_factors=True)):
+        if used:
+            factors.inv()
+        for call in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot pickle 'Factors' object"):
+                call(factors)
+        shared = copy.copy(factors)
+        del factors
+        for inverse, each in zip(shared.inv(), a, strict=True):
+            np.testing.assert_allclose(inverse @ each, np.eye(len(each)), atol=1e-12)
+
+
+def test_kinds_are_compared_by_identity():
+    for kind in (_libraries.NUMPY, _libraries.TORCH, _libraries.OTHER):
+        assert copy.copy(kind) is kind and copy.deepcopy([kind])[0] is kind
+
+
+def test_objects_with_arrays_are_compared_by_identity():
+    result, p = tessera.solve(A, B), tessera.problems("poisson2d:5")
+    for each in (result, p, _runs.take(result), _runs.take(A)):
+        assert each == each and each in [copy.copy(each), each]
+        assert each != copy.deepcopy(each)

@@ -110,10 +110,33 @@ def test_out_of_vectors(arrays, shape):
     assert close(arrays.numpy(right), np.linalg.solve(a, full).reshape(shape), a)
 
 
+@pytest.mark.parametrize("number", [int, float, np.int64, np.uint8, np.float32, np.float64])
+def test_norms_named_by_numbers_of_numpy(number):
+    a = random(3, 4, 4)
+    for call in (batched.norm, batched.cond):
+        np.testing.assert_array_equal(call(a, number(1)), call(a, 1))
+        if number(0.5):  # Not a whole number.
+            np.testing.assert_array_equal(call(a, number(np.inf)), call(a))
+
+
 def test_overlap_is_an_error():
     memory = random(8, 3, 3)
     with pytest.raises(ValueError, match="out: it overlaps"):
         batched.inv(memory[:6], out=memory[2:])
+    x = random(8, 3, seed=2)
+    for make in (lambda a: a, turned):
+        a = make(memory.copy())
+        inside = a.reshape(-1)[:24] if a.flags.c_contiguous else a.swapaxes(1, 2).reshape(-1)[9:33]
+        with pytest.raises(ValueError, match="out: it overlaps"):
+            batched.matmul(a, x, out=inside.reshape(8, 3))
+        np.testing.assert_array_equal(a, memory)
+    factors = batched.lu(memory)
+    inside = factors.factor.swapaxes(1, 2).reshape(-1)[:24].reshape(8, 3)
+    with pytest.raises(ValueError, match="out: it overlaps"):
+        factors.solve(x, out=inside)
+    values = memory[:4].reshape(-1)
+    with pytest.raises(ValueError, match="out: it overlaps"):
+        batched.matmul(values, x[:4].reshape(-1), out=values[24:], sizes=[3, 3, 3, 3])
     frozen = memory[:2].copy()
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="out: it is read-only"):
@@ -269,6 +292,20 @@ def test_lists_of_various_sizes(arrays):
         assert close(arrays.numpy(x), np.linalg.solve(a, v), a)
     for a, lower in zip(spds, batched.cholesky([arrays.array(a) for a in spds]), strict=True):
         assert close(arrays.numpy(lower), np.linalg.cholesky(a), a)
+
+
+@pytest.mark.parametrize("none", [[], ()])
+def test_lists_of_no_matrices(none):
+    x, info = batched.inv(none, return_info=True)
+    assert x == [] and info.shape == (0,)
+    assert batched.solve(none, []) == [] and batched.matmul(none, []) == []
+    assert batched.cholesky(none) == []
+    for numbers in (batched.norm(none), batched.cond(none), *batched.slogdet(none)):
+        assert numbers.shape == (0,) and numbers.dtype == np.float64
+    for f in (batched.lu(none), batched.ldlt(none)):
+        assert f.inv() == f.L == f.rows == f.solve([]) == []
+    with pytest.raises(ValueError, match="^b: expected a list of 0 vectors"):
+        batched.solve(none, [np.ones(3)])
 
 
 def test_packed_vectors_of_matrices(arrays):

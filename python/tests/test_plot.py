@@ -214,9 +214,9 @@ def test_what_the_package_returns_is_drawn():
     axes_of(plot.conditions, result)
 
 
-@pytest.mark.parametrize("thing", [3, "", None, object(), ["a"], [[1.0]], np.ones((2, 2)), [True]])
+@pytest.mark.parametrize("thing", [3, None, object(), ["a"], [[1.0]], np.ones((2, 2)), [True]])
 def test_other_objects_are_refused(thing):
-    with pytest.raises((TypeError, plot.PlotError)):
+    with pytest.raises(TypeError, match=f"^runs: expected .* got {type(thing).__name__}$"):
         plot.residuals(thing)
 
 

@@ -107,7 +107,7 @@ def test_decimation_keeps_the_picture(seed):
 def test_pattern_counts_the_entries():
     rng = np.random.default_rng(0)
     a = sp.random(1000, 334, 0.02, "csr", random_state=rng)
-    for form in (a, a.tocsc(), a.tocoo(), a.tobsr((2, 2))):
+    for form in (a, a.tocsc(), a.tocoo(), a.todok(), a.tolil(), a.tobsr((2, 2))):
         (panel,) = _panels.panels([_runs.take(form)])
         assert panel.cells.sum() == form.tocoo().nnz
         assert panel.cells.shape == (480, 160)

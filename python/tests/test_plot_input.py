@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -123,10 +124,47 @@ def test_wrong_words_end_with_a_sentence(tmp_path, monkeypatch, capsys, words, m
     assert sorted(os.listdir()) == ["bad.txt", "m.mtx", "sizes.txt"]
 
 
+@pytest.mark.parametrize(
+    "call, kind, message",
+    [
+        (lambda: plot.spy(np.eye(5)), TypeError, "A: expected a sparse matrix .* got ndarray"),
+        (lambda: plot.spy(([0, 1], [0], [1.0])), TypeError, "A: expected a .* got tuple"),
+        (lambda: plot.spy([1, 0.5]), TypeError, "A: expected a sparse matrix .* got list"),
+        (lambda: plot.spy(sp.eye(3), rows=3), TypeError, r"rows: expected \(first, end\), got 3"),
+        (lambda: plot.spy(sp.eye(3), rows="ab"), TypeError, "rows: expected"),
+        (lambda: plot.spy(sp.eye(3), rows=(0, 1, 2)), TypeError, "rows: expected"),
+        (lambda: plot.residuals([1, 0.5], ax=3), TypeError, "ax: expected axes .* got int"),
+        (lambda: plot.residuals([1, 0.5], labels=[3]), TypeError, "labels: expected a list of"),
+        (lambda: plot.save("a.html", [1], only="residuals"), TypeError, "only: expected a list of"),
+        (lambda: plot.save("a.html", [1], only=3), TypeError, "only: expected a list of texts"),
+        (lambda: plot.save(3, [1]), TypeError, "file: expected a path, got int"),
+        (lambda: plot.read(3), TypeError, "path: expected a path, got int"),
+        (lambda: plot.residuals(), plot.PlotError, "runs: there is nothing to draw: no residuals"),
+        (lambda: plot.save("a.html"), plot.PlotError, "runs: there is nothing to draw"),
+        (lambda: plot.residuals(sp.eye(3)), plot.PlotError, "the matrix: there is nothing to draw"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_named(call, kind, message):
+    with pytest.raises(kind, match=f"^{message}"):
+        call()
+
+
+def test_paths_in_bytes(tmp_path):
+    plot.save(bytes(tmp_path / "a.html"), bytes(RUNS / "amg.json"))
+    assert (tmp_path / "a.html").exists()
+
+
 def test_names_of_files_cannot_write_to_the_terminal(tmp_path, capsys):
     assert main([str(tmp_path / "a\x1b[31m\n.json"), "-o", "a.html"]) == 2
     error = capsys.readouterr().err
     assert "\\x1b[31m\\x0a.json: No such file" in error and "\x1b" not in error
+
+
+def test_names_of_matrices_are_utf_8(tmp_path, capsys):
+    path = os.fsdecode(bytes(tmp_path) + b"/\xff.mtx")
+    Path(path).write_text("%%MatrixMarket matrix coordinate real general\n1 1 0\n")
+    assert main([path, "-o", str(tmp_path / "a.html")]) == 2
+    assert capsys.readouterr().err == f"tessera: {tmp_path}/\\xff.mtx: the name is not UTF-8\n"
 
 
 def test_without_matplotlib_only_pages_are_written(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 import scipy.linalg as sl
@@ -64,6 +66,20 @@ def test_paths_in_bytes(tmp_path):
     assert tessera.read(path).shape == (60, 60)
 
 
+@pytest.mark.parametrize("name", [b"\xff.mtx", "\udcff.mtx", "a.mtx\0b.mtx"])
+def test_paths_that_the_library_cannot_be_passed(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    if b"\0" not in os.fsencode(name):
+        (tmp_path / os.fsdecode(name)).write_text(
+            "%%MatrixMarket matrix coordinate real general\n1 1 0\n"
+        )
+    before = sorted(os.listdir())
+    for call in (tessera.read, tessera.read_vector, lambda path: tessera.write(path, spd(3))):
+        with pytest.raises(ValueError, match="^path: '.*' (is not UTF-8|has a null character)$"):
+            call(name)
+    assert sorted(os.listdir()) == before
+
+
 def test_info(arrays):
     p = tessera.problems("elasticity3d:4")
     found = tessera.info(arrays.csr(p.A))
@@ -72,6 +88,13 @@ def test_info(arrays):
     assert found["natural_blocks"] * 3 == p.A.shape[0] and found["rows_per_node"] == 3
     assert found["attempts"]
     assert not tessera.info(arrays.csr(general()))["symmetric"]
+
+
+def test_info_of_no_rows():
+    found = tessera.info(sp.csr_matrix((0, 0)))
+    assert found["rows"] == 0 and found["symmetric"] and found["positive_diagonal"]
+    result = tessera.solve(sp.csr_matrix((0, 0)), np.zeros(0))
+    assert result.converged and result.solver == "cg"
 
 
 def test_find_blocks(arrays):

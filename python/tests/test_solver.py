@@ -383,7 +383,12 @@ def test_rigid_body_modes():
     assert np.linalg.matrix_rank(modes) == 6
     # Translations are in the kernel of a free body wherever its nodes are.
     assert abs(free.A @ modes[:, :3]).max() <= 1e-12 * abs(free.A).max()
-    assert tessera.rigid_body_modes(np.ones((4, 2))).shape == (8, 3)
+    points = np.random.default_rng(2).random((4, 2))
+    modes = tessera.rigid_body_modes(points)
+    assert modes.shape == (8, 3)
+    np.testing.assert_array_equal(tessera.rigid_body_modes((points, [1, 6])), modes[[1, 6]])
+    for none in ([], np.array([], int)):
+        assert tessera.rigid_body_modes((points, none)).shape == (0, 3)
 
 
 def test_roller_supports():

@@ -146,6 +146,76 @@ def test_a_solver_learns_of_updates_of_its_operators():
         assert seen == [False, True, False]
 
 
+SOLVERS = [
+    lambda: tessera.Solver(A, method="cg", M="jacobi"),
+    lambda: tessera.Solver(A, method="cg", M=tessera.jacobi(A)),
+    lambda: tessera.Solver(A, M=lambda x: x),
+    lambda: tessera.Solver(A, near_null=np.ones(60)),
+]
+
+
+@pytest.mark.parametrize("make", SOLVERS)
+@pytest.mark.parametrize("of_thread", [False, True])
+def test_a_solver_in_use_refuses_calls(make, of_thread):
+    solver, caught = make(), []
+    x = solver.solve(B).x
+
+    def attempt():
+        for call in (lambda: solver.update(3 * A.data), lambda: solver.solve(B)):
+            try:
+                call()
+            except RuntimeError as error:
+                caught.append(str(error))
+
+    def interfere(_):
+        if not caught:
+            if not of_thread:
+                return attempt()
+            thread = threading.Thread(target=attempt)
+            thread.start()
+            thread.join()
+
+    np.testing.assert_array_equal(solver.solve(B, callback=interfere).x, x)
+    assert caught == 2 * ["the solver is in use by another call"]
+    # What was refused has changed nothing.
+    np.testing.assert_array_equal(solver.solve(B).x, x)
+    solver.update(2 * A.data)
+    assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
+
+
+def test_a_solve_during_an_update_is_an_error(monkeypatch):
+    solver = tessera.Solver(A, M=tessera.jacobi(A))
+    make = solver._make_maps
+
+    def interfere(kind):
+        for call in (lambda: solver.solve(B), lambda: solver.update(A.data)):
+            with pytest.raises(RuntimeError, match="in use"):
+                call()
+        make(kind)
+
+    monkeypatch.setattr(solver, "_make_maps", interfere)
+    solver.update(2 * A.data)
+    assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
+
+
+def test_a_refused_solve_does_not_hide_an_update_of_an_operator():
+    m = tessera.jacobi(A)
+    solver = tessera.Solver(A, M=m)
+    seen = []
+
+    class Busy:
+        def solve(self, systems, options, changed):
+            seen.append(changed)
+            raise RuntimeError("M is in use by another call")
+
+    solver._maps = Busy()
+    m.update(2 * A.data)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="in use"):
+            solver.solve(B)
+    assert seen == [True, True]
+
+
 def test_a_result_is_that_of_the_setup_that_was_solved_with(monkeypatch):
     """Another thread may update the solver before the result is made."""
     solver = tessera.Solver(A, method="cg", M="block_jacobi:4,singular=identity")

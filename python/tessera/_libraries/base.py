@@ -49,9 +49,16 @@ def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, item:
 
 
 class Kind:
-    """What Tessera does with the arrays of one library."""
+    """What Tessera does with the arrays of one library. There is one object of each class, which is
+    compared by identity; a copy is the object itself."""
 
     name = "array"
+
+    def __copy__(self) -> Kind:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Kind:
+        return self
 
     def view(self, array: Any) -> View:
         raise NotImplementedError

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ._panels import KINDS, panels, summary
-from ._runs import PlotError, Run, read, take
+from ._runs import Matrix, PlotError, Run, path_text, read, take
 
 __all__ = ["ENDINGS", "KINDS", "PlotError", "conditions", "hierarchy", "phases", "read",
            "residuals", "save", "spy"]  # fmt: skip
@@ -33,9 +33,11 @@ ENDINGS = (".html", ".svg", ".png", ".pdf")
 def _draw(
     kind: str, runs: Sequence[Any], labels: Sequence[str] | None, ax: Any, **options: Any
 ) -> Any:
-    from . import _matplotlib
-
+    if ax is not None and not hasattr(ax, "get_window_extent"):
+        raise TypeError(f"ax: expected axes of Matplotlib, got {type(ax).__name__}")
     panel, *_ = panels([take(run) for run in runs], labels, [kind], **options)
+    from . import _matplotlib  # Wrong arguments are named also without Matplotlib.
+
     if ax is None:
         return _matplotlib.new_axes(panel)
     _matplotlib.draw(panel, ax)
@@ -65,7 +67,7 @@ def residuals(*runs: Any, labels: Sequence[str] | None = None, ax: Any = None) -
     PlotError
         A ValueError: a file cannot be read, no run has residuals, or Matplotlib is not installed.
     TypeError
-        For an object of another kind.
+        For an argument of another type, which the message names.
     """
     return _draw("residuals", runs, labels, ax)
 
@@ -155,7 +157,14 @@ def spy(A: Any, blocks: Any = None, *, rows: tuple[int, int] | None = None, ax: 
     ------
     PlotError
         A ValueError: the file cannot be read, `rows` or `blocks` do not fit the matrix.
+    TypeError
+        For an argument of another type, which the message names.
     """
+    if not isinstance(A, (Matrix, str, bytes, os.PathLike)) and not hasattr(A, "tocoo"):
+        raise TypeError(
+            f"A: expected a sparse matrix of SciPy or a file, got {type(A).__name__}; "
+            "scipy.sparse.csr_array makes one of a dense array, or of (data, indices, indptr)"
+        )
     return _draw("spy", [A], None, ax, blocks=blocks, rows=rows)
 
 
@@ -226,9 +235,9 @@ def save(
     PlotError
         A ValueError of one sentence that names the file.
     TypeError
-        For an object of another kind.
+        For an argument of another type, which the message names.
     """
-    path = os.fspath(file)
+    path = path_text(file, "file")
     ending = _ending(path)
     things = [take(run) for run in runs]
     made = panels(things, labels, only, blocks, rows)

@@ -305,6 +305,19 @@ def _formats(infos: list[tuple[int, Info]]) -> Bars | None:
 KINDS = ("residuals", "phases", "conditions", "hierarchy", "trials", "blocks", "formats", "spy")
 
 
+def _texts(words: Any, name: str) -> list[str]:
+    """Texts, as a caller gives them; errors name the argument."""
+    if words is None:
+        return []
+    try:
+        found = None if isinstance(words, str) else list(words)
+    except TypeError:
+        found = None
+    if found is None or not all(isinstance(word, str) for word in found):
+        raise TypeError(f"{name}: expected a list of texts, got {words!r}")
+    return found
+
+
 def panels(
     things: Sequence[Run | Tune | Info | Matrix],
     labels: Sequence[str] | None = None,
@@ -313,11 +326,9 @@ def panels(
     rows: tuple[int, int] | None = None,
 ) -> list[Curves | Bars | Pattern]:
     """All pictures that `things` hold, in the order of `KINDS`; sets their labels."""
-    for name, words in (("labels", labels), ("only", only)):
-        if isinstance(words, str):
-            raise TypeError(f"{name}: expected a list of texts, got a text")
+    labels, only = _texts(labels, "labels"), _texts(only, "only")
     named = [thing for thing in things if not isinstance(thing, Matrix)]
-    if labels and len(labels) > len(named):
+    if len(labels) > len(named):
         raise PlotError(f"{len(labels)} labels are given for {len(named)} runs")
     solves = [thing for thing in named if isinstance(thing, Run)]
     for run, label in zip(solves, name_all(solves), strict=True):
@@ -325,7 +336,7 @@ def panels(
     for thing in named:
         if not isinstance(thing, Run):
             thing.label = thing.matrix or thing.source
-    for thing, label in zip(named, labels or (), strict=False):
+    for thing, label in zip(named, labels, strict=False):
         thing.label = label
     runs = list(enumerate(solves))
     tunes = list(enumerate(thing for thing in things if isinstance(thing, Tune)))
@@ -343,14 +354,14 @@ def panels(
         "formats": lambda: [_formats(infos)],
         "spy": lambda: [pattern(matrix, blocks, rows) for matrix in matrices],
     }
-    for word in only or ():
+    for word in only:
         if word not in makers:
             raise PlotError(f"{word!r} is none of {', '.join(KINDS)}")
     made = [each for kind in only or KINDS for each in makers[kind]() if each is not None]
     if not made:
-        names = ", ".join(dict.fromkeys(thing.source for thing in things))
+        names = ", ".join(dict.fromkeys(thing.source or "the matrix" for thing in things))
         what = " and ".join(only) if only else "residuals, phases or blocks"
-        raise PlotError(f"{names}: there is nothing to draw: no {what}")
+        raise PlotError(f"{names or 'runs'}: there is nothing to draw: no {what}")
     return made
 
 

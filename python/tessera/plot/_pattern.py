@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,14 @@ def _squares(
     return joined, max(0, len(bounds) - 1)
 
 
+def _checked_rows(rows: Any) -> tuple[int, int]:
+    try:
+        first, last = (operator.index(each) for each in rows)
+    except (TypeError, ValueError):
+        raise TypeError(f"rows: expected (first, end), got {rows!r}") from None
+    return first, last
+
+
 def pattern(matrix: Matrix, blocks: Any = None, rows: tuple[int, int] | None = None) -> Pattern:
     """The grid of a matrix, or of its rows and columns ``rows[0]`` up to ``rows[1]``.
 
@@ -75,11 +84,13 @@ def pattern(matrix: Matrix, blocks: Any = None, rows: tuple[int, int] | None = N
     ------
     PlotError
         For a matrix without rows, for `rows` outside it and for blocks that do not fit.
+    TypeError
+        For `rows` that are no pair of whole numbers.
     """
     height, width = matrix.shape
     if min(height, width) < 1:
         raise PlotError(f"{matrix.source or 'the matrix'}: it has no rows or no columns")
-    first, last = rows or (0, max(height, width))
+    first, last = (0, max(height, width)) if rows is None else _checked_rows(rows)
     if not 0 <= first < last <= max(height, width):
         raise PlotError(f"rows {first}:{last} are not inside 0:{max(height, width)}")
     end = (min(last, height), min(last, width))
@@ -96,7 +107,7 @@ def pattern(matrix: Matrix, blocks: Any = None, rows: tuple[int, int] | None = N
     j = (matrix.column[inside].astype(np.int64) - first) * shape[1] // spans[1]
     cells = np.bincount(i * shape[1] + j, minlength=shape[0] * shape[1]).reshape(shape)
     numbers = [("rows", height), ("columns", width), ("entries", len(matrix.row))]
-    if rows:
+    if rows is not None:
         numbers += [("first row and column drawn", first), ("entries drawn", int(cells.sum()))]
     squares: list[tuple[int, int]] = []
     found = 0

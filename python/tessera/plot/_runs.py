@@ -42,7 +42,7 @@ class Level:
         return self.blocks * self.block * self.block
 
 
-@dataclass
+@dataclass(eq=False)  # For arrays == is no bool.
 class Run:
     """One solve. `attempts`: (solver, preconditioner, iterations after it) of "auto"."""
 
@@ -110,7 +110,7 @@ class Info:
     label: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Matrix:
     """The pattern of a sparse matrix: row and column of each stored entry."""
 
@@ -305,10 +305,21 @@ def _read_matrix(path: str) -> Matrix:
     if not os.path.exists(path):
         raise PlotError(f"{path}: {os.strerror(errno.ENOENT)}")
     try:
+        path.encode()
         rows, columns, offsets, indices, _ = core.read_matrix(host_context(), path, 8)
+    except UnicodeEncodeError:
+        raise PlotError(f"{path}: the name is not UTF-8") from None
     except (OSError, ValueError) as error:
         raise PlotError(str(error)) from None
     return Matrix(path, (rows, columns), np.repeat(np.arange(rows), np.diff(offsets)), indices)
+
+
+def path_text(path: Any, name: str) -> str:
+    """The path; errors name the argument."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(f"{name}: expected a path, got {type(path).__name__}") from None
 
 
 def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
@@ -329,8 +340,10 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     ------
     PlotError
         One sentence that begins with the name of the file.
+    TypeError
+        For what is no path.
     """
-    name = os.fspath(path)
+    name = path_text(path, "path")
     if name.endswith((".mtx", ".mtx.gz")):
         return _read_matrix(name)
     try:
@@ -373,8 +386,8 @@ def _run_of_result(result: Any) -> Run:
 
 
 def take(thing: Any) -> Run | Tune | Info | Matrix:
-    """What `thing` holds: a path, parsed JSON, a `Result`, a `MultilevelSolver`, a sparse matrix,
-    or a list of residuals.
+    """What `thing`, one of the runs, holds: a path, parsed JSON, a `Result`, a `MultilevelSolver`,
+    a sparse matrix, or a list of residuals.
 
     Raises
     ------
@@ -385,12 +398,12 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
     """
     if isinstance(thing, (Run, Tune, Info, Matrix)):
         return thing
-    if isinstance(thing, (str, os.PathLike)):
-        return read(thing)
+    if isinstance(thing, (str, bytes, os.PathLike)):
+        return read(os.fsdecode(thing))
+    if hasattr(thing, "tocoo"):  # Also SciPy's matrices that are dicts.
+        return _matrix_of(thing)
     if isinstance(thing, dict):
         return _of_json(thing, "the dict")
-    if hasattr(thing, "tocoo"):
-        return _matrix_of(thing)
     if hasattr(thing, "residuals") and not callable(thing.residuals):
         return _run_of_result(thing)
     levels = getattr(thing, "levels", None)
@@ -401,5 +414,8 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
     try:
         history = _history(thing)
     except (TypeError, ValueError):
-        raise TypeError(f"nothing to draw is known of a {type(thing).__name__}") from None
+        raise TypeError(
+            "runs: expected files, their dicts, results, multigrid solvers, sparse matrices or "
+            f"lists of residuals, got {type(thing).__name__}"
+        ) from None
     return Run("history", iterations=max(0, history.size - 1), residuals=history)

@@ -114,6 +114,7 @@ TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
 TEST(choice, facts_of_the_empty_matrix) {
     const MatrixFacts facts = facts_of(CsrMatrix<double>(Context::cpu(), 0, 0, 0));
     EXPECT_EQ(facts.rows, 0);
+    EXPECT_TRUE(facts.symmetric && facts.positive_diagonal);
     EXPECT_FALSE(choose(facts, "auto", "auto", "auto").empty());
 }
 

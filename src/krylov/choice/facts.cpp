@@ -45,7 +45,10 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.nonzeros = matrix.nonzeros;
     facts.on_gpu = context.on_gpu();
     facts.has_coordinates = !coordinates.values.empty();
-    if (matrix.rows == 0) return facts;
+    if (matrix.rows == 0) {
+        facts.symmetric = facts.positive_diagonal = true;
+        return facts;
+    }
     facts.positive_diagonal = has_positive_diagonal(context, matrix);
     facts.symmetric = is_symmetric(context, matrix);
     const BlockPartition natural = find_blocks(context, matrix, 8, Blocking::natural);
