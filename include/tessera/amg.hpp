@@ -40,8 +40,9 @@ TESSERA_API const char* to_string(AmgNearNull near_null);
 
 struct AmgOptions {
     /// Unknowns of a node, consecutive rows, 1..8. 0: the number of rows over that of the nodes of
-    /// the coordinates, if given; else the size of the natural blocks (find_blocks), if they have
-    /// one size; else 1.
+    /// the coordinates, if given; else the size of the natural blocks (find_blocks), if nearly all
+    /// have one size (nodes that lack an unknown are padded); else 3 or 2, if such blocks are
+    /// nearly full; else 1.
     int block = 0;
     Shared<NodeCoordinates> coordinates = {};  ///< May be empty.
     Shared<NearNullSpace> near_null = {};      ///< At most 8 vectors; empty: near_null_kind.
@@ -64,7 +65,8 @@ struct AmgOptions {
     bool single_precision = true;  ///< The cycle in float. Setup is always in double.
     /// Type of the stored values of matrices in the cycle: working or f16. nullopt: f16 where the
     /// cycle is in float and the matrix, scaled to unit diagonal blocks, seems to have no
-    /// eigenvalue below 1e-6, but on a CPU not for one unknown per node; else working.
+    /// eigenvalue below 1e-6, but on a CPU not for one unknown per node, and not where the matrix
+    /// is singular or the last level is only smoothed; else working.
     std::optional<ValueFormat> values = {};
 };
 
@@ -100,8 +102,9 @@ class TESSERA_API Amg final : public Preconditioner<T> {
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// Keeps the aggregates. Where f16 was chosen automatically and is too coarse for the new
     /// matrix, values are ValueFormat::working from then on. Allocates; graphs that apply it must
-    /// be recorded anew (IterativeSolver::operators_changed). After NotPositiveDefinite it cannot
-    /// be applied until another update succeeds.
+    /// be recorded anew (IterativeSolver::operators_changed). A matrix of another size or pattern
+    /// changes nothing; after another exception, such as NotPositiveDefinite, `apply` throws
+    /// InvalidArgument until an update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     /// Continues in the precision of T, with bounds of the spectrum raised by a quarter.

@@ -203,7 +203,7 @@ Vectors<T> one_vector(std::span<T> vector) {
 }
 
 namespace detail {
-/// Throws InvalidArgument unless all have the same number of vectors, which do not overlap.
+/// Throws InvalidArgument unless all have the same number of vectors, which begin far enough apart.
 template <class T>
 void check_same_count(std::initializer_list<Vectors<const T>> all) {
     for (const Vectors<const T>& each : all) {

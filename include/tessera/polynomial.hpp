@@ -36,8 +36,8 @@ struct PolynomialTerm {
 };
 
 /// The degree + 1 terms of s on (0, upper] or [lower, upper]. `alpha` > 0 and `beta` >= -1/2 are
-/// those of least_squares; `lower` is read by chebyshev (0 < lower < upper) and, where it is
-/// positive, by neumann. Throws InvalidArgument for other values and degrees outside 1..16.
+/// those of least_squares; `lower`, below `upper`, is read by chebyshev (0 < lower) and, where it
+/// is positive, by neumann. Throws InvalidArgument for other values and degrees outside 1..16.
 TESSERA_API std::vector<PolynomialTerm> polynomial_terms(PolynomialKind kind, int degree,
                                                          double lower, double upper,
                                                          double alpha = 0.5, double beta = -0.5);

@@ -14,10 +14,10 @@ namespace tessera {
 // arrays in other memory. As in all functions but validate, offsets and columns are not checked.
 //
 // Work space of a product with B, besides the result: on the CPU 8 bytes per column of B and
-// thread, and 4 per entry of the pattern while that is made; on a GPU 4 bytes per row, and up to
-// 512 per column of B where a row of the product has more than 380 entries. On a GPU the columns of
-// a row of n entries are sorted in n^2 steps. For blocks, rows, columns and entries of the pattern
-// are those of blocks.
+// thread, and 4 per entry of the pattern while that is made; on a GPU 68 or 260 bytes per row, and
+// up to 512 per column of B where a row of the product has more than 380 entries. On a GPU the
+// columns of a row of n entries are sorted in n^2 steps. For blocks, rows, columns and entries of
+// the pattern are those of blocks.
 
 /// C = A B, A of m x n, B of n x p. |C - A B| <= gamma_k |A| |B| for entries of k terms, at most as
 /// many as the row of A has entries. Blocks until the work is complete.

@@ -26,11 +26,12 @@ class TESSERA_API Solver {
     /// Positions of the nodes of the matrix, for the next setup of amg.
     void use_coordinates(const Shared<NodeCoordinates>& coordinates);
     /// Converts a square matrix in the memory of the Context and sets up the preconditioner. With
-    /// format csr or auto the arrays must outlive the solver, or its next setup or update. With
-    /// auto the attempts are chosen here; one whose setup fails for this matrix is skipped. Blocks
-    /// until the work is complete. Invalid arguments change nothing; if it fails later, the solver
-    /// has no matrix. Throws InvalidArgument if an inverse is out of the range of the precision that
-    /// was requested for it. With refinement on the CPU, values must be in the range of float.
+    /// format csr, or if one of the texts is auto, the arrays must outlive the solver, or its next
+    /// setup or update. With auto the attempts are chosen here; one whose setup fails for this
+    /// matrix is skipped. Blocks until the work is complete. Invalid arguments change nothing; if
+    /// it fails later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the
+    /// range of the precision that was requested for it. With refinement on the CPU, values must be
+    /// in the range of float.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
 
@@ -43,8 +44,9 @@ class TESSERA_API Solver {
     /// (preconditioner_report().unusable says why), no iteration is done, and the status is
     /// singular_block, or non_finite if the matrix has NaN or infinity. x is written when the solve
     /// ends: after an exception, such as one that the observer throws, x is unchanged and the
-    /// solver can be used again. A preconditioner that changed during a solve (recoveries of the
-    /// report) keeps this change until the next update. Throws InvalidArgument without a matrix.
+    /// solver can be used again, unless the setup of another attempt failed (has_matrix). A
+    /// preconditioner that changed during a solve (recoveries of the report) keeps this change
+    /// until the next update. Throws InvalidArgument without a matrix.
     SolveReport solve(Input<T> b, WriteVector<T> x, const SolveOptions& options = {});
 
     /// Solves A x_j = b_j for several right-hand sides, with one report each, as IterativeSolver

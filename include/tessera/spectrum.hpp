@@ -30,7 +30,7 @@ struct RitzValues {
 /// delta = 0.005 sqrt(pi / (2 n)) (van Dorsselaer, Hochstenbach, van der Vorst, SIAM J. Matrix
 /// Anal. Appl. 22, 2000), and largest + beta_k (Zhou and Saad, J. Comput. Phys. 219, 2006). NaN
 /// if a product has NaN. Throws InvalidArgument unless 1 <= steps <= 1000 and the matrix is
-/// square. Blocks in each step.
+/// square. Blocks until the work is complete.
 template <class T>
 TESSERA_API RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps = 10,
                                std::uint64_t seed = 1);

@@ -152,6 +152,10 @@ TEST(model_errors, wrong_materials_are_rejected) {
     model.material.young_modulus = 0;
     expect_contains(error_message(model),
                     "the material: Young's modulus 0 is not a positive number");
+    model.material.young_modulus = 1.7e308;
+    model.thickness = 1e300;
+    expect_contains(error_message(model), "the stiffness matrix or the load is not finite");
+    model.thickness = 1;
     model.material = {1, 0.5};
     EXPECT_EQ(error_message(model), "accepted");  // plane stress
     model.material = {1, 0.51};
