@@ -126,7 +126,16 @@ struct Map : std::enable_shared_from_this<Map> {
     std::variant<std::shared_ptr<Operator<float>>, std::shared_ptr<Operator<double>>> any = {};
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
     bool symmetric = true;                     ///< Its transpose is the same map.
+    bool failed = false;                       ///< Its latest update.
     mutable Users users = {};                  ///< Those that apply it read.
+
+    /// InvalidArgument, of the argument `name` if that is given, if it cannot be applied.
+    void require_usable(const std::string& name = "") const {
+        if (!failed) return;
+        throw InvalidArgument((name.empty() ? "" : name + ": ") +
+                              "the latest update failed; update the preconditioner with other "
+                              "values");
+    }
 
     explicit Map(const Context& at) : context(at) {}
     template <class T>

@@ -109,6 +109,7 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
            Offset r_leading, Address z, Offset z_leading) {
     nb::gil_scoped_release release;
     const Users::Reader reader(map.users, "the operator");
+    map.require_usable();
     std::visit(
         [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
@@ -131,10 +132,14 @@ Preconditioner<T>& preconditioner_of(const std::shared_ptr<Operator<T>>& any) {
 /// Sets up for other values of the matrix, which is its own.
 void update_map(Map& map, Address values, nb::object arrays) {
     const Users::Writer writer(map.users, "the preconditioner");
+    map.failed = true;
     replace_values(*map.matrix, values, std::move(arrays), [&] {
         std::visit(
             [&]<class T>(const std::shared_ptr<Operator<T>>& any) {
-                preconditioner_of(any).update(map.context, map.matrix->view<T>());
+                Preconditioner<T>& preconditioner = preconditioner_of(any);
+                preconditioner.update(map.context, map.matrix->view<T>());
+                map.failed = preconditioner.singular_blocks() > 0 &&
+                             !preconditioner.report().unusable.empty();
             },
             map.any);
     });

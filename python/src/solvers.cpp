@@ -227,6 +227,8 @@ struct MapSolver {
             nb::gil_scoped_release release;
             const Users::Writer writer(users, "the solver");
             const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
+            a->require_usable("A");
+            if (m) m->require_usable("M");
             reports = std::visit(
                 [&]<class T>(std::unique_ptr<IterativeSolver<T>>& solver) {
                     if (changed) solver->operators_changed();
@@ -251,6 +253,8 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
     {
         nb::gil_scoped_release release;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
+        a.require_usable("A");
+        if (m != nullptr) m->require_usable("M");
         with_type(a.bytes(), [&]<class T>(T) {
             const Operator<T>& matrix = *a.as<T>();
             const auto size = std::size_t(matrix.rows());

@@ -65,7 +65,8 @@ class Preconditioner(LinearOperator):
         Raises
         ------
         TypeError, ValueError
-            For values that do not fit, or that have singular blocks.
+            For values that do not fit, or that have singular blocks. Values that do not fit change
+            nothing; after another error the object cannot be applied until an update succeeds.
         RuntimeError
             If another thread, or a solve that calls this from its callback, uses the object.
 

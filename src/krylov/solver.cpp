@@ -5,10 +5,10 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <tuple>
 
 #include "base/checks.hpp"
 #include "krylov/at_work.hpp"
-#include "krylov/choice/rules.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/prepared_matrix.hpp"
 #include "krylov/refinement.hpp"
@@ -284,7 +284,10 @@ std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vector
 template <class T>
 void Solver<T>::State::change_side() {
     std::vector<Attempt> chosen = choose_attempts(!left);
-    if (!std::ranges::equal(chosen, attempts, have_same_words)) make_first_of(std::move(chosen));
+    const auto words = [](const Attempt& one) {
+        return std::tie(one.solver, one.preconditioner, one.format);
+    };
+    if (!std::ranges::equal(chosen, attempts, {}, words, words)) make_first_of(std::move(chosen));
     left = !left;
 }
 
