@@ -103,8 +103,8 @@ class TESSERA_API Amg final : public Preconditioner<T> {
     /// Keeps the aggregates. Where f16 was chosen automatically and is too coarse for the new
     /// matrix, values are ValueFormat::working from then on. Allocates; graphs that apply it must
     /// be recorded anew (IterativeSolver::operators_changed). A matrix of another size or pattern
-    /// changes nothing; after another exception, such as NotPositiveDefinite, `apply` throws
-    /// InvalidArgument until an update succeeds.
+    /// changes nothing; after an exception of the setup, such as NotPositiveDefinite, `apply`
+    /// throws InvalidArgument until an update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     /// Continues in the precision of T, with bounds of the spectrum raised by a quarter.

@@ -65,8 +65,8 @@ class TESSERA_API Solver {
 
     /// With auto the attempts that the latest setup chose, and the index of the one in use: if it
     /// cannot be set up (for the matrix, or for lack of memory) or a solve does not converge with
-    /// it (worth_another), the next one is set up and continues from the best x so far (from 0 if
-    /// that may not be finite); it stays in use until the next setup. They are for preconditioning
+    /// it (worth_another), the next one is set up and continues from the best x so far,
+    /// and stays in use until the next setup. They are for preconditioning
     /// on the side of the latest solve, at first the right one; a solve on the other side chooses
     /// anew. Empty without auto.
     std::vector<Attempt> attempts() const;

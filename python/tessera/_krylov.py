@@ -144,8 +144,8 @@ _ABOUT = """
     Returns
     -------
     x : array
-        Of the kind and shape of `b`, on its device. Without convergence the iterate whose residual
-        was the smallest, which may be the initial guess.
+        Of the kind and shape of `b`, on its device. Without convergence the last iterate, or
+        the initial guess, or that of the last restart, if its residual is smaller.
     info : int
         0: converged, the true residual was checked. Positive: not converged, the number of
         iterations. Negative: -1 breakdown, -2 NaN or infinity, -3 M has a singular block.

@@ -331,8 +331,7 @@ class Solver:
         self._require_open()
         found = view(b, "b")
         with self._use:
-            if self._failed:
-                raise RuntimeError("the latest update failed; update the solver with other values")
+            self._require_ready()
             if self._maps is None and self._text is None:
                 self._setup_operator(found)
         assert self._size is not None
@@ -366,8 +365,11 @@ class Solver:
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         try:
             with self._use:
+                self._require_ready()
                 reports, setup = self._run(systems, options)
         except ValueError as error:
+            if str(error).startswith("M: "):
+                raise
             name = "left" if "left preconditioning" in str(error) else "A"
             raise ValueError(f"{name}: {error}") from None
         self._require_open()  # A callback may have closed it.
@@ -396,6 +398,11 @@ class Solver:
         if used is not None:
             precond, about = used.text, used.report
         return reports, Setup(method, precond, format, about, [], 0)
+
+    def _require_ready(self) -> None:
+        self._require_open()
+        if self._failed:
+            raise RuntimeError("the latest update failed; update the solver with other values")
 
     def _require_open(self) -> None:
         if self._closed:

@@ -205,8 +205,12 @@ SolveReport Refinement::solve(std::span<const double> b, std::span<double> x,
     length = scaling_.undo(x_.view(), length, x, at_start, target_, *status, saved_.view(),
                            [this](std::span<const double> from) { return residual_norm(from); });
     const bool finite = norm_.all_finite(x_.view(), residual_.view());
-    if (!finite && status == Status::converged) status = Status::non_finite;
-    if (finite) copy(context_, x_.view(), x);
+    if (finite) {
+        copy(context_, x_.view(), x);
+    } else {  // It is the start still.
+        status = Status::non_finite;
+        length = at_start;
+    }
     context_.synchronize();
     report_.status = *status;
     report_.restarts = std::max<Offset>(0, corrections - 1);

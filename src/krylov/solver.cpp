@@ -18,7 +18,7 @@ namespace tessera {
 namespace {
 
 /// The report of a solve that is not started because a preconditioner cannot be used.
-SolveReport unsolved_report(const PreconditionerReport& setup) {
+SolveReport unsolved_report(const PreconditionerReport& setup, bool in_float) {
     const double unknown = std::numeric_limits<double>::quiet_NaN();
     SolveReport report;
     report.relative_residual = unknown;
@@ -26,7 +26,9 @@ SolveReport unsolved_report(const PreconditionerReport& setup) {
     if (setup.first_non_finite_row >= 0) {
         report.status = Status::non_finite;
         report.message = "row " + std::to_string(setup.first_non_finite_row) +
-                         " of the matrix has a NaN or infinity, so the solve was not started";
+                         (in_float ? " of the matrix has a value that is not finite in float"
+                                   : " of the matrix has a NaN or infinity") +
+                         ", so the solve was not started";
         return report;
     }
     report.status = Status::singular_block;
@@ -172,7 +174,11 @@ void Solver<T>::State::set_up(Work&& work) {
         throw OutOfMemory("out of memory of the host");
     } catch (const InvalidArgument& error) {
         drop();
-        const Index row = first_non_finite_row(context, given);
+        Index row = -1;
+        try {
+            row = first_non_finite_row(context, given);
+        } catch (const std::exception&) {  // The first error says more.
+        }
         if (row < 0) throw;
         throw InvalidArgument("row " + std::to_string(row) +
                               " of the matrix has a NaN or infinity: " + error.what());
@@ -272,7 +278,8 @@ std::vector<SolveReport> Solver<T>::State::solve_once(Vectors<const T> b, Vector
                                                       const SolveOptions& options) {
     if (!report().unusable.empty()) {
         check_solve<T>(context, prepared->matrix(), b, x, options);
-        return std::vector<SolveReport>(std::size_t(b.count), unsolved_report(report()));
+        return std::vector<SolveReport>(std::size_t(b.count),
+                                        unsolved_report(report(), low.has_value()));
     }
     std::vector<SolveReport> solved = iterative->solve(b, x, options);
     const auto changed = [](const SolveReport& one) { return one.recoveries > 0; };
@@ -327,10 +334,6 @@ std::vector<SolveReport> Solver<T>::State::solve(Vectors<const T> b, Vectors<T> 
                 report.message += std::string(" No other way can be set up: ") + error.what() + ".";
             }
             return total;
-        }
-        for (int j = 0; j < b.count; ++j) {  // Infinity may be where no product shows it.
-            const SolveReport& last = solved[std::size_t(j)];
-            if (last.status == Status::non_finite && last.iterations > 0) fill(context, T(0), x[j]);
         }
     }
 }

@@ -90,7 +90,7 @@ void handle_signals() {
                              SIGUSR1, SIGUSR2}) {
         struct sigaction before = {};
         sigaction(signal, nullptr, &before);
-        if (before.sa_handler == SIG_IGN) continue;
+        if (before.sa_handler != SIG_DFL) continue;
         struct sigaction action = {};
         action.sa_handler = handle;
         action.sa_flags = SA_RESTART;

@@ -6,10 +6,11 @@ namespace tessera::cli {
 
 struct InterruptNotice;
 
-/// To be called first: from then on SIGINT (Ctrl-C), SIGTERM and SIGHUP remove the temporary files
-/// of unfinished output before they end the process. Writing beyond a limit of file sizes becomes
-/// an error instead of SIGXFSZ. A signal that is ignored, as under nohup, stays ignored. Memory that
-/// is exhausted where no exception may be thrown ends the process with its exit code.
+/// To be called first: from then on SIGINT (Ctrl-C), SIGTERM, SIGHUP and others that can be caught
+/// remove the temporary files of unfinished output before they end the process. Writing beyond a
+/// limit of file sizes becomes an error instead of SIGXFSZ. A signal that is ignored, as under
+/// nohup, stays ignored. Memory that is exhausted where no exception may be thrown ends the process
+/// with its exit code.
 void handle_signals();
 
 /// While one exists, the first Ctrl-C requests a stop (see interrupted), the second one terminates

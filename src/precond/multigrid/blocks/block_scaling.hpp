@@ -13,8 +13,8 @@
 namespace tessera::multigrid {
 
 /// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. A pivot
-/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower, or
-/// not finite.
+/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower or
+/// NaN, or infinite where `least` is 0.
 TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, int* singular) {
     constexpr double largest = std::numeric_limits<double>::max();
     for (int i = 0; i < n; ++i) {
