@@ -87,6 +87,19 @@ class Users {
     std::atomic<int> count_{0};  ///< Readers; -1: a writer.
 };
 
+/// The time of calls that use an object of Python alone, for `with`.
+class Exclusive {
+  public:
+    explicit Exclusive(std::string what) : what_(std::move(what)) {}
+    void enter() { writer_ = std::make_unique<Users::Writer>(users_, what_.c_str()); }
+    void exit() { writer_.reset(); }
+
+  private:
+    std::string what_;
+    Users users_;
+    std::unique_ptr<Users::Writer> writer_;
+};
+
 /// A matrix in arrays of the caller, or in memory of its own.
 template <class T>
 struct TypedMatrix {

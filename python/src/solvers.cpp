@@ -124,7 +124,6 @@ struct TextSolver {
     std::variant<Solver<float>, Solver<double>> any;
     std::shared_ptr<Matrix> matrix = nullptr;
     double setup_seconds = 0;
-    Users users = {};
 
     TextSolver(const Context& at, std::shared_ptr<Matrix> given, const std::string& solver,
                const std::string& preconditioner, const std::string& format,
@@ -157,7 +156,6 @@ struct TextSolver {
 
     /// Other values of the matrix, which is its own.
     void update(Address values, nb::object arrays) {
-        const Users::Writer writer(users, "the solver");
         replace_values(*matrix, values, std::move(arrays), [&] {
             timed([&] {
                 std::visit(
@@ -180,7 +178,6 @@ struct TextSolver {
         PreconditionerReport setup;
         {
             nb::gil_scoped_release release;
-            const Users::Writer writer(users, "the solver");
             std::visit(
                 [&]<class T>(Solver<T>& solver) {
                     reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
@@ -209,7 +206,6 @@ struct MapSolver {
     std::shared_ptr<Map> a, m;
     std::variant<std::unique_ptr<IterativeSolver<float>>, std::unique_ptr<IterativeSolver<double>>>
         any = {};
-    Users users = {};
 
     MapSolver(const Context& at, const std::string& method, std::shared_ptr<Map> matrix,
               std::shared_ptr<Map> preconditioner)
@@ -225,7 +221,6 @@ struct MapSolver {
         std::vector<SolveReport> reports;
         {
             nb::gil_scoped_release release;
-            const Users::Writer writer(users, "the solver");
             const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
             a->require_usable("A");
             if (m) m->require_usable("M");
@@ -276,6 +271,14 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
 }  // namespace
 
 void python_module::bind_solvers(nb::module_& module) {
+    nb::class_<Exclusive>(module, "Exclusive",
+                          "The time of a call that uses an object alone: a second call, of another "
+                          "thread or of a callback, does not wait but gets a RuntimeError.")
+        .def(nb::init<std::string>(), nb::arg("what"))
+        .def("__enter__", &Exclusive::enter)
+        .def(
+            "__exit__", [](Exclusive& self, nb::handle, nb::handle, nb::handle) { self.exit(); },
+            nb::arg("kind").none(), nb::arg("error").none(), nb::arg("trace").none());
     nb::class_<Options>(module, "Options", "When a solve ends.")
         .def(
             "__init__",

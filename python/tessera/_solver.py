@@ -22,7 +22,6 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, require_use
-from ._exclusive import Exclusive
 from ._maps import map_solver, operator_map
 from ._matrices import (
     build,
@@ -109,7 +108,7 @@ class Solver:
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._closed = self._failed = False
-        self._use = Exclusive("the solver")
+        self._use = core.Exclusive("the solver")
         self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
         self._operator: Any = None
         self._setup_seconds = 0.0

@@ -152,7 +152,9 @@ def test_objects_of_a_matrix_keep_its_values(arrays):
     np.testing.assert_allclose(y, 5 * (a @ b), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["jacobi", "polynomial", "block_ldlt", "multigrid"])
+@pytest.mark.parametrize(
+    "name", ["jacobi", "block_jacobi", "polynomial", "block_ldlt", "multigrid"]
+)
 def test_a_failed_update_leaves_a_usable_object(name):
     a, b, _ = elastic(4)
     m = make(name)(a)
@@ -165,6 +167,8 @@ def test_a_failed_update_leaves_a_usable_object(name):
             pass
     with pytest.raises(ValueError, match="the latest update failed"):
         m @ b
+    with pytest.raises(ValueError, match="M: the latest update failed"):
+        tessera.cg(a, b, M=m)
     m.update(a.data)
     x, info = tessera.cg(a, b, M=m)
     assert info == 0

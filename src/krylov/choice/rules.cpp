@@ -112,6 +112,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     // Degree 6 in f64 for degree 10 in f16: poisson2d:300, 90,000 rows: 6.3 for 8.6;
     // diffusion3d:48,checkerboard=1e4: 3.3 for 3.7; poisson3d:60, 216,000 rows: 3.5 for 3.2,
     // jacobi 4.4; poisson3d:80: 8.6 for 5.5 (degree 6 in f16 7.3); poisson3d:100: 13.6 for 9.6.
+    // But poisson3d:120 and :160 18.9 and 53, degree 6 in f16 17.8 and 50.
     const bool rounds = a.rows >= 200'000;
     return {{"cg", rounds ? rounded_polynomial : polynomial, sliced, rounds ? 100 : 150,
              "a polynomial reads the matrix at the rate of the memory"},

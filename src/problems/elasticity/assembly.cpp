@@ -178,9 +178,8 @@ System assemble(const Context& cpu, const Model& model) {
         }
     };
     parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_per_range);
-    const auto is_finite = [](double value) { return std::isfinite(value); };
-    require(std::ranges::all_of(std::as_const(system.matrix).values().view(), is_finite) &&
-                std::ranges::all_of(system.load, is_finite),
+    require(first_non_finite_row(cpu, std::as_const(system.matrix).view()) < 0 &&
+                std::ranges::all_of(system.load, [](double value) { return std::isfinite(value); }),
             "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "
             "lengths of the mesh or the loads are too large or too small");
     return system;

@@ -10,8 +10,12 @@ template <class T>
 Index first_non_finite_row(const Context& context, const CsrView<T>& matrix) {
     check_matrix("first_non_finite_row", matrix);
     check_memory(context, "first_non_finite_row", matrix);
-    std::vector<T> values(std::size_t(matrix.nonzeros));
-    copy_to_host(context, matrix.values_span(), std::span<T>(values));
+    std::vector<T> copied(std::size_t(context.on_gpu() ? matrix.nonzeros : 0));
+    std::span<const T> values = matrix.values_span();
+    if (context.on_gpu()) {
+        copy_to_host(context, values, std::span<T>(copied));
+        values = copied;
+    }
     const auto found =
         std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
     if (found == values.end()) return -1;
