@@ -132,23 +132,6 @@ TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
     }
 }
 
-TEST_F(cli_solve, refinement_corrects_in_single_precision) {
-    for (const std::string preconditioner : {"none", "jacobi", "block_jacobi:4", "chebyshev:2"}) {
-        const Json json = solve_json({"poisson2d:12", "--solver", "refinement:fcg,rtol=1e-2",
-                                      "--precond", preconditioner, "--rtol", "1e-12"});
-        EXPECT_EQ(json["status"], "converged") << preconditioner;
-        EXPECT_EQ(json["solver"], "refinement:fcg,rtol=1e-2");
-        EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-12);
-        EXPECT_GE(json["restarts"].get<int>(), 4);
-    }
-    const Outcome narrow = solve({"poisson2d:5", "--solver", "refinement", "--precision", "f32"});
-    EXPECT_EQ(narrow.code, 2);
-    expect_contains(narrow.err, "--precision f64");
-    const Outcome unknown = solve({"poisson2d:5", "--solver", "refinement:cgs"});
-    EXPECT_EQ(unknown.code, 2);
-    expect_contains(unknown.err, "did you mean 'cg'");
-}
-
 TEST_F(cli_solve, every_format_runs) {
     const int csr = solve_json({"elasticity2d:6", "--rhs", "ones"})["iterations"];
     for (const std::string format : {"csr", "ell", "sell:32,sort_window=all", "bell:2", "bcsr:2",
@@ -247,12 +230,10 @@ TEST_F(cli_solve, what_single_precision_cannot_represent_is_refused) {
         expect_contains(outcome.err, what + " out of range of single precision");
     };
     refused({tiny, "--precision", "f32"}, "value 1e-60 in row 1, column 1 is");
-    refused({tiny, "--solver", "refinement"}, "value 1e-60 in row 1, column 1 is");
     refused({small, "--precision", "f32", "--rhs", b},
             "value 1e-50 in row 2, the largest of the vector, is");
     refused({"circuit:4,spread=60", "--precision", "f32"}, " is");
     EXPECT_EQ(solve({tiny, "--rhs", b, "--solver", "gmres"}).code, 0);
-    EXPECT_EQ(solve({small, "--solver", "refinement:gmres"}).code, 0);
     EXPECT_EQ(solve({small, "--precision", "f32", "--solver", "gmres"}).code, 0);
 }
 

@@ -237,13 +237,6 @@ TEST_F(cli_tune, says_when_nothing_converges_and_when_the_time_is_up) {
     EXPECT_EQ(wrong.out, "");
 }
 
-TEST_F(cli_tune, refinement_is_a_solver_like_others) {
-    const Outcome outcome =
-        tune({"poisson2d:20", "--solver", "refinement:cg", "--precond", "jacobi", "--json", "-"});
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(Json::parse(outcome.out)["best"]["solver"], "refinement:cg");
-}
-
 TEST_F(cli_tune, interrupt_ends_it_with_what_is_known) {
     // Endless iterations of richardson.
     const pid_t child =

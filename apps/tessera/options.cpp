@@ -42,10 +42,7 @@ Symmetric indefinite (except circuit, and shell without shift):
 
 /// Solvers and preconditioners describe themselves.
 std::string methods_help() {
-    return "Solvers (--solver):\n" + solver_help() +
-           "  refinement[:SOLVER][,rtol=1e-3]  iterative refinement, corrections in f32 by one of\n"
-           "                           these solvers (cg), without options\n"
-           "Preconditioners (--precond):\n" +
+    return "Solvers (--solver):\n" + solver_help() + "Preconditioners (--precond):\n" +
            preconditioner_help();
 }
 
@@ -153,8 +150,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
     for (const std::string& name : solver_names()) solvers += ", " + name;
     command.add_option("--solver", to.solver,
                        "auto" + solvers +
-                           ", refinement[:SOLVER] (corrections in f32), with options; auto: chosen "
-                           "for the matrix, see --explain");
+                           ", with options; auto: chosen for the matrix, see --explain");
     std::string names;
     for (const std::string& name : preconditioner_names()) {
         names += (names.empty() ? "" : ", ") + name;

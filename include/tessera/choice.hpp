@@ -24,6 +24,8 @@ struct MatrixFacts {
     bool nodes_without_zeros = false;
     bool has_coordinates = false;
     bool on_gpu = false;
+    /// The natural blocks, in the memory of the Context; null: unknown.
+    std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
 
     double entries_per_row() const { return rows > 0 ? double(nonzeros) / double(rows) : 0; }
     /// Consecutive rows with equal patterns in groups of various sizes.
@@ -65,22 +67,5 @@ TESSERA_API std::vector<Attempt> choose(const MatrixFacts& facts, const std::str
 TESSERA_API std::vector<Attempt> candidates(const MatrixFacts& facts, const std::string& solver,
                                             const std::string& preconditioner,
                                             const std::string& format);
-
-/// Whether another attempt may succeed after a solve with this report; `attempt_limit` is its
-/// Attempt::max_iterations.
-TESSERA_API bool worth_another(const SolveReport& report, Offset attempt_limit);
-/// The same after a setup that threw: the next attempt may allow another matrix, as one that is not
-/// positive definite, or take less memory.
-TESSERA_API bool worth_another(const Error& error);
-
-/// The options of an attempt: its own limit of iterations, and at most the iterations and time that
-/// earlier attempts (`before`, which may be empty) have left. The observer gets the iterations and
-/// seconds of all attempts.
-TESSERA_API SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
-                                         const SolveReport& before);
-
-/// The report of several attempts: counts, seconds and residuals of all, everything else from
-/// `last`.
-TESSERA_API SolveReport joined(const SolveReport& before, SolveReport last);
 
 }  // namespace tessera

@@ -34,7 +34,7 @@ struct Progress {
     int vector = 0;  ///< Index of the right-hand side, if there are several.
     /// Copies the current x to an array in the memory of the Context, of the type and size of x.
     /// Blocks until the work is complete. Valid during the call of the observer. Empty for methods
-    /// without an x between restarts: gmres, idr with smoothing, refinement.
+    /// without an x between restarts: gmres, idr with smoothing.
     std::function<void(void* to)> copy_x = {};
 };
 
@@ -112,6 +112,8 @@ class TESSERA_API SolverConfig {
     virtual Offset numbers(Offset rows) const = 0;
     /// Whether SolveOptions::left_preconditioning is possible.
     virtual bool allows_left() const = 0;
+    /// Whether the method is for symmetric matrices alone.
+    virtual bool symmetric_only() const = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.
@@ -148,28 +150,5 @@ SolveReport cg(const Context& context, const Operator<T>& matrix,
 /// The names that parse_solver knows, and their help text.
 TESSERA_API std::vector<std::string> solver_names();
 TESSERA_API std::string solver_help();
-
-struct RefinementOptions {
-    /// Solver in single precision; null: cg.
-    std::shared_ptr<const SolverConfig> inner = nullptr;
-    double inner_rtol = 1e-3;  ///< Relative tolerance of the inner solve of each correction.
-};
-
-/// Iterative refinement (Cao, Zhang et al., sbell-polynomial-pcg-elasticity, Algorithm 5):
-///   r = b - A x,  L c = r / s to inner_rtol in single precision,  x += s c,
-/// s the power of two next below ||r||; residuals and corrections in double. `low_matrix` is L,
-/// A rounded_to_float; `preconditioner` approximates L. It converges if the condition number of L
-/// is well below 2^24; else it ends as stagnated if the first correction reduces the residual by
-/// less than 10 %, and as accuracy_lost if a later one does. `iterations` and `residuals` are those
-/// of the inner solver, whose products count with those of A as operator_applications; `restarts`
-/// counts the corrections after the first one. Left preconditioning does not apply.
-TESSERA_API SolveReport refinement(const Context& context, const Operator<double>& matrix,
-                                   const Operator<float>& low_matrix,
-                                   const Operator<float>* preconditioner, std::span<const double> b,
-                                   std::span<double> x, const RefinementOptions& refinement_options,
-                                   const SolveOptions& options = {});
-
-/// Options from a text: refinement[:SOLVER][,rtol=1e-3]. Throws InvalidArgument for others.
-TESSERA_API RefinementOptions parse_refinement(Spec spec);
 
 }  // namespace tessera

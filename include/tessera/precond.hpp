@@ -9,7 +9,17 @@
 
 namespace tessera {
 
-struct NearNullSpace;
+struct NearNullSpace;  // tessera/amg.hpp
+
+/// What a preconditioner may use beside the entries of the matrix, unless its text names others.
+struct PreconditionerInputs {
+    /// Format of its products with the matrix.
+    FormatOptions format = {.format = MatrixFormat::csr};
+    Shared<NodeCoordinates> coordinates = {};  ///< Positions of the nodes, for amg; may be empty.
+    Shared<NearNullSpace> near_null = {};      ///< Near-null vectors, for amg; may be empty.
+    /// find_blocks(context, matrix, 8, Blocking::natural), if it is known already.
+    std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
+};
 
 /// A preconditioner and its options, parsed from a text; docs/guide/options.md explains them,
 /// preconditioner_help lists them.
@@ -17,20 +27,15 @@ class TESSERA_API PreconditionerConfig {
   public:
     virtual ~PreconditionerConfig() = default;
     /// nullptr for none.
-    virtual std::unique_ptr<Preconditioner<float>> make(const Context& context,
-                                                        const CsrView<float>& matrix) const = 0;
-    virtual std::unique_ptr<Preconditioner<double>> make(const Context& context,
-                                                         const CsrView<double>& matrix) const = 0;
+    virtual std::unique_ptr<Preconditioner<float>> make(
+        const Context& context, const CsrView<float>& matrix,
+        const PreconditionerInputs& inputs = {}) const = 0;
+    virtual std::unique_ptr<Preconditioner<double>> make(
+        const Context& context, const CsrView<double>& matrix,
+        const PreconditionerInputs& inputs = {}) const = 0;
     /// An upper bound or an estimate of the bytes that it allocates; 0 if they depend on the
     /// pattern.
     virtual Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const = 0;
-    /// Products with the matrix use this format, unless the text named one.
-    virtual void use_format(const FormatOptions& format) = 0;
-    /// Positions of the nodes of the matrix, for preconditioners that need near-null vectors (amg),
-    /// unless the text named others.
-    virtual void use_coordinates(const Shared<NodeCoordinates>& coordinates) = 0;
-    /// Near-null vectors of the matrix (tessera/amg.hpp) likewise.
-    virtual void use_near_null_space(const Shared<NearNullSpace>& vectors) = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "tessera/choice.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/krylov.hpp"
@@ -7,37 +10,99 @@
 
 namespace tessera {
 
-/// A matrix, a preconditioner and a solver, named by texts, for many solves, for example in the
-/// steps of a simulation. Vectors, plans and graphs are reused: solves after the first one, with
-/// the preconditioner on the same side, allocate nothing in the memory of the Context. The observer
-/// of a solve must not call the solver (InvalidArgument).
+/// A solver, a preconditioner and the format of the matrix in products, parsed from texts; each may
+/// be auto. Files that a text names are read here, once. Copies share the parsed options.
+struct TESSERA_API MethodConfig {
+    /// `solver`: as in parse_solver; `preconditioner`: as in parse_preconditioner; `format`: as in
+    /// parse_format. Throws InvalidArgument for others.
+    explicit MethodConfig(const Spec& solver = "auto", const Spec& preconditioner = "auto",
+                          const Spec& format = "auto");
+
+    /// Whether one of the texts is auto.
+    bool is_automatic() const { return !solver || !preconditioner || !format; }
+    /// This method with the texts of an attempt in place of auto.
+    MethodConfig completed(const Attempt& attempt) const;
+
+    std::string solver_text, preconditioner_text, format_text;   ///< Normalised.
+    std::shared_ptr<const SolverConfig> solver;                  ///< Null: auto.
+    std::shared_ptr<const PreconditionerConfig> preconditioner;  ///< Null: auto.
+    std::optional<FormatOptions> format;                         ///< Empty: auto.
+};
+
+/// Approximate bytes that a Solver takes in the memory of its Context beside the matrix that it is
+/// given; index arrays and fill are not counted.
+struct MemoryEstimate {
+    Offset matrix = 0;  ///< Its copy in a format other than csr.
+    Offset preconditioner = 0;
+    Offset vectors = 0;  ///< b and x included.
+    Offset total() const { return matrix + preconditioner + vectors; }
+};
+
+/// The estimate for a square matrix from its size alone.
+TESSERA_API MemoryEstimate estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
+                                           const SolverConfig& solver,
+                                           const PreconditionerConfig& preconditioner,
+                                           const FormatOptions& format);
+
+/// One step of a Solver through its attempts, for its listener.
+struct AttemptEvent {
+    enum class Kind : std::uint8_t {
+        setup,   ///< The setup of the attempt begins.
+        ready,   ///< The attempt is set up.
+        failed,  ///< The attempt is given up; the next one follows.
+    };
+    Kind kind;
+    const Attempt& attempt;      ///< What was chosen, and why.
+    MemoryEstimate memory = {};  ///< With Kind::setup.
+    std::string outcome = {};    ///< With Kind::failed: why, half a sentence.
+    Offset iterations = 0;       ///< Iterations of this solve so far, in all attempts.
+};
+
+/// A matrix, a preconditioner and a solver for many solves, for example in the steps of a
+/// simulation. Vectors, plans and graphs are reused: solves after the first one, with the
+/// preconditioner on the same side, allocate nothing in the memory of the Context. The observer of
+/// a solve must not call the solver (InvalidArgument).
 template <class T>
 class TESSERA_API Solver {
   public:
-    /// `solver`: as in tessera::solve, or refinement[:SOLVER][,rtol=1e-3] for T = double;
-    /// `preconditioner`: as in make_preconditioner, or none; `format`: as in parse_format, of the
-    /// products with the matrix; each may be auto (choose). Throws InvalidArgument for others.
+    explicit Solver(const Context& context, MethodConfig method = MethodConfig());
+    /// The method that three texts name.
     explicit Solver(const Context& context, const Spec& solver, const Spec& preconditioner = "none",
-                    const Spec& format = "csr");
+                    const Spec& format = "csr")
+        : Solver(context, MethodConfig(solver, preconditioner, format)) {}
     ~Solver();
     Solver(Solver&&) noexcept;
     Solver& operator=(Solver&&) noexcept;
 
-    /// Positions of the nodes of the matrix, for the next setup of amg.
+    /// Positions of the nodes of the matrix, and near-null vectors (tessera/amg.hpp), for the next
+    /// setup of amg.
     void use_coordinates(const Shared<NodeCoordinates>& coordinates);
+    void use_near_null_space(const Shared<NearNullSpace>& vectors);
+    /// Calls `listener` from now on with each AttemptEvent. What it throws passes through `setup`
+    /// and `solve`, except an OutOfMemory at the setup of an attempt: as from a setup that finds
+    /// too little memory, the next attempt follows.
+    void on_attempt(std::function<void(const AttemptEvent&)> listener);
+
     /// Converts a square matrix in the memory of the Context and sets up the preconditioner. With
     /// format csr, or if one of the texts is auto, the arrays must outlive the solver, or its next
     /// setup or update. With auto the attempts are chosen here; one whose setup fails for this
     /// matrix is skipped. Blocks until the work is complete. Invalid arguments change nothing; if
     /// it fails later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the
-    /// range of the precision that was requested for it. With refinement on the CPU, values must be
-    /// in the range of float.
+    /// range of the precision that was requested for it.
     void setup(const CsrView<T>& matrix);
     void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
+    /// The same with a preconditioner of the caller in place of that of the text. It must outlive
+    /// the solver, or its next setup, and is not updated.
+    void setup(const CsrView<T>& matrix, const Operator<T>& preconditioner);
+    /// Solves with operators of the caller, which must outlive the solver, or its next setup;
+    /// `preconditioner` nullptr: none. A solver auto is gmres:50.
+    void setup(const Operator<T>& matrix, const Operator<T>* preconditioner);
 
     /// New values on the same pattern, which is not compared; otherwise as setup.
     void update(const CsrView<T>& matrix);
     void update(const CsrMatrix<T>& matrix) { update(matrix.view()); }
+    /// Call it after an operator of the caller has changed.
+    void operators_changed();
     bool has_matrix() const;
 
     /// Solves A x = b as tessera::solve does. If the preconditioner cannot be used
@@ -54,23 +119,27 @@ class TESSERA_API Solver {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
                                    const SolveOptions& options = {});
 
-    /// Of the latest setup or update, or of the solve that changed the preconditioner since.
+    /// The report of the latest setup or update, or of the solve that changed the preconditioner
+    /// since.
     const PreconditionerReport& preconditioner_report() const;
-    /// Its normalised text, "block_jacobi:24"; "none".
+    /// The normalised text of the preconditioner in use, "block_jacobi:24"; "none"; "operator" for
+    /// one of the caller.
     std::string preconditioner() const;
-    /// Its Operator::singular_blocks.
+    /// Operator::singular_blocks of the preconditioner.
     Index singular_blocks() const;
-    /// The format of the products, with the size of the blocks that was found: "sbell:2".
+    /// The format of the products, with the size of the blocks that was found: "sbell:2";
+    /// "operator" for one of the caller.
     std::string format() const;
 
     /// With auto the attempts that the latest setup chose, and the index of the one in use: if it
     /// cannot be set up (for the matrix, or for lack of memory) or a solve does not converge with
-    /// it (worth_another), the next one is set up and continues from the best x so far,
-    /// and stays in use until the next setup. They are for preconditioning
-    /// on the side of the latest solve, at first the right one; a solve on the other side chooses
-    /// anew. Empty without auto.
+    /// it, the next one is set up and continues from the best x so far, and stays in use until the
+    /// next setup. They are for preconditioning on the side of the latest solve, at first the right
+    /// one; a solve on the other side chooses anew. Empty without auto.
     std::vector<Attempt> attempts() const;
     int attempt() const;
+    /// What the attempts were chosen by.
+    const MatrixFacts& facts() const;
 
   private:
     struct State;

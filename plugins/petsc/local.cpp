@@ -159,12 +159,10 @@ class LocalMethod : public Method {
         if (is_amg && block > 1 && text.find("block=") == std::string::npos) {
             text += ",block=" + std::to_string(block);
         }
-        const auto config = parse_preconditioner(Spec(text));
-        config->use_format(inner_format(pc));
         PetscCall(near_null_space(pc, matrix_.view().rows, near_null));
-        if (!near_null.values.empty()) config->use_near_null_space(near_null);
-        if (!coordinates_.values.empty()) config->use_coordinates(coordinates_);
-        made = config->make(*matrix_.context(), matrix_.view());
+        made = parse_preconditioner(Spec(text))
+                   ->make(*matrix_.context(), matrix_.view(),
+                          {inner_format(pc), coordinates_, std::move(near_null)});
         PetscCheck(made, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
                    "Tessera: %s is no preconditioner: use -pc_type none", text.c_str());
         PetscFunctionReturn(PETSC_SUCCESS);

@@ -72,10 +72,11 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
                                     const std::string& text, const std::optional<Points>& points,
                                     const std::vector<Index>& unknowns) {
     const auto config = parse_preconditioner(text);
-    if (points) config->use_coordinates(to_coordinates(points, unknowns));
+    PreconditionerInputs inputs;
+    if (points) inputs.coordinates = to_coordinates(points, unknowns);
     const bool blocks = Spec(text).name() == "block_jacobi";
     return of_matrix(context, std::move(matrix), !blocks, [&]<class T>(const CsrView<T>& view) {
-        auto made = config->make(context, view);
+        auto made = config->make(context, view, inputs);
         if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
         return made;
     });
@@ -194,8 +195,6 @@ void check_text(const std::string& kind, const std::string& text,
     }
     if (name == "auto") {
         if (text != name) throw InvalidArgument("'auto' has no options, it was '" + text + "'");
-    } else if (name == "refinement") {
-        parse_refinement(text);
     } else if (method) {
         parse_solver(text);
     } else if (preconditioner) {

@@ -7,7 +7,7 @@ from typing import Any
 from ._backend import core
 
 # What is accepted beside the names of the library, for each kind of text.
-_METHODS = ("refinement", "auto")
+_METHODS = ("auto",)
 _AUTO = ("auto",)
 
 

@@ -137,7 +137,7 @@ struct Counts {
     Offset solves = 0, converged = 0, refused = 0, failed = 0;
 };
 
-/// Solves with one solver, preconditioner and format; `solver` "refinement...": by refinement.
+/// Solves with one solver, preconditioner and format.
 template <class T>
 SolveReport solve_with(const RandomSystem<T>& system, const std::string& solver,
                        const std::string& preconditioner, const std::string& format,
@@ -147,26 +147,16 @@ SolveReport solve_with(const RandomSystem<T>& system, const std::string& solver,
     const auto a = make_operator<T>(where, matrix.view(), parse_format(Spec(format)));
     const Buffer<T> b = copy_to_buffer(where, system.b);
     Buffer<T> device_x = copy_to_buffer(where, system.start);
-    SolveReport report;
-    if (!solver.starts_with("refinement")) {
-        const auto m = make_preconditioner(where, Spec(preconditioner), matrix.view());
-        report =
-            solve<T>(where, Spec(solver), *a, m.get(), b.view(), device_x.view(), system.options);
-    } else if constexpr (std::is_same_v<T, double>) {
-        const CsrMatrix<float> low = rounded_to_float(where, matrix.view());
-        const CsrOperator<float> low_a(where, low.view());
-        const auto m = make_preconditioner(where, Spec(preconditioner), low.view());
-        report = refinement(where, *a, low_a, m.get(), b.view(), device_x.view(),
-                            parse_refinement(Spec(solver)), system.options);
-    }
+    const auto m = make_preconditioner(where, Spec(preconditioner), matrix.view());
+    const SolveReport report =
+        solve<T>(where, Spec(solver), *a, m.get(), b.view(), device_x.view(), system.options);
     x = copy_to_host(where, device_x);
     return report;
 }
 
 template <class T>
 void solve_random_systems(Offset systems) {
-    std::vector<std::string> solvers = all_solvers();
-    if (std::is_same_v<T, double>) solvers.insert(solvers.end(), {"refinement", "refinement:idr"});
+    const std::vector<std::string> solvers = all_solvers();
     const auto preconditioners = all_preconditioners();
     const auto formats = format_names();
     const std::uint64_t seed = generator()();

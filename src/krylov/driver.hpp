@@ -12,12 +12,13 @@ template <class T>
 using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)>;
 
 struct MethodTraits {
-    bool takes_left = false;  ///< Left preconditioning is supported.
-    int columns = 1;          ///< Right-hand sides that are iterated together.
+    bool allows_left = false;     ///< SolverConfig::allows_left
+    bool symmetric_only = false;  ///< SolverConfig::symmetric_only
+    int columns = 1;              ///< Right-hand sides that are iterated together.
 };
 
-/// Right-hand sides iterated together by methods that can: kernels read the matrix once for up to
-/// so many.
+/// Right-hand sides that methods for several columns iterate together: the largest number for which
+/// kernels read the matrix once.
 inline constexpr int columns_together = 8;
 
 /// The common part of all solvers: copies b and x, scales a right-hand side whose squares would

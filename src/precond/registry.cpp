@@ -12,9 +12,8 @@ namespace tessera {
 namespace {
 
 /// A registered preconditioner. A Config is made of a Spec, all of which it reads (Spec::finish),
-/// and has `help`, the functions make<T> and bytes of a PreconditionerConfig, use_format if it
-/// multiplies with the matrix, and use_coordinates and use_near_null_space if it needs
-/// them.
+/// and has `help`, and the functions bytes and make<T> of a PreconditionerConfig; make may leave
+/// out the inputs.
 struct Entry {
     std::string name;
     const char* help;
@@ -26,37 +25,31 @@ class Registered final : public PreconditionerConfig {
   public:
     explicit Registered(const Spec& spec) : config_(spec) {}
     std::unique_ptr<Preconditioner<float>> make(const Context& context,
-                                                const CsrView<float>& matrix) const override {
-        return make_checked(context, matrix);
+                                                const CsrView<float>& matrix,
+                                                const PreconditionerInputs& inputs) const override {
+        return make_checked(context, matrix, inputs);
     }
-    std::unique_ptr<Preconditioner<double>> make(const Context& context,
-                                                 const CsrView<double>& matrix) const override {
-        return make_checked(context, matrix);
+    std::unique_ptr<Preconditioner<double>> make(
+        const Context& context, const CsrView<double>& matrix,
+        const PreconditionerInputs& inputs) const override {
+        return make_checked(context, matrix, inputs);
     }
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const override {
         return config_.bytes(rows, nonzeros, bytes_per_value);
-    }
-    void use_format(const FormatOptions& format) override {
-        if constexpr (requires { config_.use_format(format); }) config_.use_format(format);
-    }
-    void use_coordinates(const Shared<NodeCoordinates>& coordinates) override {
-        if constexpr (requires { config_.use_coordinates(coordinates); }) {
-            config_.use_coordinates(coordinates);
-        }
-    }
-    void use_near_null_space(const Shared<NearNullSpace>& vectors) override {
-        if constexpr (requires { config_.use_near_null_space(vectors); }) {
-            config_.use_near_null_space(vectors);
-        }
     }
 
   private:
     template <class T>
     std::unique_ptr<Preconditioner<T>> make_checked(const Context& context,
-                                                    const CsrView<T>& matrix) const {
+                                                    const CsrView<T>& matrix,
+                                                    const PreconditionerInputs& inputs) const {
         check_matrix("make_preconditioner", matrix);
         check_memory(context, "make_preconditioner", matrix);
-        return config_.make(context, matrix);
+        if constexpr (requires { config_.make(context, matrix, inputs); }) {
+            return config_.make(context, matrix, inputs);
+        } else {
+            return config_.make(context, matrix);
+        }
     }
 
     Config config_;

@@ -164,8 +164,6 @@ TEST(api_misuse, vectors_of_solves) {
     const Valid v;
     const auto m = make_preconditioner(v.device, "jacobi", v.matrix);
     Buffer<double> memory(v.device, Offset(v.n) + 1);
-    const CsrMatrix<float> low = rounded_to_float(v.device, v.matrix.view());
-    const CsrOperator<float> low_a(v.device, low.view());
     for (const std::span<double> wrong :
          {memory.view().first(v.n - 1), memory.view(), null<double>(v.n)}) {
         std::vector<Misuse> calls;
@@ -177,9 +175,6 @@ TEST(api_misuse, vectors_of_solves) {
                                  solve(v.device, solver, v.a, nullptr, v.b.view(), wrong);
                              }});
         }
-        calls.push_back({"solve: x", [&] {
-                             refinement(v.device, v.a, low_a, nullptr, v.b.view(), wrong, {});
-                         }});
         expect_named(calls);
     }
 }

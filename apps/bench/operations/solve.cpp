@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <sstream>
 
 #include "harness/bench.hpp"
+#include "papers/refinement.hpp"
 #include "peers/spmv_peers.hpp"
 
 namespace tessera::bench {
@@ -64,13 +66,6 @@ LoadedSystem load_system(const Context& context, const Context& cpu, const std::
     return system;
 }
 
-/// The matrix rounded to float, its operator and preconditioner.
-struct SinglePrecisionSystem {
-    CsrMatrix<float> matrix;
-    std::unique_ptr<Operator<float>> product;
-    std::unique_ptr<Preconditioner<float>> preconditioner;
-};
-
 double since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -81,9 +76,8 @@ class Solver {
     Solver(const Context& context, const LoadedSystem& system, const Configuration& configuration)
         : context_(context), system_(system), spec_(Spec(configuration.solver)) {
         const CsrView<double> a = system.matrix.view();
-        refines_ = spec_.name() == "refinement";
-        if (refines_) low_.matrix = rounded_to_float(context, a);
-        prepare(configuration.preconditioner);
+        const bool refines = spec_.name() == "refinement";
+        if (!refines) prepare(configuration.preconditioner);
         // After the setups, which need most memory.
         const auto begin = std::chrono::steady_clock::now();
 #if TESSERA_WITH_CUDA
@@ -94,7 +88,7 @@ class Solver {
         if (!product_) product_ = make_operator(context, a, format);
         context.synchronize();
         product_seconds_ = since(begin);
-        if (refines_) low_.product = make_operator(context, low_.matrix.view(), format);
+        if (refines) prepare_refinement(configuration.preconditioner, format);
     }
 
     /// Seconds of the preconditioner's setup, and of its update with the same values: on a GPU the
@@ -109,28 +103,29 @@ class Solver {
         Buffer<double> x(context_, system_.matrix.rows());
         fill(context_, 0.0, x.view());
         const std::span<const double> b = system_.right_hand_side.view();
-        if (!refines_) {
-            return tessera::solve<double>(context_, spec_, *product_, preconditioner_.get(), b,
-                                          x.view(), options);
-        }
-        return refinement(context_, *product_, *low_.product, low_.preconditioner.get(), b,
-                          x.view(), parse_refinement(spec_), options);
+        if (refinement_) return refinement_->solve(b, x.view(), options);
+        return tessera::solve<double>(context_, spec_, *product_, preconditioner_.get(), b,
+                                      x.view(), options);
     }
 
   private:
+    void prepare_refinement(const std::string& text, const FormatOptions& format) {
+        const auto begin = std::chrono::steady_clock::now();
+        refinement_.emplace(context_, system_.matrix.view(), *product_, *parse_preconditioner(text),
+                            format);
+        context_.synchronize();
+        setup_seconds_ = since(begin);
+        update_seconds_ = std::numeric_limits<double>::infinity();
+    }
+
     void prepare(const std::string& text) {
         const auto config = parse_preconditioner(Spec(text));
-        config->use_coordinates(system_.coordinates);
         setup_seconds_ = update_seconds_ = std::numeric_limits<double>::infinity();
         for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {
             preconditioner_.reset();  // Its memory serves the next one.
-            low_.preconditioner.reset();
             const auto begin = std::chrono::steady_clock::now();
-            if (refines_) {
-                low_.preconditioner = config->make(context_, low_.matrix.view());
-            } else {
-                preconditioner_ = config->make(context_, system_.matrix.view());
-            }
+            preconditioner_ =
+                config->make(context_, system_.matrix.view(), {.coordinates = system_.coordinates});
             context_.synchronize();
             setup_seconds_ = std::min(setup_seconds_, since(begin));
         }
@@ -146,10 +141,9 @@ class Solver {
     const Context& context_;
     const LoadedSystem& system_;
     Spec spec_;
-    bool refines_ = false;
     std::unique_ptr<Operator<double>> product_;
     std::unique_ptr<Preconditioner<double>> preconditioner_;
-    SinglePrecisionSystem low_;
+    std::optional<paper::Refinement> refinement_;  ///< The solver "refinement".
     double setup_seconds_ = 0, update_seconds_ = 0, product_seconds_ = 0;
 };
 

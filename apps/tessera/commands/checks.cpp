@@ -30,21 +30,6 @@ void check_files(const SolveArguments& arguments, const std::string& saved_optio
     if (!arguments.out.empty()) check_ending("--out", arguments.out);
 }
 
-/// Whether a text is auto; throws InvalidArgument if options follow the word.
-bool is_auto(const std::string& text) {
-    const Spec spec = text;
-    if (spec.name() != "auto") return false;
-    spec.finish();
-    return true;
-}
-
-ParsedSolve parse(const SolveArguments& arguments) {
-    ParsedSolve parsed;
-    parsed.use(arguments.solver, arguments.preconditioner, arguments.format);
-    parsed.right_hand_side = RightHandSide::parse(arguments.right_hand_side, arguments.seed);
-    return parsed;
-}
-
 /// The first empty row, or the number of rows.
 template <class T>
 Index first_empty_row(const CsrView<T>& matrix) {
@@ -54,42 +39,15 @@ Index first_empty_row(const CsrView<T>& matrix) {
 
 }  // namespace
 
-void ParsedSolve::use(const std::string& solver_text, const std::string& preconditioner_text,
-                      const std::string& format_text) {
-    solver = solver_text;
-    std::vector<std::string> solvers = solver_names();
-    solvers.insert(solvers.end(), {"refinement", "auto"});
-    if (std::find(solvers.begin(), solvers.end(), solver.name()) == solvers.end()) {
-        throw InvalidArgument(unknown_word_message("solver", solver.name(), solvers));
-    }
-    config.reset();
-    refinement.reset();
-    if (solver.name() == "refinement") {
-        refinement = parse_refinement(solver);
-    } else if (!is_auto(solver_text)) {
-        config = parse_solver(solver);
-    }
-    format = is_auto(format_text) ? parse_format("csr") : parse_format(format_text);
-    preconditioner.reset();
-    if (is_auto(preconditioner_text)) return;
-    preconditioner = parse_preconditioner(preconditioner_text);
-    preconditioner->use_format(format);
-}
-
 ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options) {
     if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
-    ParsedSolve parsed = parse(arguments);
-    if (parsed.refinement && arguments.precision == "f32") {
-        throw InvalidArgument(
-            "--solver refinement needs --precision f64: its corrections are in f32 already");
-    }
-    if (parsed.refinement && arguments.side == "left") {
-        throw InvalidArgument("--solver refinement does not support --side left");
-    }
-    if (arguments.side == "left" && parsed.config && !parsed.config->allows_left()) {
-        throw InvalidArgument("--side left: " + parsed.solver.name() +
+    ParsedSolve parsed{MethodConfig(arguments.solver, arguments.preconditioner, arguments.format),
+                       RightHandSide::parse(arguments.right_hand_side, arguments.seed)};
+    const MethodConfig& method = parsed.method;
+    if (arguments.side == "left" && method.solver && !method.solver->allows_left()) {
+        throw InvalidArgument("--side left: " + Spec(method.solver_text).name() +
                               " does not support left preconditioning; leave it out, or use gmres, "
                               "idr or bicgstab");
     }
@@ -99,7 +57,7 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
         throw InvalidArgument("--rhs replaces the loads, " + load_option +
                               " among them: leave out either --rhs or all loads");
     }
-    if (parsed.format.values != ValueFormat::working) {
+    if (method.format && method.format->values != ValueFormat::working) {
         throw InvalidArgument("--format " + arguments.format +
                               ": with rounded values this would solve another system; leave out "
                               "values=");

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "commands/commands.hpp"
+#include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
 #include "tessera/tessera.hpp"
@@ -13,16 +12,8 @@ namespace tessera::cli {
 
 /// The parsed arguments of a solve.
 struct ParsedSolve {
-    Spec solver;                           ///< Solver as text; its name may be auto.
-    std::unique_ptr<SolverConfig> config;  ///< Null for auto and refinement.
-    std::optional<RefinementOptions> refinement;
-    std::unique_ptr<PreconditionerConfig> preconditioner;  ///< Null for auto.
-    FormatOptions format;  ///< Format of the matrix in products; csr for auto.
+    MethodConfig method;
     RightHandSide right_hand_side;
-
-    /// Replaces the texts of solver, preconditioner and format, each of which may be auto.
-    void use(const std::string& solver_text, const std::string& preconditioner_text,
-             const std::string& format_text);
 };
 
 /// Throws InvalidArgument for all errors that can be found before a large file is read.
@@ -70,12 +61,21 @@ class SolveProblem {
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
         matrix_ = system_.matrix.view();
     }
-    /// Copies the matrix to the GPU, if that solves and does not have it yet, and frees it on the
-    /// host.
+    /// Copies the matrix to the GPU, if that solves, and frees it on the host. Throws OutOfMemory
+    /// where the matrix and what the method needs beside it do not fit.
     void upload_matrix() {
-        if (!context_.on_gpu() || is_uploaded_) return;
+        if (!context_.on_gpu()) return;
+        const MethodConfig& method = parsed_.method;
+        MemoryEstimate need;
+        if (!method.is_automatic()) {
+            need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), *method.solver,
+                                   *method.preconditioner, *method.format);
+        }
+        need.matrix +=
+            Offset(matrix_.row_offsets_span().size_bytes() +
+                   matrix_.column_indices_span().size_bytes() + matrix_.values_span().size_bytes());
+        check_memory(need, context_.free_memory(), true);
         uploaded_ = copy_to(context_, matrix_);
-        is_uploaded_ = true;
         matrix_ = uploaded_.view();
         system_.matrix = {};
     }
@@ -88,7 +88,6 @@ class SolveProblem {
     CsrView<T> matrix_;  ///< After upload_matrix in the memory of context_.
     Vectors<T> vectors_;
     Buffer<T> x_;
-    bool is_uploaded_ = false;
 
   private:
     CsrMatrix<T> uploaded_;

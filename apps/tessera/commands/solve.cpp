@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "commands/checks.hpp"
 #include "commands/commands.hpp"
@@ -37,17 +39,12 @@ SolveArguments with_saved_options(SolveArguments arguments) {
     return arguments;
 }
 
-/// Whether a solver, by its name, is for symmetric matrices alone.
-bool needs_symmetry(const std::string& solver) {
-    return solver == "cg" || solver == "fcg" || solver == "minres" || solver == "sqmr";
-}
-
 /// One run of `tessera solve`, step by step.
 template <class T>
 class SolveCommand : SolveProblem<T> {
     using Problem = SolveProblem<T>;
     using Problem::context_, Problem::host_, Problem::matrix_, Problem::parsed_, Problem::system_;
-    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_, Problem::is_uploaded_;
+    using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
 
   public:
     SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
@@ -67,7 +64,11 @@ class SolveCommand : SolveProblem<T> {
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
         context_.reset_phases();
         context_.time_phases();
-        while (try_attempt()) ++attempt_;
+        Solver<T> solver(context_, parsed_.method);
+        solver.use_coordinates(system_.coordinates);
+        solver.on_attempt([&](const AttemptEvent& event) { follow(event, solver); });
+        solver.setup(matrix_);
+        run(solver);
         if (const int failed = finish(); failed != exit_converged) return failed;
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
             std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
@@ -84,124 +85,66 @@ class SolveCommand : SolveProblem<T> {
         Problem::read_system(arguments_);
         report_.seconds.read = clock.seconds();
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
-        if (parsed_.refinement) check_corrections();
         const std::string device = context_.on_gpu() ? "cuda" : "cpu";
         if (!arguments_.config.empty() && arguments_.config_device != device && !arguments_.quiet) {
             print_note("the options of --config " + arguments_.config + " were found on " +
                        arguments_.config_device + ", not on " + device);
         }
-        if (is_automatic()) {
-            choose_attempts();
-        } else {
-            attempts_ = {{arguments_.solver, arguments_.preconditioner, arguments_.format, 0, ""}};
-        }
-        if (!is_automatic()) use_attempt();
         Problem::upload_matrix();
     }
 
-    bool is_automatic() const {
-        return arguments_.solver == "auto" || arguments_.preconditioner == "auto" ||
-               arguments_.format == "auto";
-    }
-
-    void choose_attempts() {
-        Problem::upload_matrix();  // A GPU looks at it faster.
-        const MatrixFacts facts = find_facts(context_, matrix_, *system_.coordinates);
-        not_symmetric_ = !facts.symmetric;
-        attempts_ = choose(facts, arguments_.solver, arguments_.preconditioner, arguments_.format,
-                           arguments_.side == "left");
-        if (!arguments_.explain) return;
-        for (const std::string& line : explained(facts, attempts_)) print_note(line);
-    }
-
-    /// Parses the texts of the attempt and checks that the memory suffices.
-    void use_attempt() {
-        const Attempt& attempt = attempts_[attempt_];
-        parsed_.use(attempt.solver, attempt.preconditioner, attempt.format);
-        report_.solver = parsed_.solver.normalised();
-        report_.matrix.format = to_string(parsed_.format);
-        const auto& refined = parsed_.refinement;
-        MemoryEstimate need =
-            estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                            refined ? *refined->inner : *parsed_.config, *parsed_.preconditioner);
-        if (!context_.on_gpu() || is_uploaded_) need.matrix = 0;  // It is in memory already.
-        if (refined) need.matrix += 8 * (Offset(matrix_.rows) + 1 + matrix_.nonzeros);
-        // A lower bound: without indices, and without fill, which is known once it is made.
-        if (parsed_.format.format != MatrixFormat::csr) {
-            const ValueFormat values = parsed_.format.values;
-            need.matrix += matrix_.nonzeros * Offset(values == ValueFormat::working ? sizeof(T)
-                                                     : values == ValueFormat::f32   ? 4
-                                                                                    : 2);
-        }
-        check_memory(need, context_.free_memory(), context_.on_gpu());
-    }
-
-    /// Solves by one attempt; true: the next one may do better.
-    bool try_attempt() {
-        const Attempt& attempt = attempts_[attempt_];
-        const bool is_last = attempt_ + 1 == attempts_.size();
-        const SolveReport before = std::move(report_.solve);
-        report_.solve = {};
-        report_.preconditioner = attempt.preconditioner;
-        try {
-            if (is_automatic()) use_attempt();
-            Solver<T> solver(context_, attempt.solver, attempt.preconditioner, attempt.format);
-            set_up(solver);
-            run(solver, before);
-        } catch (const Error& error) {
-            if (is_last || !worth_another(error)) throw;
-            report_.solve.status = Status::breakdown;
-            report_.solve.message = error.what();
-            attempts_[attempt_ + 1].reason = attempt.preconditioner + " cannot be set up";
-        }
-        const bool goes_badly = worth_another(report_.solve, attempt.max_iterations);
-        const std::string outcome = outcome_of(report_.solve);
-        report_.solve = joined(before, std::move(report_.solve));
-        const bool goes_on = goes_badly && !is_last &&
-                             report_.solve.iterations < arguments_.max_iterations &&
-                             report_.solve.seconds < arguments_.max_seconds;
-        record_attempt(goes_on, outcome);
-        if (goes_on && report_.solve.status == Status::non_finite) {
-            fill(context_, T(0), x_.view());  // Infinity may be where no product shows it.
-        }
-        return goes_on;
-    }
-
-    void record_attempt(bool goes_on, const std::string& outcome) {
-        const Attempt& attempt = attempts_[attempt_];
-        if (!is_automatic()) return;
-        report_.attempts.push_back({report_.solver, report_.preconditioner, report_.matrix.format,
-                                    attempt.reason, report_.solve.iterations});
-        if (!goes_on || arguments_.quiet) return;
-        const Attempt& next = attempts_[attempt_ + 1];
-        print_note(attempt.solver + " with " + attempt.preconditioner + " does not solve it (" +
-                   outcome + "); going on with " + next.solver + " and " + next.preconditioner);
-    }
-
-    /// The corrections of refinement are solved with the matrix in single precision.
-    void check_corrections() const {
-        if constexpr (std::is_same_v<T, double>) {
-            const std::string fault = float_range_fault(matrix_);
-            if (fault.empty()) return;
-            throw InvalidArgument(
-                "'" + system_.name + "': " + fault +
-                ", which refinement needs: use another --solver, or scale the system");
+    /// Reports and checks a step of the solver.
+    void follow(const AttemptEvent& event, const Solver<T>& solver) {
+        switch (event.kind) {
+            case AttemptEvent::Kind::setup:
+                return begin_setup(event, solver);
+            case AttemptEvent::Kind::ready:
+                return end_setup(solver);
+            case AttemptEvent::Kind::failed:
+                return leave(event, solver);
         }
     }
 
-    void set_up(Solver<T>& solver) {
-        solver.use_coordinates(system_.coordinates);
-        {
-            const InterruptNote note("setting up " + attempts_[attempt_].preconditioner);
-            solver.setup(matrix_);
+    void begin_setup(const AttemptEvent& event, const Solver<T>& solver) {
+        const bool is_first = !std::exchange(has_begun_, true);
+        if (is_first && arguments_.explain && !solver.attempts().empty()) {
+            for (const std::string& line : explained(solver.facts(), solver.attempts())) {
+                print_note(line);
+            }
         }
+        report_.solver = Spec(event.attempt.solver).normalised();
+        report_.preconditioner = event.attempt.preconditioner;
+        report_.matrix.format = event.attempt.format;
+        check_memory(event.memory, context_.free_memory(), context_.on_gpu());
+        setup_note_.emplace("setting up " + event.attempt.preconditioner);
+    }
+
+    void end_setup(const Solver<T>& solver) {
+        setup_note_.reset();
         describe(solver);
         // All arguments and files are valid from here on.
-        if (attempt_ == 0) note_fallback(why_not_cuda_, arguments_.quiet);
+        if (!std::exchange(was_set_up_, true)) note_fallback(why_not_cuda_, arguments_.quiet);
+        if (is_solving_) begin_iterations();
         if (arguments_.quiet) return;
         for (const std::string& warning : report_.setup.warnings) {
             std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
         }
+    }
+
+    void leave(const AttemptEvent& event, const Solver<T>& solver) {
+        setup_note_.reset();
+        end_iterations();
+        record_attempt(event.attempt, event.iterations);
+        if (arguments_.quiet) return;
+        const Attempt next = solver.attempts()[std::size_t(solver.attempt()) + 1];
+        print_note(event.attempt.solver + " with " + event.attempt.preconditioner +
+                   " does not solve it (" + event.outcome + "); going on with " + next.solver +
+                   " and " + next.preconditioner);
+    }
+
+    void record_attempt(const Attempt& attempt, Offset iterations) {
+        report_.attempts.push_back({report_.solver, report_.preconditioner, report_.matrix.format,
+                                    attempt.reason, iterations});
     }
 
     void describe(const Solver<T>& solver) {
@@ -212,36 +155,37 @@ class SolveCommand : SolveProblem<T> {
         report_.singular_blocks = solver.singular_blocks();
     }
 
-    void run(Solver<T>& solver, const SolveReport& before) {
-        const std::span<const T> b = std::as_const(vectors_.b).view();
-        if (!report_.setup.unusable.empty()) {
-            report_.solve = solver.solve(b, x_.view());  // Says why.
-            return;
-        }
-        Monitor monitor(arguments_.quiet ? "none" : arguments_.monitor);
-        const InterruptGuard guard;
+    void begin_iterations() {
+        monitor_.emplace(arguments_.quiet ? "none" : arguments_.monitor);
+        guard_.emplace();
+    }
+    void end_iterations() {
+        if (monitor_) monitor_->finish();
+        monitor_.reset();
+        guard_.reset();
+    }
+
+    void run(Solver<T>& solver) {
         SolveOptions options = solve_options(arguments_);
-        options.observer = [&monitor](const Progress& progress) {
-            monitor.show(progress);
+        options.observer = [this](const Progress& progress) {
+            monitor_->show(progress);
             return !interrupted();
         };
-        options = attempt_options(options, attempts_[attempt_], before);
-        report_.solve = solver.solve(b, x_.view(), options);
-        monitor.finish();
-        solved_ = true;
-        if (report_.solve.recoveries > 0) describe(solver);
-        const Status status = report_.solve.status;
-        const bool failed_to_converge =
-            status == Status::breakdown || status == Status::stagnated ||
-            status == Status::accuracy_lost || status == Status::max_iterations;
-        const std::string& name = parsed_.solver.name();
-        if (not_symmetric_ && failed_to_converge && needs_symmetry(name)) {
-            report_.solve.message = format(
-                "%s needs a symmetric matrix, which this one is not (the relative residual is "
-                "%.2e); use bicgstab, idr or gmres.",
-                name.c_str(), report_.solve.true_relative_residual);
+        is_solving_ = true;
+        begin_iterations();
+        report_.solve = solver.solve(std::as_const(vectors_.b).view(), x_.view(), options);
+        end_iterations();
+        describe(solver);
+        solved_ = report_.setup.unusable.empty();
+        const std::vector<Attempt> attempts = solver.attempts();
+        if (!attempts.empty()) {
+            record_attempt(attempts[std::size_t(solver.attempt())], report_.solve.iterations);
         }
-        if (system_.known_singular && failed_to_converge) {
+        const Status status = report_.solve.status;
+        const bool may_be_singular = status == Status::breakdown || status == Status::stagnated ||
+                                     status == Status::accuracy_lost ||
+                                     status == Status::max_iterations;
+        if (system_.known_singular && may_be_singular) {
             report_.solve.message = singular_system_message(
                 report_.solve, parsed_.right_hand_side.has_known_solution());
         }
@@ -333,10 +277,13 @@ class SolveCommand : SolveProblem<T> {
     }
 
     const SolveArguments& arguments_;
-    std::vector<Attempt> attempts_;
-    std::size_t attempt_ = 0;
+    std::optional<InterruptNote> setup_note_;  ///< During a setup.
+    std::optional<InterruptGuard> guard_;  ///< During the iterations of an attempt; so is monitor_.
+    std::optional<Monitor> monitor_;
+    bool has_begun_ = false;   ///< The first setup has begun.
+    bool was_set_up_ = false;  ///< An attempt could be set up.
+    bool is_solving_ = false;
     bool solved_ = false;
-    bool not_symmetric_ = false;  ///< Known where a word is auto.
     RunReport report_;
 };
 

@@ -30,12 +30,6 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
     return lines;
 }
 
-std::string outcome_of(const SolveReport& attempt) {
-    if (attempt.iterations == 0) return attempt.message;
-    return format("%s, relative residual %.1e", to_string(attempt.status),
-                  attempt.true_relative_residual);
-}
-
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     print_note(

@@ -14,9 +14,6 @@ std::string singular_system_message(const SolveReport& solve, bool has_known_sol
 /// What --explain prints.
 std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts);
 
-/// How one attempt ended, in brackets of a note; without iterations there is no residual.
-std::string outcome_of(const SolveReport& attempt);
-
 /// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments);
 

@@ -34,11 +34,6 @@ class Tuning : SolveProblem<T> {
 
     int operator()() {
         Problem::read_system(given_);
-        if (context_.on_gpu()) {
-            check_memory(estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T),
-                                         *parse_solver("cg"), *parse_preconditioner("none")),
-                         context_.free_memory(), true);
-        }
         Problem::upload_matrix();
         vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
                                    CsrOperator<T>(context_, matrix_), system_.load);
@@ -96,12 +91,8 @@ class Tuning : SolveProblem<T> {
             return;
         }
         try {
-            if (does_not_fit(trial)) {
-                trial.failure = "does not fit in memory";
-            } else {
-                run(trial);
-            }
-        } catch (const OutOfMemory&) {  // The memory of block_ldlt and amg is known late.
+            run(trial);
+        } catch (const OutOfMemory&) {
             trial.failure = "does not fit in memory";
         } catch (const InvalidArgument& error) {  // For example sqmr with --side left.
             trial.failure = error.what();
@@ -109,18 +100,6 @@ class Tuning : SolveProblem<T> {
         if (trial.converged() && trial.seconds() < 0.05 && !must_stop()) run_again(trial);
         print_trial(trial);
         trials_.push_back(std::move(trial));
-    }
-
-    bool does_not_fit(const Trial& trial) const {
-        if (trial.is_auto) return false;
-        const Spec solver = trial.way.solver;
-        const auto config = solver.name() == "refinement"
-                                ? std::move(parse_refinement(solver).inner)
-                                : parse_solver(solver);
-        MemoryEstimate need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), *config,
-                                              *parse_preconditioner(trial.way.preconditioner));
-        need.matrix = 0;  // It is in memory already.
-        return need.total() > context_.free_memory();
     }
 
     /// A setup cannot be interrupted, and that of block_ldlt may take as long as many solves.
@@ -152,9 +131,12 @@ class Tuning : SolveProblem<T> {
         const bool has_fastest = fastest() != nullptr;
         const double before = left(), most = time_limit(trial);
         const Clock clock;
-        Solver<T> solver(context_, trial.given.solver, trial.given.preconditioner,
-                         trial.given.format);
+        Solver<T> solver(context_, trial.is_auto ? parsed_.method : parsed_.method.completed(way));
         solver.use_coordinates(system_.coordinates);
+        solver.on_attempt([&](const AttemptEvent& event) {
+            if (event.kind != AttemptEvent::Kind::setup) return;
+            check_memory(event.memory, context_.free_memory(), context_.on_gpu());
+        });
         solver.setup(matrix_);
         const double setup = clock.seconds();
         guard_->announce("interrupted while solving with " + way.preconditioner + report);
@@ -208,8 +190,8 @@ class Tuning : SolveProblem<T> {
                                trial.way.preconditioner + ", format " + trial.way.format + ": " +
                                outcome_text(trial);
         if (!trial.totals.empty()) {
-            sentence += format(", %.4f s, ", trial.seconds()) +
-                        plural(trial.solve.iterations, "iteration");
+            sentence +=
+                format(", %.4f s, ", trial.seconds()) + plural(trial.solve.iterations, "iteration");
         }
         print_note(sentence);
     }

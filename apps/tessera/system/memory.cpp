@@ -4,17 +4,6 @@
 
 namespace tessera::cli {
 
-MemoryEstimate estimate_memory(Index rows, Offset nonzeros, Offset bytes_per_value,
-                               const SolverConfig& solver,
-                               const PreconditionerConfig& preconditioner) {
-    MemoryEstimate need;
-    need.matrix = (Offset(rows) + 1) * Offset(sizeof(Offset)) +
-                  nonzeros * (bytes_per_value + Offset(sizeof(Index)));
-    need.preconditioner = preconditioner.bytes(rows, nonzeros, bytes_per_value);
-    need.vectors = solver.numbers(rows) * bytes_per_value;
-    return need;
-}
-
 void check_memory(const MemoryEstimate& need, Offset free, bool on_gpu) {
     if (need.total() <= free) return;
     const bool many_vectors = need.vectors > need.preconditioner;

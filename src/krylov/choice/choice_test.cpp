@@ -218,8 +218,8 @@ TEST(choice, candidates_hold_what_auto_chooses_and_others_once) {
         std::set<std::string> seen;
         for (const Attempt& way : ways) {
             EXPECT_NO_THROW(parse_solver(way.solver));
-            EXPECT_NO_THROW(
-                parse_preconditioner(way.preconditioner)->use_format(parse_format(way.format)));
+            EXPECT_NO_THROW(parse_preconditioner(way.preconditioner));
+            EXPECT_NO_THROW(parse_format(way.format));
             EXPECT_EQ(way.max_iterations, 0);
             EXPECT_TRUE(
                 seen.insert(way.solver + " " + way.preconditioner + " " + way.format).second)
@@ -242,27 +242,6 @@ TEST(choice, candidates_keep_words_that_are_given) {
             EXPECT_EQ(factors, way.preconditioner.ends_with("positive_definite"))
                 << way.preconditioner;
         }
-    }
-}
-
-TEST(choice, worth_another_attempt) {
-    SolveReport report;
-    EXPECT_FALSE(worth_another(report, 300));
-    for (const Status status : {Status::breakdown, Status::stagnated, Status::singular_block}) {
-        report.status = status;
-        EXPECT_TRUE(worth_another(report, 0));
-    }
-    for (const Status status : {Status::interrupted, Status::max_seconds, Status::non_finite}) {
-        report.status = status;
-        EXPECT_FALSE(worth_another(report, 300));
-    }
-    report.iterations = 7;
-    report.status = Status::non_finite;
-    EXPECT_TRUE(worth_another(report, 300)) << "what was given is finite";
-    for (const Status status : {Status::max_iterations, Status::accuracy_lost}) {
-        report.status = status;
-        EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
-        EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
     }
 }
 

@@ -51,7 +51,9 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     }
     facts.positive_diagonal = has_positive_diagonal(context, matrix);
     facts.symmetric = is_symmetric(context, matrix);
-    const BlockPartition natural = find_blocks(context, matrix, 8, Blocking::natural);
+    facts.natural_blocks =
+        std::make_shared<const BlockPartition>(find_blocks(context, matrix, 8, Blocking::natural));
+    const BlockPartition& natural = *facts.natural_blocks;
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
     facts.rows_per_node = rows_per_node(natural, coordinates);

@@ -10,6 +10,10 @@ namespace tessera {
 /// The attempts for a symmetric positive definite matrix alone.
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 
+/// The attempt for a preconditioner, or a matrix of unknown `facts`, that is an operator of the
+/// caller.
+Attempt attempt_with_operators(const MatrixFacts& facts, bool left);
+
 /// SBELL with the blocks of the nodes, where all nodes have one of several rows; else conversion
 /// chooses them, which takes as long as several products (poisson3d:200 with 16-bit values: solve
 /// 142 ms, with blocks of one row 153).

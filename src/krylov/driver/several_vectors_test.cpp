@@ -108,7 +108,6 @@ TEST(several_vectors, every_solver_ends_each_by_itself) {
         expect_own_ends<double>(name, name == "richardson" ? "block_jacobi:64" : "jacobi", "csr",
                                 name == "richardson" ? 1 : 5);
     }
-    expect_own_ends<double>("refinement", "jacobi", "csr", 3);
 }
 
 TEST(several_vectors, preconditioners_and_formats) {
@@ -153,7 +152,7 @@ TEST(several_vectors, ends_differ) {
 
 TEST(several_vectors, observers_know_the_vector_and_end_its_solve) {
     const CsrMatrix<double> matrix = copy_to(context(), test_matrix<double>());
-    for (const char* name : {"cg", "gmres", "refinement"}) {
+    for (const char* name : {"cg", "gmres"}) {
         Solver<double> solver(context(), name, "jacobi");
         solver.setup(matrix);
         std::vector<int> calls(4, 0);

@@ -140,6 +140,6 @@ class Bicgstab final : public Method<T> {
     Buffer<State> state_;
 };
 
-using BicgstabConfig = PlainConfig<Bicgstab, 7, MethodTraits{true}>;
+using BicgstabConfig = PlainConfig<Bicgstab, 7, MethodTraits{.allows_left = true}>;
 
 }  // namespace tessera

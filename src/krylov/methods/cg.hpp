@@ -122,7 +122,8 @@ struct FlexibleConjugateGradients final : ConjugateGradients<T> {
         : ConjugateGradients<T>(system, true) {}
 };
 
-using CgConfig = PlainConfig<ConjugateGradients, 4, MethodTraits{false, columns_together}>;
-using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, MethodTraits{false, columns_together}>;
+inline constexpr MethodTraits cg_traits{.symmetric_only = true, .columns = columns_together};
+using CgConfig = PlainConfig<ConjugateGradients, 4, cg_traits>;
+using FcgConfig = PlainConfig<FlexibleConjugateGradients, 4, cg_traits>;
 
 }  // namespace tessera

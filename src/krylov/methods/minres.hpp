@@ -158,6 +158,6 @@ class MinimalResiduals final : public Method<T> {
     Buffer<State> state_;
 };
 
-using MinresConfig = PlainConfig<MinimalResiduals, 8, MethodTraits{false}>;
+using MinresConfig = PlainConfig<MinimalResiduals, 8, MethodTraits{.symmetric_only = true}>;
 
 }  // namespace tessera

@@ -12,8 +12,8 @@ namespace tessera {
 namespace {
 
 /// A registered solver. A Config is constructed from a Spec, all of which it reads (Spec::finish),
-/// and has `traits`, a function method<T> that makes the
-/// Method, and numbers(rows), the numbers that the method allocates; see PlainConfig.
+/// and has `traits` (MethodTraits), a function method<T> that makes the Method, and numbers(rows),
+/// the count of values that the method allocates; see PlainConfig.
 struct Entry {
     std::string name;
     std::string options;  ///< As --help shows them, after the name.
@@ -39,7 +39,8 @@ class Registered final : public SolverConfig {
     }
     /// With b and x of the caller, and four vectors of the driver.
     Offset numbers(Offset rows) const override { return config_.numbers(rows) + 6 * rows; }
-    bool allows_left() const override { return Config::traits.takes_left; }
+    bool allows_left() const override { return Config::traits.allows_left; }
+    bool symmetric_only() const override { return Config::traits.symmetric_only; }
 
   private:
     template <class T>

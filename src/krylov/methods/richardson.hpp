@@ -51,6 +51,6 @@ class Richardson final : public Method<T> {
     Buffer<State> state_;
 };
 
-using RichardsonConfig = PlainConfig<Richardson, 2, MethodTraits{true}>;
+using RichardsonConfig = PlainConfig<Richardson, 2, MethodTraits{.allows_left = true}>;
 
 }  // namespace tessera

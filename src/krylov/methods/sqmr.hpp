@@ -159,6 +159,6 @@ class SymmetricQmr final : public Method<T> {
     Buffer<State> state_;
 };
 
-using SqmrConfig = PlainConfig<SymmetricQmr, 6, MethodTraits{false}>;
+using SqmrConfig = PlainConfig<SymmetricQmr, 6, MethodTraits{.symmetric_only = true}>;
 
 }  // namespace tessera

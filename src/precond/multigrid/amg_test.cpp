@@ -263,9 +263,9 @@ TEST(amg, texts_choose_the_nodes) {
     const auto problem = problems::generate<double>(host(), "elasticity3d:4");
     const auto matrix = copy_to(context(), problem.matrix);
     const auto made = [&](const std::string& text) {
-        const auto config = parse_preconditioner("amg" + text);
-        config->use_coordinates(problem.coordinates);
-        return config->make(context(), matrix.view())->describe();
+        return parse_preconditioner("amg" + text)
+            ->make(context(), matrix.view(), {.coordinates = problem.coordinates})
+            ->describe();
     };
     EXPECT_EQ(made(""), "amg,block=3");
     EXPECT_EQ(made(",near_null=rigid_body"), "amg,block=3,near_null=rigid_body");
@@ -287,10 +287,9 @@ TEST(amg, texts_choose_the_nodes) {
         std::vector<double> values;
         for (int k = 0; k < 400; ++k) values.insert(values.end(), {k / 20 * 1.0, k % 20 * 9.0});
         points.values = std::move(values);
-        const auto config = parse_preconditioner("amg,coarse=10" + text);
-        config->use_coordinates(points);
         const auto matrix = copy_to(context(), plane.matrix);
-        const auto m = config->make(context(), matrix.view());
+        const auto m = parse_preconditioner("amg,coarse=10" + text)
+                           ->make(context(), matrix.view(), {.coordinates = points});
         return dynamic_cast<const Amg<double>&>(*m).levels()[1].nodes;
     };
     EXPECT_EQ(with_points(",block=1"), with_points(""));
@@ -303,15 +302,16 @@ TEST(amg, texts_yield_to_near_null_vectors) {
     const auto matrix = copy_to(context(), problem.matrix);
     const NearNullSpace modes = rigid_body_modes(problem.coordinates);
     const auto used = [&](const std::string& text) {
-        const auto config = parse_preconditioner(text);
-        config->use_near_null_space(modes);
-        const auto report = config->make(context(), matrix.view())->report();
+        const auto report = parse_preconditioner(text)
+                                ->make(context(), matrix.view(), {.near_null = modes})
+                                ->report();
         const auto& values = std::get<ReportValues>(report.values.at(0).value);
         return std::get<std::string>(values.at(0).value);
     };
     EXPECT_EQ(used("amg"), "given");
     EXPECT_EQ(used("amg,near_null=translations"), "translations");
-    parse_preconditioner("jacobi")->use_near_null_space(modes);  // Has no use for them.
+    EXPECT_NO_THROW(
+        parse_preconditioner("jacobi")->make(context(), matrix.view(), {.near_null = modes}));
 }
 
 TEST(amg, wrong_matrices_are_named) {

@@ -115,10 +115,14 @@ AmgConfig::AmgConfig(const Spec& text) {
 }
 
 template <class T>
-std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
-                                                   const CsrView<T>& matrix) const {
+std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const CsrView<T>& matrix,
+                                                   const PreconditionerInputs& inputs) const {
+    const Shared<NodeCoordinates> nodes =
+        names_coordinates ? options.coordinates : inputs.coordinates;
+    const NodeCoordinates& points = *nodes;
     AmgOptions chosen = options;
-    const NodeCoordinates& points = *options.coordinates;
+    chosen.coordinates = nodes;
+    if (!names_near_null) chosen.near_null = inputs.near_null;
     // Coordinates of a problem do not matter where the text wants other nodes.
     if (!names_coordinates && options.block != 0 && options.block != points.dimensions &&
         (!points.unknowns.empty() ||
@@ -136,18 +140,10 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context,
 }
 
 Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
-    // As measured for Poisson's equation and elasticity in 2 and 3 dimensions, 0 to 50 % above them;
-    // stretched elements may take several times as much.
+    // As measured for Poisson's equation and elasticity in 2 and 3 dimensions, 0 to 50 % above
+    // them; stretched elements may take several times as much.
     const Offset entry = 28 + (options.single_precision ? 0 : bytes_per_value);
     return entry * nonzeros + 360 * Offset(rows);
-}
-
-void AmgConfig::use_coordinates(const Shared<NodeCoordinates>& coordinates) {
-    if (!names_coordinates) options.coordinates = coordinates;
-}
-
-void AmgConfig::use_near_null_space(const Shared<NearNullSpace>& vectors) {
-    if (!names_near_null) options.near_null = vectors;
 }
 
 template <class T>
@@ -176,8 +172,10 @@ std::string Amg<T>::describe() const {
 template std::string Amg<float>::describe() const;
 template std::string Amg<double>::describe() const;
 template std::unique_ptr<Preconditioner<float>> AmgConfig::make(const Context&,
-                                                                const CsrView<float>&) const;
+                                                                const CsrView<float>&,
+                                                                const PreconditionerInputs&) const;
 template std::unique_ptr<Preconditioner<double>> AmgConfig::make(const Context&,
-                                                                 const CsrView<double>&) const;
+                                                                 const CsrView<double>&,
+                                                                 const PreconditionerInputs&) const;
 
 }  // namespace tessera

@@ -33,16 +33,15 @@ struct AmgConfig {
                            matrix seems to have eigenvalues below 1e-6 (of 1 on the diagonal)
 )";
     AmgOptions options;
-    bool names_coordinates = false, names_near_null = false;
+    bool names_coordinates = false, names_near_null = false;  ///< The text does.
 
     /// Reads the files named. Throws InvalidArgument for other options.
     explicit AmgConfig(const Spec& text);
     template <class T>
-    std::unique_ptr<Preconditioner<T>> make(const Context& context, const CsrView<T>& matrix) const;
+    std::unique_ptr<Preconditioner<T>> make(const Context& context, const CsrView<T>& matrix,
+                                            const PreconditionerInputs& inputs) const;
     /// In the memory of the Context, at the peak of the setup.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
-    void use_coordinates(const Shared<NodeCoordinates>& coordinates);
-    void use_near_null_space(const Shared<NearNullSpace>& vectors);
 };
 
 }  // namespace tessera

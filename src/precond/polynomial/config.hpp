@@ -1,6 +1,7 @@
 #pragma once
 
 #include "precond/polynomial/polynomial.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera {
 
@@ -30,20 +31,20 @@ struct PolynomialConfig {
         check_options(options);
     }
     template <class T>
-    auto make(const Context& context, const CsrView<T>& matrix) const {
-        return std::make_unique<PolynomialPreconditioner<T>>(context, matrix, options);
+    auto make(const Context& context, const CsrView<T>& matrix,
+              const PreconditionerInputs& inputs) const {
+        PolynomialOptions resolved = options;
+        if (!names_format) {
+            resolved.format = inputs.format;
+            resolved.format.values = options.format.values;
+        }
+        return std::make_unique<PolynomialPreconditioner<T>>(context, matrix, resolved);
     }
     /// A scaled copy of the matrix (with precision=f32 one per precision) and vectors.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
         const bool single = options.single_precision;
         return (Offset(rows) + 1) * 8 + nonzeros * (bytes_per_value + 4 + (single ? 8 : 0)) +
                Offset(rows) * bytes_per_value * (single ? 6 : 5);
-    }
-    void use_format(const FormatOptions& format) {
-        if (names_format) return;
-        const ValueFormat values = options.format.values;
-        options.format = format;
-        options.format.values = values;
     }
 };
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "krylov/choice/test_choice.hpp"
+#include "krylov/solver/attempts.hpp"
 #include "support/messages.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/solver.hpp"
@@ -203,6 +204,27 @@ TEST(attempts, several_right_hand_sides) {
     for (const SolveReport& report : reports) EXPECT_EQ(report.status, Status::converged);
     EXPECT_GT(reports[0].iterations, 300);
     EXPECT_EQ(reports[1].iterations, 0);
+}
+
+TEST(attempts, worth_another_attempt) {
+    SolveReport report;
+    EXPECT_FALSE(worth_another(report, 300));
+    for (const Status status : {Status::breakdown, Status::stagnated, Status::singular_block}) {
+        report.status = status;
+        EXPECT_TRUE(worth_another(report, 0));
+    }
+    for (const Status status : {Status::interrupted, Status::max_seconds, Status::non_finite}) {
+        report.status = status;
+        EXPECT_FALSE(worth_another(report, 300));
+    }
+    report.iterations = 7;
+    report.status = Status::non_finite;
+    EXPECT_TRUE(worth_another(report, 300)) << "what was given is finite";
+    for (const Status status : {Status::max_iterations, Status::accuracy_lost}) {
+        report.status = status;
+        EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
+        EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
+    }
 }
 
 }  // namespace

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "krylov/solver/prepared_system.hpp"
+#include "tessera/solver.hpp"
+
+namespace tessera {
+
+/// Solves a system by one attempt after another until one succeeds: what a Solver does. Attempts
+/// are those that the rules of auto choose for the matrix, or the one method that the texts name.
+template <class T>
+class AttemptEngine {
+  public:
+    AttemptEngine(const Context& context, MethodConfig method)
+        : context_(context), given_method_(std::move(method)) {}
+
+    void use_coordinates(const Shared<NodeCoordinates>& coordinates) { coordinates_ = coordinates; }
+    void use_near_null_space(const Shared<NearNullSpace>& vectors) { near_null_ = vectors; }
+    void on_attempt(std::function<void(const AttemptEvent&)> listener) {
+        listener_ = std::move(listener);
+    }
+    void setup(const CsrView<T>& matrix, const Operator<T>* preconditioner);
+    void setup(const Operator<T>& matrix, const Operator<T>* preconditioner);
+    void update(const CsrView<T>& matrix);
+    std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
+
+    bool has_matrix() const { return iterative_ != nullptr; }
+    /// Throws InvalidArgument, which names the calling function, if there is no matrix.
+    void require_matrix(const char* function) const {
+        require(has_matrix(), function, ": there is no matrix; call setup first");
+    }
+    // These need a matrix.
+    const PreparedSystem<T>& system() const { return *system_; }
+    void operators_changed() { iterative_->operators_changed(); }
+
+    bool is_automatic() const { return given_method_.is_automatic(); }
+    const std::vector<Attempt>& attempts() const { return attempts_; }
+    std::size_t attempt() const { return attempt_; }
+    const MatrixFacts& facts() const { return facts_; }
+
+  private:
+    void check(const CsrView<T>& matrix, const char* function) const;
+    std::vector<Attempt> choose_attempts(bool on_the_left) const;
+    void use_first_of(std::vector<Attempt> chosen);
+    void set_up_attempt();
+    void make_attempt();
+    void make_system();
+    template <class Work>
+    void guarded(Work&& work);
+    void leave_attempt(const std::string& outcome);
+    bool set_up_next_attempt(const SolveReport& failed, std::vector<SolveReport>& total);
+    void change_side();
+    void explain_asymmetry(SolveReport& report) const;
+    std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
+                                        const SolveOptions& options);
+    void notify(const AttemptEvent& event) const {
+        if (listener_) listener_(event);
+    }
+    void drop() {
+        iterative_.reset();
+        system_.reset();
+    }
+
+    const Context context_;
+    const MethodConfig given_method_;
+    Shared<NodeCoordinates> coordinates_;
+    Shared<NearNullSpace> near_null_;
+    std::function<void(const AttemptEvent&)> listener_;
+
+    CsrView<T> given_matrix_;  ///< That of the latest setup or update, unless it is an operator.
+    const Operator<T>* given_operator_ = nullptr;
+    const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
+    MatrixFacts facts_;                                  ///< If a text is auto.
+    bool left_ = false;                                  ///< The side of the latest solve.
+    std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
+    std::size_t attempt_ = 0;        ///< Index of the one in use.
+    Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
+    bool at_work_ = false;
+
+    // The attempt in use: its options, its operators, its solver.
+    MethodConfig method_;
+    std::optional<PreparedSystem<T>> system_;
+    std::unique_ptr<IterativeSolver<T>> iterative_;  ///< Null: there is no matrix.
+};
+
+}  // namespace tessera

@@ -1,0 +1,76 @@
+#include "krylov/solver/attempts.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tessera {
+
+bool worth_another(const SolveReport& report, Offset attempt_limit) {
+    switch (report.status) {
+        case Status::breakdown:
+        case Status::stagnated:
+        case Status::singular_block:
+            return true;
+        case Status::max_iterations:
+        case Status::accuracy_lost:  // bloweya: minres 1.2e-8, block LDL^T converges.
+            return attempt_limit > 0;
+        case Status::non_finite:  // Numbers grew too large, unless they were given.
+            return report.iterations > 0;
+        default:
+            return false;
+    }
+}
+
+bool worth_another(const Error& error) {
+    return dynamic_cast<const InvalidArgument*>(&error) != nullptr ||
+           dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+}
+
+SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
+                             const SolveReport& before) {
+    SolveOptions result = options;
+    result.max_iterations = std::max<Offset>(options.max_iterations - before.iterations, 0);
+    if (attempt.max_iterations > 0) {
+        result.max_iterations = std::min(result.max_iterations, attempt.max_iterations);
+    }
+    const Offset window = attempt.stagnation_window;
+    if (window > 0 && (options.stagnation_window == 0 || window < options.stagnation_window)) {
+        result.stagnation_window = window;
+    }
+    result.max_seconds = std::max(options.max_seconds - before.seconds, 0.0);
+    if (options.observer && (before.iterations > 0 || before.seconds > 0)) {
+        result.observer = [observer = options.observer, iterations = before.iterations,
+                           seconds = before.seconds](const Progress& progress) {
+            Progress all = progress;
+            all.iterations += iterations;
+            all.seconds += seconds;
+            return observer(all);
+        };
+    }
+    return result;
+}
+
+SolveReport joined(const SolveReport& before, SolveReport last) {
+    last.iterations += before.iterations;
+    last.operator_applications += before.operator_applications;
+    last.restarts += before.restarts;
+    last.recoveries += before.recoveries;
+    last.seconds += before.seconds;
+    if (before.residuals.empty()) return last;
+    if (last.residuals.empty()) {
+        last.residuals = before.residuals;
+    } else {  // Its first residual belongs to the x of the attempt before.
+        last.residuals.insert(last.residuals.begin(), before.residuals.begin(),
+                              before.residuals.end() - 1);
+    }
+    return last;
+}
+
+std::string outcome_of(const SolveReport& attempt) {
+    if (attempt.iterations == 0) return attempt.message;
+    char residual[16];
+    std::snprintf(residual, sizeof residual, "%.1e", attempt.true_relative_residual);
+    return std::string(to_string(attempt.status)) + ", relative residual " + residual;
+}
+
+}  // namespace tessera
