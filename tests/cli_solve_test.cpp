@@ -1,4 +1,11 @@
+#include <sys/stat.h>
+
+#include <fstream>
+#include <thread>
+
 #include "support/command_line.hpp"
+#include "tessera/amg.hpp"
+#include "tessera/problems.hpp"
 
 namespace tessera::test {
 namespace {
@@ -47,6 +54,38 @@ TEST_F(cli_solve, quiet_says_nothing) {
     const Outcome outcome = solve({"poisson2d:6", "--quiet", "--monitor", "table"});
     EXPECT_EQ(outcome.code, 0);
     EXPECT_EQ(outcome.out + outcome.err, "");
+}
+
+/// A pipe can be opened and read once only.
+TEST_F(cli_solve, files_that_options_name_are_opened_once) {
+    const std::string nodes = path("nodes.pipe"), vectors = path("vectors.pipe");
+    ASSERT_EQ(::mkfifo(nodes.c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo(vectors.c_str(), 0600), 0);
+    const auto problem = problems::generate<double>(Context::cpu(1), "elasticity2d:8");
+    const std::string banner = "%%MatrixMarket matrix array real general\n";
+    const auto array = [&](const NearNullSpace& from) {
+        const std::size_t columns = std::size_t(from.columns), n = from.values.size() / columns;
+        std::string text = banner + std::to_string(n) + " " + std::to_string(columns) + "\n";
+        for (std::size_t c = 0; c < columns; ++c) {
+            for (std::size_t i = 0; i < n; ++i) {
+                text += std::to_string(from.values[i * columns + c]) + "\n";
+            }
+        }
+        return text;
+    };
+    const NodeCoordinates& points = problem.coordinates;
+    const std::string texts[] = {
+        array({points.dimensions, {points.values.begin(), points.values.end()}}),
+        array(rigid_body_modes(points))};
+    std::thread writer([&] {  // Blocks until the program reads.
+        std::ofstream(nodes) << texts[0];
+        std::ofstream(vectors) << texts[1];
+    });
+    const Json json = solve_json({"elasticity2d:8", "--precond",
+                                  "amg,coordinates=" + nodes + ",near_null=" + vectors});
+    writer.join();
+    EXPECT_EQ(json["status"], "converged");
+    EXPECT_EQ(json["amg"]["near_null"], "given");
 }
 
 TEST_F(cli_solve, automatic_solver_fits_the_matrix) {

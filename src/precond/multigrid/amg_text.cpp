@@ -1,5 +1,5 @@
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
@@ -71,7 +71,7 @@ void read_near_null(const std::string& text, AmgOptions& options) {
         if (text == to_string(kind)) return;
     }
     options.near_null_kind = AmgNearNull::automatic;
-    if (!std::ifstream(text)) {
+    if (std::error_code error; !std::filesystem::exists(text, error)) {
         throw InvalidArgument(
             unknown_word_message("near_null", text,
                                  {"auto", "rigid_body", "translations", "constant"}) +
