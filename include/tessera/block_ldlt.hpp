@@ -20,28 +20,23 @@ enum class BlockLdltStage : std::uint8_t {
 };
 TESSERA_API const char* to_string(BlockLdltStage stage);
 
-/// Unit of the pivot threshold: max |a_ij| of the scaled matrix, its 1-norm (as in the paper; large
-/// if a row is dense), or max |a_ij| of the diagonal block.
-enum class EpsilonUnit : std::uint8_t { max, norm1, block };
-
 struct BlockLdltOptions {
     Index block = 8;  ///< k, the rows of a block: 1, 4, 8, 16 or 32.
     int fill = 0;     ///< Blocks up to this fill level are stored, 0..1000.
     BlockLdltStage method = BlockLdltStage::jacobi;  ///< jacobi or level.
     int sweeps = 8;                                  ///< Sweeps of the jacobi method, 1..1000.
-    /// Static pivoting: smaller pivots are raised to epsilon times the unit. Negative: 0.1 for
-    /// jacobi and the square root of the unit roundoff for level.
+    /// Static pivoting: smaller pivots are raised to epsilon times the largest entry of the scaled
+    /// matrix. Negative: 0.1 for jacobi and the square root of the unit roundoff for level.
     double epsilon = -1;
     double delta = 0.95;  ///< After each sweep epsilon is multiplied by this, 0..1.
-    EpsilonUnit epsilon_unit = EpsilonUnit::max;
     /// Pivoting within the diagonal blocks: fixed, bunch_kaufman, rook or full.
     batched::Pivoting pivoting = batched::Pivoting::full;
     bool matching = true;  ///< Scale by a maximum product matching, and keep its pairs in blocks.
     /// Not set: rcm without fill; amd with fill, as it then stores far fewer blocks.
     std::optional<OrderingMethod> ordering;
     /// Outer pivoting: after the first sweep, or the level factorisation, block rows with a pivot
-    /// below outer_threshold times the largest entry (with norm1 the 1-norm) are ordered after the
-    /// others, and setup starts again; at most three times, never for over 60 % of the rows.
+    /// below outer_threshold times the largest entry are ordered after the others, and setup starts
+    /// again; at most three times, never for over 60 % of the rows.
     bool outer = false;
     double outer_threshold = 0.01;
     bool safeguard = true;  ///< Test the factor and fall back to another one; see BlockLdlt.
@@ -131,7 +126,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
 };
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
-/// [,delta=0.95][,epsilon_unit=max|norm1|block][,pivoting=static|bunch_kaufman|rook|complete]
+/// [,delta=0.95][,pivoting=static|bunch_kaufman|rook|complete]
 /// [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01]
 /// [,safeguard=on|off][,solve_sweeps=0][,positive_definite]. Throws InvalidArgument on others.
 TESSERA_API BlockLdltOptions parse_block_ldlt(Spec spec);

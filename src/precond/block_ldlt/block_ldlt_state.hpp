@@ -14,7 +14,7 @@ struct BlockLdlt<T>::State {
     BlockLdltStage stage = BlockLdltStage::none;
 
     void load(const Context& context, const CsrView<T>& matrix) {
-        factor.load(context, std::as_const(scale).view(), matrix, options.epsilon_unit);
+        factor.load(context, std::as_const(scale).view(), matrix);
     }
     /// z = M^-1 r.
     void apply(const Context& context, const T* r, T* z) const;

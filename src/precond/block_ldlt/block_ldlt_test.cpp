@@ -80,9 +80,9 @@ TEST(block_ldlt, solves_an_optimisation_system) {
     const Context device = context();
     const auto matrix = copy_to(device, optimisation_system(random, 600, 300).view());
     const auto b = right_hand_side(device, matrix, random);
-    for (const char* text : {":8,method=level", ":8", ":16", ":4,fill=1", ":4,fill=2,ordering=rcm",
-                             ":32,ordering=natural", ":8,epsilon_unit=block,pivoting=rook",
-                             ":8,fill=1,solve_sweeps=200"}) {
+    for (const char* text :
+         {":8,method=level", ":8", ":16", ":4,fill=1", ":4,fill=2,ordering=rcm",
+          ":32,ordering=natural", ":8,pivoting=rook", ":8,fill=1,solve_sweeps=200"}) {
         const BlockLdlt<double> ldlt(device, matrix.view(), options_of(text));
         const auto report = solve_with(device, matrix, &ldlt, b);
         EXPECT_EQ(report.status, Status::converged)

@@ -1,8 +1,7 @@
-#include <algorithm>
-#include <array>
 #include <sstream>
 #include <utility>
 
+#include "precond/choose.hpp"
 #include "tessera/block_ldlt.hpp"
 
 namespace tessera {
@@ -11,34 +10,21 @@ namespace {
 
 using batched::Pivoting;
 
-/// The values of an option and their names, the default first.
-template <class Choice, std::size_t count>
-using Names = std::array<std::pair<Choice, const char*>, count>;
-
-constexpr Names<BlockLdltStage, 2> methods{
-    {{BlockLdltStage::jacobi, "jacobi"}, {BlockLdltStage::level, "level"}}};
-constexpr Names<EpsilonUnit, 3> units{
-    {{EpsilonUnit::max, "max"}, {EpsilonUnit::norm1, "norm1"}, {EpsilonUnit::block, "block"}}};
-constexpr Names<Pivoting, 4> pivotings{{{Pivoting::full, "complete"},
-                                        {Pivoting::rook, "rook"},
-                                        {Pivoting::bunch_kaufman, "bunch_kaufman"},
-                                        {Pivoting::fixed, "static"}}};
-constexpr Names<std::optional<OrderingMethod>, 4> orderings{{{{}, "auto"},
-                                                             {OrderingMethod::amd, "amd"},
-                                                             {OrderingMethod::rcm, "rcm"},
-                                                             {OrderingMethod::natural, "natural"}}};
-
-template <class Choice, std::size_t count>
-Choice choose(Spec& spec, const char* key, const Names<Choice, count>& names) {
-    std::vector<std::string> words;
-    for (const auto& [choice, name] : names) words.emplace_back(name);
-    const std::string word = spec.word(key, words.front(), words);
-    return names[std::size_t(std::ranges::find(words, word) - words.begin())].first;
+const char* pivoting_name(Pivoting pivoting) {
+    switch (pivoting) {
+        case Pivoting::full:
+            return "complete";
+        case Pivoting::rook:
+            return "rook";
+        case Pivoting::bunch_kaufman:
+            return "bunch_kaufman";
+        default:
+            return "static";
+    }
 }
 
-template <class Choice, std::size_t count>
-const char* name_of(Choice choice, const Names<Choice, count>& names) {
-    return std::ranges::find(names, choice, &std::pair<Choice, const char*>::first)->second;
+const char* ordering_name(const std::optional<OrderingMethod>& ordering) {
+    return ordering ? to_string(*ordering) : "auto";
 }
 
 const char* on_or_off(bool value) { return value ? "on" : "off"; }
@@ -59,14 +45,17 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
     BlockLdltOptions options;
     options.block = Index(spec.integer(0, options.block, 1, 32));
     options.fill = int(spec.integer("fill", options.fill, 0, 1000));
-    options.method = choose(spec, "method", methods);
+    options.method = choose(spec, "method", {BlockLdltStage::jacobi, BlockLdltStage::level});
     options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
     options.epsilon = spec.real("epsilon", options.epsilon, 0, 1e6);
     options.delta = spec.real("delta", options.delta, 0, 1);
-    options.epsilon_unit = choose(spec, "epsilon_unit", units);
-    options.pivoting = choose(spec, "pivoting", pivotings);
+    options.pivoting = choose(
+        spec, "pivoting",
+        {Pivoting::full, Pivoting::rook, Pivoting::bunch_kaufman, Pivoting::fixed}, pivoting_name);
     options.matching = on(spec, "matching", options.matching);
-    options.ordering = choose(spec, "ordering", orderings);
+    options.ordering = choose<std::optional<OrderingMethod>>(
+        spec, "ordering", {{}, OrderingMethod::amd, OrderingMethod::rcm, OrderingMethod::natural},
+        ordering_name);
     options.outer = on(spec, "outer", options.outer);
     options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
     options.safeguard = on(spec, "safeguard", options.safeguard);
@@ -84,8 +73,7 @@ std::string BlockLdlt<T>::describe() const {
     if (o.method == BlockLdltStage::jacobi) text << ",sweeps=" << o.sweeps;
     if (o.epsilon >= 0) text << ",epsilon=" << o.epsilon;
     if (o.method == BlockLdltStage::jacobi) text << ",delta=" << o.delta;
-    text << ",epsilon_unit=" << name_of(o.epsilon_unit, units)
-         << ",pivoting=" << name_of(o.pivoting, pivotings) << ",matching=" << on_or_off(o.matching)
+    text << ",pivoting=" << pivoting_name(o.pivoting) << ",matching=" << on_or_off(o.matching)
          << ",ordering=" << to_string(report().ordering);
     if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
     if (!o.safeguard) text << ",safeguard=off";

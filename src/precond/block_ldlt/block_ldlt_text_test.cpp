@@ -15,12 +15,11 @@ TEST(block_ldlt_text, is_described_as_it_was_given) {
     const Context device = context();
     const auto matrix = some_matrix(device);
     for (const char* text :
-         {"block_ldlt:8,fill=0,method=jacobi,sweeps=8,delta=0.95,epsilon_unit=max,pivoting="
-          "complete,"
+         {"block_ldlt:8,fill=0,method=jacobi,sweeps=8,delta=0.95,pivoting=complete,"
           "matching=on,ordering=amd",
-          "block_ldlt:32,fill=2,method=level,epsilon=1e-06,epsilon_unit=norm1,"
+          "block_ldlt:32,fill=2,method=level,epsilon=1e-06,"
           "pivoting=bunch_kaufman,matching=off,ordering=natural,safeguard=off,positive_definite",
-          "block_ldlt:4,fill=1,method=jacobi,sweeps=3,epsilon=0.25,delta=1,epsilon_unit=block,"
+          "block_ldlt:4,fill=1,method=jacobi,sweeps=3,epsilon=0.25,delta=1,"
           "pivoting=static,matching=on,ordering=rcm,solve_sweeps=4"}) {
         EXPECT_EQ(make_preconditioner<double>(device, Spec(text), matrix.view())->describe(), text);
     }

@@ -11,8 +11,8 @@ void check_options(const BlockLdltOptions& options);
 struct BlockLdltConfig {
     static constexpr const char* help =
         R"([:K][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=E][,delta=0.95]
-              [,epsilon_unit=max|norm1|block][,pivoting=complete|rook|bunch_kaufman|static]
-              [,matching=on|off][,ordering=auto|amd|rcm|natural][,outer=on|off]
+              [,pivoting=complete|rook|bunch_kaufman|static][,matching=on|off]
+              [,ordering=auto|amd|rcm|natural][,outer=on|off]
               [,outer_threshold=0.01][,safeguard=on|off][,solve_sweeps=0][,positive_definite]
                            incomplete LDL^T of a symmetric, possibly indefinite matrix, for
                            gmres, sqmr, with positive_definite for minres; K 1, 4, 8, 16 or 32 (8):

@@ -158,11 +158,10 @@ void expect_same_bits(const Context& context, const Buffer<T>& first, const Buff
 
 /// Loads the unscaled `matrix` (in host memory).
 template <class T>
-void load(const Context& context, block_ldlt::NumericFactor<T>& factor, const CsrView<T>& matrix,
-          EpsilonUnit unit = EpsilonUnit::max) {
+void load(const Context& context, block_ldlt::NumericFactor<T>& factor, const CsrView<T>& matrix) {
     const auto placed = copy_to(context, matrix);
     const auto ones = copy_to_buffer(context, std::vector<T>(std::size_t(matrix.rows), T(1)));
-    factor.load(context, ones.view(), placed.view(), unit);
+    factor.load(context, ones.view(), placed.view());
 }
 
 /// The estimate for a factor of the unscaled `matrix` (in host memory).

@@ -45,37 +45,22 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
 
 template <class T>
 void NumericFactor<T>::load(const Context& context, std::span<const T> scale,
-                            const CsrView<T>& matrix, EpsilonUnit unit) {
+                            const CsrView<T>& matrix) {
     for_each_index(
         context, values_.size(),
         LoadValue<T>{symbolic_.entry_source.data(), symbolic_.entry_rows.data(),
                      symbolic_.entry_columns.data(), scale.data(), matrix.values, values_.data()});
-    largest_of_block_ = {};
-    Buffer<T> norms;
-    if (unit == EpsilonUnit::norm1) {
-        norms = Buffer<T>(context, symbolic_.slots.size());
-        for_each_index(context, norms.size(),
-                       RowNorm<T>{symbolic_.slots.data(), scale.data(), matrix, norms.data()});
-    } else if (unit == EpsilonUnit::block) {
-        largest_of_block_ = Buffer<T>(context, view_.block_rows);
-        for_each_index(context, view_.block_rows,
-                       LargestOfRows<T>{view_.entry_offsets + view_.blocks, view_.values,
-                                        largest_of_block_.data()});
-    }
-    const Buffer<T>& sizes = unit == EpsilonUnit::norm1 ? norms : values_;
-    const Offset parts = std::min<Offset>(sizes.size(), 16384);
+    const Offset parts = std::min<Offset>(values_.size(), 16384);
     Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
     for_each_index(context, parts,
-                   LargestEntry<T>{sizes.size(), parts, sizes.data(), largest.data()});
-    unit_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));
+                   LargestEntry<T>{values_.size(), parts, values_.data(), largest.data()});
+    largest_entry_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));
 }
 
 template <class T>
 void NumericFactor<T>::set_threshold(const Context& context, double epsilon) {
-    const T* const of_block = largest_of_block_.empty() ? nullptr : largest_of_block_.data();
-    for_each_index(
-        context, view_.block_rows,
-        SetThreshold<T>{epsilon, unit_ > T(0) ? double(unit_) : 1, of_block, thresholds_.data()});
+    const double unit = largest_entry_ > T(0) ? double(largest_entry_) : 1;
+    fill(context, T(epsilon * unit), thresholds_.view());
 }
 
 /// Schur complements, LDL^T factors and inverses of the diagonal blocks from start.row to end.row,
@@ -201,7 +186,7 @@ std::vector<Index> NumericFactor<T>::bad_block_rows(const Context& context,
                                                     double threshold) const {
     std::vector<Index> bad;
     const std::vector<T> smallest = copy_to_host(context, smallest_);
-    const double least = threshold * double(unit_);
+    const double least = threshold * double(largest_entry_);
     for (Index i = 0; i < view_.block_rows; ++i) {
         // The pivots of padding are 1.
         const auto rows = std::span(grid().slots)

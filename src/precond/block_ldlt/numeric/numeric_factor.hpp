@@ -18,11 +18,10 @@ class NumericFactor {
     NumericFactor(const Context& context, SymbolicFactor symbolic, batched::Pivoting pivoting,
                   bool by_sweeps);
 
-    /// Loads the values of `matrix`, each times scale_row scale_column, and computes the unit of
-    /// the pivot threshold. Waits.
-    void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix,
-              EpsilonUnit unit);
-    /// Sets the pivot threshold to epsilon times the unit.
+    /// Loads the values of `matrix`, each times scale_row scale_column, and finds the largest of
+    /// them. Waits.
+    void load(const Context& context, std::span<const T> scale, const CsrView<T>& matrix);
+    /// Sets the pivot threshold to epsilon times the largest value.
     void set_threshold(const Context& context, double epsilon);
 
     /// Exact factorisation on the pattern, level by level.
@@ -72,9 +71,8 @@ class NumericFactor {
     std::array<Buffer<T>, 2> w_;
     int current_ = 0, best_ = 0, current_w_ = 0;
     bool first_sweep_ = true;
-    /// Unit of the thresholds; with EpsilonUnit::block the largest entry of each diagonal block.
-    T unit_ = T(0);
-    Buffer<T> thresholds_, largest_of_block_;
+    T largest_entry_ = T(0);  ///< max |a_ij| of the scaled matrix.
+    Buffer<T> thresholds_;
     Buffer<Index> perturbed_;
     Buffer<T> smallest_;
     Buffer<T> partial_blocks_;  ///< Sums over pieces of split lists.

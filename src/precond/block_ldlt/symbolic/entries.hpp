@@ -87,26 +87,6 @@ struct Scatter {
     }
 };
 
-/// norms_s = sum |a| over the row of slot s of the scaled matrix.
-template <class T>
-struct RowNorm {
-    static constexpr int work = 32;
-    const Index* slots;
-    const T* scale;
-    CsrView<T> matrix;
-    T* norms;
-
-    TESSERA_HOST_DEVICE void operator()(Offset s) const {
-        const Index row = slots[s];
-        T sum = T(row < 0);
-        const Offset end = row < 0 ? 0 : matrix.row_offsets[row + 1];
-        for (Offset e = row < 0 ? 0 : matrix.row_offsets[row]; e < end; ++e) {
-            sum += std::abs(scale[row] * matrix.values[e] * scale[matrix.column_indices[e]]);
-        }
-        norms[s] = sum;
-    }
-};
-
 /// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.
 template <class T>
 TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset step) {
@@ -117,19 +97,6 @@ TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset
     }
     return largest;
 }
-
-/// largest_i = max |a_e| over the entries e of row i.
-template <class T>
-struct LargestOfRows {
-    static constexpr int work = 128;
-    const Offset* offsets;
-    const T* values;
-    T* largest;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        largest[i] = largest_entry(values, offsets[i], offsets[i + 1], 1);
-    }
-};
 
 /// max |a_e| over all parts: part i of `parts` has e = i, i + parts, ... below `count`. Nonnegative
 /// doubles are ordered as their bits.
@@ -162,20 +129,6 @@ struct SummarisePivots {
             summary.perturbed += perturbed[e];
         }
         summaries[i] = summary;
-    }
-};
-
-/// threshold_i = epsilon u_i, u = of_block; `unit` instead where that is 0 or null.
-template <class T>
-struct SetThreshold {
-    static constexpr int work = 1;
-    double epsilon, unit;
-    const T* of_block;
-    T* thresholds;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const bool own = of_block != nullptr && of_block[i] > T(0);
-        thresholds[i] = T(epsilon * (own ? double(of_block[i]) : unit));
     }
 };
 

@@ -8,10 +8,7 @@ TESSERA_FOR_EACH_REAL(block_ldlt::CheckSource)
 TESSERA_FOR_EACH_REAL(block_ldlt::LoadValue)
 TESSERA_FOR_EACH_REAL(block_ldlt::Gather)
 TESSERA_FOR_EACH_REAL(block_ldlt::Scatter)
-TESSERA_FOR_EACH_REAL(block_ldlt::RowNorm)
 TESSERA_FOR_EACH_REAL(block_ldlt::LargestEntry)
-TESSERA_FOR_EACH_REAL(block_ldlt::LargestOfRows)
 TESSERA_FOR_EACH_REAL(block_ldlt::SummarisePivots)
-TESSERA_FOR_EACH_REAL(block_ldlt::SetThreshold)
 
 }  // namespace tessera::cuda
