@@ -12,7 +12,7 @@ void check_options(const PolynomialOptions& options);
 struct PolynomialConfig {
     static constexpr const char* help =
         R"([:DEGREE][,bound=lanczos:K|gershgorin|VALUE][,lower=ratio:R|ritz|VALUE]
-              [,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+              [,scaling=jacobi|none][,precision=working|f32]
               [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]]
                            polynomials of the scaled matrix, for cg and symmetric positive definite
                            matrices; DEGREE 1..16 (6): products per application, preferably even;

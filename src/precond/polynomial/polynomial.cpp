@@ -149,11 +149,8 @@ struct PolynomialPreconditioner<T>::State {
         require(matrix.rows == matrix.columns, "polynomial: the matrix must be square");
         single = options.single_precision && std::is_same_v<T, double>;
         const bool csr = options.format.format == MatrixFormat::csr;
-        if (options.scaling == PolynomialScaling::jacobi) {
+        if (options.is_scaled) {
             scaling.emplace(where, matrix, csr);
-        } else if (options.scaling == PolynomialScaling::block_jacobi) {
-            scaling.emplace(where, matrix,
-                            find_blocks(where, matrix, options.block_bound, Blocking::natural));
         } else if (csr && !single) {
             own = CsrMatrix<T>(where, rows, rows, nonzeros);
             copy(where, matrix.row_offsets_span(), own.row_offsets().view());
@@ -177,12 +174,9 @@ struct PolynomialPreconditioner<T>::State {
         prepare(where, from);
     }
 
-    bool by_blocks() const { return options.scaling == PolynomialScaling::block_jacobi; }
-
     /// The matrix of the polynomial. A sliced format is converted from the given matrix; csr refers
     /// to a copy that this State owns.
     ScaledMatrix<T> source(const CsrView<T>& matrix) const {
-        if (by_blocks()) return {scaling->matrix(), {}};
         if (options.format.format != MatrixFormat::csr) {
             return {matrix, scaling ? scaling->diagonal() : std::span<const T>()};
         }
@@ -228,27 +222,26 @@ struct PolynomialPreconditioner<T>::State {
         const Offset numbers = Offset(rows) * count, wide = numbers * Offset(sizeof(T)),
                      inner_size = single ? numbers * Offset(sizeof(float)) : wide,
                      narrow = single ? inner_size : 0;
-        reserve_scratch(where, {scaling ? wide : 0, by_blocks() ? wide : 0,
-                                single ? count * Offset(sizeof(T)) : 0, narrow, narrow, inner_size,
-                                inner_size, inner_size});
+        reserve_scratch(where, {scaling ? wide : 0, single ? count * Offset(sizeof(T)) : 0, narrow,
+                                narrow, inner_size, inner_size, inner_size});
     }
 
     void apply(const Context& where, Vectors<const T> r, Vectors<T> z) const {
         const int count = r.count;
         const Offset numbers = Offset(rows) * count;
         reserve_work(where, count);
-        const Scratch<T> scaled(where, scaling ? numbers : 0),
-            result(where, by_blocks() ? numbers : 0), squares(where, single ? count : 0);
+        const Scratch<T> scaled(where, scaling ? numbers : 0), squares(where, single ? count : 0);
         const Scratch<float> narrow_in(where, single ? numbers : 0),
             narrow_out(where, single ? numbers : 0);
         const auto vectors = [&]<class C>(const Scratch<C>& memory) {
             return Vectors<C>{memory.data(), rows, count, rows};
         };
         const Vectors<const T> x = scaling ? Vectors<const T>(vectors(scaled)) : r;
-        const Vectors<T> to = by_blocks() ? vectors(result) : z;
-        if (scaling) scaling->apply(where, r, vectors(scaled));
+        if (scaling) {
+            multiply_elementwise_each(where, scaling->diagonal(), r, vectors(scaled));
+        }
         if (!single) {
-            inner->apply(where, x, to);
+            inner->apply(where, x, z);
         } else if constexpr (std::is_same_v<T, double>) {
             for (int j = 0; j < count; ++j) {
                 dot<T>(where, x[j], x[j], squares.data() + j);
@@ -256,10 +249,12 @@ struct PolynomialPreconditioner<T>::State {
             }
             inner_single->apply(where, vectors(narrow_in), vectors(narrow_out));
             for (int j = 0; j < count; ++j) {
-                convert<float, T>(where, vectors(narrow_out)[j], to[j], squares.data() + j);
+                convert<float, T>(where, vectors(narrow_out)[j], z[j], squares.data() + j);
             }
         }
-        if (scaling) scaling->apply_transposed(where, to, z);
+        if (scaling) {
+            multiply_elementwise_each(where, scaling->diagonal(), Vectors<const T>(z), z);
+        }
     }
 
     PolynomialOptions options;

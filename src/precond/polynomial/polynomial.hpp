@@ -20,8 +20,6 @@ enum class LowerBound : std::uint8_t {
     ritz,   ///< The smallest Ritz value, which is at least the smallest eigenvalue.
     given,
 };
-/// The symmetric scaling S of the matrix, applied first: S A S^T.
-enum class PolynomialScaling : std::uint8_t { jacobi, block_jacobi, none };
 
 struct PolynomialOptions {
     PolynomialKind kind = PolynomialKind::least_squares;
@@ -32,10 +30,9 @@ struct PolynomialOptions {
     double upper_value = 0;  ///< For UpperBound::given.
     int lanczos_steps = 20;
     LowerBound lower = LowerBound::ratio;
-    double lower_value = 30;  ///< The ratio, or the lower end.
-    bool uses_lower = false;  ///< Neumann: omega = 2 / (a + b).
-    PolynomialScaling scaling = PolynomialScaling::jacobi;
-    Index block_bound = default_block_bound;  ///< Bound of rows for natural blocks.
+    double lower_value = 30;        ///< The ratio, or the lower end.
+    bool uses_lower = false;        ///< Neumann: omega = 2 / (a + b).
+    bool is_scaled = true;          ///< The polynomial is that of S A S, S = diag(a_ii)^(-1/2).
     bool single_precision = false;  ///< Matrix and vectors in float: for compact bodies to 1e-8.
     /// Format of the scaled matrix in products. Rounded values (format.values) with vectors in full
     /// precision give another matrix, which is still symmetric; they need a format other than csr.
@@ -51,7 +48,7 @@ struct PolynomialReport {
     Index first_not_positive = -1;
 };
 
-/// z = S^T s(S A S^T) S r, symmetric, for symmetric positive definite A. With `single_precision`
+/// z = S s(S A S) S r, symmetric, for symmetric positive definite A. With `single_precision`
 /// and double the scaled residual S r is divided by a power of two near its norm and rounded to
 /// float, the polynomial of the rounded matrix applied, and the result scaled back.
 template <class T>
@@ -84,7 +81,7 @@ class PolynomialPreconditioner final : public Preconditioner<T> {
 };
 
 /// Options from a text: KIND[:DEGREE][,bound=lanczos:K|gershgorin|VALUE]
-/// [,lower=ratio:R|ritz|VALUE][,scaling=jacobi|block_jacobi:B|none][,precision=working|f32]
+/// [,lower=ratio:R|ritz|VALUE][,scaling=jacobi|none][,precision=working|f32]
 /// [,values=working|f32|f16|bf16][,format=FORMAT[:BLOCK]] (csr, with other values sbell) and for
 /// least_squares [,alpha=0.5][,beta=-0.5]. Throws InvalidArgument for others.
 PolynomialOptions parse_polynomial(Spec preconditioner);

@@ -126,17 +126,6 @@ TEST(polynomial_precond, formats_agree_in_all_degrees) {
     }
 }
 
-TEST(polynomial_precond, block_scaling_of_single_rows_is_point_scaling) {
-    const Context device = context();
-    const Case system = problem(device, "poisson2d:12");
-    const std::vector<double> ones(144, 1);
-    const auto points = make<double>(device, system.matrix.view(), "least_squares:4,bound=2");
-    const auto blocks = make<double>(device, system.matrix.view(),
-                                     "least_squares:4,bound=2,scaling=block_jacobi:4");
-    const auto a = applied<double>(device, points, ones), b = applied<double>(device, blocks, ones);
-    for (std::size_t i = 0; i < ones.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-13 * std::abs(a[i]));
-}
-
 TEST(polynomial_precond, update_takes_new_values) {
     const Context device = context();
     auto given = problems::generate<double>(host(), "elasticity2d:8");
@@ -173,15 +162,15 @@ TEST(polynomial_precond, texts) {
               "chebyshev:4,bound=lanczos:20,lower=0.01,scaling=none");
     EXPECT_EQ(describe("least_squares:2,format=sbell:2,values=f16"),
               "least_squares:2,bound=lanczos:20,format=sbell:2,values=f16,scaling=jacobi");
-    EXPECT_EQ(describe("least_squares:2,alpha=1,beta=0,scaling=block_jacobi:3,bound=lanczos:30"),
-              "least_squares:2,alpha=1,beta=0,bound=lanczos:30,scaling=block_jacobi:3");
+    EXPECT_EQ(describe("least_squares:2,alpha=1,beta=0,scaling=none,bound=lanczos:30"),
+              "least_squares:2,alpha=1,beta=0,bound=lanczos:30,scaling=none");
     // The description read again gives the same description.
     for (const std::string& text : variants) EXPECT_EQ(describe(describe(text)), describe(text));
     for (const char* wrong :
          {"least_squares:0", "least_squares:17", "least_squares:6,bound=often",
           "least_squares:6,bound=-1", "least_squares:6,bound=lanczos:0", "least_squares:6,lower=1",
           "chebyshev:6,lower=ratio:1", "chebyshev:6,lower=3,bound=2", "chebyshev:6,alpha=1",
-          "least_squares:6,scaling=rows", "least_squares:6,scaling=block_jacobi:65",
+          "least_squares:6,scaling=rows", "least_squares:6,scaling=jacobi:3",
           "least_squares:6,precision=f16", "least_squares:6,sing=1",
           "least_squares:6,format=slices", "least_squares:6,values=f8"}) {
         EXPECT_THROW(describe(wrong), InvalidArgument) << wrong;
@@ -193,8 +182,7 @@ TEST(polynomial_precond, matrices_that_cannot_be_scaled) {
     const CsrMatrix<double> given =
         make_csr<double>(3, 3, {{0, 1}, {0, 1}, {2}}, {{2, 1}, {1, -2}, {1}});
     const CsrMatrix<double> matrix = copy_to(device, given.view());
-    for (const char* text : {"least_squares:4", "chebyshev:4,precision=f32",
-                             "least_squares:4,scaling=block_jacobi:2"}) {
+    for (const char* text : {"least_squares:4", "chebyshev:4,precision=f32"}) {
         const auto m = make<double>(device, matrix.view(), text);
         EXPECT_EQ(m.singular_blocks(), 1);
         EXPECT_EQ(m.report().first_not_positive, 1);

@@ -57,21 +57,6 @@ void read_interval(Spec& spec, PolynomialOptions& options) {
     lower.finish();
 }
 
-void read_scaling(Spec& spec, PolynomialOptions& options) {
-    Spec scaling = spec.word("scaling", "jacobi");
-    if (scaling.name() == "block_jacobi") {
-        options.scaling = PolynomialScaling::block_jacobi;
-        options.block_bound =
-            Index(scaling.integer(0, default_block_bound, 1, largest_block_bound));
-    } else if (scaling.name() == "none") {
-        options.scaling = PolynomialScaling::none;
-    } else if (scaling.name() != "jacobi") {
-        throw InvalidArgument(
-            unknown_word_message("scaling", scaling.name(), {"jacobi", "block_jacobi:B", "none"}));
-    }
-    scaling.finish();
-}
-
 void read_format(Spec& spec, FormatOptions& format) {
     const std::string name = spec.word("format", "");
     if (!name.empty()) format = parse_format(name);
@@ -105,7 +90,7 @@ PolynomialOptions parse_polynomial(Spec spec) {
     options.kind = *kind;
     options.degree = int(spec.integer(0, options.degree, 1, 16));
     read_interval(spec, options);
-    read_scaling(spec, options);
+    options.is_scaled = spec.word("scaling", "jacobi", {"jacobi", "none"}) == "jacobi";
     read_format(spec, options.format);
     options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
     if (options.kind == PolynomialKind::least_squares) {
@@ -135,11 +120,7 @@ std::string PolynomialPreconditioner<T>::describe() const {
     }
     text += format_text(given.format);
     if (given.single_precision) text += ",precision=f32";
-    text += ",scaling=";
-    return text + (given.scaling == PolynomialScaling::jacobi ? "jacobi"
-                   : given.scaling == PolynomialScaling::none
-                       ? "none"
-                       : "block_jacobi:" + std::to_string(given.block_bound));
+    return text + (given.is_scaled ? ",scaling=jacobi" : ",scaling=none");
 }
 
 template std::string PolynomialPreconditioner<float>::describe() const;

@@ -35,25 +35,22 @@ inline SolveReport solve(const Context& device, const Case& system,
     return tessera::solve<double>(device, Spec(solver), a, m.get(), b.view(), x.view(), options);
 }
 
-inline const std::vector<std::string> variants = {
-    "neumann:4",
-    "neumann:3,lower=ratio:10",
-    "least_squares:6",
-    "least_squares:5,alpha=1,beta=0",
-    "chebyshev:6",
-    "chebyshev:4,lower=ritz",
-    "chebyshev4:6",
-    "chebyshev4_optimal:6",
-    "least_squares:6,scaling=block_jacobi:2",
-    "least_squares:6,scaling=none",
-    "least_squares:6,bound=gershgorin",
-    "least_squares:6,precision=f32",
-    "least_squares:6,precision=f32,scaling=block_jacobi:2",
-    "chebyshev:6,precision=f32,scaling=none",
-    "least_squares:6,format=sbell",
-    "least_squares:6,format=sell:32,precision=f32",
-    "least_squares:6,format=sbell:2,values=f32",
-    "chebyshev:6,values=bf16",
-    "chebyshev:6,precision=f32,values=f16"};
+inline const std::vector<std::string> variants = {"neumann:4",
+                                                  "neumann:3,lower=ratio:10",
+                                                  "least_squares:6",
+                                                  "least_squares:5,alpha=1,beta=0",
+                                                  "chebyshev:6",
+                                                  "chebyshev:4,lower=ritz",
+                                                  "chebyshev4:6",
+                                                  "chebyshev4_optimal:6",
+                                                  "least_squares:6,scaling=none",
+                                                  "least_squares:6,bound=gershgorin",
+                                                  "least_squares:6,precision=f32",
+                                                  "chebyshev:6,precision=f32,scaling=none",
+                                                  "least_squares:6,format=sbell",
+                                                  "least_squares:6,format=sell:32,precision=f32",
+                                                  "least_squares:6,format=sbell:2,values=f32",
+                                                  "chebyshev:6,values=bf16",
+                                                  "chebyshev:6,precision=f32,values=f16"};
 
 }  // namespace tessera::test
