@@ -248,6 +248,8 @@ TEST(numeric_factor, thresholds_are_relative_to_the_largest_entry) {
     auto factor =
         make_factor(device, matrix.view(), 4, {0, 1, 2, 3, 4, 5}, 0, BlockLdltStage::level, 0.25);
     const std::vector<double> scale(6, 1), r{1, 0, 0, 0, 0, 0};
+    factor.set_threshold(device, 0.25);
+    factor.factor_by_levels(device);
     const double z = solve(device, factor, scale, 0, r)[0];
     EXPECT_LE(std::abs(z - 1), gamma<double>(8));  // The pivot 0 became 0.25 * 4.
 }
