@@ -26,7 +26,8 @@ RunReport sample() {
     report.solve.residuals = {1.0, 0.25, 0x1.2345678p-30};
     report.solve.restarts = 1;
     report.seconds = {0.5, 0.25, 0.125, 2.0};
-    report.phases = {{"spmv", 86, 0.5, 2e9, false}, {"setup", 1, 0.125, 0, true}};
+    report.phases = {{"spmv", PhaseStep::solve, 86, 0.5, 2e9, false},
+                     {"setup", PhaseStep::setup, 1, 0.125, 0, true}};
     report.copy_bandwidth = 8e9;
     report.peak_memory_bytes = 123456;
     return report;

@@ -47,6 +47,8 @@ struct AmgOptions {
     Shared<NodeCoordinates> coordinates = {};  ///< May be empty.
     Shared<NearNullSpace> near_null = {};      ///< At most 8 vectors; empty: near_null_kind.
     AmgNearNull near_null_kind = AmgNearNull::automatic;
+    /// find_blocks(context, matrix, 8, Blocking::natural), where the caller has it already.
+    std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
     AmgStrength strength = AmgStrength::both;  ///< Without coordinates frobenius.
     double theta = 0.02;                       ///< Strength threshold, on every level.
     /// Minimum number of free neighbours, itself included, for a node to start an aggregate in pass
@@ -81,6 +83,7 @@ struct AmgLevel {
 
 /// A matrix was found not to be positive definite, or has values that are not finite.
 class TESSERA_API NotPositiveDefinite : public InvalidArgument {
+  public:
     using InvalidArgument::InvalidArgument;
 };
 
@@ -121,5 +124,7 @@ class TESSERA_API Amg final : public Preconditioner<T> {
     struct State;
     std::unique_ptr<State> state_;
 };
+template <class T>
+Amg(const Context&, const CsrMatrix<T>&, const AmgOptions& = {}) -> Amg<T>;
 
 }  // namespace tessera

@@ -83,19 +83,10 @@ template <class T>
 using ConstVectors = VectorsView<std::type_identity_t<const T>>;
 
 /// The matrices of a variable-size batch sorted by size; one plan serves all batches of these
-/// sizes.
+/// sizes. Move-only; a moved-from plan has no matrices.
 class TESSERA_API Plan {
   public:
     Plan() = default;
-    /// A moved-from plan has no matrices.
-    Plan(Plan&& other) noexcept { *this = std::move(other); }
-    Plan& operator=(Plan&& other) noexcept {
-        count_ = std::exchange(other.count_, 0);
-        largest_ = std::exchange(other.largest_, 0);
-        begin_ = std::move(other.begin_);
-        order_ = std::move(other.order_);
-        return *this;
-    }
     /// Sorts `sizes` (count values in the memory of `context`). Blocks until the work is complete.
     /// Throws InvalidArgument that names the first size outside 0..128.
     Plan(const Context& context, Index count, const Index* sizes);
@@ -114,8 +105,7 @@ class TESSERA_API Plan {
     const Index* order() const { return order_.data(); }
 
   private:
-    Index count_ = 0;
-    Index largest_ = 0;
+    tessera::detail::ZeroAfterMove<Index> count_, largest_;
     std::vector<Index> begin_;
     Buffer<Index> order_;
 };

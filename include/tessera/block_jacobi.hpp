@@ -96,5 +96,8 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     struct State;
     std::unique_ptr<State> state_;
 };
+template <class T>
+BlockJacobi(const Context&, const CsrMatrix<T>&, BlockPartition, const BlockJacobiOptions& = {})
+    -> BlockJacobi<T>;
 
 }  // namespace tessera

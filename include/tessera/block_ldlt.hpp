@@ -124,6 +124,8 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     struct State;
     std::unique_ptr<State> state_;
 };
+template <class T>
+BlockLdlt(const Context&, const CsrMatrix<T>&, const BlockLdltOptions& = {}) -> BlockLdlt<T>;
 
 /// Options from a text: block_ldlt[:8][,fill=0][,method=jacobi|level][,sweeps=8][,epsilon=0.1]
 /// [,delta=0.95][,pivoting=static|bunch_kaufman|rook|complete]

@@ -49,11 +49,7 @@ TESSERA_API const char* to_string(Blocking blocking);
 template <class T>
 TESSERA_API BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix,
                                        Index bound, Blocking blocking = Blocking::supervariable);
-template <class T>
-BlockPartition find_blocks(const Context& context, const CsrMatrix<T>& matrix, Index bound,
-                           Blocking blocking = Blocking::supervariable) {
-    return find_blocks(context, matrix.view(), bound, blocking);
-}
+TESSERA_ACCEPT_OWNERS(find_blocks)
 
 /// Blocks of `size` rows (1..64); the last one is smaller when size does not divide rows.
 TESSERA_API BlockPartition uniform_partition(const Context& context, Index rows, Index size);

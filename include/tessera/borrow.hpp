@@ -4,14 +4,21 @@
 
 namespace tessera {
 
-/// Treatment of the caller's arrays by borrow_csr, borrow_bsr and borrow_coo.
+/// Whether the columns of each row are sorted, and the values of equal ones added up in the order
+/// given. The pattern is sorted by the host; the values stay in the memory of the Context.
+enum class SortColumns : std::uint8_t {
+    no,         ///< Columns must be sorted and unique in each row.
+    if_needed,  ///< If they are not; finding out is part of the pass of `validate`.
+    yes,
+};
+
+/// Treatment of the caller's arrays by borrow_csr and borrow_bsr.
 struct BorrowOptions {
     /// Checks that offsets ascend from 0 to the number of columns given, and that columns are in
-    /// range and, unless `sort`, sorted and unique in each row; one pass over them.
+    /// range and, with SortColumns::no, sorted and unique in each row; one pass over them. Sorting
+    /// checks always.
     bool validate = true;
-    /// Sorts the columns of each row, and adds up the values of equal ones in the order given. The
-    /// pattern is sorted by the host; the values stay in the memory of the Context.
-    bool sort = false;
+    SortColumns sort = SortColumns::no;
 };
 
 /// Order of the values inside a block: (r, c) at r * block + c, or at r + c * block.
@@ -32,6 +39,8 @@ class TESSERA_API BorrowedMatrix {
     CsrView<T> view() const;
     /// Whether view().values are the caller's.
     bool borrows_values() const;
+    /// Whether columns were sorted.
+    bool was_sorted() const;
     /// New values in the caller's order on the same pattern; view() may change. Does not block.
     void update(const Context& context, const T* values);
 

@@ -39,6 +39,7 @@ struct MatrixFacts {
 template <class T>
 TESSERA_API MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                                    const NodeCoordinates& coordinates = {});
+TESSERA_ACCEPT_OWNERS(find_facts)
 
 /// A method for a system: texts as for class Solver.
 struct Attempt {

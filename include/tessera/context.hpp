@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/detail/memory.hpp"
+#include "tessera/detail/owners.hpp"
 
 /// A stream of CUDA: cudaStream_t is a pointer to one.
 struct CUstream_st;
@@ -33,10 +34,14 @@ TESSERA_API const char* to_string(InstructionSet set);
 /// The instruction sets that this CPU has and Tessera has kernels for.
 TESSERA_API std::vector<InstructionSet> instruction_sets();
 
+/// The step of a solve that timed work belongs to.
+enum class PhaseStep : std::uint8_t { find_blocks, setup, solve };
+
 /// One timed kind of work. On a GPU the work inside replayed graphs is not timed: `calls` and
 /// `seconds` are those of the other calls, and `sampled` is true.
 struct PhaseRecord {
     std::string name;
+    PhaseStep step = PhaseStep::solve;
     Offset calls = 0;
     double seconds = 0;
     double bytes = 0;  ///< Minimum memory traffic of these calls; 0: not known.
@@ -60,7 +65,7 @@ class TESSERA_API Context {
 
     /// The CUDA backend on `device`, with a stream of its own. Throws DeviceError (with the reason)
     /// when this build has no CUDA backend, or no such device can be used.
-    static Context cuda(int device = 0, int threads = 0);
+    static Context cuda(int device = 0);
 
     /// The CUDA backend with the caller's stream (nullptr: the default one) on `device`: the work
     /// of a call is in order with what the caller enqueues on the stream before and after it. The
@@ -161,13 +166,15 @@ class Buffer {
     void truncate(Offset size) { memory_.truncate(size, Offset(sizeof(T))); }
     std::span<T> view() { return {data(), static_cast<std::size_t>(size())}; }
     std::span<const T> view() const { return {data(), static_cast<std::size_t>(size())}; }
+    operator std::span<T>() { return view(); }              // NOLINT: implicit
+    operator std::span<const T>() const { return view(); }  // NOLINT: implicit
 
   private:
     detail::Memory memory_;
 };
 
-/// A read-only vector as parameter: T is deduced from another argument, so that views of a Buffer,
-/// const or not, and std::vector are accepted.
+/// A read-only vector as parameter: T is deduced from another argument, so that a Buffer, a
+/// std::vector and views of them, const or not, are accepted.
 template <class T>
 using Input = std::span<const std::type_identity_t<T>>;
 
@@ -226,6 +233,7 @@ template <class T>
 void copy(const Context& context, Input<T> from, std::span<T> to) {
     detail::copy(context, from, to, false);
 }
+TESSERA_ACCEPT_OWNERS(copy)
 
 /// Copies from the memory of `context` to the host. Blocks until the work is complete.
 template <class T>
@@ -238,6 +246,7 @@ template <class T>
 void copy_from_host(const Context& context, Input<T> from, std::span<T> to) {
     detail::copy(context, from, to, true);
 }
+TESSERA_ACCEPT_OWNERS(copy_from_host)
 
 /// A copy of a Buffer in host memory. Blocks until the work is complete.
 template <class T>
@@ -249,11 +258,15 @@ std::vector<T> copy_to_host(const Context& context, const Buffer<T>& buffer) {
 
 /// A new Buffer with the contents of a std::vector or std::span in host memory. Blocks until the
 /// work is complete.
-template <class Range, class T = typename Range::value_type>
+template <class Range, class T = std::remove_const_t<typename Range::value_type>>
 Buffer<T> copy_to_buffer(const Context& context, const Range& host) {
     Buffer<T> buffer(context, Offset(host.size()));
-    copy_from_host(context, host, buffer.view());
+    copy_from_host<T>(context, host, buffer.view());
     return buffer;
+}
+template <class T>
+Buffer<T> copy_to_buffer(const Context& context, std::initializer_list<T> host) {
+    return copy_to_buffer(context, std::span(host.begin(), host.size()));
 }
 
 }  // namespace tessera

@@ -26,6 +26,7 @@ struct CsrView {
 };
 
 /// A sparse matrix in compressed sparse rows that owns its arrays, in the memory of a Context.
+/// Move-only; a moved-from matrix has no rows and no columns.
 template <class T>
 class CsrMatrix {
   public:
@@ -38,17 +39,6 @@ class CsrMatrix {
           column_indices_(context, nonzeros),
           values_(context, nonzeros) {
         if (rows < 0 || columns < 0) throw InvalidArgument("CsrMatrix: negative size");
-    }
-
-    /// A moved-from matrix has no rows and no columns.
-    CsrMatrix(CsrMatrix&& other) noexcept { *this = std::move(other); }
-    CsrMatrix& operator=(CsrMatrix&& other) noexcept {
-        rows_ = std::exchange(other.rows_, 0);
-        columns_ = std::exchange(other.columns_, 0);
-        row_offsets_ = std::move(other.row_offsets_);
-        column_indices_ = std::move(other.column_indices_);
-        values_ = std::move(other.values_);
-        return *this;
     }
 
     Index rows() const { return rows_; }
@@ -65,10 +55,11 @@ class CsrMatrix {
         return {rows_,         columns_, nonzeros(), row_offsets_.data(), column_indices_.data(),
                 values_.data()};
     }
+    operator CsrView<T>() const { return view(); }  // NOLINT: implicit
 
   private:
-    Index rows_ = 0;
-    Index columns_ = 0;
+    detail::ZeroAfterMove<Index> rows_;
+    detail::ZeroAfterMove<Index> columns_;
     Buffer<Offset> row_offsets_;
     Buffer<Index> column_indices_;
     Buffer<T> values_;
@@ -103,16 +94,22 @@ CsrMatrix<T> copy_to_host(const Context& context, const CsrView<T>& from) {
 /// and unique in each row, values finite. Throws InvalidArgument that names the first invalid row.
 template <class T>
 TESSERA_API void validate(const CsrView<T>& matrix);
+template <class T>
+void validate(const CsrMatrix<T>& matrix) {
+    validate(matrix.view());
+}
 
 /// A^T, in the memory of `context`: the matrix for products with the transpose, in any format, and
 /// for preconditioners of it. The host sorts the entries. Blocks until the work is complete. Throws
 /// InvalidArgument for columns out of range.
 template <class T>
 TESSERA_API CsrMatrix<T> transpose(const Context& context, const CsrView<T>& matrix);
+TESSERA_ACCEPT_OWNERS(transpose)
 
 /// The plan of products with a matrix of this pattern. Blocks until the work is complete.
 template <class T>
 TESSERA_API SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix);
+TESSERA_ACCEPT_OWNERS(plan_spmv)
 
 /// y = alpha A x + beta y. `x` has A.columns entries, `y` A.rows, no overlap; with beta = 0, y is
 /// not read. Componentwise |error| <= gamma_(k+2) (|alpha| |A| |x| + |beta| |y|), k the number of
@@ -129,22 +126,35 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
                           std::type_identity_t<T> alpha,
                           const Vectors<const std::type_identity_t<T>>& x,
                           std::type_identity_t<T> beta, const Vectors<std::type_identity_t<T>>& y);
+/// Without a plan, which takes a wait to make: does not compile.
+template <class T>
+void multiply(const Context&, std::type_identity_t<T>, const CsrView<T>&, Input<T>,
+              std::type_identity_t<T>, std::span<std::type_identity_t<T>>) {
+    static_assert(
+        detail::never<T>,
+        "a product needs a plan, which waits: multiply(context, matrix, "
+        "plan_spmv(context, matrix), alpha, x, beta, y), or a CsrOperator, which has one");
+}
+TESSERA_ACCEPT_OWNERS(multiply)
 
 /// Whether a matrix is symmetric up to rounding, the one test of symmetry: square, all values
 /// finite, and |a_ij - a_ji| <= 1000 eps min(max_k |a_ik|, max_k |a_jk|) for every entry, where one
 /// that is not stored counts as 0. Blocks until the work is complete.
 template <class T>
 TESSERA_API bool is_symmetric(const Context& context, const CsrView<T>& matrix);
+TESSERA_ACCEPT_OWNERS(is_symmetric)
 
 /// The first row with a value that is NaN or infinite; -1: none. Blocks until the work is complete;
 /// on a GPU all values are copied to the host.
 template <class T>
 TESSERA_API Index first_non_finite_row(const Context& context, const CsrView<T>& matrix);
+TESSERA_ACCEPT_OWNERS(first_non_finite_row)
 
 /// Unless is_symmetric, throws InvalidArgument whose message begins with `who` and names the first
 /// entry (in row order) that differs. Returns whether the pattern is symmetric too: negligible
 /// entries may lack their mirror image. Blocks until the work is complete.
 template <class T>
 TESSERA_API bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char* who);
+TESSERA_ACCEPT_OWNERS(check_symmetry)
 
 }  // namespace tessera

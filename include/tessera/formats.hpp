@@ -84,6 +84,7 @@ struct FormatStatistics {
 template <class T>
 TESSERA_API FormatStatistics format_statistics(const Context& context, const CsrView<T>& matrix,
                                                const FormatOptions& options);
+TESSERA_ACCEPT_OWNERS(format_statistics)
 
 /// A sparse matrix in one of the sliced formats, in the memory of a Context. apply_step is one pass
 /// over A; on a GPU so is apply_dot.
@@ -151,10 +152,15 @@ template <class T>
 TESSERA_API std::unique_ptr<Operator<T>> make_operator(const Context& context,
                                                        const CsrView<T>& matrix,
                                                        const FormatOptions& options);
+/// The format by its text, "sbell:3".
 template <class T>
-std::unique_ptr<Operator<T>> make_operator(const Context& context, const CsrMatrix<T>& matrix,
-                                           const FormatOptions& options) {
-    return make_operator(context, matrix.view(), options);
+std::unique_ptr<Operator<T>> make_operator(const Context& context, const CsrView<T>& matrix,
+                                           const std::string& format) {
+    return make_operator(context, matrix, parse_format(format));
 }
+/// A temporary matrix would not outlive it.
+template <class T, class Format>
+std::unique_ptr<Operator<T>> make_operator(const Context&, CsrMatrix<T>&&, const Format&) = delete;
+TESSERA_ACCEPT_OWNERS(make_operator)
 
 }  // namespace tessera

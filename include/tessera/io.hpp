@@ -49,10 +49,20 @@ TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& pa
 template <class T>
 TESSERA_API void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>& matrix,
                               Symmetry symmetry = Symmetry::general);
+TESSERA_ACCEPT_OWNERS(write_matrix)
 /// Writes a vector in host memory in Matrix Market's array form; otherwise as write_matrix.
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);
+/// A std::vector, or a std::span or Buffer that may be written.
+template <class Vector>
+requires requires(const Vector& vector) {
+    { *vector.data() } -> std::convertible_to<double>;
+}
+void write_vector(const Context& cpu, const std::string& path, const Vector& vector) {
+    using T = std::remove_cvref_t<decltype(*vector.data())>;
+    write_vector<T>(cpu, path, std::span<const T>(vector));
+}
 
 /// Reads a Gmsh .msh file of version 4.1 or 2.2 (text or binary in either byte order, also gzipped)
 /// into host memory of `cpu`, a CPU context.

@@ -54,7 +54,7 @@ struct SolveOptions {
     /// 16 on a GPU, depending on their time and the latest solves. No result depends on it.
     int check_interval = 0;
     /// Called at every convergence check; returning false ends the solve as interrupted.
-    std::function<bool(const Progress&)> observer;
+    std::function<bool(const Progress&)> observer = {};
 };
 
 struct SolveReport {
@@ -70,6 +70,22 @@ struct SolveReport {
     Offset recoveries = 0;              ///< Changes of M after r^T M^-1 r <= 0.
     double seconds = 0;
 };
+
+/// Calls f(name, value) with the name and the value of each field of a report: status and message as
+/// texts, residuals as a std::vector<double>, the others as Offset or double.
+template <class F>
+void for_each_field(const SolveReport& report, F&& f) {
+    f("status", std::string(to_string(report.status)));
+    f("message", report.message);
+    f("iterations", report.iterations);
+    f("operator_applications", report.operator_applications);
+    f("relative_residual", report.relative_residual);
+    f("true_relative_residual", report.true_relative_residual);
+    f("residuals", report.residuals);
+    f("restarts", report.restarts);
+    f("recoveries", report.recoveries);
+    f("seconds", report.seconds);
+}
 
 /// A solver of systems with one matrix and one preconditioner, which must outlive it. Its vectors
 /// and, on a GPU, its graphs are reused: solves after the first one, of the same number of

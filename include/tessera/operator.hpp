@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,9 +78,27 @@ class TESSERA_API Operator {
     virtual Offset recoveries() const { return 0; }
 };
 
-/// A preconditioner parameter: T is deduced from the matrix; null: no preconditioner.
+namespace detail {
 template <class T>
-using PreconditionerPointer = const Operator<std::type_identity_t<T>>*;
+class OperatorPointer {
+  public:
+    OperatorPointer(const Operator<T>* pointer) : pointer_(pointer) {}  // NOLINT: implicit
+    template <class Owner>
+    requires requires(const Owner& owner) {
+        { owner.get() } -> std::convertible_to<const Operator<T>*>;
+    }
+    OperatorPointer(const Owner& owner) : pointer_(owner.get()) {}  // NOLINT: implicit
+    operator const Operator<T>*() const { return pointer_; }        // NOLINT: implicit
+
+  private:
+    const Operator<T>* pointer_;
+};
+}  // namespace detail
+
+/// A preconditioner parameter: its address, or a std::unique_ptr or std::shared_ptr that holds it;
+/// T is deduced from the matrix; null: no preconditioner.
+template <class T>
+using PreconditionerPointer = detail::OperatorPointer<std::type_identity_t<T>>;
 
 struct ReportValue;
 /// Not a plain std::vector: libstdc++ 12 assumes that a variant of vectors and texts always holds a
@@ -114,7 +133,7 @@ struct PreconditionerReport {
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
     bool overflow = false;                      ///< A value overflows in the precision requested.
     std::string unusable;                       ///< Why it cannot be used; empty: it can.
-    std::vector<std::string> warnings;  ///< What makes solves slow, and the remedy.
+    std::vector<std::string> warnings;          ///< What makes solves slow, and the remedy.
     /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
     ReportValues values;
 };
@@ -137,23 +156,19 @@ class TESSERA_API Preconditioner : public Operator<T> {
     virtual PreconditionerReport make_report() const { return {}; }
 };
 
-/// A CSR matrix as an Operator. The view's arrays must outlive it.
+/// A CSR matrix as an Operator. The matrix's arrays must outlive it. Move-only; a moved-from
+/// operator has no rows and no columns, and cannot be applied.
 template <class T>
 class TESSERA_API CsrOperator final : public Operator<T> {
   public:
     CsrOperator(const Context& context, const CsrView<T>& matrix)
         : matrix_(matrix), plan_(plan_spmv(context, matrix)) {}
-    /// A moved-from operator has no rows and no columns, and cannot be applied.
-    CsrOperator(CsrOperator&& other) noexcept { *this = std::move(other); }
-    CsrOperator& operator=(CsrOperator&& other) noexcept {
-        matrix_ = std::exchange(other.matrix_, {});
-        plan_ = std::move(other.plan_);
-        return *this;
-    }
+    /// A temporary matrix would not outlive it.
+    CsrOperator(const Context&, CsrMatrix<T>&&) = delete;
     /// New values on the same pattern, which is not compared; their arrays must outlive it.
     void update(const CsrView<T>& matrix) { matrix_ = matrix; }
-    Index rows() const override { return matrix_.rows; }
-    Index columns() const override { return matrix_.columns; }
+    Index rows() const override { return rows_; }
+    Index columns() const override { return columns_; }
     void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
         multiply(context, matrix_, plan_, T(1), x, T(0), y);
     }
@@ -164,8 +179,11 @@ class TESSERA_API CsrOperator final : public Operator<T> {
 
   private:
     CsrView<T> matrix_;
+    detail::ZeroAfterMove<Index> rows_ = matrix_.rows, columns_ = matrix_.columns;
     SpmvPlan plan_;
 };
+template <class T>
+CsrOperator(const Context&, const CsrMatrix<T>&) -> CsrOperator<T>;
 
 /// The reason, with one of the values, why a matrix or vector in host memory must not be rounded to
 /// float; empty if it may. No value may overflow. A value may underflow (below 2^-126) unless it is

@@ -41,18 +41,13 @@ class TESSERA_API PreconditionerConfig {
 /// Throws InvalidArgument for an unknown name or option.
 TESSERA_API std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text);
 
-/// The preconditioner named by a text, "block_jacobi:24"; nullptr for none. `matrix` is a CsrMatrix
-/// or a CsrView.
+/// The preconditioner named by a text, "block_jacobi:24"; nullptr for none.
 template <class T>
 std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec text,
                                                        const CsrView<T>& matrix) {
     return parse_preconditioner(std::move(text))->make(context, matrix);
 }
-template <class T>
-std::unique_ptr<Preconditioner<T>> make_preconditioner(const Context& context, Spec text,
-                                                       const CsrMatrix<T>& matrix) {
-    return make_preconditioner(context, std::move(text), matrix.view());
-}
+TESSERA_ACCEPT_OWNERS(make_preconditioner)
 
 /// The names that parse_preconditioner knows, and their help text.
 TESSERA_API std::vector<std::string> preconditioner_names();

@@ -13,9 +13,9 @@ namespace tessera::problems {
 template <class T>
 struct Problem {
     CsrMatrix<T> matrix;
-    std::vector<T> load = {};     ///< Right-hand side of the problem; may be empty.
-    bool known_singular = false;  ///< The matrix is singular: "free" elasticity, leak=0.
-    Index natural_block = 1;      ///< Unknowns per node, rows per block; 1 if they vary.
+    std::vector<T> load = {};          ///< Right-hand side of the problem; may be empty.
+    bool known_singular = false;       ///< The matrix is singular: "free" elasticity, leak=0.
+    Index natural_block = 1;           ///< Unknowns per node, rows per block; 1 if they vary.
     NodeCoordinates coordinates = {};  ///< Elasticity: the nodes with unknowns; else empty.
     std::string name = {};             ///< The normalised text.
 };

@@ -29,6 +29,12 @@ TESSERA_API CsrMatrix<T> multiply(const Context& context, const CsrView<T>& a, c
 template <class T>
 TESSERA_API void update_product(const Context& context, const CsrView<T>& a, const CsrView<T>& b,
                                 CsrMatrix<T>& product);
+/// Where at least one factor is a CsrMatrix.
+template <class A, class B, class T>
+requires(detail::has_owner<A, B>) void update_product(const Context& context, const A& a,
+                                                      const B& b, CsrMatrix<T>& product) {
+    update_product(context, detail::view_of(a), detail::view_of(b), product);
+}
 
 /// C = P^T (A P), P of n x m, A any matrix of n x n. Symmetry is not assumed: all entries of C are
 /// computed, and for a symmetric A it is symmetric up to rounding. |C - P^T A P| <= gamma_(k+l)
@@ -41,9 +47,10 @@ TESSERA_API void update_product(const Context& context, const CsrView<T>& a, con
 template <class T>
 TESSERA_API CsrMatrix<T> triple_product(const Context& context, const CsrView<T>& p,
                                         const CsrView<T>& a);
+TESSERA_ACCEPT_OWNERS(triple_product)
 
-/// The same for blocks: the blocks of A must be as wide as those of B are high. An entry is the sum
-/// of (number of products of blocks) x (width of the blocks of A) terms.
+/// Products of matrices of blocks: the blocks of A must be as wide as those of B are high. An entry
+/// is the sum of (number of products of blocks) x (width of the blocks of A) terms.
 template <class T>
 TESSERA_API BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView<T>& b);
 template <class T>

@@ -90,7 +90,7 @@ class TESSERA_API Solver {
     /// it fails later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the
     /// range of the precision that was requested for it.
     void setup(const CsrView<T>& matrix);
-    void setup(const CsrMatrix<T>& matrix) { setup(matrix.view()); }
+    void setup(CsrMatrix<T>&&) = delete;  ///< A temporary would not outlive the solver.
     /// The same with a preconditioner of the caller in place of that of the text. It must outlive
     /// the solver, or its next setup, and is not updated.
     void setup(const CsrView<T>& matrix, const Operator<T>& preconditioner);
@@ -100,7 +100,7 @@ class TESSERA_API Solver {
 
     /// New values on the same pattern, which is not compared; otherwise as setup.
     void update(const CsrView<T>& matrix);
-    void update(const CsrMatrix<T>& matrix) { update(matrix.view()); }
+    void update(CsrMatrix<T>&&) = delete;
     /// Call it after an operator of the caller has changed.
     void operators_changed();
     bool has_matrix() const;
@@ -146,5 +146,20 @@ class TESSERA_API Solver {
     State& state() const;
     std::unique_ptr<State> state_;
 };
+
+/// Solves A x = b by what auto chooses; x holds the initial guess. For one solve: a Solver keeps
+/// its setup for more.
+template <class T>
+SolveReport solve(const Context& context, const CsrView<T>& matrix, Input<T> b, WriteVector<T> x,
+                  const SolveOptions& options = {}) {
+    Solver<T> solver(context);
+    solver.setup(matrix);
+    return solver.solve(b, x, options);
+}
+template <class T>
+SolveReport solve(const Context& context, const CsrMatrix<T>& matrix, Input<T> b, WriteVector<T> x,
+                  const SolveOptions& options = {}) {
+    return solve(context, matrix.view(), b, x, options);
+}
 
 }  // namespace tessera

@@ -13,6 +13,7 @@ namespace tessera {
 template <class T>
 TESSERA_API double gershgorin_bound(const Context& context, const CsrView<T>& matrix,
                                     Input<T> scaling = {});
+TESSERA_ACCEPT_OWNERS(gershgorin_bound)
 
 /// Ritz values of a symmetric matrix after k Lanczos steps, and a bound of its eigenvalues.
 struct RitzValues {

@@ -45,7 +45,17 @@ class TESSERA_API Error : public std::runtime_error {
 
 /// An argument outside its documented range.
 class TESSERA_API InvalidArgument : public Error {
+  public:
     using Error::Error;
+    /// `argument`: a string literal.
+    InvalidArgument(const std::string& message, const char* argument)
+        : Error(message), argument_(argument) {}
+    /// The name of the argument at fault, such as "solver", "preconditioner", "format", "matrix",
+    /// "b", "x", "left_preconditioning" or "block"; empty where the message alone says it.
+    const char* argument() const noexcept { return argument_; }
+
+  private:
+    const char* argument_ = "";
 };
 
 /// A text or a file that cannot be read; what() is "file:line: message" (line 0: the whole file).

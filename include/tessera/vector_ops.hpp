@@ -16,10 +16,28 @@ namespace tessera {
 /// x_i = value.
 template <class T>
 TESSERA_API void fill(const Context& context, std::type_identity_t<T> value, std::span<T> x);
+TESSERA_ACCEPT_OWNERS(fill)
 
 /// *result = x^T y. |error| <= gamma_m |x|^T |y| with m = 4096 + log2(n / 4096).
 template <class T>
 TESSERA_API void dot(const Context& context, Input<T> x, Input<T> y, T* result);
+/// Without a place for the result: does not compile.
+template <class T>
+void dot(const Context&, std::span<T>, std::span<T>) {
+    static_assert(detail::never<T>,
+                  "dot writes its result to the memory of the Context; dot_to_host(context, x, y) "
+                  "waits for it and returns it");
+}
+TESSERA_ACCEPT_OWNERS(dot)
+/// x^T y, as by dot. Blocks until the work is complete.
+template <class T>
+std::remove_const_t<T> dot_to_host(const Context& context, std::span<T> x,
+                                   Input<std::remove_const_t<T>> y) {
+    Buffer<std::remove_const_t<T>> result(context, 1);
+    dot<std::remove_const_t<T>>(context, x, y, result.data());
+    return copy_to_host(context, result).front();
+}
+TESSERA_ACCEPT_OWNERS(dot_to_host)
 
 /// results[j] = X_j^T y for `count` vectors X_j = x + j * n stored one after the other; y is read
 /// once for up to eight of them.
@@ -30,12 +48,14 @@ TESSERA_API void dots(const Context& context, int count, Input<T> x, Input<T> y,
 template <class T>
 TESSERA_API void axpby(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
                        Scalar<std::type_identity_t<T>> beta, std::span<T> y);
+TESSERA_ACCEPT_OWNERS(axpby)
 
 /// z = alpha x + beta y + gamma z. x and y may be z.
 template <class T>
 TESSERA_API void axpbypcz(const Context& context, Scalar<std::type_identity_t<T>> alpha, Input<T> x,
                           Scalar<std::type_identity_t<T>> beta, Input<T> y,
                           Scalar<std::type_identity_t<T>> gamma, std::span<T> z);
+TESSERA_ACCEPT_OWNERS(axpbypcz)
 
 /// y = beta y + sum_j coefficients[j] X_j, X_j = x + j * n as in dots, coefficients in the memory
 /// of `context`; y is read and written once for up to eight vectors.
@@ -55,13 +75,16 @@ TESSERA_API void axpy_pair_dot(const Context& context, Scalar<std::type_identity
 template <class T>
 TESSERA_API void multiply_elementwise(const Context& context, Input<T> d, Input<T> x,
                                       std::span<T> y);
+TESSERA_ACCEPT_OWNERS(multiply_elementwise)
 
 /// x_i uniform in [0, 1), and x_i standard normal (Box-Muller), from the counter-based generator
 /// Philox 4x32-10 keyed by `seed`: element i depends on (seed, i) alone, and is the same on every
 /// backend (the normal ones up to the last bits of log, sin and cos).
 template <class T>
 TESSERA_API void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x);
+TESSERA_ACCEPT_OWNERS(fill_uniform)
 template <class T>
 TESSERA_API void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x);
+TESSERA_ACCEPT_OWNERS(fill_normal)
 
 }  // namespace tessera

@@ -61,7 +61,7 @@ tessera_error tessera_matrix_create_csr(tessera_context* context, tessera_type t
                     return new_matrix(
                         context,
                         borrow_csr(context->context, rows, columns, nonzeros, offsets, indices,
-                                   static_cast<const T*>(values), {.sort = sort != 0}));
+                                   static_cast<const T*>(values), {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
                 });
             });
         });
@@ -87,7 +87,7 @@ tessera_error tessera_matrix_create_bsr(tessera_context* context, tessera_type t
                     return new_matrix(
                         context, borrow_bsr(context->context, block_rows, block_columns, block,
                                             blocks, offsets, indices, static_cast<const T*>(values),
-                                            order, {.sort = sort != 0}));
+                                            order, {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
                 });
             });
         });

@@ -1,13 +1,13 @@
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <nlohmann/json.hpp>
 
 #include "handles.hpp"
-#include "report/values.hpp"
+#include "tessera/detail/report_json.hpp"
 
 using namespace tessera;
 using namespace c_interface;
-using cli::Json, cli::number;
+using Json = nlohmann::ordered_json;
 
 struct tessera_solver {
     Context context;
@@ -29,23 +29,9 @@ thread_local std::string latest_message;  // NOLINT
 
 std::string to_json(const SolveReport& report, const PreconditionerReport& setup,
                     const std::string& preconditioner) {
-    Json residuals = Json::array();
-    for (const double residual : report.residuals) residuals.push_back(number(residual));
-    Json json = {{"status", to_string(report.status)},
-                 {"message", report.message},
-                 {"iterations", report.iterations},
-                 {"operator_applications", report.operator_applications},
-                 {"relative_residual", number(report.relative_residual)},
-                 {"true_relative_residual", number(report.true_relative_residual)},
-                 {"restarts", report.restarts},
-                 {"recoveries", report.recoveries},
-                 {"seconds", number(report.seconds)},
-                 {"residuals", std::move(residuals)},
-                 {"preconditioner", preconditioner},
+    Json json = {{"preconditioner", preconditioner},
                  {"blocks", {{"count", setup.blocks}, {"largest", setup.largest_block}}}};
-    if (!setup.warnings.empty()) json["warnings"] = setup.warnings;
-    const Json groups = cli::to_json(setup.values);
-    for (const auto& [group, values] : groups.items()) json[group].update(values);
+    detail::add_fields(json, report, setup);
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

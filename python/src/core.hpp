@@ -143,11 +143,10 @@ struct Map : std::enable_shared_from_this<Map> {
     mutable Users users = {};                  ///< Those that apply it read.
 
     /// InvalidArgument, of the argument `name` if that is given, if it cannot be applied.
-    void require_usable(const std::string& name = "") const {
+    void require_usable(const char* name = "") const {
         if (!failed) return;
-        throw InvalidArgument((name.empty() ? "" : name + ": ") +
-                              "the latest update failed; update the preconditioner with other "
-                              "values");
+        throw InvalidArgument(
+            "the latest update failed; update the preconditioner with other values", name);
     }
 
     explicit Map(const Context& at) : context(at) {}
@@ -184,6 +183,8 @@ AnyDict to_python(const PreconditionerReport& report);
 using Points = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 NodeCoordinates to_coordinates(const std::optional<Points>& points,
                                const std::vector<Index>& unknowns);
+/// A copy of an array of rows x vectors.
+NearNullSpace to_near_null(const Points& vectors);
 
 void bind_context(nb::module_& module);
 void bind_matrices(nb::module_& module);

@@ -13,18 +13,6 @@ auto with_integers(int bytes, Address array, F&& f) {
     return bytes == 4 ? f(pointer<const std::int32_t>(array)) : f(pointer<const Offset>(array));
 }
 
-/// borrow(context, options), once more with sorting where the rows are not sorted, which
-/// `was_unsorted` says; faults that sorting does not remove are thrown by the second call.
-template <class Borrow>
-auto borrow_sorted(const Context& context, bool& was_unsorted, Borrow&& borrow) {
-    try {
-        return borrow(context, BorrowOptions{});
-    } catch (const InvalidArgument&) {
-        was_unsorted = true;
-        return borrow(context, BorrowOptions{.sort = true});
-    }
-}
-
 /// The matrix that `borrow` gives; on a GPU with arrays of the host (`on_host`) its copy.
 template <class T, class Borrow>
 void take(Matrix& matrix, TypedMatrix<T>& typed, bool on_host, Borrow&& borrow) {
@@ -46,8 +34,8 @@ std::shared_ptr<Matrix> make_matrix(const Context& context, int bytes, bool on_h
     nb::gil_scoped_release release;
     with_type(bytes, [&]<class T>(T) {
         auto& typed = matrix->typed.emplace<TypedMatrix<T>>();
-        take<T>(*matrix, typed, on_host,
-                [&](const Context& home) { return borrow(home, matrix->was_unsorted, T()); });
+        take<T>(*matrix, typed, on_host, [&](const Context& home) { return borrow(home, T()); });
+        matrix->was_unsorted = typed.borrowed.was_sorted();
     });
     return matrix;
 }
@@ -57,14 +45,11 @@ std::shared_ptr<Matrix> csr(const Context& context, int bytes, bool on_host, Ind
                             Address indices, int index_bytes, Address values, nb::object arrays) {
     return make_matrix(
         context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, bool& was_unsorted, T) {
+        [&]<class T>(const Context& home, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
-                    return borrow_sorted(
-                        home, was_unsorted, [&](const Context& c, const BorrowOptions& options) {
-                            return borrow_csr(c, rows, columns, nonzeros, at, columns_at,
-                                              pointer<const T>(values), options);
-                        });
+                    return borrow_csr(home, rows, columns, nonzeros, at, columns_at,
+                                      pointer<const T>(values), {.sort = SortColumns::if_needed});
                 });
             });
         });
@@ -76,15 +61,12 @@ std::shared_ptr<Matrix> bsr(const Context& context, int bytes, bool on_host, Ind
                             nb::object arrays) {
     return make_matrix(
         context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, bool& was_unsorted, T) {
+        [&]<class T>(const Context& home, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
-                    return borrow_sorted(
-                        home, was_unsorted, [&](const Context& c, const BorrowOptions& options) {
-                            return borrow_bsr(c, block_rows, block_columns, block, blocks, at,
-                                              columns_at, pointer<const T>(values),
-                                              BlockOrder::row_major, options);
-                        });
+                    return borrow_bsr(home, block_rows, block_columns, block, blocks, at, columns_at,
+                                      pointer<const T>(values), BlockOrder::row_major,
+                                      {.sort = SortColumns::if_needed});
                 });
             });
         });
@@ -94,7 +76,7 @@ std::shared_ptr<Matrix> coo(const Context& context, int bytes, bool on_host, Ind
                             Index columns, Offset entries, int index_bytes, Address row_indices,
                             Address column_indices, Address values, nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, bool&, T) {
+        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
             return with_integers(index_bytes, row_indices, [&]<class I>(const I* i) {
                 return borrow_coo(home, rows, columns, entries, i, pointer<const I>(column_indices),
                                   pointer<const T>(values));

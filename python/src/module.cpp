@@ -12,7 +12,9 @@ void translate(const std::exception_ptr& error, void*) {
     try {
         std::rethrow_exception(error);
     } catch (const InvalidArgument& e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
+        nb::object error = nb::borrow(PyExc_ValueError)(e.what());
+        error.attr("argument") = e.argument();
+        PyErr_SetObject(PyExc_ValueError, error.ptr());
     } catch (const ParseError& e) {
         PyErr_SetString(parse_error, e.what());
     } catch (const DeviceError& e) {
@@ -84,6 +86,10 @@ NodeCoordinates python_module::to_coordinates(const std::optional<Points>& point
                           std::make_shared<const Points>(*points)};
     coordinates.unknowns = unknowns;
     return coordinates;
+}
+
+NearNullSpace python_module::to_near_null(const Points& vectors) {
+    return {int(vectors.shape(1)), {vectors.data(), vectors.data() + vectors.size()}};
 }
 
 NB_MODULE(_core, module) {

@@ -90,10 +90,7 @@ std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> m
                                bool single_precision) {
     AmgOptions options;
     options.coordinates = to_coordinates(points, unknowns);
-    if (near_null) {
-        options.near_null = NearNullSpace{
-            int(near_null->shape(1)), {near_null->data(), near_null->data() + near_null->size()}};
-    }
+    if (near_null) options.near_null = to_near_null(*near_null);
     options.block = block;
     options.theta = theta;
     options.smoothing_steps = smoothing_steps;
@@ -179,30 +176,19 @@ AnyTuple levels(const Map& map) {
         map.any);
 }
 
-/// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format
-/// with its options. `more`: names that are accepted, too.
-void check_text(const std::string& kind, const std::string& text,
-                const std::vector<std::string>& more) {
-    const std::string name = Spec(text).name();
-    const bool method = kind == "method", preconditioner = kind == "M";
-    std::vector<std::string> names = method           ? solver_names()
-                                     : preconditioner ? preconditioner_names()
-                                                      : format_names();
-    names.insert(names.end(), more.begin(), more.end());
-    if (std::ranges::find(names, name) == names.end()) {
-        const char* const what = method ? "solver" : preconditioner ? "preconditioner" : "format";
-        throw InvalidArgument(unknown_word_message(what, name, names));
-    }
-    if (name == "auto") {
-        if (text != name) throw InvalidArgument("'auto' has no options, it was '" + text + "'");
-    } else if (method) {
-        parse_solver(text);
-    } else if (preconditioner) {
-        parse_preconditioner(text);
+/// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format with
+/// its options, or auto, where `or_auto`.
+void check_text(const std::string& kind, const std::string& text, bool or_auto) {
+    if (kind == "method") {
+        or_auto ? (void)MethodConfig(text) : (void)parse_solver(text);
+    } else if (kind == "M") {
+        or_auto ? (void)MethodConfig("auto", text) : (void)parse_preconditioner(text);
     } else {
-        parse_format(text);
+        or_auto ? (void)MethodConfig("auto", "auto", text) : (void)parse_format(text);
     }
 }
+
+bool allows_left(const std::string& method) { return parse_solver(method)->allows_left(); }
 
 nb::object modes(const Points& points) {
     NearNullSpace space = rigid_body_modes(to_coordinates(points, {}));
@@ -242,5 +228,6 @@ void python_module::bind_operators(nb::module_& module) {
     module.def("preconditioner_names", &preconditioner_names);
     module.def("preconditioner_help", &preconditioner_help);
     module.def("format_names", &format_names);
-    module.def("check_text", &check_text, nb::arg("kind"), nb::arg("text"), nb::arg("more"));
+    module.def("check_text", &check_text, nb::arg("kind"), nb::arg("text"), nb::arg("or_auto"));
+    module.def("allows_left", &allows_left, nb::arg("method"));
 }

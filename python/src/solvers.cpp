@@ -67,16 +67,7 @@ SolveOptions to_options(const Options& given) {
 
 AnyDict to_python(const SolveReport& report) {
     nb::dict result;
-    result["status"] = to_string(report.status);
-    result["message"] = report.message;
-    result["iterations"] = report.iterations;
-    result["operator_applications"] = report.operator_applications;
-    result["relative_residual"] = report.relative_residual;
-    result["true_residual"] = report.true_relative_residual;
-    result["restarts"] = report.restarts;
-    result["recoveries"] = report.recoveries;
-    result["seconds"] = report.seconds;
-    result["residuals"] = report.residuals;
+    for_each_field(report, [&](const char* name, const auto& value) { result[name] = value; });
     return result;
 }
 
@@ -118,123 +109,127 @@ std::vector<SolveReport> with_vectors(const Context& context, const Systems& sys
     return reports;
 }
 
-/// tessera::Solver for one matrix: all from texts.
-struct TextSolver {
-    Context context;
-    std::variant<Solver<float>, Solver<double>> any;
-    std::shared_ptr<Matrix> matrix = nullptr;
-    double setup_seconds = 0;
+/// tessera::Solver for a matrix or for operators of the caller.
+class PythonSolver {
+  public:
+    PythonSolver(const Context& at, const std::string& method, const std::string& preconditioner,
+                 const std::string& format)
+        : context(at), method_(method, preconditioner, format) {}
 
-    TextSolver(const Context& at, std::shared_ptr<Matrix> given, const std::string& solver,
-               const std::string& preconditioner, const std::string& format,
-               const std::optional<Points>& points, const std::vector<Index>& unknowns)
-        : context(at), any(make(at, given->bytes(), solver, preconditioner, format)) {
-        if (points) {
-            const Shared<NodeCoordinates> coordinates = to_coordinates(points, unknowns);
-            std::visit([&](auto& s) { s.use_coordinates(coordinates); }, any);
-        }
-        matrix = std::move(given);
+    /// Sets up for a matrix; `m`: a preconditioner in place of that of the text, or null.
+    void setup(std::shared_ptr<Matrix> matrix, const std::optional<Points>& points,
+               const std::vector<Index>& unknowns, const std::optional<Points>& near_null,
+               std::shared_ptr<Map> m) {
+        matrix_ = std::move(matrix);
+        m_ = std::move(m);
+        make(matrix_->bytes());
+        std::visit(
+            [&]<class T>(Solver<T>& solver) {
+                if (points) solver.use_coordinates(to_coordinates(points, unknowns));
+                if (near_null) solver.use_near_null_space(to_near_null(*near_null));
+            },
+            *solver_);
         nb::gil_scoped_release release;
-        timed([&] {
-            std::visit([&]<class T>(Solver<T>& solver) { solver.setup(matrix->view<T>()); }, any);
-        });
+        set_up();
     }
-
-    static std::variant<Solver<float>, Solver<double>> make(const Context& at, int bytes,
-                                                            const std::string& solver,
-                                                            const std::string& preconditioner,
-                                                            const std::string& format) {
-        if (bytes == 4) return Solver<float>(at, solver, preconditioner, format);
-        return Solver<double>(at, solver, preconditioner, format);
+    /// Sets up for operators of the caller; `m` null: none.
+    void setup_operators(std::shared_ptr<Map> a, std::shared_ptr<Map> m) {
+        a_ = std::move(a);
+        m_ = std::move(m);
+        make(a_->bytes());
+        nb::gil_scoped_release release;
+        std::visit(
+            [&]<class T>(Solver<T>& solver) {
+                solver.setup(*a_->as<T>(), m_ ? m_->as<T>().get() : nullptr);
+            },
+            *solver_);
     }
-
-    void timed(const std::function<void()>& work) {
-        const Clock::time_point start = Clock::now();
-        work();
-        setup_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    }
-
     /// Other values of the matrix, which is its own.
     void update(Address values, nb::object arrays) {
-        replace_values(*matrix, values, std::move(arrays), [&] {
-            timed([&] {
-                std::visit(
-                    [&]<class T>(Solver<T>& solver) {
-                        if (solver.has_matrix()) return solver.update(matrix->view<T>());
-                        solver.setup(matrix->view<T>());
-                    },
-                    any);
-            });
+        replace_values(*matrix_, values, std::move(arrays), [&] {
+            std::visit(
+                [&]<class T>(Solver<T>& solver) {
+                    if (solver.has_matrix()) return solver.update(matrix_->view<T>());
+                    set_up();
+                },
+                *solver_);
         });
     }
 
-    /// The reports of the columns, and what the setup was that they are of: attempts of auto, the
-    /// number of the one in use, the preconditioner and its report.
-    AnyTuple solve(const Systems& systems, const Options& options) {
+    /// The reports of the columns, and what the solver is that they are of: attempts of auto, the
+    /// number of the one in use, the solver, the preconditioner, the format and the report of the
+    /// setup. `changed`: operators have other values than in the solve before.
+    AnyTuple solve(const Systems& systems, const Options& options, bool changed) {
         std::vector<SolveReport> reports;
         std::vector<Attempt> attempts;
         int attempt = 0;
-        std::string preconditioner;
+        std::string preconditioner, format;
         PreconditionerReport setup;
         {
             nb::gil_scoped_release release;
+            const Reading of_a(a_, "A"), of_m(m_, "M");
             std::visit(
                 [&]<class T>(Solver<T>& solver) {
+                    if (changed) solver.operators_changed();
                     reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
                         return solver.solve(b, x, to_options(options));
                     });
                     attempts = solver.attempts();
                     attempt = solver.attempt();
                     preconditioner = solver.preconditioner();
+                    format = solver.format();
                     setup = solver.preconditioner_report();
                 },
-                any);
+                *solver_);
         }
         nb::list chosen;
         for (const Attempt& each : attempts) {
             chosen.append(
                 nb::make_tuple(each.solver, each.preconditioner, each.format, each.reason));
         }
-        return nb::make_tuple(::to_python(reports), chosen, attempt, preconditioner,
+        return nb::make_tuple(::to_python(reports), chosen, attempt, preconditioner, format,
                               python_module::to_python(setup));
     }
-};
 
-/// A Krylov method on operators of the caller.
-struct MapSolver {
     Context context;
-    std::shared_ptr<Map> a, m;
-    std::variant<std::unique_ptr<IterativeSolver<float>>, std::unique_ptr<IterativeSolver<double>>>
-        any = {};
 
-    MapSolver(const Context& at, const std::string& method, std::shared_ptr<Map> matrix,
-              std::shared_ptr<Map> preconditioner)
-        : context(at), a(std::move(matrix)), m(std::move(preconditioner)) {
-        const auto config = parse_solver(method);
-        with_type(a->bytes(), [&]<class T>(T) {
-            any = config->make(context, *a->as<T>(), m ? m->as<T>().get() : nullptr);
-        });
-    }
-
-    /// `changed`: the operators have other values than in the solve before.
-    AnyList solve(const Systems& systems, const Options& options, bool changed) {
-        std::vector<SolveReport> reports;
-        {
-            nb::gil_scoped_release release;
-            const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
-            a->require_usable("A");
-            if (m) m->require_usable("M");
-            reports = std::visit(
-                [&]<class T>(std::unique_ptr<IterativeSolver<T>>& solver) {
-                    if (changed) solver->operators_changed();
-                    return with_vectors<T>(context, systems, [&](auto b, auto x) {
-                        return solver->solve(b, x, to_options(options));
-                    });
-                },
-                any);
+  private:
+    /// A reader of an operator that may be null.
+    class Reading {
+      public:
+        Reading(const std::shared_ptr<Map>& map, const char* name) {
+            if (!map) return;
+            reader_.emplace(map->users, name);
+            map->require_usable(name);
         }
-        return ::to_python(reports);
+
+      private:
+        std::optional<Users::Reader> reader_;
+    };
+
+    void make(int bytes) {
+        if (bytes == 4) {
+            solver_.emplace(std::in_place_type<Solver<float>>, context, method_);
+        } else {
+            solver_.emplace(std::in_place_type<Solver<double>>, context, method_);
+        }
     }
+    void set_up() {
+        std::visit(
+            [&]<class T>(Solver<T>& solver) {
+                if (m_) {
+                    solver.setup(matrix_->view<T>(), *m_->as<T>());
+                } else {
+                    solver.setup(matrix_->view<T>());
+                }
+            },
+            *solver_);
+    }
+
+    MethodConfig method_;
+    std::shared_ptr<Matrix> matrix_;
+    std::shared_ptr<Map> a_, m_;
+    std::optional<std::variant<Solver<float>, Solver<double>>> solver_;
 };
 
 /// Solves A x = b by a Krylov method on operators of the caller, from the start at `start` (0: from
@@ -301,23 +296,17 @@ void python_module::bind_solvers(nb::module_& module) {
             },
             nb::arg("rows"), nb::arg("count"), nb::arg("b"), nb::arg("b_leading"), nb::arg("x"),
             nb::arg("x_leading"), nb::arg("on_host"));
-    nb::class_<TextSolver>(module, "TextSolver", "A solver made from texts.")
-        .def(nb::init<const Context&, std::shared_ptr<Matrix>, const std::string&,
-                      const std::string&, const std::string&, const std::optional<Points>&,
-                      const std::vector<Index>&>(),
-             nb::arg("context"), nb::arg("matrix"), nb::arg("solver"), nb::arg("preconditioner"),
-             nb::arg("format"), nb::arg("points").none(), nb::arg("unknowns"))
-        .def("update", &TextSolver::update, nb::arg("values"), nb::arg("arrays"))
-        .def("solve", &TextSolver::solve, nb::arg("systems"), nb::arg("options"))
-        .def_prop_ro("context", [](const TextSolver& s) { return s.context; })
-        .def_ro("setup_seconds", &TextSolver::setup_seconds);
-    nb::class_<MapSolver>(module, "MapSolver", nb::dynamic_attr(), "A Krylov method on operators.")
-        .def(nb::init<const Context&, const std::string&, std::shared_ptr<Map>,
-                      std::shared_ptr<Map>>(),
-             nb::arg("context"), nb::arg("method"), nb::arg("a"), nb::arg("m").none())
-        .def("solve", &MapSolver::solve, nb::arg("systems"), nb::arg("options"),
+    nb::class_<PythonSolver>(module, "Solver", nb::dynamic_attr(),
+                             "A solver of one matrix, or of operators.")
+        .def(nb::init<const Context&, const std::string&, const std::string&, const std::string&>(),
+             nb::arg("context"), nb::arg("method"), nb::arg("preconditioner"), nb::arg("format"))
+        .def("setup", &PythonSolver::setup, nb::arg("matrix"), nb::arg("points").none(),
+             nb::arg("unknowns"), nb::arg("near_null").none(), nb::arg("m").none())
+        .def("setup_operators", &PythonSolver::setup_operators, nb::arg("a"), nb::arg("m").none())
+        .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
+        .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),
              nb::arg("changed") = false)
-        .def_prop_ro("context", [](const MapSolver& s) { return s.context; });
+        .def_prop_ro("context", [](const PythonSolver& s) { return s.context; });
     module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
                nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),
                nb::arg("options"));

@@ -45,6 +45,18 @@ def host_array(array: Any, name: str) -> Any:
     return np.ascontiguousarray(array, FLOAT64)
 
 
+def near_null_array(vectors: Any, name: str, rows: int) -> Any:
+    """Near-null vectors of a matrix as an array of (rows, k); one alone may have one dimension."""
+    found = host_array(vectors, name)
+    if found.ndim == 1:
+        found = found[:, None]
+    if found.ndim != 2 or found.shape[0] != rows or not 1 <= found.shape[1] <= 8:
+        raise ValueError(
+            f"{name}: the shape {found.shape} does not fit ({rows}, k) with k from 1 to 8"
+        )
+    return found
+
+
 def coordinates_of(coordinates: Any) -> tuple[Any, list[int] | None]:
     """Points, and the unknowns of rows where nodes have fewer than directions: a pair, or points
     alone (None)."""

@@ -74,7 +74,8 @@ def function_map(
 
 def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
     """A Krylov method on maps, which it keeps with the functions of Python in them."""
-    made = core.MapSolver(context, method, a, m)
+    made = core.Solver(context, method, "none", "csr")
+    made.setup_operators(a, m)
     made.__dict__["maps"] = a, m
     return made
 

@@ -16,7 +16,7 @@ from ._arguments import (
 from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
-from ._coordinates import check_coordinates, coordinates_of, host_array, points_of
+from ._coordinates import check_coordinates, coordinates_of, near_null_array, points_of
 from ._maps import map_solver
 from ._matrices import setup_error
 from ._preconditioners import Preconditioner
@@ -123,7 +123,7 @@ class MultilevelSolver(Preconditioner):
         x, pointer = start_of(x0, found, self.dtype, context)
         solver = map_solver(context, method, self._operator(), self._map)
         systems = core.Systems(size, 1, right.pointer, size, pointer, size, False)
-        report = solver.solve(systems, options)[0]
+        report = solver.solve(systems, options)[0][0]
         if residuals is not None:
             residuals[:] = report["residuals"]
         x = kind.finished(x, context)
@@ -214,36 +214,20 @@ def _hierarchy(
     """What makes a hierarchy of a matrix. `name`: of the near-null vectors in errors, (rows, k) or
     one alone."""
     points, unknowns = coordinates_of(coordinates)
-    vectors = None if near_null is None else host_array(near_null, name)
-    if vectors is not None and vectors.ndim == 1:
-        vectors = vectors[:, None]
 
     def make(context: Any, matrix: Any) -> Any:
-        rows = matrix.rows
         check_coordinates(points, unknowns, matrix)
-        shape = (rows, 1) if vectors is None else vectors.shape
-        if len(shape) != 2 or shape[0] != rows or not 1 <= shape[1] <= 8:
-            raise ValueError(
-                f"{name}: the shape {shape} does not fit ({rows}, k) with k from 1 to 8"
-            )
+        vectors = None if near_null is None else near_null_array(near_null, name, matrix.rows)
         try:
             return core.multigrid(
                 context, matrix, points, unknowns or [], vectors, block, theta, steps, coarse,
                 levels, single,
             )  # fmt: skip
         except ValueError as error:
-            of_block = block and "unknowns do not" in str(error)
+            of_block = block > 0 and getattr(error, "argument", "") == "block"
             raise setup_error(matrix, error, "block" if of_block else "A") from None
 
     return make
-
-
-def multigrid_on(
-    context: Any, a: Any, near_null: Any, coordinates: Any, dtype: Any
-) -> MultilevelSolver:
-    """Multigrid with near-null vectors for the solver that has this context."""
-    make = _hierarchy(coordinates, near_null, "near_null")
-    return MultilevelSolver(a, make, dtype, None, None, context)
 
 
 def smoothed_aggregation_solver(

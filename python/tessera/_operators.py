@@ -217,9 +217,11 @@ class SparseMatrix(LinearOperator):
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts, self._matrix)
         self._data = parts.data
-        super().__init__(
-            core.matrix_operator(self._context, self._matrix, format), parts.kind, parts.device
-        )
+        try:
+            product = core.matrix_operator(self._context, self._matrix, format)
+        except ValueError as error:
+            raise ValueError(f"format: {error}") from None
+        super().__init__(product, parts.kind, parts.device)
         self._transposed: Any = None
         self.format = format
 
@@ -314,9 +316,4 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
         For arrays that are no real matrix; the message names the argument.
     """
     checked_text(format, "format", auto=False)
-    try:
-        return SparseMatrix(A, format, dtype, stream)
-    except ValueError as error:
-        if str(error).startswith(("A", "dtype", "stream")):
-            raise
-        raise ValueError(f"format: {error}") from None
+    return SparseMatrix(A, format, dtype, stream)

@@ -162,11 +162,17 @@ def result_of(
     x: Any, reports: list[dict[str, Any]], setup: Setup, setup_seconds: float, context: Any
 ) -> Result:
     report = worst(reports)
-    names = ("status", "message", "iterations", "residuals", "true_residual")
+    names = ("status", "message", "iterations", "residuals")
+
+    def column(each: dict[str, Any]) -> dict[str, Any]:
+        return {name: each[name] for name in names} | {
+            "true_residual": each["true_relative_residual"]
+        }
+
     return Result(
         x=x,
         converged=report["status"] == "converged",
-        **{name: report[name] for name in names},
+        **column(report),
         timings={"setup": setup_seconds, "solve": report["seconds"]},
         memory=context.peak_memory_bytes,
         solver=setup.method,
@@ -176,7 +182,7 @@ def result_of(
         chosen=setup.chosen,
         report=setup.report,
         warnings=list(setup.report.get("warnings", [])),
-        columns=[{name: each[name] for name in names} for each in reports],
+        columns=[column(each) for each in reports],
         _recursive=report["relative_residual"],
         _attempt=setup.attempt,
         _products=report["operator_applications"],

@@ -11,6 +11,7 @@ from ._arguments import (
     Callback,
     checked_vector,
     columns_of,
+    named_error,
     options_of,
     progress_hook,
     size_of,
@@ -21,7 +22,7 @@ from ._arguments import (
 from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
-from ._coordinates import check_coordinates, coordinates_of, require_use
+from ._coordinates import check_coordinates, coordinates_of, near_null_array, require_use
 from ._maps import map_solver, operator_map
 from ._matrices import (
     build,
@@ -32,7 +33,6 @@ from ._matrices import (
     setup_error,
     without_values,
 )
-from ._multigrid import multigrid_on
 from ._operators import LinearOperator, SparseMatrix, parts_of
 from ._preconditioners import Preconditioner
 from ._result import Result, Setup, name_non_finite_row, result_of
@@ -51,7 +51,7 @@ class Solver:
         matrix must not change but by `update`.
     method : str
         "auto", or one of "cg", "fcg", "bicgstab", "gmres:50", "minres", "idr:8", "sqmr",
-        "richardson", "refinement:cg" (docs/guide/options.md).
+        "richardson" (docs/guide/options.md).
     M : str, preconditioner, LinearOperator, callable, sparse matrix or None
         "auto", a text such as "amg" or "block_jacobi:32", an object of this package, of SciPy or
         CuPy, or a function; None: no preconditioner.
@@ -112,9 +112,7 @@ class Solver:
         self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
         self._operator: Any = None
         self._setup_seconds = 0.0
-        self._text: Any = None
-        self._maps: Any = None
-        self._preconditioner: Any = None
+        self._core: Any = None
         own = isinstance(A, SparseMatrix)
         if own or (is_matrix(A) and not isinstance(A, LinearOperator)):
             self._take_matrix(A, device, stream)
@@ -133,54 +131,33 @@ class Solver:
         self._matrix = build(parts, self._context, self.dtype)
         check_coordinates(self._points, self._unknowns, self._matrix)
         self._parts = without_values(parts, self._matrix)
-        if isinstance(self._m, str) and self._near_null is None:
-            require_use(self._points, self._m, "M")
-            try:
-                self._text = core.TextSolver(
-                    self._context, self._matrix, self._method, self._m, self._format,
-                    self._points, self._unknowns or [],
-                )  # fmt: skip
-            except ValueError as error:
-                name = "A" if self._m in ("auto", "none") else "M"
-                name = "method" if "refinement" in str(error) else name
-                raise setup_error(self._matrix, error, name) from None
-        else:
-            self._use_maps(a, parts.kind)
+        self._setup_matrix(a, parts.kind)
         self._setup_seconds = time.perf_counter() - start
 
-    def _use_maps(self, a: Any, kind: Kind) -> None:
-        """A solver on operators: M is an object, or multigrid with near-null vectors."""
-        chosen = self._method
-        if chosen.startswith("refinement"):
-            raise ValueError("method: 'refinement' needs M as a text, and no near_null")
+    def _setup_matrix(self, a: Any, kind: Kind) -> None:
+        text, m, near_null = self._m, None, None
         if self._near_null is not None:
-            if not isinstance(self._m, str) or self._m not in ("auto", "amg"):
-                raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
-            self._preconditioner = multigrid_on(
-                self._context, a, self._near_null, self._coordinates, self.dtype
-            )
-            chosen = "cg" if chosen == "auto" else chosen
+            if not isinstance(text, str) or text not in ("auto", "amg"):
+                raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {text!r}")
+            text = "amg"
+            near_null = near_null_array(self._near_null, "near_null", self._matrix.rows)
+        elif isinstance(text, str):
+            require_use(self._points, text, "M")
         else:
             if self._points is not None:
                 raise ValueError("coordinates: they are of no use, as M is no text; leave them out")
-            if isinstance(self._m, Preconditioner):
-                self._preconditioner = self._m
-        if chosen == "auto":
-            facts = self._matrix.facts(None, [])
-            chosen = "cg" if facts["symmetric"] and facts["positive_diagonal"] else "gmres:50"
-        self._used = (chosen, "csr" if self._format == "auto" else self._format)
-        self._make_maps(kind)
-
-    def _make_maps(self, kind: Kind) -> None:
-        assert self._size is not None
-        chosen, format = self._used
-        m = self._m if self._preconditioner is None else self._preconditioner
-        self._maps = map_solver(
-            self._context,
-            chosen,
-            core.matrix_operator(self._context, self._matrix, format),
-            operator_map(m, self._size, self.dtype, kind, self._place, self._context, "M"),
-        )
+            assert self._size is not None
+            m = operator_map(
+                self._m, self._size, self.dtype, kind, self._place, self._context, "M"
+            )
+            text = "none"
+        self._core = core.Solver(self._context, self._method, text, self._format)
+        self._core.__dict__["maps"] = m  # Keeps functions of Python.
+        try:
+            self._core.setup(self._matrix, self._points, self._unknowns or [], near_null, m)
+        except ValueError as error:
+            name = "A" if text in ("auto", "none") or near_null is not None else "M"
+            raise setup_error(self._matrix, error, name) from None
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -221,9 +198,7 @@ class Solver:
         args = (size, self.dtype, b.kind, b.device, self._context)
         a = operator_map(self._operator, *args, "A")
         m = None if isinstance(self._m, str) else operator_map(self._m, *args, "M")
-        chosen = "gmres:50" if self._method == "auto" else self._method
-        self._used = (chosen, "operator")
-        self._maps = map_solver(self._context, chosen, a, m)
+        self._core = map_solver(self._context, self._method, a, m)
 
     @property
     def shape(self) -> tuple[int, int] | None:
@@ -261,23 +236,16 @@ class Solver:
         with self._use:
             self._updates += 1
             self._failed = True
-            self._set_values(found, values)
+            self._set_values(found)
             self._failed = False
         self._setup_seconds = time.perf_counter() - start
 
-    def _set_values(self, found: View, values: Any) -> None:
+    def _set_values(self, found: View) -> None:
         """`found`: the values in the order of those given first."""
-        parts = self._parts
-        if self._text is not None:
-            try:
-                self._text.update(found.pointer, owners(parts, found))
-            except ValueError as error:
-                raise ValueError(f"values: {fault(self._matrix, error)}") from None
-        else:
-            self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
-            if self._near_null is not None:
-                self._preconditioner.update(values)
-            self._make_maps(parts.kind)
+        try:
+            self._core.update(found.pointer, owners(self._parts, found))
+        except ValueError as error:
+            raise ValueError(f"values: {fault(self._matrix, error)}") from None
 
     def solve(
         self,
@@ -331,7 +299,7 @@ class Solver:
         found = view(b, "b")
         with self._use:
             self._require_ready()
-            if self._maps is None and self._text is None:
+            if self._core is None:
                 self._setup_operator(found)
         assert self._size is not None
         size = self._size
@@ -339,7 +307,7 @@ class Solver:
             rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
             bool(left),
         )  # fmt: skip
-        if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
+        if left and self._method != "auto" and not core.allows_left(self._method):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:
             raise ValueError(
@@ -367,10 +335,7 @@ class Solver:
                 self._require_ready()
                 reports, setup = self._run(systems, options)
         except ValueError as error:
-            if str(error).startswith("M: "):
-                raise
-            name = "left" if "left preconditioning" in str(error) else "A"
-            raise ValueError(f"{name}: {error}") from None
+            raise named_error(error, "A", left_preconditioning="left") from None
         self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
@@ -381,22 +346,17 @@ class Solver:
         )  # fmt: skip
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:
-        if self._text is not None:
-            reports, chosen, attempt, precond, about = self._text.solve(systems, options)
-            method, format = self._method, self._format
-            if chosen:
-                method, _, format, _ = chosen[attempt]
-            return reports, Setup(method, precond, format, about, chosen, attempt)
         operators = [self._operator, self._m]
         updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
-        reports = self._maps.solve(systems, options, updates != self._seen)
+        reports, chosen, attempt, precond, format, about = self._core.solve(
+            systems, options, updates != self._seen
+        )
         self._seen = updates
-        method, format = self._used
-        used = self._preconditioner
-        precond, about = "none" if isinstance(self._m, str) else repr(self._m), {}
-        if used is not None:
-            precond, about = used.text, used.report
-        return reports, Setup(method, precond, format, about, [], 0)
+        method = chosen[attempt][0] if chosen else self._method
+        if not isinstance(self._m, str):
+            precond = self._m.text if isinstance(self._m, Preconditioner) else repr(self._m)
+            about = self._m.report if isinstance(self._m, Preconditioner) else {}
+        return reports, Setup(method, precond, format, about, chosen, attempt)
 
     def _require_ready(self) -> None:
         self._require_open()
@@ -416,7 +376,7 @@ class Solver:
     def close(self) -> None:
         """Releases the matrix, the preconditioner and all memory."""
         self._closed = True
-        self._text = self._maps = self._matrix = self._preconditioner = self._context = None
+        self._core = self._matrix = self._context = None
 
     def __enter__(self) -> Solver:
         return self

@@ -6,11 +6,6 @@ from typing import Any
 
 from ._backend import core
 
-# What is accepted beside the names of the library, for each kind of text.
-_METHODS = ("auto",)
-_AUTO = ("auto",)
-
-
 def require_utf8(word: str, name: str) -> None:
     """ValueError for a text that the library cannot be passed; the message names the argument."""
     try:
@@ -27,10 +22,8 @@ def checked_text(word: Any, name: str, kind: str = "", auto: bool = True) -> str
     if not isinstance(word, str):
         raise TypeError(f"{name}: expected a text, got {type(word).__name__}")
     require_utf8(word, name)
-    kind = kind or name
-    more = () if not auto else _METHODS if kind == "method" else _AUTO
     try:
-        core.check_text(kind, word, list(more))
+        core.check_text(kind or name, word, auto)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     return word

@@ -11,31 +11,31 @@ namespace tessera {
 /// Throws InvalidArgument for negative sizes and missing arrays of a CsrView; reads no array.
 template <class Matrix>
 void check_matrix(const char* who, const Matrix& matrix) {
-    require(matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0, who,
+    require_argument("matrix", matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0, who,
             ": the matrix has a negative size");
-    require(matrix.row_offsets != nullptr, who,
+    require_argument("matrix", matrix.row_offsets != nullptr, who,
             ": the matrix has no row offsets (null, or a moved-from matrix)");
-    require(matrix.nonzeros == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
+    require_argument("matrix", matrix.nonzeros == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
             who, ": the matrix has no column indices or no values (null)");
 }
 
 /// Throws InvalidArgument unless the vector has `size` elements and is not null.
 template <class T>
 void check_vector(const char* who, const char* what, std::span<T> vector, Offset size) {
-    require(Offset(vector.size()) == size, who, ": ", what, " must have ", size, " elements, not ",
+    require_argument(what, Offset(vector.size()) == size, who, ": ", what, " must have ", size, " elements, not ",
             vector.size());
-    require(vector.data() != nullptr || size == 0, who, ": ", what, " is null");
+    require_argument(what, vector.data() != nullptr || size == 0, who, ": ", what, " is null");
 }
 
 /// Likewise for several vectors.
 template <class T>
 void check_vectors(const char* who, const char* what, const Vectors<T>& vectors, Offset size) {
-    require(vectors.count >= 0, who, ": ", what, " has a negative number of vectors");
-    require(vectors.size == size, who, ": ", what, " must have ", size, " elements, not ",
+    require_argument(what, vectors.count >= 0, who, ": ", what, " has a negative number of vectors");
+    require_argument(what, vectors.size == size, who, ": ", what, " must have ", size, " elements, not ",
             vectors.size);
-    require(vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
+    require_argument(what, vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
             " has a leading dimension of ", vectors.leading, ", below the ", size, " elements");
-    require(vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
+    require_argument(what, vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
             " is null");
 }
 

@@ -84,9 +84,7 @@ std::shared_ptr<ContextState> cuda_state(int device, int threads, const CallerSt
 
 }  // namespace
 
-Context Context::cuda(int device, int threads) {
-    return Context(cuda_state(device, threads, nullptr));
-}
+Context Context::cuda(int device) { return Context(cuda_state(device, 0, nullptr)); }
 
 Context Context::cuda(int device, CUstream_st* stream, const DeviceAllocator& allocator,
                       int threads, std::shared_ptr<void> owner) {
@@ -98,12 +96,14 @@ Context Context::cuda(int device, CUstream_st* stream, const DeviceAllocator& al
 
 Context Context::from_name(std::string_view device, int threads, std::string* why_not_cuda) {
     if (device == "cpu") return cpu(threads);
-    if (device == "cuda") return cuda(0, threads);
+    if (device == "cuda") return Context(cuda_state(0, threads, nullptr));
     if (device.starts_with("cuda:")) {
         const char* const end = device.data() + device.size();
         int k = -1;
         const auto parsed = std::from_chars(device.data() + 5, end, k);
-        if (parsed.ec == std::errc{} && parsed.ptr == end && k >= 0) return cuda(k, threads);
+        if (parsed.ec == std::errc{} && parsed.ptr == end && k >= 0) {
+            return Context(cuda_state(k, threads, nullptr));
+        }
     }
     if (device != "auto") {
         throw InvalidArgument("unknown device '" + std::string(device) +
@@ -112,7 +112,7 @@ Context Context::from_name(std::string_view device, int threads, std::string* wh
     std::string reason;
     if (!cuda_devices(&reason).empty()) {
         try {
-            return cuda(0, threads);
+            return Context(cuda_state(0, threads, nullptr));
         } catch (const Error& error) {
             reason = error.what();
         }

@@ -128,22 +128,23 @@ void* reduction_scratch(const Context& context, Offset bytes) {
     return state.reductions.back().first;
 }
 
-void ContextState::add_phase(const char* name, double seconds, double bytes) {
+void ContextState::add_phase(const char* name, PhaseStep step, double seconds, double bytes) {
     auto sum = std::ranges::find(phases, name, &PhaseRecord::name);
-    if (sum == phases.end()) sum = phases.insert(sum, PhaseRecord{.name = name});
+    if (sum == phases.end()) sum = phases.insert(sum, PhaseRecord{.name = name, .step = step});
     sum->calls += 1;
     sum->seconds += seconds;
     sum->bytes += bytes;
 }
 
-void ContextState::begin_phase(const char* name, double bytes) {
+void ContextState::begin_phase(const char* name, PhaseStep step, double bytes) {
+    open_step_ = step;
     open_name_ = timed ? name : nullptr;
     open_bytes_ = bytes;
     open_start_ = timed ? now() : 0;
 }
 
 void ContextState::end_phase() noexcept {
-    if (open_name_ != nullptr) add_phase(open_name_, now() - open_start_, open_bytes_);
+    if (open_name_ != nullptr) add_phase(open_name_, open_step_, now() - open_start_, open_bytes_);
 }
 
 double now() {
@@ -151,9 +152,10 @@ double now() {
         .count();
 }
 
-Phase::Phase(const Context& context, const char* name, double bytes) : state_(context.state()) {
+Phase::Phase(const Context& context, const char* name, double bytes, PhaseStep step)
+    : state_(context.state()) {
     outermost_ = state_.phase_depth == 0 && !(state_.timed && state_.recording());
-    if (outermost_) state_.begin_phase(name, bytes);
+    if (outermost_) state_.begin_phase(name, step, bytes);
     ++state_.phase_depth;
 }
 

@@ -65,13 +65,14 @@ struct ContextState {
     bool replayed = false;  ///< A graph was launched: the phases of a GPU are samples.
     int phase_depth = 0;
     std::vector<PhaseRecord> phases;
-    void add_phase(const char* name, double seconds, double bytes);
-    virtual void begin_phase(const char* name, double bytes);
+    void add_phase(const char* name, PhaseStep step, double seconds, double bytes);
+    virtual void begin_phase(const char* name, PhaseStep step, double bytes);
     virtual void end_phase() noexcept;
     virtual void finish_phases() {}  ///< Waits for phases that are not in `phases` yet.
 
   private:
     const char* open_name_ = nullptr;  ///< Name of the phase being timed.
+    PhaseStep open_step_ = PhaseStep::solve;
     double open_bytes_ = 0;
     double open_start_ = 0;
 };

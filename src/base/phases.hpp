@@ -9,7 +9,8 @@ namespace tessera {
 /// the outermost counts; work inside a graph capture is not timed.
 class Phase {
   public:
-    Phase(const Context& context, const char* name, double bytes);
+    Phase(const Context& context, const char* name, double bytes,
+          PhaseStep step = PhaseStep::solve);
     ~Phase();
     Phase(const Phase&) = delete;
     Phase& operator=(const Phase&) = delete;

@@ -112,11 +112,13 @@ std::string preconditioner_help() {
 }
 
 std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text) {
-    for (const Entry& one : entries()) {
-        if (one.name == text.name()) return one.parse(text);
-    }
-    throw InvalidArgument(
-        unknown_word_message("preconditioner", text.name(), preconditioner_names()));
+    return naming_argument("preconditioner", [&] {
+        for (const Entry& one : entries()) {
+            if (one.name == text.name()) return one.parse(text);
+        }
+        throw InvalidArgument(
+            unknown_word_message("preconditioner", text.name(), preconditioner_names()));
+    });
 }
 
 }  // namespace tessera

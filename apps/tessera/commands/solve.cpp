@@ -197,10 +197,8 @@ class SolveCommand : SolveProblem<T> {
         report_.seconds.solve = report_.solve.seconds;
         report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
-            if (phase.name == "find_blocks") report_.seconds.find_blocks += phase.seconds;
-            if (phase.name.starts_with("setup") || phase.name == "bounds") {
-                report_.seconds.setup += phase.seconds;
-            }
+            if (phase.step == PhaseStep::find_blocks) report_.seconds.find_blocks += phase.seconds;
+            if (phase.step == PhaseStep::setup) report_.seconds.setup += phase.seconds;
         }
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();

@@ -2,14 +2,18 @@
 #include <cmath>
 #include <limits>
 
+#include <nlohmann/json.hpp>
+
 #include "report/report.hpp"
 #include "report/text.hpp"
-#include "report/values.hpp"
+#include "tessera/detail/report_json.hpp"
 #include "tessera/io.hpp"
 
 namespace tessera::cli {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string status_sentence(const SolveReport& solve) {
     const std::string iterations = plural(solve.iterations, "iteration");
@@ -175,7 +179,7 @@ std::string to_table(const RunReport& report) {
     line("solver", report.solver);
     line("preconditioner", report.preconditioner + blocks_text(report));
     if (!report.attempts.empty()) line("reason", report.attempts.back().reason);
-    const Json values = to_json(report.setup.values);
+    const Json values = detail::json_of<Json>(report.setup.values);
     for (const auto& [group, entries] : values.items()) {
         if (group == "blocks" && report.setup.blocks > 0) {
             line("stored blocks", block_precision_text(entries));

@@ -12,6 +12,22 @@ struct ContextState;
 
 namespace tessera::detail {
 
+/// A number, or a view, that is zero, or empty, after a move.
+template <class T, T zero = T{}>
+class ZeroAfterMove {
+  public:
+    ZeroAfterMove(T value = zero) : value_(value) {}  // NOLINT: implicit
+    ZeroAfterMove(ZeroAfterMove&& other) noexcept : value_(std::exchange(other.value_, zero)) {}
+    ZeroAfterMove& operator=(ZeroAfterMove&& other) noexcept {
+        value_ = std::exchange(other.value_, zero);
+        return *this;
+    }
+    operator T() const { return value_; }  // NOLINT: implicit
+
+  private:
+    T value_;
+};
+
 /// Owned bytes in the memory of a Context; move-only, freed in stream order.
 class TESSERA_API Memory {
   public:

@@ -276,12 +276,12 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         };
     }
 
-    void begin_phase(const char* name, double bytes) override {
+    void begin_phase(const char* name, PhaseStep step, double bytes) override {
         nvtxRangePushA(name);
         phase_open_ = timed;
         if (!timed) return;
         if (pending_.size() >= 4096) finish_phases();
-        pending_.push_back({name, bytes, make_event(), make_event()});
+        pending_.push_back({name, step, bytes, make_event(), make_event()});
         TESSERA_CUDA(cudaEventRecord(pending_.back().begin.get(), stream_));
     }
 
@@ -296,7 +296,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             TESSERA_CUDA(cudaEventSynchronize(phase.end.get()));
             float milliseconds = 0;
             TESSERA_CUDA(cudaEventElapsedTime(&milliseconds, phase.begin.get(), phase.end.get()));
-            add_phase(phase.name, 1e-3 * double(milliseconds), phase.bytes);
+            add_phase(phase.name, phase.step, 1e-3 * double(milliseconds), phase.bytes);
         }
     }
 
@@ -309,6 +309,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     };
     struct PendingPhase {
         const char* name;
+        PhaseStep step;
         double bytes;
         Event begin;
         Event end;

@@ -159,7 +159,8 @@ template <class T>
 std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
                                           const SolveOptions& options) {
     check_solve<T>(shared_.context, shared_.matrix, b, x, options);
-    require(traits_.allows_left || !options.left_preconditioning,
+    require_argument(
+        "left_preconditioning", traits_.allows_left || !options.left_preconditioning,
             "this solver does not support left preconditioning; leave side at right, or use "
             "gmres, idr or bicgstab");
     const AtWork guard(at_work_);

@@ -248,7 +248,8 @@ TEST(several_vectors, unusable_preconditioners_and_wrong_vectors) {
     const Vectors<const double> right{b.data(), 361, 2, 361};
     const Vectors<double> solution{x.data(), 361, 2, 400};
     expect_contains(message_of([&] { solve(right, solution); }), "there is no matrix");
-    solver.setup(copy_to(context(), host));
+    const CsrMatrix<double> first = copy_to(context(), host);
+    solver.setup(first);
     const auto expect_refused = [&](Vectors<const double> from, Vectors<double> to,
                                     const char* message) {
         expect_contains(message_of([&] { solve(from, to); }), message);
@@ -263,7 +264,8 @@ TEST(several_vectors, unusable_preconditioners_and_wrong_vectors) {
                            Vectors<double>{x.data(), 361, 0, 361})
                     .empty());
     std::ranges::fill(host.values().view(), 0.0);
-    solver.setup(copy_to(context(), host));
+    const CsrMatrix<double> zeros = copy_to(context(), host);
+    solver.setup(zeros);
     const auto reports = solve(right, solution);
     ASSERT_EQ(reports.size(), 2u);
     for (const SolveReport& report : reports) EXPECT_EQ(report.status, Status::singular_block);

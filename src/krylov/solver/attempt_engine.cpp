@@ -172,7 +172,8 @@ void AttemptEngine<T>::guarded(Work&& work) {
         }
         if (row < 0) throw;
         throw InvalidArgument("row " + std::to_string(row) +
-                              " of the matrix has a NaN or infinity: " + error.what());
+                              " of the matrix has a NaN or infinity: " + error.what(),
+                              "matrix");
     } catch (...) {
         drop();
         throw;

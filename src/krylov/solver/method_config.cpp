@@ -18,7 +18,7 @@ auto parse_unless_auto(const char* what, const Spec& text, std::vector<std::stri
     }
     if (std::ranges::find(names, text.name()) == names.end()) {
         names.emplace_back("auto");
-        throw InvalidArgument(unknown_word_message(what, text.name(), names));
+        throw InvalidArgument(unknown_word_message(what, text.name(), names), what);
     }
     return parse(text);
 }

@@ -189,7 +189,7 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     const double moved = double(blocks.rows) * sizeof(Offset) +
                          double(blocks.entries) * bytes_of(format) +
                          double(blocks.count) * (2 * sizeof(Index) + sizeof(Offset) + sizeof(T));
-    const Phase phase(where, "setup", moved);
+    const Phase phase(where, "setup", moved, PhaseStep::setup);
     // Most updates fit the current formats, so the kernels write these at once; unless blocks were
     // singular the last time, since replacements start from inverses in working precision.
     const bool has_formats = !in_place() && !(adaptive() && first);

@@ -142,7 +142,7 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
     check_options(options);
     check_matrix("block_ldlt", matrix);
     check_memory(context, "block_ldlt", matrix);
-    const Phase phase(context, "setup", 0);
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
     const double start = now();
     const bool symmetric_pattern = check_symmetry(context, matrix, "block_ldlt");
     // Matching, ordering and symbolic factorisation run on the host.
@@ -211,7 +211,7 @@ void BlockLdlt<T>::apply(const Context& context, std::span<const T> r, std::span
 template <class T>
 void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
     check_matrix("block_ldlt", matrix);
-    const Phase phase(context, "setup", 0);
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
     require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "block_ldlt: update needs the pattern that it was set up with");
     check_symmetry(context, matrix, "block_ldlt");

@@ -23,7 +23,7 @@ void Jacobi<T>::invert(const Context& context, const CsrView<T>& matrix) {
     {
         const double bytes =
             double(matrix.rows) * (sizeof(Offset) + 2 * sizeof(Index) + 2 * sizeof(T));
-        const Phase phase(context, "setup", bytes);
+        const Phase phase(context, "setup", bytes, PhaseStep::setup);
         for_each_index(context, matrix.rows,
                        InvertDiagonal<T>{matrix, policy_, inverse_.data(), info_.data()});
     }

@@ -25,7 +25,7 @@ namespace {
 template <class T>
 BsrMatrix<double> blocks_of(const Context& context, const CsrView<T>& matrix,
                             const multigrid::Padding& padding, int block) {
-    const Phase phase(context, "setup: blocks", 0);
+    const Phase phase(context, "setup: blocks", 0, PhaseStep::setup);
     const CsrMatrix<T> padded = padding.empty() ? CsrMatrix<T>() : padding.pad(context, matrix);
     BsrMatrix<T> blocks = to_bsr(context, padding.empty() ? matrix : padded.view(), block, block);
     if constexpr (std::is_same_v<T, double>) {
@@ -61,14 +61,14 @@ struct Amg<T>::State {
             find_nodes(context, matrix);
         } else {
             if (options.block == 0) options.block = points.dimensions;
-            require(options.block == points.dimensions, "amg: nodes of ", options.block,
+            require_argument("block", options.block == points.dimensions, "amg: nodes of ", options.block,
                     " unknowns do not fit coordinates of ", points.dimensions,
                     " dimensions that name the unknowns");
             padding =
                 multigrid::Padding(context, points.unknowns, Offset(points.values.size()), rows);
         }
         padded_rows = padding.empty() ? rows : padding.rows();
-        require(padded_rows % options.block == 0, "amg: nodes of ", options.block,
+        require_argument("block", padded_rows % options.block == 0, "amg: nodes of ", options.block,
                 " unknowns do not divide a matrix of ", rows, " rows");
         choose_near_null(context);
         auto blocks = blocks_of(context, matrix, padding, options.block);
@@ -90,8 +90,11 @@ struct Amg<T>::State {
             return;
         }
         if (options.block == 1) return;
-        const BlockPartition blocks =
-            find_blocks(context, matrix, max_bsr_block, Blocking::natural);
+        BlockPartition found;
+        if (!options.natural_blocks) {
+            found = find_blocks(context, matrix, max_bsr_block, Blocking::natural);
+        }
+        const BlockPartition& blocks = options.natural_blocks ? *options.natural_blocks : found;
         const bool fits = are_nodes(blocks) && (nodes == 0 || nodes == blocks.count) &&
                           (options.block == 0 || options.block == blocks.largest);
         const Offset all = Offset(blocks.count) * blocks.largest;

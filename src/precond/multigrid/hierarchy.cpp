@@ -128,7 +128,7 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
 template <class C>
 void Hierarchy<C>::choose_values(const Context& context) {
     if (options_.values || cycle_.values() == ValueFormat::working) return;
-    const Phase phase(context, "setup: values", 0);
+    const Phase phase(context, "setup: values", 0, PhaseStep::setup);
     if (solves_last_level() && !singular_ &&
         cycle_.smallest_eigenvalue(context) >= least_rounded_eigenvalue) {
         return;
@@ -162,7 +162,7 @@ DeviceVectors Hierarchy<C>::near_null(const Context& context,
 /// Scales the matrix of a level, the near-null space and the prolongator that leads there.
 template <class C>
 void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVectors& near_null) {
-    const Phase phase(context, "setup: scaling", 0);
+    const Phase phase(context, "setup: scaling", 0, PhaseStep::setup);
     Level& level = levels_[l];
     const BsrView<double> a = level.matrix.view();
     if (level.scaling.empty()) {
@@ -244,7 +244,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
 template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
-    const Phase phase(context, "setup: aggregates", 0);
+    const Phase phase(context, "setup: aggregates", 0, PhaseStep::setup);
     // Large aggregates where they save time; small ones, with which bars take fewer iterations,
     // where few nodes are left, and below the finest level of a scalar problem.
     constexpr Index many_nodes = 20'000;
@@ -269,7 +269,7 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
 /// The matrix in the cycle, and the bound of its spectrum.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
-    const Phase phase(context, "setup: bounds", 0);
+    const Phase phase(context, "setup: bounds", 0, PhaseStep::setup);
     Level& level = levels_[l];
     const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(), values_);
     level.lambda = options_.lambda_factor * lanczos(context, matrix).largest;
@@ -298,7 +298,7 @@ void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int column
 template <class C>
 DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
                                           const DeviceVectors& near_null) {
-    const Phase phase(context, "setup: products", 0);
+    const Phase phase(context, "setup: products", 0, PhaseStep::setup);
     const BsrView<double> a = level.matrix.view();
     const bool known = level.prolongator.blocks() > 0;
     TentativeProlongator tentative =
@@ -333,7 +333,7 @@ void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
     const Level& last = levels_.back();
     coarsest_near_null_ = std::move(near_null);
     if (solves_last_level()) {
-        const Phase phase(context, "setup: coarsest", 0);
+        const Phase phase(context, "setup: coarsest", 0, PhaseStep::setup);
         const CoarsestInverse coarsest =
             invert_coarsest(context, last.matrix, coarsest_near_null_, rounding_);
         if (coarsest.modes > 0) singular_ = true;

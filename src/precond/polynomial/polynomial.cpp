@@ -47,7 +47,7 @@ class TypedPolynomial {
     template <class S>
     void prepare(const Context& context, const ScaledMatrix<S>& from,
                  const PolynomialOptions& options, PolynomialReport& report) {
-        const Phase phase(context, "bounds", 0);
+        const Phase phase(context, "bounds", 0, PhaseStep::setup);
         gershgorin_ = gershgorin_bound(context, from.matrix, from.scaling);
         RitzValues ritz;
         if (options.upper == UpperBound::lanczos ||

@@ -32,7 +32,8 @@ void SymmetricScaling<T>::update(const Context& context, const CsrView<T>& matri
             "SymmetricScaling: update needs a matrix of the pattern that it was set up with");
     const Phase phase(context, "setup",
                       double(matrix.nonzeros) * (2 * sizeof(T) + sizeof(Index)) +
-                          double(matrix.rows) * (sizeof(Offset) + sizeof(T)));
+                          double(matrix.rows) * (sizeof(Offset) + sizeof(T)),
+                      PhaseStep::setup);
     copy_from_host<int>(context, std::vector<int>{0}, any_bad_.view());
     for_each_index(
         context, rows_,

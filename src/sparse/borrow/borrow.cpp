@@ -14,7 +14,7 @@ template <class T>
 struct BorrowedMatrix<T>::State {
     CsrView<T> view;
     Offset caller_values = 0;  ///< Number of values that the caller gives.
-    // What is not the caller's; unused ones are empty.
+    // Arrays owned here, in place of the caller's; unused ones are empty.
     Buffer<Offset> row_offsets;
     Buffer<Index> column_indices;
     Buffer<T> values;
@@ -43,15 +43,16 @@ void check_sizes(const char* who, Index rows, Index columns, Offset entries) {
     require(rows >= 0 && columns >= 0 && entries >= 0, who, ": the matrix has a negative size");
 }
 
-/// What `options` asks for, and what sorting and narrowing need: throws InvalidArgument that names
-/// the first row at fault.
+/// The first row at fault and its fault; Fault::none if there is none.
+struct RowFault {
+    Offset row = 0;
+    Fault fault = Fault::none;
+};
+
 template <class RowOffset, class Column>
-void check_rows(const Context& context, const char* who, const char* row_name, Index rows,
-                Index columns, std::span<const RowOffset> row_offsets,
-                std::span<const Column> column_indices, const BorrowOptions& options) {
-    if (!options.validate && !options.sort && sizeof(Column) == sizeof(Index)) return;
-    const bool sorted = options.validate && !options.sort;
-    require(rows > 0 || column_indices.empty(), who, ": there are columns, but no rows");
+RowFault find_fault(const Context& context, Index rows, Index columns,
+                    std::span<const RowOffset> row_offsets, std::span<const Column> column_indices,
+                    bool sorted) {
     Buffer<Offset> first_fault = zeros<Offset>(context, 1);
     const int sharing = sharing_threads(context, rows, 8);
     for_each_index(context, Offset(rows) * sharing,
@@ -59,15 +60,34 @@ void check_rows(const Context& context, const char* who, const char* row_name, I
                                                Offset(column_indices.size()), row_offsets.data(),
                                                column_indices.data(), sorted, first_fault.data()});
     const Offset found = copy_to_host(context, first_fault).front();
-    if (found == 0) return;
-    const Offset row = rows - found / fault_kinds;
+    if (found == 0) return {};
+    return {rows - found / fault_kinds, Fault(found % fault_kinds)};
+}
+
+/// Checks the rows as far as `options`, sorting and narrowing need it, and returns whether they are
+/// to be sorted. Throws InvalidArgument that names the first row at fault.
+template <class RowOffset, class Column>
+bool must_sort(const Context& context, const char* who, const char* row_name, Index rows,
+               Index columns, std::span<const RowOffset> row_offsets,
+               std::span<const Column> column_indices, const BorrowOptions& options) {
+    const bool sorts = options.sort == SortColumns::yes;
+    const bool may_sort = options.sort == SortColumns::if_needed;
+    if (!options.validate && !sorts && !may_sort && sizeof(Column) == sizeof(Index)) return false;
+    require(rows > 0 || column_indices.empty(), who, ": there are columns, but no rows");
+    const auto find = [&](bool sorted) {
+        return find_fault(context, rows, columns, row_offsets, column_indices, sorted);
+    };
+    RowFault found = find(may_sort || (options.validate && !sorts));
+    const bool is_unsorted = may_sort && found.fault == Fault::order;
+    if (is_unsorted) found = find(false);  // Later rows may have other faults.
+    if (found.fault == Fault::none) return sorts || is_unsorted;
     const char* const what =
-        Fault(found % fault_kinds) == Fault::offsets
+        found.fault == Fault::offsets
             ? "the row offsets must ascend from 0 to the number of columns given"
-        : Fault(found % fault_kinds) == Fault::column
+        : found.fault == Fault::column
             ? "a column is out of range"
             : "the columns are not sorted and unique (the option sort sorts them)";
-    throw InvalidArgument(concat(who, ": ", row_name, " ", row, ": ", what));
+    throw InvalidArgument(concat(who, ": ", row_name, " ", found.row, ": ", what), "matrix");
 }
 
 /// Entries on the host, by rows: entry k has the caller's value sources[k].
@@ -199,6 +219,11 @@ bool BorrowedMatrix<T>::borrows_values() const {
 }
 
 template <class T>
+bool BorrowedMatrix<T>::was_sorted() const {
+    return state_ && !state_->starts.empty();
+}
+
+template <class T>
 void BorrowedMatrix<T>::update(const Context& context, const T* values) {
     require(state_ != nullptr, "BorrowedMatrix::update: there is no matrix");
     state_->take_values(context, values);
@@ -215,10 +240,11 @@ BorrowedMatrix<T> borrow_csr(const Context& context, Index rows, Index columns, 
     const auto all_columns =
         borrow::array_of(context, name, "column_indices", column_indices, nonzeros);
     borrow::array_of(context, name, "values", values, nonzeros);
-    borrow::check_rows(context, name, "row", rows, columns, offsets, all_columns, options);
+    const bool sorts =
+        borrow::must_sort(context, name, "row", rows, columns, offsets, all_columns, options);
     auto state = std::make_unique<typename BorrowedMatrix<T>::State>();
     state->caller_values = nonzeros;
-    if (options.sort) {
+    if (sorts) {
         borrow::Entries entries{borrow::copied_as<Offset>(context, offsets),
                                 borrow::copied_as<Index>(context, all_columns),
                                 std::vector<Offset>(std::size_t(nonzeros))};
@@ -256,8 +282,8 @@ BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_rows, Index blo
     const auto all_columns =
         borrow::array_of(context, name, "column_indices", column_indices, blocks);
     borrow::array_of(context, name, "values", values, entries);
-    borrow::check_rows(context, name, "block row", block_rows, block_columns, offsets, all_columns,
-                       options);
+    const bool sorts = borrow::must_sort(context, name, "block row", block_rows, block_columns,
+                                         offsets, all_columns, options);
     const Index rows = block_rows * block, columns = block_columns * block;
     auto state = std::make_unique<typename BorrowedMatrix<T>::State>();
     state->caller_values = entries;
@@ -269,7 +295,7 @@ BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_rows, Index blo
                    borrow::ExpandRow<RowOffset, Column>{block, row_offsets, column_indices, rows,
                                                         state->row_offsets.data(),
                                                         state->column_indices.data()});
-    if (options.sort) {
+    if (sorts) {
         const Context host = Context::cpu(context.threads());
         borrow::Entries sorted{copy_to_host(context, state->row_offsets),
                                copy_to_host(context, state->column_indices),

@@ -21,7 +21,7 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
             "find_blocks: the bound on the rows of a block must be within 1..64");
     const double bytes =
         double(matrix.rows + 1) * sizeof(Offset) + double(matrix.nonzeros) * sizeof(Index);
-    const Phase phase(context, "find_blocks", bytes);
+    const Phase phase(context, "find_blocks", bytes, PhaseStep::find_blocks);
     BlockPartition blocks;
     blocks.rows = matrix.rows;
     blocks.options =

@@ -132,7 +132,8 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<
             "gershgorin_bound: scaling needs a square matrix and a number for each row");
     if (matrix.rows == 0) return 0;
     const Phase phase(context, "bounds",
-                      double(matrix.nonzeros) * sizeof(T) + double(matrix.rows) * sizeof(Offset));
+                      double(matrix.nonzeros) * sizeof(T) + double(matrix.rows) * sizeof(Offset),
+                      PhaseStep::setup);
     Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
     for_each_index(context, matrix.rows,
                    RowSum<T>{matrix, scaling.empty() ? nullptr : scaling.data(), largest.data()});

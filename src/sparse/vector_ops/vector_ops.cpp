@@ -199,7 +199,7 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
 #define TESSERA_INSTANTIATE(T)                                          \
     TESSERA_INSTANTIATE_VECTOR_OPS(T)                                   \
     template decltype(fill<T>) fill<T>;                                 \
-    template decltype(dot<T>) dot<T>;                                   \
+    template void dot(const Context&, Input<T>, Input<T>, T*);          \
     template decltype(axpby<T>) axpby<T>;                               \
     template decltype(multiply_elementwise<T>) multiply_elementwise<T>; \
     template decltype(fill_uniform<T>) fill_uniform<T>;                 \
