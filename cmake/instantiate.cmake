@@ -57,8 +57,7 @@ tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_fact
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
 foreach(type float double)
   tessera_instantiate(precond/block_jacobi/setup/setup_fused.cuh cuda setup_fused
-                      "${type}, false, false" "${type}, false, true"
-                      "${type}, true, false" "${type}, true, true")
+                      "${type}, false" "${type}, true")
 endforeach()
 tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
                     "triangular_product;solve_rows;diagonal_product;factor_product" float double)

@@ -37,8 +37,7 @@ __device__ __forceinline__ BlockProperties<T> examine_block(
         const int row = lane + Warp::lanes * i;
 #pragma unroll
         for (int k = 0; k < min(Warp::tile, Warp::lanes * (i + 1)); ++k) {
-            differs |=
-                (Warp::exact || row < Warp::tile) && block[k * Warp::stride + row] != a[i][k];
+            differs |= row < Warp::tile && block[k * Warp::stride + row] != a[i][k];
         }
     }
     return {lanes_max<Warp::lanes>(norm), !any_of_lanes<Warp::lanes>(differs)};
@@ -60,26 +59,16 @@ __device__ __forceinline__ void finish_pivot_table(PivotStep<T>* table, int n, i
 
 /// Inverts the blocks in registers and writes the inverse of this group to block `group` of
 /// `shared`, column-major. Blocks have n rows, `steps` the largest n of the warp, and other
-/// registers and rows are +0; where Exact, both are Tile, and reload() reads the rows again.
-/// Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite; all
-/// values are NaN then.
-template <class Warp, class T, class Reload>
+/// registers and rows are +0. Returns 0, or k where the k-th pivot (1-based), or its reciprocal, is
+/// zero or not finite; all values are NaN then.
+template <class Warp, class T>
 __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile],
-                                             const Warp& shared, int group, int n, int steps,
-                                             Reload&& reload) {
+                                             const Warp& shared, int group, int n, int steps) {
     constexpr int lanes = Warp::lanes;
-    constexpr bool exact = Warp::exact;
     const int lane = int(threadIdx.x % lanes);
     T* const block = shared.value + group * Warp::block_values;
     PivotStep<T>* const table = shared.steps(group);
-    const auto eliminate = [&](auto checked) {
-        return gauss_jordan<lanes, checked.value, !exact>(a, n, steps, lane, shared_address(table));
-    };
-    int info = eliminate(std::bool_constant<!exact>());
-    if (exact && __any_sync(full_warp, info != 0)) {
-        reload();
-        info = eliminate(std::true_type());
-    }
+    const int info = gauss_jordan<lanes, true, true>(a, n, steps, lane, shared_address(table));
     finish_pivot_table<lanes>(table, n, lane, info);
     // X(step of row r, row of step k) = D(r, k) / pivot of row r.
     T scale[Warp::lane_rows];
@@ -87,29 +76,19 @@ __device__ __forceinline__ int invert_blocks(T (&a)[Warp::lane_rows][Warp::tile]
 #pragma unroll
     for (int i = 0; i < Warp::lane_rows; ++i) {
         const int row = lane + lanes * i;
-        const int step = exact || row < n ? int(table[row].step) : 0;
+        const int step = row < n ? int(table[row].step) : 0;
         scale[i] = table[step].reciprocal;
         to[i] = block + step;
     }
-    // Register k holds column k - skipped. Rows of the table are read before columns are written:
-    // the compiler keeps the order.
-    constexpr int together = exact ? 4 : 1;
+    // Register k holds column k - skipped.
     const int skipped = Warp::tile - steps;
-    const auto is_column = [&](int k) { return exact || unsigned(k - skipped) < unsigned(n); };
 #pragma unroll
-    for (int k = 0; k < Warp::tile; k += together) {
-        int column[together];
+    for (int k = 0; k < Warp::tile; ++k) {
+        if (unsigned(k - skipped) >= unsigned(n)) continue;
+        const int column = int(table[k - skipped].row) * Warp::stride;
 #pragma unroll
-        for (int u = 0; u < together; ++u) {
-            if (is_column(k + u)) column[u] = int(table[k + u - skipped].row) * Warp::stride;
-        }
-#pragma unroll
-        for (int u = 0; u < together; ++u) {
-            if (!is_column(k + u)) continue;
-#pragma unroll
-            for (int i = 0; i < Warp::lane_rows; ++i) {
-                if (exact || lane + lanes * i < n) to[i][column[u]] = a[i][k + u] * scale[i];
-            }
+        for (int i = 0; i < Warp::lane_rows; ++i) {
+            if (lane + lanes * i < n) to[i][column] = a[i][k] * scale[i];
         }
     }
     __syncwarp();
@@ -131,62 +110,32 @@ struct InverseProperties {
     bool finite;
 };
 
-/// write(column, first of some adjacent rows, their values) for this lane's part of the inverse
-/// that invert_blocks left in `block`, as (X + X^T) / 2 where `symmetric`, which needs
-/// MaybeSymmetric. n is 0 in a group without a block. Returns the properties of that part, `finite`
-/// by its sums alone. Unrolled: more instructions, fewer iterations.
-template <class Warp, bool Unrolled, bool MaybeSymmetric, class T, class Write>
+/// write(column, row, value) for this lane's part of the inverse that invert_blocks left in
+/// `block`, as (X + X^T) / 2 where `symmetric`. n is 0 in a group without a block. Returns the
+/// properties of that part, `finite` by its sums alone. Unrolled: more instructions, fewer
+/// iterations.
+template <class Warp, bool Unrolled, class T, class Write>
 __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
                                                            bool want_largest, Write&& write) {
-    constexpr int together = Warp::together;
-    using Part = Pack<T, together>;
-    constexpr int row_steps = (Warp::tile + Warp::lanes * together - 1) / (Warp::lanes * together);
-    constexpr int column_steps = Unrolled         ? Warp::tile
-                                 : !Warp::exact   ? 2
-                                 : MaybeSymmetric ? 1
-                                                  : 8 / together;
-    const int columns = Unrolled || Warp::exact ? Warp::tile : n;
+    constexpr int column_steps = Unrolled ? Warp::tile : 2;
+    const int columns = Unrolled ? Warp::tile : n;
     InverseProperties<T> inverse{T(0), T(0), true};
-#pragma unroll(Unrolled ? row_steps : 1)
-    for (int i = 0; i < row_steps; ++i) {
-        const int row = (int(threadIdx.x % Warp::lanes) + Warp::lanes * i) * together;
+#pragma unroll(Unrolled ? Warp::lane_rows : 1)
+    for (int i = 0; i < Warp::lane_rows; ++i) {
+        const int row = int(threadIdx.x % Warp::lanes) + Warp::lanes * i;
         if (row >= n) break;
-        T sum[together] = {};
+        T sum = T(0);
 #pragma unroll(column_steps)
-        for (int c = 0; c < columns; c += together) {
+        for (int c = 0; c < columns; ++c) {
             if (Unrolled && c >= n) continue;
-            Part part[together];  // Columns c, c + 1 ...
-#pragma unroll
-            for (int d = 0; d < together; ++d) {
-                part[d] = *reinterpret_cast<const Part*>(block + (c + d) * Warp::stride + row);
-            }
-#pragma unroll
-            for (int j = 0; MaybeSymmetric && j < together; ++j) {
-                if (!Warp::exact && !(symmetric && c != row)) continue;
-                const Part other =
-                    *reinterpret_cast<const Part*>(block + (row + j) * Warp::stride + c);
-#pragma unroll
-                for (int d = 0; d < together; ++d) {
-                    T& x = part[d].value[j];
-                    if (symmetric && c + d != row + j) x = average(x, other.value[d]);
-                }
-            }
-#pragma unroll
-            for (int d = 0; d < together; ++d) {
-                write(c + d, row, part[d]);
-#pragma unroll
-                for (int j = 0; j < together; ++j) {
-                    sum[j] += fabs(part[d].value[j]);
-                    if (want_largest)
-                        inverse.largest = fmax(inverse.largest, fabs(part[d].value[j]));
-                }
-            }
+            T x = block[c * Warp::stride + row];
+            if (symmetric && c != row) x = average(x, block[row * Warp::stride + c]);
+            write(c, row, x);
+            sum += fabs(x);
+            if (want_largest) inverse.largest = fmax(inverse.largest, fabs(x));
         }
-#pragma unroll
-        for (int j = 0; j < together; ++j) {
-            inverse.norm = fmax(inverse.norm, sum[j]);
-            inverse.finite = inverse.finite && sum[j] <= std::numeric_limits<T>::max();
-        }
+        inverse.norm = fmax(inverse.norm, sum);
+        inverse.finite = inverse.finite && sum <= std::numeric_limits<T>::max();
     }
     return inverse;
 }
@@ -197,32 +146,23 @@ template <class Warp, bool Unrolled, class T, class Output>
 __device__ __forceinline__ InverseProperties<T> write_block(const T* block, int n, bool symmetric,
                                                             bool want_largest, Output&& output) {
     constexpr int lanes = Warp::lanes;
-    constexpr int together = Warp::together;
     const int lane = int(threadIdx.x % lanes);
-    const bool any_symmetric = !Warp::exact || __any_sync(full_warp, symmetric);
     InverseProperties<T> inverse;
     output([&](auto&& write) {
-        inverse = any_symmetric
-                      ? write_part<Warp, Unrolled, true>(block, n, symmetric, want_largest, write)
-                      : write_part<Warp, Unrolled, false>(block, n, false, want_largest, write);
+        inverse = write_part<Warp, Unrolled>(block, n, symmetric, want_largest, write);
     });
     __syncwarp();
     inverse.norm = lanes_max<lanes>(inverse.norm);
     if (want_largest) inverse.largest = lanes_max<lanes>(inverse.largest);
     if (__all_sync(full_warp, inverse.finite)) return inverse;
     inverse.finite = true;  // Perhaps only a sum overflows.
-    const int columns = Warp::exact ? Warp::tile : n;
-    for (int e = lane; e < n * columns; e += lanes) {
-        inverse.finite =
-            inverse.finite && isfinite(block[e / columns * Warp::stride + e % columns]);
+    for (int e = lane; e < n * n; e += lanes) {
+        inverse.finite = inverse.finite && isfinite(block[e / n * Warp::stride + e % n]);
     }
     inverse.finite = !any_of_lanes<lanes>(!inverse.finite);
-    Pack<T, together> nan_pack;
-#pragma unroll
-    for (int j = 0; j < together; ++j) nan_pack.value[j] = std::numeric_limits<T>::quiet_NaN();
     output([&](auto&& write) {
-        for (int row = lane * together; !inverse.finite && row < n; row += lanes * together) {
-            for (int c = 0; c < columns; ++c) write(c, row, nan_pack);
+        for (int row = lane; !inverse.finite && row < n; row += lanes) {
+            for (int c = 0; c < n; ++c) write(c, row, std::numeric_limits<T>::quiet_NaN());
         }
     });
     return inverse;

@@ -6,15 +6,15 @@ namespace tessera::cuda {
 
 /// How a setup kernel maps diagonal blocks to lanes.
 struct SetupShape {
-    int lanes;          ///< Lanes per block; 0: no kernel.
+    int lanes;          ///< Lanes per block.
     int warps;          ///< Warps per thread block.
     int thread_blocks;  ///< Thread blocks per multiprocessor (launch bound).
 };
 
-/// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks per multiprocessor
+/// Blocks of up to `tile` rows, a multiple of 4. With more thread blocks per multiprocessor
 /// registers spill, with fewer less latency is hidden.
 template <class T>
-constexpr SetupShape any_size_shape(int tile) {
+constexpr SetupShape setup_shape(int tile) {
     constexpr bool wide = sizeof(T) == 8;
     constexpr int warps = 4;
     if (tile <= 8) return {tile, warps, 8};
@@ -22,29 +22,6 @@ constexpr SetupShape any_size_shape(int tile) {
     if (tile == 16) return {16, warps, wide ? 7 : 8};
     if (tile <= 24) return {8, warps, !wide ? 4 : tile == 20 ? 3 : 2};
     return {wide ? 32 : 16, warps, 4};
-}
-
-/// Blocks that all have n rows, a multiple of 4.
-template <class T>
-constexpr SetupShape fixed_size_shape(int n) {
-    constexpr SetupShape shapes[8][2] = {
-        // double, float
-        {{2, 2, 20}, {2, 2, 20}},  // 4
-        {{4, 2, 12}, {4, 2, 16}},  // 8
-        {{4, 2, 6}, {4, 4, 6}},    // 12
-        {{8, 2, 8}, {8, 2, 12}},   // 16
-        {{4, 1, 7}, {4, 2, 6}},    // 20
-        {{8, 2, 4}, {8, 2, 8}},    // 24
-        {{0, 0, 0}, {0, 0, 0}},    // 28
-        {{16, 2, 6}, {8, 1, 10}},  // 32
-    };
-    return shapes[n / 4 - 1][sizeof(T) == 8 ? 0 : 1];
-}
-
-/// Blocks of up to `tile` rows or, where `exact`, of `tile` rows each.
-template <class T>
-constexpr SetupShape setup_shape(int tile, bool exact) {
-    return exact ? fixed_size_shape<T>(tile) : any_size_shape<T>(tile);
 }
 
 /// Warps per thread block of the setup of larger blocks; threads of the kernel that replaces

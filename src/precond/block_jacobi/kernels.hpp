@@ -121,9 +121,8 @@ TESSERA_BACKENDS(template <class T> void setup(const Context& context, const Set
                  void clear(const Context& context, void* memory, Offset bytes);)
 
 namespace cuda {
-/// setup for blocks of at most max_fused_rows rows, of any sizes or, if Exact, all of `largest`
-/// rows, a size with a kernel. Reduced: to job.reduced.
-template <class T, bool Exact, bool Reduced>
+/// setup for blocks of at most max_fused_rows rows. Reduced: to job.reduced.
+template <class T, bool Reduced>
 void setup_fused(const Context& context, const SetupJob<T>& job);
 }  // namespace cuda
 

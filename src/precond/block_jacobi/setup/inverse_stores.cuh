@@ -1,6 +1,5 @@
 #pragma once
 
-#include "gpu/pack.cuh"
 #include "precond/block_jacobi/kernels.hpp"
 #include "precond/block_jacobi/storage/block_formats.hpp"
 
@@ -15,14 +14,11 @@ struct WorkingStore {
     T* inverses;
     bool want_largest;
 
-    /// f(write) for a block of n rows, whose values start at `entry`: write(column, row, pack)
-    /// writes adjacent rows of a column.
+    /// f(write) for a block of n rows, whose values start at `entry`: write(column, row, value).
     template <class F>
     __device__ __forceinline__ void operator()(Index, Offset entry, int n, F&& f) const {
         T* const to = inverses + entry;
-        f([&](int column, int row, auto pack) {
-            *reinterpret_cast<decltype(pack)*>(to + column * n + row) = pack;
-        });
+        f([&](int column, int row, T value) { to[column * n + row] = value; });
     }
     __device__ __forceinline__ void report_overflow(Index, T) const {}
 };
@@ -40,13 +36,7 @@ struct FormatStore {
         with_format<T>(store.blocks.format_of(b), [&](auto known) {
             constexpr BlockPrecision in = decltype(known)::value;
             auto* const values = reinterpret_cast<StoredBits<in>*>(to);
-            f([&](int column, int row, const auto& pack) {
-                constexpr int count = int(sizeof(pack.value) / sizeof(T));
-                Pack<StoredBits<in>, count> bits;
-#pragma unroll
-                for (int j = 0; j < count; ++j) bits.value[j] = narrow<in>(pack.value[j]);
-                *reinterpret_cast<decltype(bits)*>(values + column * n + row) = bits;
-            });
+            f([&](int column, int row, T value) { values[column * n + row] = narrow<in>(value); });
         });
     }
     /// `largest`: the largest magnitude in the inverse, if that is finite.

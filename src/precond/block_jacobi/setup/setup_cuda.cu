@@ -136,18 +136,9 @@ void setup_large(const Context& context, const SetupJob<T>& job) {
         job.plan == nullptr
             ? BatchView<T>::uniform(blocks.count, blocks.largest, job.inverses)
             : BatchView<T>::packed(blocks.count, job.sizes, blocks.entry_offsets, job.inverses);
-    batched::invert_with_condition<T>(context, batch, batch,
-                                      {job.results.info, job.results.reciprocal_condition},
-                                      job.plan);
+    batched::invert_with_condition<T>(
+        context, batch, batch, {job.results.info, job.results.reciprocal_condition}, job.plan);
     launch(finish_kernel<T>, blocks, job.inverses, job.symmetric, job.results);
-}
-
-/// Whether all blocks have one size for which there is a kernel.
-template <class T>
-bool has_exact_kernel(const PackedBlocks<T>& blocks) {
-    const int n = blocks.largest;
-    return n % 4 == 0 && blocks.rows == Offset(blocks.count) * n && tile_compiled(n) &&
-           fixed_size_shape<T>(n).lanes > 0;
 }
 
 }  // namespace
@@ -156,11 +147,7 @@ template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     if (job.blocks.count == 0) return;
     if (job.blocks.largest > max_fused_rows) return setup_large(context, job);
-    const bool reduced = job.reduced.bytes != nullptr;
-    const auto fused = has_exact_kernel(job.blocks)
-                           ? reduced ? setup_fused<T, true, true> : setup_fused<T, true, false>
-                       : reduced ? setup_fused<T, false, true>
-                                 : setup_fused<T, false, false>;
+    const auto fused = job.reduced.bytes != nullptr ? setup_fused<T, true> : setup_fused<T, false>;
     fused(context, job);
 }
 
