@@ -1,9 +1,9 @@
 #pragma once
 
 #include "batched/factor/kernels.hpp"
-#include "gpu/tiles/ldlt_tile.cuh"
-#include "gpu/tiles/ldu_tile.cuh"
-#include "gpu/tiles/llt_tile.cuh"
+#include "gpu/tiles/factor/ldlt.cuh"
+#include "gpu/tiles/factor/ldu.cuh"
+#include "gpu/tiles/factor/llt.cuh"
 
 /// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes up to 32 rows, a thread block
 /// per matrix above.

@@ -4,7 +4,7 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/batch_view.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 namespace tessera::batched::cuda {
@@ -212,7 +212,7 @@ __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, in
     __syncthreads();
 }
 
-/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
+/// Gauss-Jordan elimination (gpu/tiles/elimination/gauss_jordan.cuh). The registers end up rotated
 /// (n + 15) / 16 times.
 template <class T, int Columns>
 __device__ __forceinline__ EliminationState eliminate(Tile<T, Columns>& tile, int n,

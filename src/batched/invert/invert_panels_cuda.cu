@@ -4,7 +4,7 @@
 #include "gpu/batch_view.cuh"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/panels.cuh"
+#include "gpu/tiles/elimination/gauss_jordan_panels.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
@@ -250,9 +250,8 @@ void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& j
     for_compiled_sizes<25, 32>([&](auto size) {
         constexpr int n = decltype(size)::value;
         if (const Index count = job.count(n); count > 0) {
-            chain.launch(invert_panels_kernel<n>, blocks_for(count, panel_warps),
-                         32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job,
-                         job.first(n), count);
+            chain.launch(invert_panels_kernel<n>, blocks_for(count, panel_warps), 32 * panel_warps,
+                         panel_warps * int(sizeof(PanelStage<n>)), job, job.first(n), count);
         }
     });
 }

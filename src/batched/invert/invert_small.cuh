@@ -7,8 +7,8 @@
 #include "batched/invert/invert_per_thread.cuh"
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 

@@ -1,6 +1,6 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/inverted_blocks.cuh"
+#include "gpu/tiles/extraction/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "precond/block_jacobi/setup/inverse_stores.cuh"

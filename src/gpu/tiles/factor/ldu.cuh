@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/rotating_rows.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
+#include "gpu/tiles/factor/rotating_rows.cuh"
 
 namespace tessera::cuda {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "gpu/tiles/diagonal_blocks.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
+#include "gpu/tiles/extraction/diagonal_blocks.cuh"
 
 /// Diagonal blocks from CSR to shared memory and to registers. A warp has 32 / Lanes consecutive
 /// blocks of at most Tile rows; lane l of a group has the rows l + Lanes i of one.

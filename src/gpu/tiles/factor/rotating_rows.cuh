@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/load.cuh"
-#include "gpu/tiles/factor_rows.cuh"
+#include "gpu/tiles/factor/rows.cuh"
 
 namespace tessera::cuda {
 

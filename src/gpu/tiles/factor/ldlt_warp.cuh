@@ -1,7 +1,7 @@
 #pragma once
 
 #include "gpu/registers.cuh"
-#include "gpu/tiles/ldlt_tile.cuh"
+#include "gpu/tiles/factor/ldlt.cuh"
 
 namespace tessera::cuda {
 

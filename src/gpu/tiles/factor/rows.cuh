@@ -3,8 +3,8 @@
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/registers.cuh"
-#include "gpu/tiles/factor_team.cuh"
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/factor/team.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "tessera/types.hpp"
 
 /// A matrix that a team eliminates, one row per thread, in registers (RegisterRows) or in shared

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 
 /// Contiguous batches, copied in chunks of 16 bytes at compile-time offsets.
 namespace tessera::cuda {

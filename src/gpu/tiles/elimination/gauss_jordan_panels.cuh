@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 #include "gpu/warp.cuh"
 
 /// Blocked Gauss-Jordan inversion of one FP64 matrix per warp: panels of four columns are
@@ -107,8 +107,7 @@ class PanelTile {
         if constexpr (left > 0) {
             eliminate<checked, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
         }
-        if constexpr (left > 4)
-            eliminate<checked, 1, left - 4>(memory, pivots, n - left + 4);
+        if constexpr (left > 4) eliminate<checked, 1, left - 4>(memory, pivots, n - left + 4);
         return pivots;
     }
 

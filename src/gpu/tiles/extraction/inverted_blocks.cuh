@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "gpu/tiles/warp_blocks.cuh"
+#include "gpu/tiles/extraction/warp_blocks.cuh"
 
 /// Gauss-Jordan elimination of the blocks of a warp (warp_blocks.cuh) in registers; the inverses
 /// are transposed, symmetrised and summed in shared memory and written from there.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 
 /// Gauss-Jordan inversion of the smallest matrices, one per thread in registers.
 namespace tessera::cuda {

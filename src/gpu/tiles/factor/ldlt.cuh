@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
 
 namespace tessera::cuda {
 
