@@ -1,7 +1,7 @@
 #pragma once
 
-#include "batched/factor/factor_launch.cuh"
-#include "batched/factor/unrolled_elimination.cuh"
+#include "batched/factor/factor_any_size.cuh"
+#include "batched/factor/unrolled/elimination.cuh"
 
 /// Unrolled factorisations of contiguous batches of 8 rows (one matrix per lane) or 16 rows (one
 /// per 2, 4 or 8 lanes); results equal those of the general kernel in every bit.

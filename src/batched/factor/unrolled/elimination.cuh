@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor/unrolled_matrix.cuh"
+#include "batched/factor/unrolled/matrix.cuh"
 #include "gpu/registers.cuh"
 #include "gpu/tiles/factor/ldu.cuh"
 #include "gpu/tiles/factor/llt.cuh"
