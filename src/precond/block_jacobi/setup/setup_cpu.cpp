@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "precond/block_jacobi/kernels.hpp"
+#include "simd/batch.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
 
@@ -198,10 +199,6 @@ void count_blocks(const SetupResults<T>& results) {
                                   double(results.largest[b]), results.accuracy);
     }
 }
-
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
 
 }  // namespace
 
