@@ -79,7 +79,7 @@ __device__ __forceinline__ T row_sum_norm(const Tile<T, Columns>& tile,
     return block_max(largest, shared);
 }
 
-/// The row of largest magnitude in the pivot column among those not yet chosen, the first of
+/// The row of largest magnitude in the pivot column among the rows not yet chosen, the first of
 /// equals; each warp finds it redundantly. Lane l searches the rows l + 32 q; bit q of `chosen`
 /// marks former pivot rows. The row index occupies seven bits of the magnitude's high word (see
 /// magnitude_bits), so magnitudes that differ by less than 2^-13 of the larger may count as equal.

@@ -60,7 +60,7 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
     const int lane = int(threadIdx.x) % 32;
     const bool aligned = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
-    // For other n the matrix is copied as it is: pitch n has few bank conflicts.
+    // For other n the columns stay adjacent: pitch n has few bank conflicts.
     constexpr bool by_columns = n % 16 == 0;
     const bool fits =
         a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);

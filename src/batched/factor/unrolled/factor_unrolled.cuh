@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     const unsigned fallback = __ballot_sync(full_warp, !in_range && lane % Matrix::lanes == 0);
     T* const to = job.f.values + first * (n * n);
     if (fallback == 0) return Matrix::store(to, count, staged);
-    // One by one, without those of the fallback: it reads them from a, which may be f.
+    // One by one. Matrices of the fallback are left out: it reads them from a, which may be f.
     unsigned remaining = 0;
     for (int k = 0; k < count; ++k) {
         if ((fallback >> k * Matrix::lanes & 1) != 0) {

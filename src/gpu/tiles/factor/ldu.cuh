@@ -7,8 +7,8 @@ namespace tessera::cuda {
 
 namespace {
 
-/// Right-looking LDU with implicit pivoting: neither rows nor columns are moved, the pivot row is
-/// broadcast through shared memory.
+/// Right-looking LDU with implicit pivoting; one row per thread. Neither rows nor columns are
+/// moved; the pivot row is broadcast through shared memory.
 template <Pivoting pivoting>
 struct Ldu {
     static constexpr Factorisation kind = Factorisation::ldu;

@@ -7,7 +7,8 @@ namespace tessera::cuda {
 
 namespace {
 
-/// Right-looking Cholesky factorisation with implicit pivoting: rows are not moved.
+/// Right-looking Cholesky factorisation with implicit pivoting; one row per thread. Rows are not
+/// moved.
 template <Pivoting pivoting>
 struct Llt {
     static constexpr Factorisation kind = Factorisation::llt;

@@ -42,7 +42,7 @@ struct PivotOrder {
     }
 };
 
-/// Whether d and 1 / d are far enough from the ends of the range for fast_reciprocal(d).
+/// Whether fast_reciprocal(d) is valid: d and 1 / d are far from overflow and underflow.
 template <class T>
 __device__ __forceinline__ bool has_fast_reciprocal(T d) {
     return (high_word(d) & 0x7fffffffu) - fast_range_low<T> < fast_range_span<T>;
@@ -112,7 +112,7 @@ class CheckedDivisor {
     bool moderate_;
 };
 
-/// As inverse(e) of pivot_pair.hpp; e21 is not 0.
+/// The inverse of a 2 x 2 pivot whose e21 is not 0.
 template <class T>
 __device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
     const CheckedDivisor<T> by_e21(e.e21);

@@ -88,8 +88,8 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
     return by_two && each.bank_conflicts >= 4 ? best_of(2) : each;
 }
 
-/// Stage shapes for n = 1..32 (entry 0: as for 1), each with `lanes` lanes or, if that is 0, with
-/// n, not by group; computed at compile time.
+/// Stage shapes for n = 1..32, computed at compile time; entry 0 equals entry 1. `lanes` is 0: n
+/// lanes, and groups read adjacent matrices.
 template <int value_bytes, int lanes>
 constexpr std::array<StageShape, 33> stage_shapes = [] {
     std::array<StageShape, 33> shapes{};

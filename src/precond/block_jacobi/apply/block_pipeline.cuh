@@ -41,7 +41,7 @@ struct ChunkShape {
     static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
     /// With several vectors, blocks of one size and more than pack_width rows have their elements
     /// of r aligned to pack_width. That needs 42 (T of 8 bytes) or 48 values per group.
-    static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
+    static constexpr bool padded = layout != BlockLayout::mixed_sizes && vectors > 1;
     static constexpr int padded_from = padded ? pack_width + 1 : 33;
     /// Distance of the vectors in a stage.
     static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;

@@ -15,7 +15,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// Number of blocks that are sorted by size together, so that most vectors are full.
+/// Number of blocks that are sorted by size together: SIMD vectors take blocks of one size.
 constexpr Index sort_window = 1024;
 
 /// Larger blocks use vectors of at most 32 bytes: with 64-byte vectors they exceed an L1 cache of
