@@ -162,6 +162,7 @@ __device__ __forceinline__ InverseProperties<T> write_block(const T* block, int 
     inverse.finite = !any_of_lanes<lanes>(!inverse.finite);
     output([&](auto&& write) {
         for (int row = lane; !inverse.finite && row < n; row += lanes) {
+#pragma unroll 1
             for (int c = 0; c < n; ++c) write(c, row, std::numeric_limits<T>::quiet_NaN());
         }
     });
