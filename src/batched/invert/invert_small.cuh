@@ -76,8 +76,8 @@ __device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int l
 }
 
 /// Lane l of a group loads the rows l + Lanes i of an n x n matrix from shared memory. Columns from
-/// n on repeat the last one; rows from n on are arbitrary. Neither is ever a pivot, so neither
-/// affects the others.
+/// n on repeat the last one; rows from n on are arbitrary. Both are never pivots and affect no
+/// other values.
 template <int Lanes, class T, int Rows, int Tile>
 __device__ __forceinline__ void load_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
     const T* row = matrix + lane;

@@ -78,8 +78,8 @@ __device__ __forceinline__ float fast_reciprocal(float d) {
     return fmaf(r, e, r);
 }
 
-/// -a / d from -1 / d, correctly rounded (Markstein) where nothing over- or underflows: so that
-/// equal rows cancel to exact zeros and a singular matrix shows.
+/// -a / d from -1 / d, correctly rounded (Markstein) unless it over- or underflows. Equal rows then
+/// cancel to exact zeros, so that a singular matrix is detected.
 template <class T>
 __device__ __forceinline__ T minus_quotient(T a, T d, T minus_reciprocal) {
     const T rough = a * minus_reciprocal;

@@ -112,8 +112,8 @@ struct InverseProperties {
 
 /// write(column, row, value) for this lane's part of the inverse that invert_blocks left in
 /// `block`, as (X + X^T) / 2 where `symmetric`. n is 0 in a group without a block. Returns the
-/// properties of that part, `finite` by its sums alone. Unrolled: more instructions, fewer
-/// iterations.
+/// properties of that part; `finite` is false if a row sum overflows. Unrolled: the loop over
+/// columns is unrolled.
 template <class Warp, bool Unrolled, class T, class Write>
 __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
                                                            bool want_largest, Write&& write) {

@@ -30,8 +30,9 @@ struct StageShape {
     __host__ __device__ constexpr int offset(int m) const {
         return matrices_per_pad == 1 ? m * stride : m * values + m / 2 * pad;
     }
-    /// Which of `groups` matrices, a power of two, a group of lanes works on: with one pad per
-    /// pair, groups served in one transaction work on the first matrices of their pairs.
+    /// The matrix that a group of lanes works on, among `groups` (a power of two). With one pad per
+    /// pair of matrices, groups of one memory transaction take the first matrices of their pairs,
+    /// whose banks differ.
     __host__ __device__ constexpr int matrix_of_group(int group, int groups) const {
         if (matrices_per_pad == 1 || groups < 2) return group;
         return 2 * (group % (groups / 2)) + group / (groups / 2);

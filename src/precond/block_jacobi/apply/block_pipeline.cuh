@@ -222,8 +222,8 @@ class GroupChunks : public PipelineStages<Shape> {
         next_chunk_.end = __ldg(blocks_.starts + block);
     }
 
-    /// Each lane finds its row from the starts of all blocks of group q (a bit mask over the
-    /// lanes); lanes after the last block have the start of the next group.
+    /// Writes the row of each lane in group q. A bit mask over the lanes marks the first rows of
+    /// the blocks; lanes after the last block have the start of the next group.
     __device__ __forceinline__ void write_row_table(int stage, int q, Index first_row,
                                                     Index end_row, unsigned own_block) const {
         const int begin = int(next_chunk_.row[q] - first_row);
