@@ -43,13 +43,12 @@ set(llt ${fixed} ${full})
 set(ldlt ${fixed} ${bunch_kaufman} ${rook} ${full})
 foreach(kind ldu llt ldlt)
   list(TRANSFORM ${kind} PREPEND "Factorisation::${kind}, ")
-  tessera_instantiate(batched/factor/factor_launch.cuh batched::cuda factorise_as ${${kind}})
+  tessera_instantiate(batched/factor/factor_any_size.cuh batched::cuda factorise_as ${${kind}})
 endforeach()
 list(FILTER ldu EXCLUDE REGEX full)
 list(FILTER llt EXCLUDE REGEX full)
-tessera_instantiate(batched/factor/factor_unrolled.cuh batched::cuda factorise_unrolled
+tessera_instantiate(batched/factor/unrolled/factor_unrolled.cuh batched::cuda factorise_unrolled
                     ${ldu} ${llt})
-tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
 tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_pipelined
                     float double)
 tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined float double)

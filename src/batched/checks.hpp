@@ -65,8 +65,8 @@ bool has_valid_vectors(const char* name, Index count, Index largest, const X& x,
     return true;
 }
 
-/// The plan that the kernels use: null for matrices of one size, else the given one, or one made
-/// here and stored in `own`.
+/// The plan that the kernels use: null for matrices of one size; else the given plan or, if none is
+/// given, a new one that is stored in `own`.
 template <class T>
 const Plan* resolve_plan(const char* name, const Context& context, const BatchView<T>& a,
                          const Plan* given, std::optional<Plan>& own) {

@@ -68,8 +68,8 @@ __device__ __forceinline__ void wait_for_prior_kernels() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
-/// trigger_dependent_launch and wait_for_prior_kernels. A kernel must not end before the previous
-/// ones have ended, else the next one would not wait for them.
+/// Calls trigger_dependent_launch and wait_for_prior_kernels. A kernel must not end before the
+/// previous ones: the next kernel waits for this one only.
 __device__ __forceinline__ void begin_dependent() {
     trigger_dependent_launch();
     wait_for_prior_kernels();

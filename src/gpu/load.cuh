@@ -8,8 +8,8 @@
 /// branch, so that many are in flight.
 namespace tessera::cuda {
 
-/// *address if `condition`, else `otherwise`; non-coherent: the kernel must not write it before its
-/// last read.
+/// *address if `condition`, else `otherwise`. Non-coherent: the kernel must not write this address
+/// before it has read it for the last time.
 __device__ __forceinline__ double load_if(bool condition, const double* address, double otherwise) {
     asm("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.nc.f64 %0, [%1]; }"
         : "+d"(otherwise)
@@ -51,7 +51,8 @@ __device__ __forceinline__ Pack<T, count> load_if(bool condition, const Pack<T, 
     return otherwise;
 }
 
-/// As load_if, for memory that the kernel also writes: a coherent load, in program order.
+/// *address if `condition`, else `otherwise`; coherent and in program order, for memory that the
+/// kernel also writes.
 template <class T>
 __device__ __forceinline__ T load_coherent_if(bool condition, const T* address, T otherwise) {
     if constexpr (sizeof(T) == 8) {

@@ -137,15 +137,15 @@ class TileArray {
     unsigned shift_ = 0;
 };
 
-/// Copies the first `count` of at most `Most` values from shared to global memory, both aligned to
+/// Copies the first `count` of at most `Max` values from shared to global memory, both aligned to
 /// 16 bytes; called by a warp.
-template <int Most, class T>
+template <int Max, class T>
 __device__ __forceinline__ void store_vectors(const T* from, T* to, int count) {
     constexpr int width = 16 / int(sizeof(T));
     using Chunk = Pack<T, width>;
     const int lane = int(threadIdx.x) % 32;
 #pragma unroll
-    for (int k = 0; k < (Most / width + 31) / 32; ++k) {
+    for (int k = 0; k < (Max / width + 31) / 32; ++k) {
         const int i = (32 * k + lane) * width;
         if (i + width <= count) {
             *reinterpret_cast<Chunk*>(to + i) = *reinterpret_cast<const Chunk*>(from + i);

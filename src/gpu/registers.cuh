@@ -22,7 +22,8 @@ __device__ __forceinline__ double select_register(bool condition, double x, doub
     return result;
 }
 
-/// value = from, in branch J of with_register.
+/// value = from. J, the branch of with_register, makes the instruction unique, so that the compiler
+/// does not merge the branches.
 template <int J>
 __device__ __forceinline__ void move_register(float& value, float from) {
     asm volatile("mov.b32 %0, %1; // %2" : "=f"(value) : "f"(from), "n"(J));

@@ -68,8 +68,8 @@ struct StagedLaunch {
     int team_bytes = 0;   ///< Shared memory per team, a multiple of 16.
 };
 
-/// The launch for the sizes from..to, with `teams` per thread block, matrices_of(n) per team and
-/// bytes_of(n) of shared memory per team.
+/// The launch for matrices of from..to rows: `teams` teams per thread block, matrices_of(n)
+/// matrices and bytes_of(n) bytes of shared memory per team.
 template <class T, class Matrices, class Bytes>
 StagedLaunch staged_launch(const batched::BatchView<T>& a, const batched::Plan* plan, Index from,
                            Index to, int teams, Matrices&& matrices_of, Bytes&& bytes_of) {
@@ -144,8 +144,8 @@ __device__ __forceinline__ void stage_units(int units, int column, int pad, Addr
 
 /// Copies `matrices` n x n matrices to shared memory: element (i, j) of matrix m goes to
 ///   to[(m n + j) column_pitch(n) + i].
-/// `start` is the address of matrix m in lane m of a warp, that of the only matrix in every thread
-/// of a larger team. `columns` is scratch memory of the team: an address per column.
+/// `start` is the address of matrix m in lane m of a warp; in a larger team every thread has the
+/// address of the only matrix. `columns` is scratch memory of the team: an address per column.
 template <int Team, class T>
 __device__ __forceinline__ void stage_columns(const T* start, int n, Offset leading_dimension,
                                               int matrices, const T** columns, T* to) {

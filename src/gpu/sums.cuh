@@ -4,6 +4,7 @@
 
 #include "base/context_state.hpp"
 #include "gpu/tuning/primitives_h200.hpp"
+#include "gpu/warp.cuh"
 
 /// Deterministic sums over many thread blocks of sum_threads threads: each block writes a partial
 /// sum, and the last one to finish adds them in a fixed order.
@@ -15,9 +16,7 @@ inline constexpr int max_groups = 64;
 /// Sum over the thread block in a fixed tree; valid in thread 0.
 template <class T>
 __device__ T block_sum(T value, T* shared) {
-    for (int distance = 16; distance > 0; distance /= 2) {
-        value += __shfl_xor_sync(~0u, value, distance);
-    }
+    value = lanes_sum(value);
     __syncthreads();
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
     __syncthreads();

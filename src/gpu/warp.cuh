@@ -34,11 +34,36 @@ __device__ __forceinline__ T max_or_nan(T value, T largest) {
     return value > largest || isnan(value) ? value : largest;
 }
 
-/// Sum over the warp, in all lanes, in a fixed tree.
-template <class T>
-__device__ __forceinline__ T warp_sum(T value) {
+/// Maximum over each group of `Lanes` lanes of values that are not negative; of doubles over a
+/// whole warp NaN is the largest.
+template <int Lanes = 32>
+__device__ __forceinline__ float lanes_max_magnitude(float value) {
+    if constexpr (Lanes == 32) {
+        return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
+    }
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
+    for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
+    }
+    return value;
+}
+template <int Lanes = 32>
+__device__ __forceinline__ double lanes_max_magnitude(double value) {
+    if constexpr (Lanes == 32) {
+        const auto high = unsigned(__double2hiint(value));
+        const unsigned top = __reduce_max_sync(full_warp, high);
+        const auto low = high == top ? unsigned(__double2loint(value)) : 0u;
+        return __hiloint2double(int(top), int(__reduce_max_sync(full_warp, low)));
+    } else {
+        return lanes_max<Lanes>(value);
+    }
+}
+
+/// Sum over each group of `Lanes` lanes, in all of them, in a fixed tree.
+template <int Lanes = 32, class T>
+__device__ __forceinline__ T lanes_sum(T value) {
+#pragma unroll
+    for (int distance = Lanes / 2; distance > 0; distance /= 2) {
         value += __shfl_xor_sync(full_warp, value, distance);
     }
     return value;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor/factor_launch.cuh"
+#include "batched/factor/factor_any_size.cuh"
 #include "harness/cuda_kernels.hpp"
 
 namespace tessera::bench::paper {

@@ -283,8 +283,8 @@ HWY_INLINE void eliminate_1x1(D d, const Square<T>& m, Index s, T pivot) {
     store_column(d, m, s, pivot, l, false);
 }
 
-/// The off-diagonal element of a 2 x 2 pivot: the larger of its two copies, which differ by
-/// rounding errors, so that it bounds the elements that full pivoting compared it with.
+/// The off-diagonal element of a 2 x 2 pivot. Its two copies differ by rounding errors; the larger
+/// one bounds all elements that full pivoting compared it with.
 template <class T>
 HWY_INLINE T off_diagonal(const Square<T>& m, Index s) {
     const T lower = m.at(s + 1, s);

@@ -29,12 +29,12 @@ TESSERA_HOST_DEVICE inline T threshold_of(const FactorOptions<T>& options, Offse
 }
 
 /// A_b(p, q) = L D U, A_b(p, p) = L L^T or A_b(p, p) = L D L^T; see tessera/factor.hpp. No wait.
-///   ldu   Partial pivoting exchanges position s with that of the pivot in step s.
-///   ldlt  Step s exchanges position s with that of the pivot (Bunch-Kaufman and rook start their
-///         search at what is in position s then). Of a 2 x 2 pivot the index where the search of
-///         Bunch-Kaufman and rook ended goes to s, its partner to s + 1; with full pivoting the
-///         smaller original index goes to s. If all candidates are below the threshold, the pivot
-///         is 1 x 1: the search's candidate (full pivoting: the largest diagonal element).
+///   ldu   Partial pivoting exchanges positions s and r in step s, r the position of the pivot.
+///   ldlt  Step s exchanges positions s and r, r the position of the pivot; Bunch-Kaufman and rook
+///         pivoting start their search at the row in position s. A 2 x 2 pivot takes positions s
+///         and s + 1: Bunch-Kaufman and rook pivoting put the index where their search ended first,
+///         full pivoting the smaller original index. If all candidates are below the threshold, the
+///         pivot is 1 x 1: the search's candidate (full pivoting: the largest diagonal element).
 TESSERA_BACKENDS(template <class T>
                  void factorise(const Context& context, const FactorJob<T>& job);)
 
@@ -48,11 +48,6 @@ void factorise_as(const Context& context, const FactorJob<T>& job);
 /// pivoting; returns false and does nothing for others.
 template <Factorisation kind, Pivoting pivoting, class T>
 bool factorise_unrolled(const Context& context, const FactorJob<T>& job);
-
-/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; returns false and does nothing if
-/// more than factors, permutations and info is requested.
-template <class T>
-bool ldu_by_compaction(const Context& context, const FactorJob<T>& job);
 
 }  // namespace cuda
 

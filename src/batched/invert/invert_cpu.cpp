@@ -14,9 +14,8 @@
 namespace tessera::batched::cpu {
 
 /// Matrices of up to this many rows are interleaved across vector lanes, one per lane; larger ones
-/// are inverted one by one. Measured with AVX-512 and a first-level cache of 48 KiB, time
-/// interleaved over time one by one: 0.6 (double and float) at 24 rows, 0.9 and 0.7 at 28, 1.6 and
-/// 1.3 at 32.
+/// are inverted one by one. Interleaved matrices take 0.6 of the time at 24 rows, 0.9 (double) and
+/// 0.7 (float) at 28, 1.6 and 1.3 at 32 (AVX-512, first-level cache of 48 KiB).
 inline constexpr Index max_interleaved_rows = 28;
 
 /// Matrices of equal size, and their results. Addresses are repeated up to whole vectors of lanes.

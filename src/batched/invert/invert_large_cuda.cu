@@ -4,7 +4,7 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/batch_view.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 namespace tessera::batched::cuda {
@@ -79,7 +79,7 @@ __device__ __forceinline__ T row_sum_norm(const Tile<T, Columns>& tile,
     return block_max(largest, shared);
 }
 
-/// The row of largest magnitude in the pivot column among those not yet chosen, the first of
+/// The row of largest magnitude in the pivot column among the rows not yet chosen, the first of
 /// equals; each warp finds it redundantly. Lane l searches the rows l + 32 q; bit q of `chosen`
 /// marks former pivot rows. The row index occupies seven bits of the magnitude's high word (see
 /// magnitude_bits), so magnitudes that differ by less than 2^-13 of the larger may count as equal.
@@ -212,7 +212,7 @@ __device__ __forceinline__ void eliminate_step(Tile<T, Columns>& tile, int n, in
     __syncthreads();
 }
 
-/// Gauss-Jordan elimination as in gpu/tiles/gauss_jordan.cuh. The registers end up rotated
+/// Gauss-Jordan elimination (gpu/tiles/elimination/gauss_jordan.cuh). The registers end up rotated
 /// (n + 15) / 16 times.
 template <class T, int Columns>
 __device__ __forceinline__ EliminationState eliminate(Tile<T, Columns>& tile, int n,

@@ -4,7 +4,7 @@
 #include "gpu/batch_view.cuh"
 #include "gpu/bulk_copy.cuh"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/panels.cuh"
+#include "gpu/tiles/elimination/gauss_jordan_panels.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
@@ -60,7 +60,7 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
     const int lane = int(threadIdx.x) % 32;
     const bool aligned = reinterpret_cast<unsigned long long>(a.start) % 16 == 0;
     const CopyBarrier barrier(&stage.arrived);
-    // For other n the matrix is copied as it is: pitch n has few bank conflicts.
+    // For other n the columns stay adjacent: pitch n has few bank conflicts.
     constexpr bool by_columns = n % 16 == 0;
     const bool fits =
         a.row_stride == 1 && (by_columns ? a.column_stride % 2 == 0 : a.column_stride == n);
@@ -96,14 +96,6 @@ __device__ __forceinline__ bool load_bulk(PanelTile<n>& tile, const StridedMatri
 #endif
 }
 
-/// The maximum of the non-negative values of all lanes; NaN is largest.
-__device__ __forceinline__ double warp_max(double value) {
-    const unsigned high = unsigned(__double2hiint(value));
-    const unsigned highest = __reduce_max_sync(full_warp, high);
-    const unsigned low = high == highest ? unsigned(__double2loint(value)) : 0u;
-    return __hiloint2double(int(highest), int(__reduce_max_sync(full_warp, low)));
-}
-
 /// max_i sum_j |a_ij| of a tile.
 template <int n>
 __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
@@ -125,7 +117,7 @@ __device__ __forceinline__ double row_sum_norm(const PanelTile<n>& tile) {
     const bool upper = threadIdx.x % 4 >= 2;
     const double sent = upper ? sums[0] : sums[2];
     const double sum = (upper ? sums[2] : sums[0]) + __shfl_xor_sync(full_warp, sent, 2);
-    return warp_max(sum);
+    return lanes_max_magnitude(sum);
 }
 
 /// Stores D to shared memory and adds its entries 1.
@@ -161,8 +153,8 @@ __device__ __forceinline__ double for_inverse_row(const PanelStage<n>& stage,
     double sum = 0;
 #pragma unroll
     for (int j = 0; j < n; j += 4) {
-        const int4 place = *reinterpret_cast<const int4*>(stage.offsets + j);
-        const int of_column[4] = {place.x, place.y, place.z, place.w};
+        const int4 four = *reinterpret_cast<const int4*>(stage.offsets + j);
+        const int of_column[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int i = 0; i < 4 && i < n - j; ++i) {
             const double value = d[of_column[i]] * reciprocal;
@@ -240,7 +232,7 @@ __global__ void __launch_bounds__(32 * panel_warps, panel_blocks)
         for (int j = 0; j < n; ++j)
             to[j * x.column_stride] = std::numeric_limits<double>::quiet_NaN();
     }
-    const double inverse_norm = warp_max(sum);
+    const double inverse_norm = lanes_max_magnitude(sum);
     if (lane == 0) write_results(job.results, b, info, stage.norm, inverse_norm);
 }
 
@@ -250,9 +242,8 @@ void invert_panels(tessera::cuda::LaunchChain& chain, const InvertJob<double>& j
     for_compiled_sizes<25, 32>([&](auto size) {
         constexpr int n = decltype(size)::value;
         if (const Index count = job.count(n); count > 0) {
-            chain.launch(invert_panels_kernel<n>, blocks_for(count, panel_warps),
-                         32 * panel_warps, panel_warps * int(sizeof(PanelStage<n>)), job,
-                         job.first(n), count);
+            chain.launch(invert_panels_kernel<n>, blocks_for(count, panel_warps), 32 * panel_warps,
+                         panel_warps * int(sizeof(PanelStage<n>)), job, job.first(n), count);
         }
     });
 }

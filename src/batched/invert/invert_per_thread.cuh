@@ -6,8 +6,8 @@
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/pack.cuh"
-#include "gpu/tiles/contiguous_tile.cuh"
-#include "gpu/tiles/gauss_jordan_per_thread.cuh"
+#include "gpu/tiles/elimination/gauss_jordan_per_thread.cuh"
+#include "gpu/tiles/staging/contiguous_tile.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and contiguous, one per thread.

@@ -7,8 +7,8 @@
 #include "batched/invert/invert_per_thread.cuh"
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
@@ -76,8 +76,8 @@ __device__ __forceinline__ T row_sum_norm(const T (&a)[Rows][Tile], int n, int l
 }
 
 /// Lane l of a group loads the rows l + Lanes i of an n x n matrix from shared memory. Columns from
-/// n on repeat the last one; rows from n on are arbitrary. Neither is ever a pivot, so neither
-/// affects the others.
+/// n on repeat the last one; rows from n on are arbitrary. Both are never pivots and affect no
+/// other values.
 template <int Lanes, class T, int Rows, int Tile>
 __device__ __forceinline__ void load_rows(T (&a)[Rows][Tile], const T* matrix, int n, int lane) {
     const T* row = matrix + lane;

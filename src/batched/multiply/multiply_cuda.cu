@@ -10,7 +10,7 @@ using namespace tessera::cuda;
 template <class T>
 struct MultiplyJob {
     BatchView<const T> a;
-    bool rows;  ///< Sums run along the rows of a; else along its columns.
+    bool rows;  ///< Sums run along the rows of a (else its columns).
     T alpha;
     VectorsView<const T> x;
     T beta;

@@ -80,8 +80,8 @@ struct TileCounts {
     __device__ Offset operator()(Offset i) const { return counts[i]; }
 };
 
-/// Counting sort, last pass, after an exclusive scan of tile_counts; one tile per thread block:
-/// writes its matrices to their positions, stable among equal sizes, and (first one) `begin`.
+/// Counting sort, last pass, after an exclusive scan of tile_counts; one tile per thread block.
+/// Writes the matrices to their positions, in stable order; the first thread block writes `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
     scatter_kernel(Index count, const Index* sizes, const Offset* tile_starts, Index* order,
                    unsigned* begin) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "batched/solve/kernels.hpp"
-#include "gpu/tiles/staged_factors.cuh"
+#include "gpu/tiles/factor/staged_factors.cuh"
 
 namespace tessera::batched::cuda {
 

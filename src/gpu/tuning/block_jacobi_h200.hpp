@@ -11,7 +11,7 @@ struct SetupShape {
     int thread_blocks;  ///< Thread blocks per multiprocessor (launch bound).
 };
 
-/// Blocks of any sizes up to `tile`, a multiple of 4. With more thread blocks per multiprocessor
+/// Blocks of up to `tile` rows, a multiple of 4. With more thread blocks per multiprocessor
 /// registers spill, with fewer less latency is hidden.
 template <class T>
 constexpr SetupShape setup_shape(int tile) {
@@ -32,9 +32,9 @@ inline constexpr int store_threads = 256;
 
 /// Known regularity of stored blocks.
 enum class BlockLayout {
-    any,       ///< No regularity.
-    one_size,  ///< All but the last have one size.
-    uniform,   ///< As one_size, and all have one format.
+    mixed_sizes,  ///< Blocks of any sizes and formats.
+    one_size,     ///< All blocks but the last have one size.
+    uniform,      ///< All blocks but the last have one size, and all have one format.
 };
 
 /// How warps read stored blocks: in chunks of `groups` groups of up to 32 rows, through `stages`
@@ -57,10 +57,10 @@ enum class ApplyKernel {
     uniform_vectors_two_groups,
     one_size,
     one_size_small,
-    any_one_group,
-    any_two_groups,
-    any_four_groups,
-    any_vectors,
+    mixed_sizes_one_group,
+    mixed_sizes_two_groups,
+    mixed_sizes_four_groups,
+    mixed_sizes_vectors,
     transposed,
 };
 inline constexpr int apply_kernels = int(ApplyKernel::transposed) + 1;
@@ -78,18 +78,19 @@ constexpr ApplyShape apply_shape(ApplyKernel kernel) {
         {uniform, 2, wide ? 1 : 2, 8, 4},
         {one_size, 2, 1, 1, wide ? 8 : 12},
         {one_size, wide ? 2 : 0, 1, 1, 12},
-        {any, 1, 1, 1, 12},
-        {any, 2, 1, 1, 12},
-        {any, 4, 1, 1, 8},
-        {any, 1, wide ? 1 : 2, 8, 5},
-        {any, 1, 2, 1, 8, true},
+        {mixed_sizes, 1, 1, 1, 12},
+        {mixed_sizes, 2, 1, 1, 12},
+        {mixed_sizes, 4, 1, 1, 8},
+        {mixed_sizes, 1, wide ? 1 : 2, 8, 5},
+        {mixed_sizes, 1, 2, 1, 8, true},
     };
     return shapes[int(kernel)];
 }
 
-/// A kernel and its grid: at most `waves` full waves of thread blocks, or as many thread blocks as
-/// have work. power_of_two: the waves are rounded down to a power of two, so that none is nearly
-/// empty; from 8 waves on as many thread blocks as have work.
+/// A kernel and its grid: at most `waves` full waves of thread blocks, and at most as many thread
+/// blocks as have work. power_of_two: the number of waves is rounded down to a power of two, so
+/// that no wave is nearly empty; for 8 waves and more the grid has as many thread blocks as have
+/// work.
 struct ApplyLaunch {
     ApplyKernel kernel;
     unsigned waves = 1;
@@ -138,17 +139,17 @@ ApplyLaunch apply_launch(BlockLayout layout, bool mixed, int n, int value_bytes,
     if (layout == BlockLayout::uniform) {
         return uniform_apply_launch<T>(n, value_bytes, bytes, vectors);
     }
-    if (vectors > 1) return {any_vectors, wide || (mixed && n > 16) ? 1u : 4u};
+    if (vectors > 1) return {mixed_sizes_vectors, wide || (mixed && n > 16) ? 1u : 4u};
     if (layout == BlockLayout::one_size && n >= 7 && n <= 21) {
         if (wide && n <= 8) return {one_size_small};
         return {one_size, wide && n <= 12 ? 2u : 1u, true};
     }
-    if (n * value_bytes <= 24) return {any_four_groups};
-    if (n * value_bytes <= 80) return {any_two_groups};
-    return {any_one_group, mixed ? 1u : 4u};
+    if (n * value_bytes <= 24) return {mixed_sizes_four_groups};
+    if (n * value_bytes <= 80) return {mixed_sizes_two_groups};
+    return {mixed_sizes_one_group, mixed ? 1u : 4u};
 }
 
-/// Warps per thread block of these kernels; threads per thread block of that for larger blocks.
+/// Warps per thread block of these kernels; threads per thread block of the one for larger blocks.
 inline constexpr int apply_warps = 4;
 inline constexpr int large_apply_threads = 128;
 

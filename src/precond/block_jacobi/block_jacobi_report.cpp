@@ -18,7 +18,7 @@ struct Block {
     }
 };
 
-/// Adds a block to the at most ten worst, the worst first, if it is one of them.
+/// Inserts a block into the list of the ten worst blocks, worst first, if it belongs there.
 void add_to_worst(std::vector<Block>& worst, const Block& block) {
     if (worst.size() == 10) {
         if (!block.is_worse_than(worst.back())) return;

@@ -24,7 +24,7 @@ struct BlockJacobi<T>::State {
     void fetch_summary(const Context& where);
     /// Writes the inverses in their formats.
     void store(const Context& where);
-    /// As apply for StoredBlocks.
+    /// z = M^-1 r or M^-T r for each column of r; see the function `apply` of the backends.
     void apply(const Context& where, bool transposed, Vectors<const T> r, Vectors<T> z) const;
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
     /// Whether the inverses are stored in working precision.

@@ -48,7 +48,7 @@ struct SetupResults {
     Index* info = nullptr;
     T* reciprocal_condition = nullptr;
     T* largest = nullptr;  ///< The largest magnitude in each inverse; null: not requested.
-    double accuracy = 0;   ///< As in BlockJacobiOptions.
+    double accuracy = 0;   ///< BlockJacobiOptions::accuracy.
     const BlockPrecision* formats = nullptr;  ///< Current formats of the blocks; null: none yet.
     SetupSummary* summary = nullptr;          ///< Counts singular and misfits; null: not counted.
 };

@@ -73,7 +73,7 @@ constexpr int orthonormalise_threads = 128;
 struct Lanes {
     int first;
     static constexpr int step = 32;
-    __device__ double sum(double value) const { return warp_sum(value); }
+    __device__ double sum(double value) const { return lanes_sum(value); }
 };
 
 __global__ void __launch_bounds__(orthonormalise_threads)

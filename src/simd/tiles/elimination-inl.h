@@ -132,8 +132,8 @@ HWY_INLINE LargestAt<T> largest_in_column(D d, const Square<T>& m, Index j, Inde
     return result;
 }
 
-/// The largest element of all columns and rows from s on, with or without the diagonal; of equal
-/// ones that of the smallest original row, then column.
+/// The largest element of all columns and rows from s on, with or without the diagonal; among equal
+/// ones the element with the smallest original row, then column.
 template <class T>
 struct LargestOfRest {
     T size;

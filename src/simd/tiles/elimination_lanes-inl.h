@@ -15,9 +15,6 @@ namespace tessera::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Working vectors of ldu_interleaved per row, besides the matrices.
-inline constexpr Index ldu_work_vectors = 2;
-
 /// Pivot records of the matrices in the lanes; positions as values of T, 0 for none.
 template <class V>
 struct LanePivots {
@@ -57,7 +54,7 @@ HWY_INLINE V perturb_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePiv
 
 /// Factors Lanes(d) matrices of n rows in place: element (i, j) of matrix l is
 /// a[(i + j n) lanes + l]; `partial`: with partial pivoting.
-///   work   ldu_work_vectors n vectors, aligned.
+///   work   2 n vectors, aligned.
 ///   rows   n vectors, aligned: rows[s lanes + l] receives the row of matrix l in position s.
 /// Lanes are independent, so a matrix's bits do not depend on its neighbours. Rows are swapped by
 /// masks within the update.

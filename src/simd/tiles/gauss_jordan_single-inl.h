@@ -96,8 +96,8 @@ HWY_INLINE void eliminate_in_panel(D d, const SingleMatrix<T>& m, Index first, I
     for (Index j = first; j < k; ++j) eliminate(j);
 }
 
-/// Gathers the pivot rows of a panel in all columns, each as it was when chosen, and sets them to
-/// zero in the matrix outside the panel. Results for columns of the panel are undefined.
+/// Gathers the pivot rows of a panel in all columns, with the values they had when chosen, and sets
+/// them to zero in the matrix outside the panel. Results for columns of the panel are undefined.
 /// pivot_multipliers[k panel_width + l] is the multiplier of step l in pivot row k.
 template <class D, class T>
 HWY_INLINE void gather_pivot_rows(D d, const SingleMatrix<T>& m, Index first, Index last,

@@ -192,7 +192,7 @@ static __global__ void __launch_bounds__(32 * compose_warps)
         }
         const Index inclusive = warp_inclusive_scan(Index(inside.count));
         const SegmentationTotals sum{
-            warp_sum(static_cast<unsigned long long>(inside.squares_and_largest / 256)),
+            lanes_sum(static_cast<unsigned long long>(inside.squares_and_largest / 256)),
             __shfl_sync(full_warp, inclusive, 31),
             lanes_max(int(inside.squares_and_largest & 255u))};
         if (lane == 0) warp_totals[run] = sum;
@@ -201,7 +201,7 @@ static __global__ void __launch_bounds__(32 * compose_warps)
         const Index runs_before = warp_inclusive_scan(Index(other.count)) - Index(other.count);
         const Index before = total.count + __shfl_sync(full_warp, runs_before, run);
         if (chunk < end) scratch.bases[first + chunk] = before + inclusive - Index(inside.count);
-        total.sum_of_squares += warp_sum(other.sum_of_squares);
+        total.sum_of_squares += lanes_sum(other.sum_of_squares);
         total.count += __shfl_sync(full_warp, runs_before + Index(other.count), 31);
         total.largest = max(total.largest, lanes_max(other.largest));
     }

@@ -83,13 +83,13 @@ __global__ void __launch_bounds__(long_row_threads)
     }
 #pragma unroll
     for (int v = 0; v < MaxVectors; ++v) {
-        sums[v] = warp_sum(sums[v]);
+        sums[v] = lanes_sum(sums[v]);
         if (threadIdx.x % 32 == 0) shared[v][threadIdx.x / 32] = sums[v];
     }
     __syncthreads();
     if (threadIdx.x >= 32) return;
 #pragma unroll
-    for (int v = 0; v < MaxVectors; ++v) sums[v] = warp_sum(shared[v][threadIdx.x]);
+    for (int v = 0; v < MaxVectors; ++v) sums[v] = lanes_sum(shared[v][threadIdx.x]);
     if (threadIdx.x == 0) store_row(Offset(row), alpha, sums, beta, y);
 }
 

@@ -119,7 +119,7 @@ HWY_INLINE void multiply_rows(Format<format> format_tag, D d, Index n, Index row
             ++factor;
         }
     };
-    // Loads with masks take twice the time; only those of the last columns pass the block's end.
+    // Masked loads take twice the time; only loads of the last columns pass the end of the block.
     Index whole_columns = n;
     for (Index past = Parts * lanes - rows; past > 0 && whole_columns > 0; past -= n) {
         --whole_columns;
@@ -219,9 +219,9 @@ template <class T>
 constexpr int max_unrolled_rows = HWY_MIN(16, 4 * hn::MaxLanes(hn::ScalableTag<T>()));
 
 /// z = X r for `count` blocks of `n` rows, `stride` bytes apart: sums as in multiply_rows, in SIMD
-/// vectors hardly longer than a block. Whole vectors are loaded, for loads with masks take twice
-/// the time: what follows a column is a value, except after a block if there are `gaps` between
-/// them.
+/// vectors hardly longer than a block. Whole vectors are loaded, since masked loads take twice
+/// the time: each column is followed by values, except the last one of a block if there are `gaps`
+/// between blocks.
 template <int n, bool gaps, BlockPrecision format, class T>
 HWY_NOINLINE void multiply_equal_blocks(Format<format> format_tag, Index count, const std::byte* x,
                                         std::size_t stride, const T* r, T* z) {
@@ -261,9 +261,9 @@ HWY_INLINE void with_rows(Index rows, F&& f) {
     }
 }
 
-/// Applies the blocks from `first` on that have as many rows as it, at most max_unrolled_rows<T>,
-/// up to `last`, which all have this format; returns the end of them. So many blocks at once that
-/// the cache keeps them for the other columns.
+/// Applies the run of blocks from `first` on that have as many rows as the first one, at most
+/// max_unrolled_rows<T>; returns the end of the run. Blocks first .. last - 1 all have this format.
+/// With several columns, blocks are taken in groups that stay in the cache from column to column.
 template <BlockPrecision format, class T>
 HWY_INLINE Index multiply_run(Format<format> format_tag, const StoredBlocks& blocks, Index first,
                               Index last, Index vectors, const Columns<const T>& r,

@@ -11,15 +11,15 @@
 /// Products with stored blocks of up to 32 rows: each warp runs a pipeline of bulk copies (TMA).
 namespace tessera::cuda {
 
-/// f(v) for the first `count` of `Most` vectors.
-template <int Most, class F>
+/// f(v) for the first `count` of `Max` vectors.
+template <int Max, class F>
 __device__ __forceinline__ void for_vectors(Index count, F&& f) {
-    if (Most == 1 || count >= Most) {
+    if (Max == 1 || count >= Max) {
 #pragma unroll
-        for (int v = 0; v < Most; ++v) f(v);
+        for (int v = 0; v < Max; ++v) f(v);
     } else {
 #pragma unroll
-        for (int v = 0; v < Most; ++v) {
+        for (int v = 0; v < Max; ++v) {
             if (v < count) f(v);
         }
     }
@@ -112,8 +112,8 @@ __device__ __forceinline__ void sum_row(Format<format>, const std::byte* value, 
     }
 }
 
-/// Dot product of a row of the transpose, a column of the stored block, with the vector. If n is
-/// even, each row starts with another entry, since all would read the same banks.
+/// Dot product of a row of the transpose, which is a column of the stored block, with the vector.
+/// If n is even, lanes start at different entries to avoid bank conflicts.
 template <BlockPrecision format, class T>
 __device__ __forceinline__ void sum_column(Format<format>, const std::byte* value, int n,
                                            int in_block, const T* factor, T& sum) {
@@ -173,8 +173,8 @@ __device__ __forceinline__ void apply_chunk(const Pipeline& pipeline, Index chun
     }
 }
 
-/// Block-diagonal matrix times vectors, z_b = X_b r_b or X_b^T r_b. Each warp consumes chunks of
-/// blocks from its own pipeline of bulk copies; one lane computes one row of each group, columns in
+/// Block-diagonal matrix times vectors, z_b = X_b r_b or X_b^T r_b; one row of each group per lane.
+/// Each warp consumes chunks of blocks from its own pipeline of bulk copies; columns are summed in
 /// ascending order.
 template <class T, ApplyKernel Kernel>
 __global__ void __launch_bounds__(32 * apply_warps, apply_shape<T>(Kernel).thread_blocks)
@@ -255,7 +255,7 @@ template <class T>
 void apply_pipeline(const Context& context, const StoredBlocks& blocks, bool transposed,
                     Vectors<const T> r, Vectors<T> z) {
     const bool mixed = blocks.formats != nullptr;
-    const BlockLayout layout = !blocks.one_size ? BlockLayout::any
+    const BlockLayout layout = !blocks.one_size ? BlockLayout::mixed_sizes
                                : mixed          ? BlockLayout::one_size
                                                 : BlockLayout::uniform;
     const int n = blocks.largest;

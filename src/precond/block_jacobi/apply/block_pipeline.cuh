@@ -41,7 +41,7 @@ struct ChunkShape {
     static constexpr int pack_width = 16 / int(sizeof(T));  ///< Elements of r read at once.
     /// With several vectors, blocks of one size and more than pack_width rows have their elements
     /// of r aligned to pack_width. That needs 42 (T of 8 bytes) or 48 values per group.
-    static constexpr bool padded = layout != BlockLayout::any && vectors > 1;
+    static constexpr bool padded = layout != BlockLayout::mixed_sizes && vectors > 1;
     static constexpr int padded_from = padded ? pack_width + 1 : 33;
     /// Distance of the vectors in a stage.
     static constexpr int factor_stride = padded ? (sizeof(T) == 8 ? 42 : 48) * groups : rows;
@@ -222,8 +222,8 @@ class GroupChunks : public PipelineStages<Shape> {
         next_chunk_.end = __ldg(blocks_.starts + block);
     }
 
-    /// Each lane finds its row from the starts of all blocks of group q (a bit mask over the
-    /// lanes); lanes after the last block have the start of the next group.
+    /// Writes the row of each lane in group q. A bit mask over the lanes marks the first rows of
+    /// the blocks; lanes after the last block have the start of the next group.
     __device__ __forceinline__ void write_row_table(int stage, int q, Index first_row,
                                                     Index end_row, unsigned own_block) const {
         const int begin = int(next_chunk_.row[q] - first_row);

@@ -133,7 +133,7 @@ class OneSizeChunks : public PipelineStages<Shape> {
         if (own < blocks_.count) format_ = blocks_.formats[own];
     }
     /// Writes offsets and first rows of the blocks of the next chunk, -1 after the last block;
-    /// `offset` is that of this lane's block.
+    /// `offset`: where the block of this lane begins.
     __device__ __forceinline__ void write_blocks(int stage, unsigned offset) const {
         constexpr BlockPrecision formats[] = {BlockPrecision::f64, BlockPrecision::f32,
                                               BlockPrecision::bf16, BlockPrecision::f16};
@@ -167,13 +167,13 @@ class OneSizeChunks : public PipelineStages<Shape> {
     Index rows_each_;
     unsigned chunk_bytes_;
     Offset end_;
-    // For other blocks, that of this lane in the next chunk:
+    // For other blocks: start and format of this lane's block in the next chunk.
     Offset start_;
     BlockPrecision format_;
 };
 
 template <class Shape>
-using Chunks =
-    std::conditional_t<Shape::layout == BlockLayout::any, GroupChunks<Shape>, OneSizeChunks<Shape>>;
+using Chunks = std::conditional_t<Shape::layout == BlockLayout::mixed_sizes, GroupChunks<Shape>,
+                                  OneSizeChunks<Shape>>;
 
 }  // namespace tessera::cuda

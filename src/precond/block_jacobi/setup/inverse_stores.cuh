@@ -14,8 +14,7 @@ struct WorkingStore {
     T* inverses;
     bool want_largest;
 
-    /// f(write) for a block of n rows, whose values start at `entry`; write(column, row, value)
-    /// stores a value.
+    /// f(write) for a block of n rows, whose values start at `entry`: write(column, row, value).
     template <class F>
     __device__ __forceinline__ void operator()(Index, Offset entry, int n, F&& f) const {
         T* const to = inverses + entry;

@@ -33,7 +33,7 @@ struct OneThread {
 };
 
 /// The entry with the largest magnitude among rows and columns without a pivot, the first one in
-/// memory; element -1 if all are zero. `diagonal`: among those of the diagonal.
+/// memory; element -1 if all are zero. `diagonal`: only diagonal entries.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline T largest_unpivoted(const Lanes& lanes, int n, int stride, const T* a,
                                                const int* row_column, const int* column_row,
@@ -76,12 +76,12 @@ TESSERA_HOST_DEVICE inline void pivot_transform(const Lanes& lanes, int n, int s
 }
 
 /// Principal pivot transforms of the n x n array A (column-major, leading dimension `stride`), each
-/// on the largest entry without a pivot, until that is not above `threshold`. If `symmetric`,
+/// on the largest entry without a pivot, until no such entry exceeds `threshold`. If `symmetric`,
 /// diagonal entries are preferred unless they are below 0.64 of the largest (Bunch and Parlett),
-/// and the transform at (p, q) is followed by that at (q, p), so that rows and columns of the
-/// pivots are the same. Returns their number r. The pivot of row p is in column row_column[p], -1
-/// without one, that of column q in row column_row[q]; X(row_column[p], column_row[q]) = A(p, q)
-/// over these is the inverse of that r x r submatrix of the original A.
+/// and the transform at (p, q) is followed by the one at (q, p), so that rows and columns of the
+/// pivots are equal sets. Returns the number r of pivots. The pivot of row p is in column
+/// row_column[p], the pivot of column q in row column_row[q], -1 if there is none; X(row_column[p],
+/// column_row[q]) = A(p, q) over these is the inverse of that r x r submatrix of the original A.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int stride, T* a,
                                                 T threshold, bool symmetric, int* row_column,
@@ -103,8 +103,8 @@ TESSERA_HOST_DEVICE inline int pivot_transforms(const Lanes& lanes, int n, int s
         const T magnitude =
             largest_unpivoted(lanes, n, stride, a, row_column, column_row, false, element);
         // Also stops if the pivot or its reciprocal is not finite.
-        constexpr T most = std::numeric_limits<T>::max();
-        if (!(magnitude > threshold) || !(magnitude <= most) || !(1 / magnitude <= most)) break;
+        constexpr T max = std::numeric_limits<T>::max();
+        if (!(magnitude > threshold) || !(magnitude <= max) || !(1 / magnitude <= max)) break;
         int p = element % stride;
         int q = element / stride;
         if (symmetric && p != q) {

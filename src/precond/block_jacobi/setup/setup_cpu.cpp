@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "precond/block_jacobi/kernels.hpp"
+#include "simd/batch.hpp"
 #include "simd/dispatch.hpp"
 #include "simd/tiles/gauss_jordan-inl.h"
 
@@ -14,7 +15,7 @@
 namespace tessera::cpu {
 namespace {
 
-/// Number of blocks that are sorted by size together, so that most vectors are full.
+/// Number of blocks that are sorted by size together: SIMD vectors take blocks of one size.
 constexpr Index sort_window = 1024;
 
 /// Larger blocks use vectors of at most 32 bytes: with 64-byte vectors they exceed an L1 cache of
@@ -198,10 +199,6 @@ void count_blocks(const SetupResults<T>& results) {
                                   double(results.largest[b]), results.accuracy);
     }
 }
-
-struct alignas(64) CacheLine {
-    char bytes[64];
-};
 
 }  // namespace
 

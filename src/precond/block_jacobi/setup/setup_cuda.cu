@@ -1,6 +1,6 @@
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/inverted_blocks.cuh"
+#include "gpu/tiles/extraction/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
@@ -147,8 +147,8 @@ template <class T>
 void setup(const Context& context, const SetupJob<T>& job) {
     if (job.blocks.count == 0) return;
     if (job.blocks.largest > max_fused_rows) return setup_large(context, job);
-    const bool reduced = job.reduced.bytes != nullptr;
-    (reduced ? setup_fused<T, true> : setup_fused<T, false>)(context, job);
+    const auto fused = job.reduced.bytes != nullptr ? setup_fused<T, true> : setup_fused<T, false>;
+    fused(context, job);
 }
 
 template decltype(setup<float>) setup<float>;

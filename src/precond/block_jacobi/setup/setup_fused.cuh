@@ -2,7 +2,7 @@
 
 #include "base/check_cuda.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/tiles/inverted_blocks.cuh"
+#include "gpu/tiles/extraction/inverted_blocks.cuh"
 #include "gpu/tiles/tile_sizes.cuh"
 #include "gpu/tuning/block_jacobi_h200.hpp"
 #include "precond/block_jacobi/setup/inverse_stores.cuh"
@@ -35,17 +35,17 @@ __global__ void __launch_bounds__(32 * setup_shape<T>(Tile).warps,
     extract_blocks(matrix, start, shared);
     const int n = __shfl_sync(full_warp, start, group + 1) - __shfl_sync(full_warp, start, group);
     __syncwarp();
-    const T* const source = shared.value + group * Warp::block_values;
+    T* const values = shared.value + group * Warp::block_values;
     T a[Warp::lane_rows][Tile];
-    load_block<Warp>(source, a);
-    const BlockProperties<T> block = examine_block<Warp>(source, a);
+    load_block<Warp>(values, a);
+    const BlockProperties<T> block = examine_block<Warp>(values, a);
     const int info = invert_blocks(a, shared, group, n, lanes_max(n));
     const bool has_block = group < block_count;
     const Index b = Index(first_block) + (has_block ? group : 0);
     const Offset entry = blocks.entry_offsets[b];
     const InverseProperties<T> inverse = write_block<Warp, !Store::reduced>(
-        shared.value + group * Warp::block_values, has_block ? n : 0, block.symmetric,
-        store.want_largest, [&](auto&& f) { store(b, entry, n, f); });
+        values, has_block ? n : 0, block.symmetric, store.want_largest,
+        [&](auto&& f) { store(b, entry, n, f); });
     if (has_block && threadIdx.x % shape.lanes == 0) {
         if (inverse.finite) store.report_overflow(b, inverse.largest);
         report_inverse(results, b, n, info, block, inverse);

@@ -45,12 +45,12 @@ struct StoredUnits {
 
 /// Maximum of the units of chunks of `each` blocks; one chunk per thread, one atomic per warp.
 __global__ void __launch_bounds__(threads)
-    chunk_units_kernel(Index count, Index each, const Offset* starts, int* most) {
+    chunk_units_kernel(Index count, Index each, const Offset* starts, int* max_units) {
     const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
     const int units =
         first < count ? int(starts[min(first + each, Offset(count))] - starts[first]) : 0;
     const int largest = __reduce_max_sync(full_warp, units);
-    if (threadIdx.x % 32 == 0) atomicMax(most, largest);
+    if (threadIdx.x % 32 == 0) atomicMax(max_units, largest);
 }
 
 }  // namespace

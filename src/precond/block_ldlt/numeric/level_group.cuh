@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gpu/tiles/ldlt_warp.cuh"
-#include "gpu/tiles/staged_factors.cuh"
+#include "gpu/tiles/factor/ldlt_warp.cuh"
+#include "gpu/tiles/factor/staged_factors.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 #include "precond/block_ldlt/numeric/schur.cuh"
 

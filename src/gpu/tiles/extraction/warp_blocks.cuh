@@ -2,22 +2,22 @@
 
 #include <algorithm>
 
-#include "gpu/tiles/diagonal_blocks.cuh"
-#include "gpu/tiles/gauss_jordan.cuh"
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
+#include "gpu/tiles/extraction/diagonal_blocks.cuh"
 
 /// Diagonal blocks from CSR to shared memory and to registers. A warp has 32 / Lanes consecutive
 /// blocks of at most Tile rows; lane l of a group has the rows l + Lanes i of one.
 namespace tessera::cuda {
 
 /// The shared memory of a warp. Rows of a block begin an odd number of values apart, so that rows
-/// and columns are spread over all banks; so do the blocks, by their distance.
+/// and columns are spread over all banks; the distance of the blocks spreads groups that are served
+/// together over the banks.
 template <class T, int Tile, int Lanes>
 struct WarpBlocks {
-    static_assert(Tile <= 32);
     static constexpr int tile = Tile, lanes = Lanes;
     static constexpr int blocks = 32 / Lanes;
     static constexpr int lane_rows = (Tile + Lanes - 1) / Lanes;
+    static_assert(Tile <= 32);
     static constexpr int stride = Tile | 1;
     static constexpr int block_values = (Tile * stride + 31) / 32 * 32 + Lanes % 32;
     static constexpr int rows = blocks * Tile;
@@ -57,8 +57,8 @@ __device__ __forceinline__ void copy_rows_to_smem(const CsrView<T>& matrix, int 
         [&](const BlockRow& row, int c, T value) { shared.value[row.offset() + c] = value; });
 }
 
-/// Copies the blocks of a warp to shared memory. Lane s has in `start` the first row of block s;
-/// starts after the last block repeat the end of that.
+/// Extracts the blocks of a warp to shared memory. Lane s has in `start` the first row of block s
+/// of the warp; starts after its last block repeat the end of that.
 template <class T, int Tile, int Lanes>
 __device__ __forceinline__ void extract_blocks(const CsrView<T>& matrix, Index start,
                                                const WarpBlocks<T, Tile, Lanes>& shared) {
@@ -95,10 +95,9 @@ __device__ __forceinline__ void load_block(const T* block, T (&a)[Warp::lane_row
 #pragma unroll
     for (int i = 0; i < Warp::lane_rows; ++i) {
         const int row = lane + Warp::lanes * i;
-        const bool inside = row < Warp::tile;
 #pragma unroll
         for (int k = 0; k < Warp::tile; ++k) {
-            a[i][k] = inside ? block[row * Warp::stride + k] : T(0);
+            a[i][k] = row < Warp::tile ? block[row * Warp::stride + k] : T(0);
         }
     }
 }

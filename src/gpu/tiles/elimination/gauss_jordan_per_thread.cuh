@@ -1,8 +1,8 @@
 #pragma once
 
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 
-/// Gauss-Jordan inversion of the smallest matrices, one per thread in registers.
+/// Gauss-Jordan inversion of the smallest matrices; one matrix per thread, in registers.
 namespace tessera::cuda {
 
 /// Computes the same bits as gauss_jordan for the column-major matrix `a` of this thread. The pivot

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 
 /// Contiguous batches, copied in chunks of 16 bytes at compile-time offsets.
 namespace tessera::cuda {
 
-/// The part of a contiguous batch that belongs to a warp: up to `matrices` of n rows, in its shared
-/// memory with `pad` values after each `padded` of them; see StageShape.
+/// Copies of a warp's part of a contiguous batch: up to `matrices` matrices of n rows. In shared
+/// memory `pad` values follow every `padded` matrices; see StageShape.
 template <class T, int n, int matrices, int padded, int pad>
 struct ContiguousTile {
     static constexpr int matrix_bytes = n * n * int(sizeof(T));

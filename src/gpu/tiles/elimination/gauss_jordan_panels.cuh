@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 #include "gpu/warp.cuh"
 
 /// Blocked Gauss-Jordan inversion of one FP64 matrix per warp: panels of four columns are
@@ -70,7 +70,7 @@ struct PanelPivots {
     int column = 0;         ///< Column whose pivot is in row r.
     double reciprocal = 1;  ///< Reciprocal of that pivot.
     int row = 0;            ///< Row of the pivot of column r.
-    int info = 0;           ///< As in gauss_jordan; equal in all lanes.
+    int info = 0;           ///< Return value of gauss_jordan; equal in all lanes.
 };
 
 /// An n x n matrix of doubles in the registers of a warp, 24 < n <= 32.
@@ -107,8 +107,7 @@ class PanelTile {
         if constexpr (left > 0) {
             eliminate<checked, 0, (left < 4 ? left : 4)>(memory, pivots, n - left);
         }
-        if constexpr (left > 4)
-            eliminate<checked, 1, left - 4>(memory, pivots, n - left + 4);
+        if constexpr (left > 4) eliminate<checked, 1, left - 4>(memory, pivots, n - left + 4);
         return pivots;
     }
 
@@ -160,7 +159,7 @@ class PanelTile {
         __syncwarp();
     }
 
-    /// One step within the panel, of which lane r holds row r; column s is the pivot column.
+    /// One elimination step within the panel; lane r has row r, and column s is the pivot column.
     /// Returns the pivot row. The entry 1 of the pivot row is left out.
     template <bool checked, int width>
     __device__ __forceinline__ int step(double (&a)[width], int s, PanelMemory& memory,
@@ -221,7 +220,7 @@ class PanelTile {
         return fma(fma(-d, r, 1.0), r, r);
     }
 
-    /// Saves row `row`, as it was before the panel, as pivot row s.
+    /// Saves the values of row `row` from before the panel as pivot row s.
     __device__ __forceinline__ void save_pivot_row(PanelMemory& memory, int row, int s) {
         const int lane = int(threadIdx.x) % 32;
         const bool mine = lane / 4 == row % 8;

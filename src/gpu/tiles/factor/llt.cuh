@@ -1,13 +1,14 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/rotating_rows.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
+#include "gpu/tiles/factor/rotating_rows.cuh"
 
 namespace tessera::cuda {
 
 namespace {
 
-/// Right-looking Cholesky factorisation with implicit pivoting: rows are not moved.
+/// Right-looking Cholesky factorisation with implicit pivoting; one row per thread. Rows are not
+/// moved.
 template <Pivoting pivoting>
 struct Llt {
     static constexpr Factorisation kind = Factorisation::llt;

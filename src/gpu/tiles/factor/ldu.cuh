@@ -1,14 +1,14 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
-#include "gpu/tiles/rotating_rows.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
+#include "gpu/tiles/factor/rotating_rows.cuh"
 
 namespace tessera::cuda {
 
 namespace {
 
-/// Right-looking LDU with implicit pivoting: neither rows nor columns are moved, the pivot row is
-/// broadcast through shared memory.
+/// Right-looking LDU with implicit pivoting; one row per thread. Neither rows nor columns are
+/// moved; the pivot row is broadcast through shared memory.
 template <Pivoting pivoting>
 struct Ldu {
     static constexpr Factorisation kind = Factorisation::ldu;

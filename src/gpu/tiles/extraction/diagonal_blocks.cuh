@@ -104,7 +104,7 @@ __device__ __forceinline__ BlockRow pack_row(const RowSearch& row) {
                 unsigned(row.end - row.begin) << (BlockRow::offset_bits + BlockRow::size_bits)};
 }
 
-/// put(row, column in the block, value) for the entries of these rows that lie in their blocks.
+/// put(row, column in the block, value) for the entries of these rows that are in their blocks.
 /// RowLanes lanes read consecutive entries of a row; a lane has reads of `Together` rows and
 /// `Depth` entries of each in flight.
 template <int RowLanes, int Together, int Depth, class T, class Put>
@@ -142,7 +142,8 @@ __device__ __forceinline__ void gather_rows(const CsrView<T>& matrix, const Bloc
     }
 }
 
-/// As gather_rows, for short rows of at most `longest` entries: one lane per row.
+/// put(row, column in the block, value) for the entries of short rows, of at most `longest`
+/// entries; one lane per row.
 template <int Rows, class T, class Put>
 __device__ __forceinline__ void gather_short_rows(const CsrView<T>& matrix,
                                                   const RowSearch (&search)[Rows], int longest,

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "gpu/registers.cuh"
-#include "gpu/tiles/ldlt_tile.cuh"
+#include "gpu/tiles/factor/ldlt.cuh"
 
 namespace tessera::cuda {
 
 namespace {
 
-/// LDL^T with complete pivoting of one k x k matrix by a whole warp, for the shortest latency: lane
-/// r + k g has row r of the columns from g * columns on.
+/// LDL^T with complete pivoting; one k x k matrix per warp, for the shortest latency. Lane r + k g
+/// has row r of the `columns` columns from g * columns on.
 template <class T, int k>
 class WarpLdlt {
   public:
@@ -57,7 +57,7 @@ class WarpLdlt {
 
     __device__ __forceinline__ bool is_remaining(int i) const { return (remaining_ >> i & 1) != 0; }
 
-    /// Bunch-Parlett pivot; of equal candidates the first.
+    /// The Bunch-Parlett pivot; the first one if candidates are equal.
     __device__ __forceinline__ Pivot choose(int s, T tau) const {
         const bool live = active_ && is_remaining(row_);
         T largest = T(0);

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "batched/factor/unrolled_matrix.cuh"
+#include "batched/factor/unrolled/matrix.cuh"
 #include "gpu/registers.cuh"
-#include "gpu/tiles/ldu_tile.cuh"
-#include "gpu/tiles/llt_tile.cuh"
+#include "gpu/tiles/factor/ldu.cuh"
+#include "gpu/tiles/factor/llt.cuh"
 
 /// Fully unrolled eliminations of 8 and 16 rows. They return false where a pivot has no fast
 /// reciprocal (has_fast_reciprocal); the factors are then undefined.

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gpu/pack.cuh"
-#include "gpu/tiles/contiguous_tile.cuh"
-#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
+#include "gpu/tiles/staging/contiguous_tile.cuh"
 
 namespace tessera::cuda {
 

@@ -3,8 +3,8 @@
 #include "gpu/load.cuh"
 #include "gpu/pack.cuh"
 #include "gpu/registers.cuh"
-#include "gpu/tiles/factor_team.cuh"
-#include "gpu/tiles/staging.cuh"
+#include "gpu/tiles/factor/team.cuh"
+#include "gpu/tiles/staging/warp_staging.cuh"
 #include "tessera/types.hpp"
 
 /// A matrix that a team eliminates, one row per thread, in registers (RegisterRows) or in shared
@@ -128,8 +128,9 @@ class RegisterRows {
             *reinterpret_cast<Pack16<T>*>(to + j) = quad;
         }
     }
-    /// a_j += factor row_j for the columns from position `first` on, at least. Search: returns the
-    /// largest magnitude in the row; eliminated columns must have been extracted.
+    /// a_j += factor row_j for the columns from position `first` on and perhaps earlier ones.
+    /// Search: returns the largest magnitude in the row; eliminated columns must have been
+    /// extracted.
     template <bool Search>
     __device__ __forceinline__ T update(T factor, bool, const T* row, int first, const int*) {
         constexpr int w = pack_width<T>;

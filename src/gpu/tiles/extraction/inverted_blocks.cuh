@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "gpu/tiles/warp_blocks.cuh"
+#include "gpu/tiles/extraction/warp_blocks.cuh"
 
 /// Gauss-Jordan elimination of the blocks of a warp (warp_blocks.cuh) in registers; the inverses
 /// are transposed, symmetrised and summed in shared memory and written from there.
@@ -112,20 +112,20 @@ struct InverseProperties {
 
 /// write(column, row, value) for this lane's part of the inverse that invert_blocks left in
 /// `block`, as (X + X^T) / 2 where `symmetric`. n is 0 in a group without a block. Returns the
-/// properties of that part, `finite` by its sums alone. Unrolled: more instructions, fewer
-/// iterations.
+/// properties of that part; `finite` is false if a row sum overflows. Unrolled: the loop over
+/// columns is unrolled.
 template <class Warp, bool Unrolled, class T, class Write>
 __device__ __forceinline__ InverseProperties<T> write_part(const T* block, int n, bool symmetric,
                                                            bool want_largest, Write&& write) {
-    constexpr int row_steps = (Warp::tile + Warp::lanes - 1) / Warp::lanes;
+    constexpr int column_steps = Unrolled ? Warp::tile : 2;
     const int columns = Unrolled ? Warp::tile : n;
     InverseProperties<T> inverse{T(0), T(0), true};
-#pragma unroll(Unrolled ? row_steps : 1)
-    for (int i = 0; i < row_steps; ++i) {
+#pragma unroll(Unrolled ? Warp::lane_rows : 1)
+    for (int i = 0; i < Warp::lane_rows; ++i) {
         const int row = int(threadIdx.x % Warp::lanes) + Warp::lanes * i;
         if (row >= n) break;
         T sum = T(0);
-#pragma unroll(Unrolled ? Warp::tile : 2)
+#pragma unroll(column_steps)
         for (int c = 0; c < columns; ++c) {
             if (Unrolled && c >= n) continue;
             T x = block[c * Warp::stride + row];
@@ -162,6 +162,7 @@ __device__ __forceinline__ InverseProperties<T> write_block(const T* block, int 
     inverse.finite = !any_of_lanes<lanes>(!inverse.finite);
     output([&](auto&& write) {
         for (int row = lane; !inverse.finite && row < n; row += lanes) {
+#pragma unroll 1
             for (int c = 0; c < n; ++c) write(c, row, std::numeric_limits<T>::quiet_NaN());
         }
     });

@@ -1,15 +1,15 @@
 #pragma once
 
 #include "gpu/load.cuh"
-#include "gpu/tiles/factor_rows.cuh"
+#include "gpu/tiles/factor/rows.cuh"
 
 namespace tessera::cuda {
 
 /// A matrix of up to Lanes * Rows rows in registers; lane l of a team has the rows l + Lanes i.
 /// Columns are eliminated in their order and registers rotate: a step writes column j to register
-/// j - 1, so that the pivot column is always register 0 and the loop over steps need not be
-/// unrolled. Four such loops with fewer and fewer columns skip eliminated columns. (Two rows per
-/// lane need half as many shuffles per matrix as one.)
+/// j - 1. The pivot column is then always register 0, and the loop over steps need not be unrolled.
+/// Four such loops, each with fewer columns, skip eliminated columns. Two rows per lane need half
+/// as many shuffles per matrix as one.
 template <class T, int Lanes, int Rows>
 struct RotatingRows {
     static constexpr int width = Lanes * Rows;

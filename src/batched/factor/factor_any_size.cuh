@@ -1,9 +1,9 @@
 #pragma once
 
 #include "batched/factor/kernels.hpp"
-#include "gpu/tiles/ldlt_tile.cuh"
-#include "gpu/tiles/ldu_tile.cuh"
-#include "gpu/tiles/llt_tile.cuh"
+#include "gpu/tiles/factor/ldlt.cuh"
+#include "gpu/tiles/factor/ldu.cuh"
+#include "gpu/tiles/factor/llt.cuh"
 
 /// Kernels and launches for all sizes: teams of 4, 8, 16 or 32 lanes up to 32 rows, a thread block
 /// per matrix above.
@@ -13,8 +13,9 @@ using namespace tessera::cuda;
 
 namespace {
 
-/// Writes factors, permutations and requested outputs of a matrix from shared memory. rotated: it
-/// was eliminated by RotatingRows; columns are in order and U is not yet divided by the pivots.
+/// Writes factors, permutations and requested outputs of a matrix from shared memory. rotated: the
+/// matrix was eliminated by RotatingRows, so that its columns are in order and the rows of U are
+/// still to be divided by the pivots.
 template <Factorisation kind, bool rotated, class T, class Team>
 __device__ __forceinline__ void write_outputs(const Team& team, const TeamMemory<T>& memory,
                                               const FactorJob<T>& job, bool more_than_info, int n,
@@ -98,8 +99,8 @@ __device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigne
 
 /// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
 /// block for up to 128), one row and one column per thread. Rows are in registers or in shared
-/// memory; nothing is moved: the pivot row is broadcast in shared memory, factors are permuted on
-/// the way out.
+/// memory and are not moved: the pivot row is broadcast through shared memory, and factors are
+/// permuted when they are written.
 template <class Method, class T, class Team, class Rows, int blocks>
 __global__ void __launch_bounds__(factor_threads, blocks)
     factor_kernel(const __grid_constant__ SizeClasses classes,
@@ -205,11 +206,7 @@ void factorise_as(const Context& context, const FactorJob<T>& job) {
         context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
-    bool is_done = false;
-    if constexpr (kind == Factorisation::ldu && pivoting == Pivoting::full && sizeof(T) == 4) {
-        is_done = ldu_by_compaction(context, job);
-    }
-    if (!is_done) factor_small<Method, T, 32>(context, job);
+    factor_small<Method, T, 32>(context, job);
     factor_small<Method, T, 16>(context, job);
     factor_small<Method, T, 8>(context, job);
     factor_small<Method, T, 4>(context, job);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
 
 namespace tessera::cuda {
 
@@ -22,7 +22,8 @@ struct PivotColumns {
     __device__ __forceinline__ bool is_pair() const { return q >= 0; }
 };
 
-/// Right-looking LDL^T with 1 x 1 and 2 x 2 pivots and implicit pivoting: rows are not moved. Both
+/// Right-looking LDL^T with 1 x 1 and 2 x 2 pivots and implicit pivoting; one row per thread. Rows
+/// are not moved. Both
 /// triangles are updated and the pivot columns are used, so that rounding errors may differ between
 /// the triangles. A 2 x 2 pivot takes two steps, one rank-1 update each, so that the teams of a
 /// warp stay in step.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/factor_tile.cuh"
+#include "gpu/tiles/factor/pivots.cuh"
 
 /// Solves and inverses with factors in shared memory.
 namespace tessera::cuda {
@@ -114,9 +114,10 @@ __device__ __forceinline__ void stage_factors(const Team& team, const T* from, O
     team.sync();
 }
 
-/// put(row, column, value) for the columns first .. first + per_pass - 1, below n, of an inverse
-/// (of a symmetric one for the lower triangle and its mirror image). The thread, if `inside`, has
-/// row `to` of the inverse and column `from` of the identity.
+/// Solves for the columns first .. first + per_pass - 1 of the inverse and calls put(row, column,
+/// value) for those below n; for a symmetric inverse the lower triangle is also put above the
+/// diagonal. The thread, if `inside`, has row `to` of the inverse and column `from` of the
+/// identity.
 template <Factorisation kind, int per_pass, class Factors, class Put>
 __device__ __forceinline__ void inverse_columns(const Factors& factors, bool inside, int from,
                                                 int to, int n, int first, Put&& put) {

@@ -35,34 +35,13 @@ class WarpTeam {
         return lanes_max<Lanes>(value);
     }
     /// Maximum of values that are neither negative nor NaN.
-    __device__ __forceinline__ float max_magnitude(float value) const {
-        if constexpr (Lanes == 32) {
-            return __uint_as_float(__reduce_max_sync(full_warp, __float_as_uint(value)));
-        }
-#pragma unroll
-        for (int distance = Lanes / 2; distance > 0; distance /= 2) {
-            value = fmaxf(value, __shfl_xor_sync(full_warp, value, distance));
-        }
-        return value;
+    template <class T>
+    __device__ __forceinline__ T max_magnitude(T value) const {
+        return lanes_max_magnitude<Lanes>(value);
     }
-    __device__ __forceinline__ double max_magnitude(double value) const {
-        if constexpr (Lanes == 32) {
-            const auto high = unsigned(__double2hiint(value));
-            const unsigned top = __reduce_max_sync(full_warp, high);
-            const auto low = high == top ? unsigned(__double2loint(value)) : 0u;
-            return __hiloint2double(int(top), int(__reduce_max_sync(full_warp, low)));
-        } else {
-            return lanes_max<Lanes>(value);
-        }
-    }
-    /// Butterfly sum; the order does not depend on other teams.
     template <class T>
     __device__ __forceinline__ T sum(T value) const {
-#pragma unroll
-        for (int distance = Lanes / 2; distance > 0; distance /= 2) {
-            value += __shfl_xor_sync(full_warp, value, distance);
-        }
-        return value;
+        return lanes_sum<Lanes>(value);
     }
 
   private:
@@ -92,11 +71,11 @@ class BlockTeam {
 
     template <class T>
     __device__ __forceinline__ T from(T value, int lane) const {
-        T* const place = reinterpret_cast<T*>(scratch_);
+        T* const shared = reinterpret_cast<T*>(scratch_);
         __syncthreads();
-        if (int(threadIdx.x) == lane) *place = value;
+        if (int(threadIdx.x) == lane) *shared = value;
         __syncthreads();
-        return *place;
+        return *shared;
     }
     __device__ __forceinline__ int first(bool predicate) const {
         const unsigned votes = __ballot_sync(full_warp, predicate);
@@ -120,20 +99,20 @@ class BlockTeam {
     }
     template <class T>
     __device__ __forceinline__ T sum(T value) const {
-        return reduce(warp_sum(value), [](T a, T b) { return a + b; });
+        return reduce(lanes_sum(value), [](T a, T b) { return a + b; });
     }
 
   private:
     /// Reduces one value per warp, in ascending order of the warps.
     template <class T, class Combine>
     __device__ __forceinline__ T reduce(T value, Combine&& combine) const {
-        T* const places = reinterpret_cast<T*>(scratch_);
+        T* const warp_values = reinterpret_cast<T*>(scratch_);
         __syncthreads();
-        if (threadIdx.x % 32 == 0) places[threadIdx.x / 32] = value;
+        if (threadIdx.x % 32 == 0) warp_values[threadIdx.x / 32] = value;
         __syncthreads();
-        value = places[0];
+        value = warp_values[0];
 #pragma unroll
-        for (int w = 1; w < warps; ++w) value = combine(value, places[w]);
+        for (int w = 1; w < warps; ++w) value = combine(value, warp_values[w]);
         return value;
     }
 

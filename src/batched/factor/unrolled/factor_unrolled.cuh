@@ -1,7 +1,7 @@
 #pragma once
 
-#include "batched/factor/factor_launch.cuh"
-#include "batched/factor/unrolled_elimination.cuh"
+#include "batched/factor/factor_any_size.cuh"
+#include "batched/factor/unrolled/elimination.cuh"
 
 /// Unrolled factorisations of contiguous batches of 8 rows (one matrix per lane) or 16 rows (one
 /// per 2, 4 or 8 lanes); results equal those of the general kernel in every bit.
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     const unsigned fallback = __ballot_sync(full_warp, !in_range && lane % Matrix::lanes == 0);
     T* const to = job.f.values + first * (n * n);
     if (fallback == 0) return Matrix::store(to, count, staged);
-    // One by one, without those of the fallback: it reads them from a, which may be f.
+    // One by one. Matrices of the fallback are left out: it reads them from a, which may be f.
     unsigned remaining = 0;
     for (int k = 0; k < count; ++k) {
         if ((fallback >> k * Matrix::lanes & 1) != 0) {

@@ -30,8 +30,9 @@ struct StageShape {
     __host__ __device__ constexpr int offset(int m) const {
         return matrices_per_pad == 1 ? m * stride : m * values + m / 2 * pad;
     }
-    /// Which of `groups` matrices, a power of two, a group of lanes works on: with one pad per
-    /// pair, groups served in one transaction work on the first matrices of their pairs.
+    /// The matrix that a group of lanes works on, among `groups` (a power of two). With one pad per
+    /// pair of matrices, groups of one memory transaction take the first matrices of their pairs,
+    /// whose banks differ.
     __host__ __device__ constexpr int matrix_of_group(int group, int groups) const {
         if (matrices_per_pad == 1 || groups < 2) return group;
         return 2 * (group % (groups / 2)) + group / (groups / 2);
@@ -39,8 +40,8 @@ struct StageShape {
 };
 
 /// The shape with the fewest bank conflicts when groups of `lanes` lanes read rows of different
-/// matrices: those of matrix_of_group or, unless `by_group`, adjacent ones.
-constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_group = true) {
+/// matrices (see matrix_of_group).
+constexpr StageShape stage_shape(int n, int value_bytes, int lanes) {
     const int phase = 128 / value_bytes;  // Lanes of one transaction; banks of a value's width.
     const int matrices = 32 / lanes;
     const int chunk_values = 16 / value_bytes;
@@ -61,7 +62,7 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
             int worst = 1;
             for (int l = 0; l < std::min(phase, 32); ++l) {
                 if (l / lanes >= matrices || l % lanes >= n) continue;
-                const int m = by_group ? shape.matrix_of_group(l / lanes, matrices) : l / lanes;
+                const int m = shape.matrix_of_group(l / lanes, matrices);
                 worst = std::max(worst, ++used[(shape.offset(m) + l % lanes) % phase]);
             }
             // Copying value by value costs more than most conflicts.
@@ -84,20 +85,15 @@ constexpr StageShape stage_shape(int n, int value_bytes, int lanes, bool by_grou
     const StageShape each = best_of(1);
     // FP64, odd n: pairs of matrices, not single ones, are whole chunks. Pads per pair cost some
     // instructions.
-    const bool by_two = by_group && matrices > 1 && n * n * value_bytes % 16 == 8;
+    const bool by_two = matrices > 1 && n * n * value_bytes % 16 == 8;
     return by_two && each.bank_conflicts >= 4 ? best_of(2) : each;
 }
 
-/// Stage shapes for n = 1..32 (entry 0: as for 1), each with `lanes` lanes or, if that is 0, with
-/// n, not by group; computed at compile time.
+/// Stage shapes for n = 1..32, computed at compile time; entry 0 is unused.
 template <int value_bytes, int lanes>
 constexpr std::array<StageShape, 33> stage_shapes = [] {
     std::array<StageShape, 33> shapes{};
-    for (int n = 0; n <= 32; ++n) {
-        const int rows = std::max(n, 1);
-        shapes[std::size_t(n)] =
-            stage_shape(rows, value_bytes, lanes == 0 ? rows : lanes, lanes != 0);
-    }
+    for (int n = 1; n <= 32; ++n) shapes[std::size_t(n)] = stage_shape(n, value_bytes, lanes);
     return shapes;
 }();
 

@@ -2,8 +2,8 @@
 
 #include "gpu/warp.cuh"
 
-/// Gauss-Jordan inversion of small matrices in registers. A warp holds 32 / Lanes matrices; lane l
-/// of a group of `Lanes` lanes holds the rows l + Lanes i, i < Rows, each in `Tile` registers.
+/// Gauss-Jordan inversion of small matrices in registers; one matrix per group of `Lanes` lanes.
+/// Lane l of a group has the rows l + Lanes i, i < Rows, each in `Tile` registers.
 namespace tessera::cuda {
 
 /// Record of an elimination step in shared memory. Entry k of a matrix's table holds the reciprocal
@@ -78,15 +78,15 @@ __device__ __forceinline__ float fast_reciprocal(float d) {
     return fmaf(r, e, r);
 }
 
-/// -a / d from -1 / d, correctly rounded (Markstein) where nothing over- or underflows: so that
-/// equal rows cancel to exact zeros and a singular matrix shows.
+/// -a / d from -1 / d, correctly rounded (Markstein) unless it over- or underflows. Equal rows then
+/// cancel to exact zeros, so that a singular matrix is detected.
 template <class T>
 __device__ __forceinline__ T minus_quotient(T a, T d, T minus_reciprocal) {
     const T rough = a * minus_reciprocal;
     return fma(fma(rough, d, a), minus_reciprocal, rough);
 }
 
-/// 1 if `one` (x is then zero), else x: only the high word is selected.
+/// x, or 1 if `one`, where x must be zero: only the high word is then selected.
 __device__ __forceinline__ double one_or_value(bool one, double x) {
     return __hiloint2double(one ? 0x3ff00000 : __double2hiint(x), __double2loint(x));
 }
