@@ -42,13 +42,13 @@ __device__ __forceinline__ ListRange pieces_of(const SplitSumsView<T>& sums, Off
 
 /// A block as rectangles of rows x columns values, one per lane.
 template <class T, int k>
-class BlockTile {
+class LaneRectangles {
   public:
     static constexpr int row_lanes = schur_row_lanes(k);
     static constexpr int column_lanes = schur_column_lanes(k);
     static constexpr int lanes = row_lanes * column_lanes;
 
-    __device__ explicit BlockTile(int lane)
+    __device__ explicit LaneRectangles(int lane)
         : row_(lane % row_lanes * rows), column_(lane / row_lanes * columns) {}
 
     /// f(row, column, value) for the values of this lane.
@@ -81,5 +81,56 @@ class BlockTile {
     int row_, column_;
     T values_[columns][rows];
 };
+
+/// A block as 8 x 8 tiles of FP64 tensor instructions, which round as fma does.
+template <int k>
+class TensorTiles {
+  public:
+    static constexpr int lanes = 32;
+
+    __device__ explicit TensorTiles(int lane) : lane_(lane) {}
+
+    template <class F>
+    __device__ __forceinline__ void visit(F&& f) {
+#pragma unroll
+        for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+            for (int j = 0; j < tiles; ++j) {
+                f(8 * i + lane_ / 4, 8 * j + lane_ % 4 * 2, values_[i][j][0]);
+                f(8 * i + lane_ / 4, 8 * j + lane_ % 4 * 2 + 1, values_[i][j][1]);
+            }
+        }
+    }
+    __device__ __forceinline__ void subtract_product(const double* v, const double* w) {
+#pragma unroll
+        for (int p = 0; p < k; p += 4) {
+            const int offset = lane_ / 4 + (p + lane_ % 4) * k;
+            double a[tiles], b[tiles];
+#pragma unroll
+            for (int i = 0; i < tiles; ++i) a[i] = -v[offset + 8 * i];
+#pragma unroll
+            for (int j = 0; j < tiles; ++j) b[j] = w[offset + 8 * j];
+#pragma unroll
+            for (int i = 0; i < tiles; ++i) {
+#pragma unroll
+                for (int j = 0; j < tiles; ++j) {
+                    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
+                        "{%0, %1};"
+                        : "+d"(values_[i][j][0]), "+d"(values_[i][j][1])
+                        : "d"(a[i]), "d"(b[j]));
+                }
+            }
+        }
+    }
+
+  private:
+    static constexpr int tiles = k / 8;
+    int lane_;
+    double values_[tiles][tiles][2];
+};
+
+template <class T, int k>
+using BlockTile =
+    std::conditional_t<std::is_same_v<T, double> && (k >= 8), TensorTiles<k>, LaneRectangles<T, k>>;
 
 }  // namespace tessera::block_ldlt::cuda

@@ -144,8 +144,8 @@ __device__ __forceinline__ void divide_block(Offset block, bool active, int lane
 }
 
 /// Schur complements of diagonal blocks (to `v_out`, made symmetric), or W and V = W F^-1 of
-/// off-diagonal blocks; one team of lanes per block, accumulated in register tiles, staged in shared
-/// memory.
+/// off-diagonal blocks; one team of lanes per block, accumulated in register tiles or, FP64 with 8
+/// rows and more, by tensor cores, staged in shared memory.
 template <bool diagonal, int k, class T>
 __global__ void __launch_bounds__(schur_threads)
     schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,
