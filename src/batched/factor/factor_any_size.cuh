@@ -206,7 +206,11 @@ void factorise_as(const Context& context, const FactorJob<T>& job) {
         context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
-    factor_small<Method, T, 32>(context, job);
+    bool is_done = false;
+    if constexpr (kind == Factorisation::ldu && pivoting == Pivoting::full && sizeof(T) == 4) {
+        is_done = ldu_by_compaction(context, job);
+    }
+    if (!is_done) factor_small<Method, T, 32>(context, job);
     factor_small<Method, T, 16>(context, job);
     factor_small<Method, T, 8>(context, job);
     factor_small<Method, T, 4>(context, job);

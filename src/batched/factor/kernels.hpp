@@ -49,6 +49,11 @@ void factorise_as(const Context& context, const FactorJob<T>& job);
 template <Factorisation kind, Pivoting pivoting, class T>
 bool factorise_unrolled(const Context& context, const FactorJob<T>& job);
 
+/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; returns false and does nothing if
+/// more than factors, permutations and info is requested.
+template <class T>
+bool ldu_by_compaction(const Context& context, const FactorJob<T>& job);
+
 }  // namespace cuda
 
 }  // namespace tessera::batched

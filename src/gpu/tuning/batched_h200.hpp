@@ -142,6 +142,9 @@ constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::P
                                                   : UnrolledTuning{2, 4, 3};
 }
 
+inline constexpr int compaction_warps = 2;  ///< Warps of factor_compact_kernel.
+inline constexpr int compaction_blocks = 6;
+
 // Norms and products (gpu/matrix_pipeline.cuh, gpu/staged_batch.cuh).
 
 /// Lanes per matrix of n rows; double, float. Few, so that tiles are 4 to 16 KiB, but with few bank
