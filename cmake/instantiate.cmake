@@ -49,7 +49,7 @@ list(FILTER ldu EXCLUDE REGEX full)
 list(FILTER llt EXCLUDE REGEX full)
 tessera_instantiate(batched/factor/unrolled/factor_unrolled.cuh batched::cuda factorise_unrolled
                     ${ldu} ${llt})
-tessera_instantiate(batched/factor/ldu_compact.cuh batched::cuda ldu_by_compaction float)
+tessera_instantiate(batched/factor/compaction/ldu_compaction.cuh batched::cuda ldu_by_compaction float)
 tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_pipelined
                     float double)
 tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined float double)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/tiles/gauss_jordan.cuh"
+#include "gpu/tiles/elimination/gauss_jordan.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 /// Shared memory and helpers of CompactLdu.

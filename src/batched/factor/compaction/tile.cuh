@@ -1,8 +1,8 @@
 #pragma once
 
-#include "batched/factor/factor_launch.cuh"
-#include "batched/factor/ldu_compact_shape.cuh"
-#include "gpu/tiles/contiguous_tile.cuh"
+#include "batched/factor/factor_any_size.cuh"
+#include "batched/factor/compaction/shape.cuh"
+#include "gpu/tiles/staging/contiguous_tile.cuh"
 
 /// LDU with full pivoting and compaction for 17 to 32 rows in FP32: teams of 8 lanes with whole
 /// rows in registers. Every eight steps the remaining rows and columns are compacted through shared

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batched/factor/ldu_compact_tile.cuh"
+#include "batched/factor/compaction/tile.cuh"
 
 /// Kernel and launch of CompactLdu.
 namespace tessera::batched::cuda {
