@@ -42,4 +42,21 @@ void require(bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...));
 }
 
+/// Likewise, with InvalidArgument::argument.
+template <class... Parts>
+void require_argument(const char* argument, bool condition, const Parts&... parts) {
+    if (!condition) throw InvalidArgument(concat(parts...), argument);
+}
+
+/// f(), whose InvalidArguments that name no argument name this one.
+template <class F>
+decltype(auto) naming_argument(const char* argument, F&& f) {
+    try {
+        return f();
+    } catch (InvalidArgument& error) {  // Changed in place: the error may be of a derived class.
+        error.name_argument(argument);
+        throw;
+    }
+}
+
 }  // namespace tessera

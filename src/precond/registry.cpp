@@ -45,11 +45,13 @@ class Registered final : public PreconditionerConfig {
                                                     const PreconditionerInputs& inputs) const {
         check_matrix("make_preconditioner", matrix);
         check_memory(context, "make_preconditioner", matrix);
-        if constexpr (requires { config_.make(context, matrix, inputs); }) {
-            return config_.make(context, matrix, inputs);
-        } else {
-            return config_.make(context, matrix);
-        }
+        return naming_argument("preconditioner", [&] {
+            if constexpr (requires { config_.make(context, matrix, inputs); }) {
+                return config_.make(context, matrix, inputs);
+            } else {
+                return config_.make(context, matrix);
+            }
+        });
     }
 
     Config config_;
@@ -112,11 +114,13 @@ std::string preconditioner_help() {
 }
 
 std::unique_ptr<PreconditionerConfig> parse_preconditioner(Spec text) {
-    for (const Entry& one : entries()) {
-        if (one.name == text.name()) return one.parse(text);
-    }
-    throw InvalidArgument(
-        unknown_word_message("preconditioner", text.name(), preconditioner_names()));
+    return naming_argument("preconditioner", [&] {
+        for (const Entry& one : entries()) {
+            if (one.name == text.name()) return one.parse(text);
+        }
+        throw InvalidArgument(
+            unknown_word_message("preconditioner", text.name(), preconditioner_names()));
+    });
 }
 
 }  // namespace tessera

@@ -93,10 +93,12 @@ std::string solver_help() {
 }
 
 std::unique_ptr<SolverConfig> parse_solver(Spec text) {
-    for (const Entry& one : entries()) {
-        if (one.name == text.name()) return one.parse(text);
-    }
-    throw InvalidArgument(unknown_word_message("solver", text.name(), solver_names()));
+    return naming_argument("solver", [&] {
+        for (const Entry& one : entries()) {
+            if (one.name == text.name()) return one.parse(text);
+        }
+        throw InvalidArgument(unknown_word_message("solver", text.name(), solver_names()));
+    });
 }
 
 }  // namespace tessera

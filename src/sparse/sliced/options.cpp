@@ -52,7 +52,9 @@ const char* to_string(ValueFormat format) { return value_formats[std::size_t(for
 
 std::vector<std::string> format_names() { return {std::begin(formats), std::end(formats)}; }
 
-FormatOptions parse_format(Spec spec) {
+namespace {
+
+FormatOptions parse_named_format(Spec spec) {
     const auto* const named = std::ranges::find(formats, spec.name());
     if (named == std::end(formats)) {
         throw InvalidArgument(unknown_word_message("format", spec.name(), format_names()));
@@ -68,6 +70,12 @@ FormatOptions parse_format(Spec spec) {
     }
     spec.finish();
     return options;
+}
+
+}  // namespace
+
+FormatOptions parse_format(Spec spec) {
+    return naming_argument("format", [&] { return parse_named_format(std::move(spec)); });
 }
 
 std::string to_string(const FormatOptions& options) {
