@@ -35,7 +35,7 @@ void check_vector(const char* who, const char* what, std::span<T> vector, Offset
     require_argument(what, vector.data() != nullptr || size == 0, who, ": ", what, " is null");
 }
 
-/// Likewise for several vectors.
+/// check_vector for several vectors.
 template <class T>
 void check_vectors(const char* who, const char* what, const Vectors<T>& vectors, Offset size) {
     naming_argument(what, [&] {
@@ -57,7 +57,7 @@ inline void check_memory(const Context& context, const char* who, const char* wh
                      " is not in the memory of the Context (copy_to and copy_to_buffer put it "
                      "there)");
 }
-/// Likewise for the three arrays of a CsrView.
+/// check_memory for the three arrays of a CsrView.
 template <class Matrix>
 void check_memory(const Context& context, const char* who, const Matrix& matrix) {
     const auto check = [&](const char* what, const void* array) {

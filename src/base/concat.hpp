@@ -42,7 +42,7 @@ void require(bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...));
 }
 
-/// Likewise, with InvalidArgument::argument.
+/// require whose error names the argument (InvalidArgument::argument).
 template <class... Parts>
 void require_argument(const char* argument, bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...), argument);
