@@ -110,7 +110,7 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
            Offset r_leading, Address z, Offset z_leading) {
     nb::gil_scoped_release release;
     const Users::Reader reader(map.users, "the operator");
-    map.require_usable();
+    map.require_usable("preconditioner");
     std::visit(
         [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);

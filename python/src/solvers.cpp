@@ -124,6 +124,7 @@ struct TextSolver {
     std::variant<Solver<float>, Solver<double>> any;
     std::shared_ptr<Matrix> matrix = nullptr;
     double setup_seconds = 0;
+    SolverUse use = {};
 
     TextSolver(const Context& at, std::shared_ptr<Matrix> given, const std::string& solver,
                const std::string& preconditioner, const std::string& format,
@@ -154,22 +155,24 @@ struct TextSolver {
         setup_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     }
 
-    /// Other values of the matrix, which is its own.
+    /// Sets other values of the matrix, which is its own.
     void update(Address values, nb::object arrays) {
-        replace_values(*matrix, values, std::move(arrays), [&] {
-            timed([&] {
-                std::visit(
-                    [&]<class T>(Solver<T>& solver) {
-                        if (solver.has_matrix()) return solver.update(matrix->view<T>());
-                        solver.setup(matrix->view<T>());
-                    },
-                    any);
+        use.update([&] {
+            replace_values(*matrix, values, std::move(arrays), [&] {
+                timed([&] {
+                    std::visit(
+                        [&]<class T>(Solver<T>& solver) {
+                            if (solver.has_matrix()) return solver.update(matrix->view<T>());
+                            solver.setup(matrix->view<T>());
+                        },
+                        any);
+                });
             });
         });
     }
 
-    /// The reports of the columns, and what the setup was that they are of: attempts of auto, the
-    /// number of the one in use, the preconditioner and its report.
+    /// Returns the reports of the columns, the attempts of auto, the index of the attempt in use,
+    /// and the text and the report of its preconditioner.
     AnyTuple solve(const Systems& systems, const Options& options) {
         std::vector<SolveReport> reports;
         std::vector<Attempt> attempts;
@@ -178,17 +181,16 @@ struct TextSolver {
         PreconditionerReport setup;
         {
             nb::gil_scoped_release release;
-            std::visit(
-                [&]<class T>(Solver<T>& solver) {
-                    reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
-                        return solver.solve(b, x, to_options(options));
-                    });
-                    attempts = solver.attempts();
-                    attempt = solver.attempt();
-                    preconditioner = solver.preconditioner();
-                    setup = solver.preconditioner_report();
-                },
-                any);
+            const auto run = [&]<class T>(Solver<T>& solver) {
+                reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
+                    return solver.solve(b, x, to_options(options));
+                });
+                attempts = solver.attempts();
+                attempt = solver.attempt();
+                preconditioner = solver.preconditioner();
+                setup = solver.preconditioner_report();
+            };
+            use.solve([&] { std::visit(run, any); });
         }
         nb::list chosen;
         for (const Attempt& each : attempts) {
@@ -203,39 +205,60 @@ struct TextSolver {
 /// A Krylov method on operators of the caller.
 struct MapSolver {
     Context context;
-    std::shared_ptr<Map> a, m;
+    std::unique_ptr<SolverConfig> config;
+    std::shared_ptr<Map> a = nullptr, m = nullptr;
     std::variant<std::unique_ptr<IterativeSolver<float>>, std::unique_ptr<IterativeSolver<double>>>
         any = {};
+    SolverUse use = {};
 
     MapSolver(const Context& at, const std::string& method, std::shared_ptr<Map> matrix,
               std::shared_ptr<Map> preconditioner)
-        : context(at), a(std::move(matrix)), m(std::move(preconditioner)) {
-        const auto config = parse_solver(method);
-        with_type(a->bytes(), [&]<class T>(T) {
-            any = config->make(context, *a->as<T>(), m ? m->as<T>().get() : nullptr);
-        });
+        : context(at), config(parse_solver(method)) {
+        set(std::move(matrix), std::move(preconditioner));
     }
 
-    /// `changed`: the operators have other values than in the solve before.
+    void set(std::shared_ptr<Map> matrix, std::shared_ptr<Map> preconditioner) {
+        with_type(matrix->bytes(), [&]<class T>(T) {
+            any = config->make(context, *matrix->as<T>(),
+                               preconditioner ? preconditioner->as<T>().get() : nullptr);
+        });
+        a = std::move(matrix);
+        m = std::move(preconditioner);
+    }
+
+    /// `changed`: the operators have other values than in the previous solve.
     AnyList solve(const Systems& systems, const Options& options, bool changed) {
         std::vector<SolveReport> reports;
         {
             nb::gil_scoped_release release;
-            const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
-            a->require_usable("A");
-            if (m) m->require_usable("M");
-            reports = std::visit(
-                [&]<class T>(std::unique_ptr<IterativeSolver<T>>& solver) {
-                    if (changed) solver->operators_changed();
-                    return with_vectors<T>(context, systems, [&](auto b, auto x) {
-                        return solver->solve(b, x, to_options(options));
-                    });
-                },
-                any);
+            const auto run = [&]<class T>(std::unique_ptr<IterativeSolver<T>>& solver) {
+                if (changed) solver->operators_changed();
+                return with_vectors<T>(context, systems, [&](auto b, auto x) {
+                    return solver->solve(b, x, to_options(options));
+                });
+            };
+            reports = use.solve([&] {
+                const Users::Reader of_a(a->users, "A"), of_m((m ? m : a)->users, "M");
+                a->require_usable("matrix");
+                if (m) m->require_usable("preconditioner");
+                return std::visit(run, any);
+            });
         }
         return ::to_python(reports);
     }
 };
+
+/// Replaces the operators of a MapSolver by those that make() returns, a pair (a, m). The Python
+/// object owns them, as `maps`, and so the functions of Python in them.
+void update_maps(nb::object self, nb::callable make) {
+    auto& solver = nb::cast<MapSolver&>(self);
+    solver.use.update([&] {
+        const nb::object maps = make();
+        const auto [a, m] = nb::cast<std::tuple<std::shared_ptr<Map>, std::shared_ptr<Map>>>(maps);
+        solver.set(a, m);
+        self.attr("maps") = maps;
+    });
+}
 
 /// Solves A x = b by a Krylov method on operators of the caller, from the start at `start` (0: from
 /// zero), and returns the status and the number of iterations. All of a call of cg and the like in
@@ -248,8 +271,8 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
     {
         nb::gil_scoped_release release;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
-        a.require_usable("A");
-        if (m != nullptr) m->require_usable("M");
+        a.require_usable("matrix");
+        if (m != nullptr) m->require_usable("preconditioner");
         with_type(a.bytes(), [&]<class T>(T) {
             const Operator<T>& matrix = *a.as<T>();
             const auto size = std::size_t(matrix.rows());
@@ -271,14 +294,6 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
 }  // namespace
 
 void python_module::bind_solvers(nb::module_& module) {
-    nb::class_<Exclusive>(module, "Exclusive",
-                          "The time of a call that uses an object alone: a second call, of another "
-                          "thread or of a callback, does not wait but gets a RuntimeError.")
-        .def(nb::init<std::string>(), nb::arg("what"))
-        .def("__enter__", &Exclusive::enter)
-        .def(
-            "__exit__", [](Exclusive& self, nb::handle, nb::handle, nb::handle) { self.exit(); },
-            nb::arg("kind").none(), nb::arg("error").none(), nb::arg("trace").none());
     nb::class_<Options>(module, "Options", "When a solve ends.")
         .def(
             "__init__",
@@ -310,6 +325,7 @@ void python_module::bind_solvers(nb::module_& module) {
         .def("update", &TextSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &TextSolver::solve, nb::arg("systems"), nb::arg("options"))
         .def_prop_ro("context", [](const TextSolver& s) { return s.context; })
+        .def_prop_ro("updates", [](const TextSolver& s) { return s.use.updates(); })
         .def_ro("setup_seconds", &TextSolver::setup_seconds);
     nb::class_<MapSolver>(module, "MapSolver", nb::dynamic_attr(), "A Krylov method on operators.")
         .def(nb::init<const Context&, const std::string&, std::shared_ptr<Map>,
@@ -317,10 +333,16 @@ void python_module::bind_solvers(nb::module_& module) {
              nb::arg("context"), nb::arg("method"), nb::arg("a"), nb::arg("m").none())
         .def("solve", &MapSolver::solve, nb::arg("systems"), nb::arg("options"),
              nb::arg("changed") = false)
-        .def_prop_ro("context", [](const MapSolver& s) { return s.context; });
+        .def("update", &update_maps, nb::arg("make"))
+        .def_prop_ro("context", [](const MapSolver& s) { return s.context; })
+        .def_prop_ro("updates", [](const MapSolver& s) { return s.use.updates(); });
     module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
                nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),
                nb::arg("options"));
+    module.def(
+        "allows_left",
+        [](const std::string& method) { return parse_solver(method)->allows_left(); },
+        nb::arg("method"));
     module.def("solver_names", &solver_names);
     module.def("solver_help", &solver_help);
 }

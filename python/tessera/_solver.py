@@ -22,16 +22,9 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, require_use
+from ._errors import raise_named
 from ._maps import map_solver, operator_map
-from ._matrices import (
-    build,
-    checked_values,
-    fault,
-    is_matrix,
-    owners,
-    setup_error,
-    without_values,
-)
+from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._multigrid import multigrid_on
 from ._operators import LinearOperator, SparseMatrix, parts_of
 from ._preconditioners import Preconditioner
@@ -51,7 +44,7 @@ class Solver:
         matrix must not change but by `update`.
     method : str
         "auto", or one of "cg", "fcg", "bicgstab", "gmres:50", "minres", "idr:8", "sqmr",
-        "richardson", "refinement:cg" (docs/guide/options.md).
+        "richardson" (docs/guide/options.md).
     M : str, preconditioner, LinearOperator, callable, sparse matrix or None
         "auto", a text such as "amg" or "block_jacobi:32", an object of this package, of SciPy or
         CuPy, or a function; None: no preconditioner.
@@ -61,7 +54,7 @@ class Solver:
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
     format : str
-        Of the matrix in products: "auto", "csr", "sbell:3", ...
+        Format of the matrix in products: "auto", "csr", "sbell:3", ...
     device : str, optional
         "cuda:0" or "auto" copies a matrix of the host to a GPU and solves there; x is where b is.
         By default the solve is where the arrays are.
@@ -69,7 +62,7 @@ class Solver:
         By default the stream that is current in the library of `A` now; all solves use it. Of an
         int the stream must live until the solver is closed.
     threads : int
-        Of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
+        Threads of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
 
     Raises
     ------
@@ -107,9 +100,8 @@ class Solver:
         self._coordinates = coordinates
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
-        self._closed = self._failed = False
-        self._use = core.Exclusive("the solver")
-        self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
+        self._closed = False
+        self._seen = 0  # Updates of the operators before the latest solve.
         self._operator: Any = None
         self._setup_seconds = 0.0
         self._text: Any = None
@@ -127,7 +119,7 @@ class Solver:
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
-        self._device = parts.device  # Of b and x.
+        self._device = parts.device  # The device of b and x.
         self._context = setup_context(parts.kind, parts.device, device, stream, self._threads)
         self._place = place_of(self._context)
         self._matrix = build(parts, self._context, self.dtype)
@@ -142,8 +134,7 @@ class Solver:
                 )  # fmt: skip
             except ValueError as error:
                 name = "A" if self._m in ("auto", "none") else "M"
-                name = "method" if "refinement" in str(error) else name
-                raise setup_error(self._matrix, error, name) from None
+                raise_named(error, name, self._matrix, preconditioner=name)
         else:
             self._use_maps(a, parts.kind)
         self._setup_seconds = time.perf_counter() - start
@@ -151,8 +142,6 @@ class Solver:
     def _use_maps(self, a: Any, kind: Kind) -> None:
         """A solver on operators: M is an object, or multigrid with near-null vectors."""
         chosen = self._method
-        if chosen.startswith("refinement"):
-            raise ValueError("method: 'refinement' needs M as a text, and no near_null")
         if self._near_null is not None:
             if not isinstance(self._m, str) or self._m not in ("auto", "amg"):
                 raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {self._m!r}")
@@ -169,18 +158,16 @@ class Solver:
             facts = self._matrix.facts(None, [])
             chosen = "cg" if facts["symmetric"] and facts["positive_diagonal"] else "gmres:50"
         self._used = (chosen, "csr" if self._format == "auto" else self._format)
-        self._make_maps(kind)
+        self._maps = map_solver(self._context, chosen, *self._make_maps(kind))
 
-    def _make_maps(self, kind: Kind) -> None:
+    def _make_maps(self, kind: Kind) -> tuple[Any, Any]:
         assert self._size is not None
-        chosen, format = self._used
         m = self._m if self._preconditioner is None else self._preconditioner
-        self._maps = map_solver(
-            self._context,
-            chosen,
-            core.matrix_operator(self._context, self._matrix, format),
-            operator_map(m, self._size, self.dtype, kind, self._place, self._context, "M"),
-        )
+        try:
+            a = core.matrix_operator(self._context, self._matrix, self._used[1])
+        except ValueError as error:
+            raise_named(error, "A")
+        return a, operator_map(m, self._size, self.dtype, kind, self._place, self._context, "M")
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -227,7 +214,7 @@ class Solver:
 
     @property
     def shape(self) -> tuple[int, int] | None:
-        """Of the matrix; None for a callable before the first solve."""
+        """Shape of the matrix; None for a callable before the first solve."""
         return None if self._size is None else (self._size, self._size)
 
     def update(self, values: Any) -> None:
@@ -258,26 +245,29 @@ class Solver:
         found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
-        with self._use:
-            self._updates += 1
-            self._failed = True
-            self._set_values(found, values)
-            self._failed = False
+        try:
+            if self._text is not None:
+                self._text.update(found.pointer, owners(self._parts, found))
+            else:
+                self._maps.update(lambda: self._updated_maps(found, values))
+        except ValueError as error:
+            raise_named(error, "values", self._matrix, matrix="values", preconditioner="values")
+        finally:
+            self._require_open()  # Another thread may have closed it.
         self._setup_seconds = time.perf_counter() - start
 
-    def _set_values(self, found: View, values: Any) -> None:
+    def _updated_maps(self, found: View, values: Any) -> tuple[Any, Any]:
         """`found`: the values in the order of those given first."""
         parts = self._parts
-        if self._text is not None:
-            try:
-                self._text.update(found.pointer, owners(parts, found))
-            except ValueError as error:
-                raise ValueError(f"values: {fault(self._matrix, error)}") from None
-        else:
-            self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
-            if self._near_null is not None:
-                self._preconditioner.update(values)
-            self._make_maps(parts.kind)
+        self._matrix = build(parts._replace(data=found.array), self._context, self.dtype)
+        if self._near_null is not None:
+            self._preconditioner.update(values)
+        return self._make_maps(parts.kind)
+
+    @property
+    def _updates(self) -> int:
+        made = self._text or self._maps
+        return 0 if made is None else int(made.updates)
 
     def solve(
         self,
@@ -329,17 +319,15 @@ class Solver:
         """
         self._require_open()
         found = view(b, "b")
-        with self._use:
-            self._require_ready()
-            if self._maps is None and self._text is None:
-                self._setup_operator(found)
+        if self._maps is None and self._text is None:
+            self._setup_operator(found)
         assert self._size is not None
         size = self._size
         options = options_of(
             rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
             bool(left),
         )  # fmt: skip
-        if left and self._method.split(":")[0] in ("cg", "fcg", "minres", "sqmr"):
+        if left and self._method != "auto" and not core.allows_left(self._method):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
         if found.device != self._device:
             raise ValueError(
@@ -363,14 +351,9 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         try:
-            with self._use:
-                self._require_ready()
-                reports, setup = self._run(systems, options)
+            reports, setup = self._run(systems, options)
         except ValueError as error:
-            if str(error).startswith("M: "):
-                raise
-            name = "left" if "left preconditioning" in str(error) else "A"
-            raise ValueError(f"{name}: {error}") from None
+            raise_named(error, "A")
         self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
@@ -381,15 +364,18 @@ class Solver:
         )  # fmt: skip
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:
-        if self._text is not None:
-            reports, chosen, attempt, precond, about = self._text.solve(systems, options)
+        text, maps = self._text, self._maps
+        if text is None and maps is None:  # Another thread has closed it.
+            self._require_open()
+        if text is not None:
+            reports, chosen, attempt, precond, about = text.solve(systems, options)
             method, format = self._method, self._format
             if chosen:
                 method, _, format, _ = chosen[attempt]
             return reports, Setup(method, precond, format, about, chosen, attempt)
         operators = [self._operator, self._m]
         updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
-        reports = self._maps.solve(systems, options, updates != self._seen)
+        reports = maps.solve(systems, options, updates != self._seen)
         self._seen = updates
         method, format = self._used
         used = self._preconditioner
@@ -398,13 +384,9 @@ class Solver:
             precond, about = used.text, used.report
         return reports, Setup(method, precond, format, about, [], 0)
 
-    def _require_ready(self) -> None:
-        self._require_open()
-        if self._failed:
-            raise RuntimeError("the latest update failed; update the solver with other values")
-
     def _require_open(self) -> None:
         if self._closed:
+            self.close()  # Releases what a call has made since another thread closed the solver.
             raise RuntimeError("the solver is closed")
 
     def __repr__(self) -> str:
