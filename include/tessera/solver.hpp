@@ -61,7 +61,7 @@ struct AttemptEvent {
 /// A matrix, a preconditioner and a solver for many solves, for example in the steps of a
 /// simulation. Vectors, plans and graphs are reused: solves after the first one, with the
 /// preconditioner on the same side, allocate nothing in the memory of the Context. The observer of
-/// a solve must not call the solver (InvalidArgument).
+/// a solve must not call the solver (InUse).
 template <class T>
 class TESSERA_API Solver {
   public:

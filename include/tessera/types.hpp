@@ -53,9 +53,18 @@ class TESSERA_API InvalidArgument : public Error {
     /// The name of the argument at fault, such as "solver", "preconditioner", "format", "matrix",
     /// "b", "x", "left_preconditioning" or "block"; empty where the message alone says it.
     const char* argument() const noexcept { return argument_; }
+    /// Names the argument, a string literal, unless the error names one.
+    void name_argument(const char* argument) noexcept {
+        if (*argument_ == '\0') argument_ = argument;
+    }
 
   private:
     const char* argument_ = "";
+};
+
+/// The object is in use by another call: of another thread, or by the solve whose observer calls.
+class TESSERA_API InUse : public Error {
+    using Error::Error;
 };
 
 /// A text or a file that cannot be read; what() is "file:line: message" (line 0: the whole file).

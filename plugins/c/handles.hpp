@@ -48,6 +48,8 @@ tessera_error guarded(F&& f) noexcept {
         return TESSERA_SUCCESS;
     } catch (const tessera::InvalidArgument& error) {
         return fail(TESSERA_INVALID_ARGUMENT, error.what());
+    } catch (const tessera::InUse& error) {
+        return fail(TESSERA_INVALID_ARGUMENT, error.what());
     } catch (const tessera::OutOfMemory& error) {
         return fail(TESSERA_OUT_OF_MEMORY, error.what());
     } catch (const tessera::DeviceError& error) {

@@ -32,7 +32,7 @@ using AnyDict = nb::typed<nb::dict, std::string, nb::any>;
 using AnyList = nb::typed<nb::list, nb::any>;
 using AnyTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
-/// Of an array of the caller; 0: none.
+/// The address of an array of the caller; 0: none.
 using Address = std::uintptr_t;
 
 template <class T>
@@ -46,9 +46,8 @@ auto with_type(int bytes, F&& f) {
     return bytes == 4 ? f(float()) : f(double());
 }
 
-/// Who uses an object that calls without the lock of the interpreter share: many readers or one
-/// writer. None waits: it throws std::runtime_error, as Python code that called from two threads,
-/// or from a callback, is to be reported.
+/// Guards an object that calls use without the lock of the interpreter: many readers or one writer.
+/// None waits; a call that is refused, of another thread or of a callback, throws InUse.
 class Users {
   public:
     class Reader {
@@ -56,7 +55,7 @@ class Users {
         explicit Reader(Users& users, const char* what) : users_(users) {
             int seen = users_.count_;
             do {
-                if (seen < 0) throw_busy(what);
+                if (seen < 0) throw_in_use(what);
             } while (!users_.count_.compare_exchange_weak(seen, seen + 1));
         }
         Reader(const Reader&) = delete;
@@ -70,7 +69,7 @@ class Users {
       public:
         explicit Writer(Users& users, const char* what) : users_(users) {
             int none = 0;
-            if (!users_.count_.compare_exchange_strong(none, -1)) throw_busy(what);
+            if (!users_.count_.compare_exchange_strong(none, -1)) throw_in_use(what);
         }
         Writer(const Writer&) = delete;
         Writer& operator=(const Writer&) = delete;
@@ -81,23 +80,41 @@ class Users {
     };
 
   private:
-    [[noreturn]] static void throw_busy(const char* what) {
-        throw std::runtime_error(std::string(what) + " is in use by another call");
+    [[noreturn]] static void throw_in_use(const char* what) {
+        throw InUse(std::string(what) + " is in use by another call");
     }
-    std::atomic<int> count_{0};  ///< Readers; -1: a writer.
+    std::atomic<int> count_{0};  ///< Number of readers; -1: a writer.
 };
 
-/// The time of calls that use an object of Python alone, for `with`.
-class Exclusive {
+/// One call at a time of a solver, and the state of its updates.
+class SolverUse {
   public:
-    explicit Exclusive(std::string what) : what_(std::move(what)) {}
-    void enter() { writer_ = std::make_unique<Users::Writer>(users_, what_.c_str()); }
-    void exit() { writer_.reset(); }
+    /// Runs change() alone. Until an update succeeds, the solver cannot solve.
+    template <class Change>
+    void update(Change&& change) {
+        const Users::Writer writer(users_, name);
+        ++updates_;
+        failed_ = true;
+        change();
+        failed_ = false;
+    }
+    /// Runs work() alone; std::runtime_error if the latest update failed.
+    template <class Work>
+    auto solve(Work&& work) {
+        const Users::Writer writer(users_, name);
+        if (failed_) {
+            throw std::runtime_error(
+                "the latest update failed; update the solver with other values");
+        }
+        return work();
+    }
+    Offset updates() const { return updates_; }
 
   private:
-    std::string what_;
+    static constexpr const char* name = "the solver";
     Users users_;
-    std::unique_ptr<Users::Writer> writer_;
+    bool failed_ = false;
+    std::atomic<Offset> updates_{0};  ///< Number of updates that began.
 };
 
 /// A matrix in arrays of the caller, or in memory of its own.
@@ -115,8 +132,9 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     std::variant<TypedMatrix<float>, TypedMatrix<double>> typed = {};
     bool copied = false;             ///< From host memory to that of a GPU.
     bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
-    nb::object arrays = nb::none();  ///< What the caller's memory belongs to.
-    nb::list kept = {};  ///< The same of values that an object may still use, as its update failed.
+    nb::object arrays = nb::none();  ///< Python owners of the arrays of the caller.
+    nb::list kept =
+        {};  ///< Owners of earlier values, which an object may use as its update failed.
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;
@@ -140,13 +158,13 @@ struct Map : std::enable_shared_from_this<Map> {
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
     bool symmetric = true;                     ///< Its transpose is the same map.
     bool failed = false;                       ///< Its latest update.
-    mutable Users users = {};                  ///< Those that apply it read.
+    mutable Users users = {};                  ///< Calls that apply the map are readers.
 
-    /// InvalidArgument, of the argument `name` if that is given, if it cannot be applied.
-    void require_usable(const char* name = "") const {
+    /// Throws InvalidArgument, with the name of the argument, if the latest update failed.
+    void require_usable(const char* argument) const {
         if (!failed) return;
         throw InvalidArgument(
-            "the latest update failed; update the preconditioner with other values", name);
+            "the latest update failed; update the preconditioner with other values", argument);
     }
 
     explicit Map(const Context& at) : context(at) {}

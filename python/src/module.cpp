@@ -7,14 +7,16 @@ namespace {
 /// Exceptions of the module, which live as long as the process.
 PyObject *parse_error = nullptr, *device_error = nullptr;
 
-/// Errors of the library as exceptions of Python.
+/// Errors of the library as exceptions of Python; a ValueError has the attribute `argument`.
 void translate(const std::exception_ptr& error, void*) {
     try {
         std::rethrow_exception(error);
     } catch (const InvalidArgument& e) {
-        nb::object error = nb::borrow(PyExc_ValueError)(e.what());
-        error.attr("argument") = e.argument();
-        PyErr_SetObject(PyExc_ValueError, error.ptr());
+        nb::object made = nb::borrow(PyExc_ValueError)(e.what());
+        made.attr("argument") = e.argument();
+        PyErr_SetObject(PyExc_ValueError, made.ptr());
+    } catch (const InUse& e) {
+        PyErr_SetString(PyExc_RuntimeError, e.what());
     } catch (const ParseError& e) {
         PyErr_SetString(parse_error, e.what());
     } catch (const DeviceError& e) {

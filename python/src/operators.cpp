@@ -107,7 +107,7 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
            Offset r_leading, Address z, Offset z_leading) {
     nb::gil_scoped_release release;
     const Users::Reader reader(map.users, "the operator");
-    map.require_usable();
+    map.require_usable("preconditioner");
     std::visit(
         [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
@@ -188,8 +188,6 @@ void check_text(const std::string& kind, const std::string& text, bool or_auto) 
     }
 }
 
-bool allows_left(const std::string& method) { return parse_solver(method)->allows_left(); }
-
 nb::object modes(const Points& points) {
     NearNullSpace space = rigid_body_modes(to_coordinates(points, {}));
     return to_numpy(std::move(space.values), std::size_t(space.columns));
@@ -229,5 +227,4 @@ void python_module::bind_operators(nb::module_& module) {
     module.def("preconditioner_help", &preconditioner_help);
     module.def("format_names", &format_names);
     module.def("check_text", &check_text, nb::arg("kind"), nb::arg("text"), nb::arg("or_auto"));
-    module.def("allows_left", &allows_left, nb::arg("method"));
 }

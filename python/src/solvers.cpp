@@ -144,15 +144,17 @@ class PythonSolver {
             },
             *solver_);
     }
-    /// Other values of the matrix, which is its own.
+    /// Sets other values of the matrix, which is its own.
     void update(Address values, nb::object arrays) {
-        replace_values(*matrix_, values, std::move(arrays), [&] {
-            std::visit(
-                [&]<class T>(Solver<T>& solver) {
-                    if (solver.has_matrix()) return solver.update(matrix_->view<T>());
-                    set_up();
-                },
-                *solver_);
+        use_.update([&] {
+            replace_values(*matrix_, values, std::move(arrays), [&] {
+                std::visit(
+                    [&]<class T>(Solver<T>& solver) {
+                        if (solver.has_matrix()) return solver.update(matrix_->view<T>());
+                        set_up();
+                    },
+                    *solver_);
+            });
         });
     }
 
@@ -167,20 +169,21 @@ class PythonSolver {
         PreconditionerReport setup;
         {
             nb::gil_scoped_release release;
-            const Reading of_a(a_, "A"), of_m(m_, "M");
-            std::visit(
-                [&]<class T>(Solver<T>& solver) {
-                    if (changed) solver.operators_changed();
-                    reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
-                        return solver.solve(b, x, to_options(options));
-                    });
-                    attempts = solver.attempts();
-                    attempt = solver.attempt();
-                    preconditioner = solver.preconditioner();
-                    format = solver.format();
-                    setup = solver.preconditioner_report();
-                },
-                *solver_);
+            const auto run = [&]<class T>(Solver<T>& solver) {
+                if (changed) solver.operators_changed();
+                reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
+                    return solver.solve(b, x, to_options(options));
+                });
+                attempts = solver.attempts();
+                attempt = solver.attempt();
+                preconditioner = solver.preconditioner();
+                format = solver.format();
+                setup = solver.preconditioner_report();
+            };
+            use_.solve([&] {
+                const Reading of_a(a_, "A", "matrix"), of_m(m_, "M", "preconditioner");
+                std::visit(run, *solver_);
+            });
         }
         nb::list chosen;
         for (const Attempt& each : attempts) {
@@ -191,16 +194,18 @@ class PythonSolver {
                               python_module::to_python(setup));
     }
 
-    Context context;
+    Offset updates() const { return use_.updates(); }
+
+    const Context context;
 
   private:
     /// A reader of an operator that may be null.
     class Reading {
       public:
-        Reading(const std::shared_ptr<Map>& map, const char* name) {
+        Reading(const std::shared_ptr<Map>& map, const char* name, const char* argument) {
             if (!map) return;
             reader_.emplace(map->users, name);
-            map->require_usable(name);
+            map->require_usable(argument);
         }
 
       private:
@@ -230,6 +235,7 @@ class PythonSolver {
     std::shared_ptr<Matrix> matrix_;
     std::shared_ptr<Map> a_, m_;
     std::optional<std::variant<Solver<float>, Solver<double>>> solver_;
+    SolverUse use_;
 };
 
 /// Solves A x = b by a Krylov method on operators of the caller, from the start at `start` (0: from
@@ -243,8 +249,8 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
     {
         nb::gil_scoped_release release;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
-        a.require_usable("A");
-        if (m != nullptr) m->require_usable("M");
+        a.require_usable("matrix");
+        if (m != nullptr) m->require_usable("preconditioner");
         with_type(a.bytes(), [&]<class T>(T) {
             const Operator<T>& matrix = *a.as<T>();
             const auto size = std::size_t(matrix.rows());
@@ -266,14 +272,6 @@ nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
 }  // namespace
 
 void python_module::bind_solvers(nb::module_& module) {
-    nb::class_<Exclusive>(module, "Exclusive",
-                          "The time of a call that uses an object alone: a second call, of another "
-                          "thread or of a callback, does not wait but gets a RuntimeError.")
-        .def(nb::init<std::string>(), nb::arg("what"))
-        .def("__enter__", &Exclusive::enter)
-        .def(
-            "__exit__", [](Exclusive& self, nb::handle, nb::handle, nb::handle) { self.exit(); },
-            nb::arg("kind").none(), nb::arg("error").none(), nb::arg("trace").none());
     nb::class_<Options>(module, "Options", "When a solve ends.")
         .def(
             "__init__",
@@ -306,10 +304,15 @@ void python_module::bind_solvers(nb::module_& module) {
         .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),
              nb::arg("changed") = false)
-        .def_prop_ro("context", [](const PythonSolver& s) { return s.context; });
+        .def_prop_ro("context", [](const PythonSolver& s) { return s.context; })
+        .def_prop_ro("updates", &PythonSolver::updates);
     module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
                nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),
                nb::arg("options"));
+    module.def(
+        "allows_left",
+        [](const std::string& method) { return parse_solver(method)->allows_left(); },
+        nb::arg("method"));
     module.def("solver_names", &solver_names);
     module.def("solver_help", &solver_help);
 }

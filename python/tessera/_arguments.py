@@ -86,13 +86,6 @@ def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:
 Hook = Callable[..., Any]  # Called with the numbers of a Progress.
 
 
-def named_error(error: ValueError, default: str, **names: str) -> ValueError:
-    """An error of the library that begins with the argument at fault: `names` has those of this
-    call for arguments of the library, `default` is that of all others."""
-    own = {"preconditioner": "M", "M": "M", **names}
-    return ValueError(f"{own.get(getattr(error, 'argument', ''), default)}: {error}")
-
-
 def _require_callable(callback: Any) -> None:
     if not callable(callback):
         raise TypeError(f"callback: {type(callback).__name__} is not callable")

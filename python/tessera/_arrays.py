@@ -128,7 +128,7 @@ def values(array: Any, dtype: np.dtype[Any], name: str) -> View:
 
 
 def turned_values(array: Any, dtype: np.dtype[Any], name: str) -> View:
-    """The same with the last two axes exchanged; a copy unless it is in Fortran's order."""
+    """Like `values`, with the last two axes exchanged; a copy unless it is in Fortran's order."""
     found = view(array, name)
     with about(name):
         turned = found.kind.transposed(source_of(array, found))

@@ -34,9 +34,9 @@ class Batch:
     Attributes
     ----------
     kind, device, dtype
-        Of the values.
+        Type of the values.
     shape : tuple of int
-        Of the batch; of matrices of various sizes their number.
+        Shape of the batch; for matrices of various sizes their number.
     n : int
         Rows of all; 0 where sizes vary.
     sizes, offsets : numpy.ndarray or None
@@ -71,7 +71,7 @@ class Batch:
         return self.sizes is not None
 
     def context(self, stream: Any) -> Any:
-        """Of one call, once the sizes are on the device."""
+        """The batch of one call, once the sizes are on the device."""
         if self.ragged:
             self._arrays()
         return call_context(self.kind, self.device, stream)
@@ -106,11 +106,11 @@ class Batch:
         return array, self.kind.address(array)
 
     def empty_each(self, dtype: np.dtype[Any]) -> tuple[Any, int]:
-        """The same with a number for each matrix."""
+        """A new array with a number for each matrix, and its address."""
         return self._new(self.shape, dtype)
 
     def empty_vectors(self, dtype: np.dtype[Any]) -> tuple[Any, int]:
-        """The same with a number for each row."""
+        """A new array with a number for each row, and its address."""
         return self._new((self.vector_total(),) if self.ragged else (*self.shape, self.n), dtype)
 
     def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[Any, int]:

@@ -21,7 +21,7 @@ class _Local(threading.local):
         self.host: dict[int, Any] = {}
         # (device, stream) -> context, the latest last.
         self.streams: OrderedDict[tuple[int, int], Any] = OrderedDict()
-        # Those of streams that a caller gave, which may be gone when the context ends.
+        # Contexts on streams of a caller, which may be gone when the context ends.
         self.given: set[tuple[int, int]] = set()
 
 
@@ -81,7 +81,7 @@ def new_context(kind: Kind, device: int, stream: Any = None, threads: int = 0) -
 
 
 def _device_number(device: Any) -> int:
-    """Of a device by name: "cpu", "cuda", "cuda:K" or "auto"."""
+    """The context of a device by name: "cpu", "cuda", "cuda:K" or "auto"."""
     if not isinstance(device, str):
         raise TypeError(f"device: expected a text such as 'cuda:0', got {type(device).__name__}")
     if device == "cpu":

@@ -156,7 +156,7 @@ class Factors:
 
     @property
     def U(self) -> Any:
-        """Of ldu: D U, so that ``a[rows][:, columns] == L @ U``; of the others the transpose of
+        """For ldu D U, so that ``a[rows][:, columns] == L @ U``; of the others the transpose of
         L."""
         kind, module = self._batch.kind, self._batch.kind.module()
         if self.kind != "ldu":
@@ -171,7 +171,7 @@ class Factors:
 
     @property
     def D(self) -> Any:
-        """Of ldlt the block diagonal matrices: ``a[rows][:, rows] == L @ D @ L.T``."""
+        """For ldlt the block diagonal matrices: ``a[rows][:, rows] == L @ D @ L.T``."""
         if self.kind != "ldlt":
             raise AttributeError("only the factors of ldlt have D")
         kind, module = self._batch.kind, self._batch.kind.module()

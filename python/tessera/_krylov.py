@@ -20,8 +20,9 @@ from ._arguments import (
 from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
+from ._errors import raise_named
 from ._maps import operator_map
-from ._matrices import Parts, build, checked_device, is_matrix, setup_error, take_apart
+from ._matrices import Parts, build, checked_device, is_matrix, take_apart
 from ._operators import LinearOperator
 from ._texts import checked_text
 
@@ -29,7 +30,7 @@ __all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
 
 def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
-    """Of the solve: float32 where A and b are, if A is no object of this package."""
+    """The type of the solve: float32 where A and b are, if A is no object of this package."""
     wanted = real_type(b.dtype, "b")
     if isinstance(a, LinearOperator):
         return a.dtype
@@ -76,10 +77,13 @@ def _solve(
         a_map = operator_map(a, size, dtype, kind, device, context, "A")
     m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
     x = kind.empty_like(right)
-    ended = core.solve_once(
-        context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
-        kind.address(x), options,
-    )  # fmt: skip
+    try:
+        ended = core.solve_once(
+            context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
+            kind.address(x), options,
+        )  # fmt: skip
+    except ValueError as error:
+        raise_named(error, "A")
     info = info_of(*ended)
     if info == FAILURES["singular_block"]:
         given = getattr(a, "_matrix", None) if matrix is None else matrix
@@ -111,7 +115,7 @@ def _preconditioner(
     try:
         return core.preconditioner(context, matrix, m, None, [])
     except ValueError as error:
-        raise setup_error(matrix, error, "M") from None
+        raise_named(error, "M", matrix)
 
 
 _ABOUT = """
@@ -144,7 +148,7 @@ _ABOUT = """
     Returns
     -------
     x : array
-        Of the kind and shape of `b`, on its device. Without convergence the last iterate, or
+        In the kind and shape of `b`, on its device. Without convergence the last iterate, or
         the initial guess, or that of the last restart, if its residual is smaller.
     info : int
         0: converged, the true residual was checked. Positive: not converged, the number of

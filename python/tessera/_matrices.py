@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ._arrays import HOST, NUMPY, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import place_text
+from ._errors import raise_named
 
 
 class Parts(NamedTuple):
@@ -64,8 +64,10 @@ def _index_view(array: Any, name: str) -> View:
     return found
 
 
-def _csr(shape: tuple[int, int], indptr: Any, indices: Any, data: Any, name: str) -> Parts:
-    """CSR, or BSR with data of three dimensions."""
+def _csr(
+    shape: tuple[int, int] | None, indptr: Any, indices: Any, data: Any, name: str
+) -> Parts:
+    """CSR, or BSR with data of three dimensions; without a shape it is square."""
     offsets = _index_view(indptr, f"{name}: indptr")
     columns = _index_view(indices, f"{name}: indices")
     found = view(data, f"{name}: data")
@@ -81,11 +83,13 @@ def _csr(shape: tuple[int, int], indptr: Any, indices: Any, data: Any, name: str
             raise ValueError(f"{name}: the blocks of data are not square: {found.shape[1:]}")
         if block < 1:
             raise ValueError(f"{name}: the blocks of data are empty")
-        if block > 1 and (shape[0] % block or shape[1] % block):
+        if shape is not None and (shape[0] % block or shape[1] % block):
             raise ValueError(f"{name}: blocks of {block} rows do not divide the shape {shape}")
     elif len(found.shape) != 1:
         raise ValueError(f"{name}: data has {len(found.shape)} dimensions; expected 1 or 3")
-    if columns.shape[0] < found.shape[0] or found.shape[0] < columns.shape[0]:
+    if shape is None:
+        shape = (block * (offsets.shape[0] - 1),) * 2
+    if columns.shape[0] != found.shape[0]:
         raise ValueError(
             f"{name}: indices and data have {columns.shape[0]} and {found.shape[0]} entries"
         )
@@ -182,10 +186,7 @@ def take_apart(a: Any, name: str = "A") -> Parts:
     if isinstance(a, tuple):
         if len(a) != 3:
             raise ValueError(f"{name}: expected (indptr, indices, data), got {len(a)} items")
-        data = view(a[2], f"{name}: data")
-        block = data.shape[1] if len(data.shape) == 3 else 1
-        rows = (view(a[0], f"{name}: indptr").shape[0] - 1) * block
-        return _csr((rows, rows), *a, name)
+        return _csr(None, *a, name)
     if _is_warp(a):
         return _warp(a, name)
     if hasattr(a, "crow_indices") and hasattr(a, "layout"):
@@ -247,13 +248,11 @@ def build(parts: Parts, context: Any, dtype: np.dtype[Any], name: str = "A") -> 
             first.dtype.itemsize, indices.pointer, indices.dtype.itemsize, data.pointer, arrays,
         )  # fmt: skip
     except ValueError as error:
-        text = re.sub(r"^borrow_\w+: ", "", str(error))
-        raise ValueError(f"{name}: {text}") from None
+        raise_named(error, name)
 
 
 def without_values(parts: Parts, matrix: Any) -> Parts:
-    """To be kept with the `matrix` of the core, which may get other values; those given first are
-    not held."""
+    """The parts for later updates of the `matrix` of the core; they do not own the first values."""
     if parts.layout != "coo" and parts.indices.kind is NUMPY and matrix.was_unsorted:
         # SciPy sorts them in place, in spsolve for example; values came in the order they have now.
         return parts._replace(data=None, indices=NUMPY.view(parts.indices.array.copy()))
@@ -282,7 +281,8 @@ def _same_indices(one: View, other: View) -> bool:
 
 
 def _stored_values(parts: Parts, dense: Any, name: str) -> Any:
-    """What a dense array has in the places of `parts`; ValueError if another one is not zero."""
+    """The entries of a dense array at the positions of `parts`; ValueError if another one is not
+    zero."""
     array = _dense_array(dense, name)
     if array.shape != parts.shape:
         raise ValueError(f"{name}: the shape {array.shape} is not that of A, {parts.shape}")
@@ -326,21 +326,8 @@ def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) ->
     return found
 
 
-def fault(matrix: Any, text: object) -> str:
-    """Why a matrix cannot be used: `text`, unless it holds NaN or infinity, which explains all
-    else. Only to be called once something failed, as all values are looked at."""
-    row = matrix.non_finite_row()
-    return str(text) if row < 0 else f"row {row} holds NaN or infinity"
-
-
-def setup_error(matrix: Any, error: object, name: str) -> ValueError:
-    """What is raised where a setup failed: of the argument `name`, or of A as `fault`."""
-    text = fault(matrix, error)
-    return ValueError(f"{name if text == str(error) else 'A'}: {text}")
-
-
 def owners(parts: Parts, data: View) -> tuple[Any, ...]:
-    """What the memory of a matrix belongs to."""
+    """The arrays that own the memory of a matrix."""
     return parts.first.array, parts.indices.array, data.array
 
 

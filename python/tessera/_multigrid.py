@@ -17,8 +17,8 @@ from ._arrays import HOST, values, view
 from ._backend import core
 from ._contexts import call_context
 from ._coordinates import check_coordinates, coordinates_of, near_null_array, points_of
+from ._errors import raise_named
 from ._maps import map_solver
-from ._matrices import setup_error
 from ._preconditioners import Preconditioner
 
 __all__ = ["MultilevelSolver", "rigid_body_modes", "smoothed_aggregation_solver"]
@@ -81,7 +81,7 @@ class MultilevelSolver(Preconditioner):
         accel : {"cg", "fcg", "gmres", "bicgstab", "minres", None}
             The Krylov method; None: the cycles alone.
         callback : callable, optional
-            As in `tessera.cg`, with "gmres" as in `tessera.gmres`.
+            See `tessera.cg`, and `tessera.gmres` with "gmres".
         residuals : list, optional
             Receives the relative residuals, the initial one first.
         return_info : bool
@@ -90,7 +90,7 @@ class MultilevelSolver(Preconditioner):
         Returns
         -------
         x : array
-            Of the kind of `b`, on its device; with `return_info` the pair (x, info).
+            In the kind of `b`, on its device; with `return_info` the pair (x, info).
 
         Raises
         ------
@@ -211,8 +211,8 @@ def _hierarchy(
     coordinates: Any, near_null: Any, name: str, block: int = 0, theta: float = 0.02,
     steps: int = 2, coarse: int = 0, levels: int = 10, single: bool = True,
 ) -> Any:  # fmt: skip
-    """What makes a hierarchy of a matrix. `name`: of the near-null vectors in errors, (rows, k) or
-    one alone."""
+    """A function that makes the hierarchy of a matrix. `near_null` is one vector or an array
+    (rows, k), which errors call `name`."""
     points, unknowns = coordinates_of(coordinates)
 
     def make(context: Any, matrix: Any) -> Any:
@@ -224,8 +224,10 @@ def _hierarchy(
                 levels, single,
             )  # fmt: skip
         except ValueError as error:
-            of_block = block > 0 and getattr(error, "argument", "") == "block"
-            raise setup_error(matrix, error, "block" if of_block else "A") from None
+            raise_named(
+                error, "A", matrix, preconditioner="A", near_null=name,
+                block="block" if block else "A",
+            )  # fmt: skip
 
     return make
 
@@ -272,7 +274,7 @@ def smoothed_aggregation_solver(
         Whether the cycle is in float32, with its matrices stored in 16 bits where that costs
         hardly any iterations; the setup is always in float64.
     dtype, stream, device
-        As in `preconditioner`.
+        See `preconditioner`.
 
     Returns
     -------

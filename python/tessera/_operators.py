@@ -10,6 +10,7 @@ from ._arguments import columns_of
 from ._arrays import HOST, Kind, View, named_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_text
+from ._errors import raise_named
 from ._matrices import Parts, build, checked_values, take_apart, without_values
 from ._texts import checked_text
 
@@ -93,7 +94,7 @@ class LinearOperator:
         Returns
         -------
         y : array of shape (m,) or (m, 1)
-            Of the kind of `x`. Does not wait.
+            In the kind of `x`. Does not wait.
         """
         return self._vector(x, False)
 
@@ -108,7 +109,7 @@ class LinearOperator:
         Returns
         -------
         y : array of shape (m,) or (m, 1)
-            Of the kind of `x`. Does not wait.
+            In the kind of `x`. Does not wait.
         """
         return self._vector(x, True)
 
@@ -123,7 +124,7 @@ class LinearOperator:
         Returns
         -------
         Y : array of shape (m, k)
-            Of the kind of `X`, in Fortran's order. Does not wait.
+            In the kind of `X`, in Fortran's order. Does not wait.
         """
         return self._vectors(X, False)
 
@@ -138,7 +139,7 @@ class LinearOperator:
         Returns
         -------
         Y : array of shape (m, k)
-            Of the kind of `X`, in Fortran's order. Does not wait.
+            In the kind of `X`, in Fortran's order. Does not wait.
         """
         return self._vectors(X, True)
 
@@ -153,7 +154,7 @@ class LinearOperator:
         Returns
         -------
         y : array of shape (m,) or (m, k)
-            Of the kind of `x`. Does not wait.
+            In the kind of `x`. Does not wait.
         """
         return self @ x
 
@@ -217,23 +218,24 @@ class SparseMatrix(LinearOperator):
         self._matrix = build(parts, self._context, chosen)
         self._parts = without_values(parts, self._matrix)
         self._data = parts.data
-        try:
-            product = core.matrix_operator(self._context, self._matrix, format)
-        except ValueError as error:
-            raise ValueError(f"format: {error}") from None
-        super().__init__(product, parts.kind, parts.device)
-        self._transposed: Any = None
         self.format = format
+        super().__init__(self._map_of(self._matrix), parts.kind, parts.device)
+        self._transposed: Any = None
 
     @property
     def nnz(self) -> int:
         """The number of entries, zeros that are stored included."""
         return int(self._matrix.nonzeros)
 
+    def _map_of(self, matrix: Any) -> Any:
+        try:
+            return core.matrix_operator(self._context, matrix, self.format)
+        except ValueError as error:
+            raise_named(error, "format")
+
     def _transposed_map(self) -> Any:
         if self._transposed is None:
-            turned = self._matrix.transposed()
-            self._transposed = core.matrix_operator(self._context, turned, self.format)
+            self._transposed = self._map_of(self._matrix.transposed())
         return self._transposed
 
     def _vector(self, x: Any, transposed: bool) -> Any:
@@ -272,7 +274,7 @@ class SparseMatrix(LinearOperator):
             call_context(found.kind, found.device).synchronize()
         self._data = found.array
         self._matrix = build(self.parts, self._context, self.dtype)
-        self._map = core.matrix_operator(self._context, self._matrix, self.format)
+        self._map = self._map_of(self._matrix)
         self._transposed = None
 
     @property
@@ -295,13 +297,13 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`, also a `SparseMatrix`. Its arrays are not copied where the library can use
+        See `solve`; also a `SparseMatrix`. Its arrays are not copied where the library can use
         them as they are: 64-bit offsets, 32-bit columns, sorted and unique in each row, float32 or
         float64 values. They must not change but by `update`.
     format : str
-        Of the products: "csr", "sell", "sbell:3", ... (see docs/guide/options.md).
+        Format of the products: "csr", "sell", "sbell:3", ... (see docs/guide/options.md).
     dtype : float32 or float64, optional
-        Of the values; by default that of `A`, float64 for integers.
+        Type of the values; by default that of `A`, float64 for integers.
     stream : int or object with ``__cuda_stream__``, optional
         By default the current stream of the library that `A` belongs to.
 

@@ -9,7 +9,8 @@ from ._arrays import HOST, named_type
 from ._backend import core
 from ._contexts import call_context, place_of, setup_context
 from ._coordinates import check_coordinates, coordinates_of, require_use
-from ._matrices import build, checked_values, fault, owners, setup_error, without_values
+from ._errors import fault, raise_named
+from ._matrices import build, checked_values, owners, without_values
 from ._operators import LinearOperator, parts_of
 from ._texts import checked_text
 
@@ -47,8 +48,8 @@ class Preconditioner(LinearOperator):
         self._look("A")
 
     def _look(self, name: str) -> None:
-        """Takes the report of a setup while no other call uses the object; ValueError, which names
-        the argument, if solves must not start."""
+        """Reads the report of a setup while no other call uses the object. Raises ValueError, which
+        names the argument, if solves must not start."""
         self._report: dict[str, Any] | None = self._map.report()
         unusable = self._report["unusable"]
         if unusable:
@@ -82,7 +83,7 @@ class Preconditioner(LinearOperator):
             self._map.update(found.pointer, owners(self._parts, found))
         except ValueError as error:
             self._report = None
-            raise ValueError(f"values: {fault(self._matrix, error)}") from None
+            raise_named(error, "values", self._matrix, matrix="values", preconditioner="values")
         self._look("values")
 
     @property
@@ -123,7 +124,7 @@ def preconditioner(
     dtype : float32 or float64, optional
         By default that of `A`.
     stream : int or object with ``__cuda_stream__``, optional
-        Of the setup; by default the current one.
+        Stream of the setup; by default the current one.
     device : str, optional
         "cuda:0" copies a matrix of the host to a GPU.
 
@@ -151,7 +152,7 @@ def preconditioner(
 def _of_text(
     a: Any, text: str, name: str, dtype: Any, stream: Any, device: Any, coordinates: Any = None
 ) -> Preconditioner:
-    """`name`: what errors of the setup are about."""
+    """`name`: the argument that errors of the setup name."""
     points, unknowns = coordinates_of(coordinates)
 
     def make(context: Any, matrix: Any) -> Any:
@@ -159,7 +160,7 @@ def _of_text(
         try:
             return core.preconditioner(context, matrix, text, points, unknowns or [])
         except ValueError as error:
-            raise setup_error(matrix, error, name) from None
+            raise_named(error, name, matrix, preconditioner=name)
 
     return Preconditioner(a, make, dtype, stream, device)
 
@@ -172,9 +173,9 @@ def jacobi(
     Parameters
     ----------
     A : sparse matrix
-        As in `preconditioner`.
+        See `preconditioner`.
     dtype, stream, device
-        As in `preconditioner`.
+        See `preconditioner`.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def block_jacobi(
     Parameters
     ----------
     A : sparse matrix
-        As in `preconditioner`.
+        See `preconditioner`.
     block_size : int, optional
         All blocks have this many rows, 1 to 64. By default consecutive rows of equal pattern,
         joined up to `bound` rows.
@@ -220,7 +221,7 @@ def block_jacobi(
     singular : {"stop", "identity", "shift", "generalised"}
         What to do with a singular block; stop: ValueError.
     dtype, stream, device
-        As in `preconditioner`.
+        See `preconditioner`.
 
     Returns
     -------
@@ -262,7 +263,7 @@ def polynomial(
     Parameters
     ----------
     A : sparse matrix
-        As in `preconditioner`.
+        See `preconditioner`.
     kind : {"chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann"}
         Which one (docs/guide/options.md).
     degree : int
@@ -270,9 +271,9 @@ def polynomial(
     values : {"working", "f32", "f16", "bf16"}
         Type that values are stored in.
     format : str, optional
-        Of the products, such as "sbell:3"; by default "csr", and "sbell" for other `values`.
+        Format of the products, such as "sbell:3"; by default "csr", and "sbell" for other `values`.
     dtype, stream, device
-        As in `preconditioner`.
+        See `preconditioner`.
 
     Returns
     -------
@@ -314,7 +315,7 @@ def block_ldlt(
     Parameters
     ----------
     A : sparse matrix
-        As in `preconditioner`; both triangles are stored.
+        See `preconditioner`; both triangles are stored.
     block_size : {1, 4, 8, 16, 32}
         Rows of a block.
     fill : int
@@ -326,7 +327,7 @@ def block_ldlt(
     positive_definite : bool
         Uses the absolute values of D, as `minres` needs.
     dtype, stream, device
-        As in `preconditioner`.
+        See `preconditioner`.
 
     Returns
     -------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
 from ._contexts import host_context, new_context
 from ._coordinates import check_coordinates, coordinates_of
+from ._errors import raise_named
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
 from ._texts import require_utf8
@@ -68,7 +68,7 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
         Such as "elasticity3d:20", "poisson3d:50", "cantilever3d:8,length=8", "kkt:1000";
         ``tessera.problem_names()`` lists all, docs/guide/options.md their options.
     dtype : float32 or float64
-        Of `A` and `b`.
+        Type of `A` and `b`.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
     dtype : float32 or float64
-        Of the values.
+        Type of the values.
 
     Returns
     -------
@@ -146,9 +146,9 @@ def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
     dtype : float32 or float64
-        Of the values.
+        Type of the values.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
             matrix = build(parts, new_context(NUMPY, HOST), parts.dtype, "a")
         core.write_matrix(matrix, file, symmetry)
     except ValueError as error:
-        raise ValueError(re.sub("^write_(matrix|vector): ", "a: ", str(error))) from None
+        raise_named(error, "a", matrix="a", vector="a", path="path")
 
 
 def _require_host(device: int) -> None:
@@ -228,7 +228,7 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`; on the host or on a GPU.
+        See `solve`; on the host or on a GPU.
     coordinates : array of shape (nodes, 2 or 3), optional
         Positions of the nodes, as in `solve`.
 
@@ -265,7 +265,7 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     Parameters
     ----------
     A : sparse matrix
-        As in `solve`; on the host or on a GPU.
+        See `solve`; on the host or on a GPU.
     bound : int
         Maximum number of rows of a block, 1 to 64.
     natural : bool

@@ -27,7 +27,7 @@ class Result:
     Attributes
     ----------
     x : array
-        Of the kind and shape of b, on its device.
+        In the kind and shape of b, on its device.
     converged : bool
         Whether ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
     status : str
@@ -36,7 +36,7 @@ class Result:
     message : str
         One sentence unless it converged.
     iterations : int
-        Of all attempts.
+        Sum over all attempts.
     residuals : list of float
         Relative recursive residuals, the initial one first.
     true_residual : float
@@ -51,7 +51,7 @@ class Result:
         (solver, preconditioner, format, reason) of each attempt of "auto".
     device : str
     report : dict
-        Of the preconditioner: numbers of blocks, condition numbers, levels.
+        What the setup of the preconditioner found: numbers of blocks, condition numbers, levels.
     warnings : list of str
         What made the solve slow, and the remedy.
     columns : list of dict

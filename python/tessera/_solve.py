@@ -55,9 +55,9 @@ def solve(
     rtol, atol : float
         Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
     maxiter, max_seconds, left, callback
-        As in `Solver.solve`.
+        See `Solver.solve`.
     format, device, stream, threads
-        As in `Solver`.
+        See `Solver`.
 
     Returns
     -------

@@ -11,7 +11,6 @@ from ._arguments import (
     Callback,
     checked_vector,
     columns_of,
-    named_error,
     options_of,
     progress_hook,
     size_of,
@@ -23,16 +22,9 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, near_null_array, require_use
+from ._errors import raise_named
 from ._maps import map_solver, operator_map
-from ._matrices import (
-    build,
-    checked_values,
-    fault,
-    is_matrix,
-    owners,
-    setup_error,
-    without_values,
-)
+from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._operators import LinearOperator, SparseMatrix, parts_of
 from ._preconditioners import Preconditioner
 from ._result import Result, Setup, name_non_finite_row, result_of
@@ -61,7 +53,7 @@ class Solver:
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
     format : str
-        Of the matrix in products: "auto", "csr", "sbell:3", ...
+        Format of the matrix in products: "auto", "csr", "sbell:3", ...
     device : str, optional
         "cuda:0" or "auto" copies a matrix of the host to a GPU and solves there; x is where b is.
         By default the solve is where the arrays are.
@@ -69,7 +61,7 @@ class Solver:
         By default the stream that is current in the library of `A` now; all solves use it. Of an
         int the stream must live until the solver is closed.
     threads : int
-        Of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
+        Threads of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
 
     Raises
     ------
@@ -107,9 +99,8 @@ class Solver:
         self._coordinates = coordinates
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
-        self._closed = self._failed = False
-        self._use = core.Exclusive("the solver")
-        self._updates = self._seen = 0  # Updates of the solver, and those of its operators.
+        self._closed = False
+        self._seen = 0  # Updates of the operators before the latest solve.
         self._operator: Any = None
         self._setup_seconds = 0.0
         self._core: Any = None
@@ -125,16 +116,16 @@ class Solver:
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
-        self._device = parts.device  # Of b and x.
+        self._device = parts.device  # The device of b and x.
         self._context = setup_context(parts.kind, parts.device, device, stream, self._threads)
         self._place = place_of(self._context)
         self._matrix = build(parts, self._context, self.dtype)
         check_coordinates(self._points, self._unknowns, self._matrix)
         self._parts = without_values(parts, self._matrix)
-        self._setup_matrix(a, parts.kind)
+        self._setup_matrix(parts.kind)
         self._setup_seconds = time.perf_counter() - start
 
-    def _setup_matrix(self, a: Any, kind: Kind) -> None:
+    def _setup_matrix(self, kind: Kind) -> None:
         text, m, near_null = self._m, None, None
         if self._near_null is not None:
             if not isinstance(text, str) or text not in ("auto", "amg"):
@@ -156,8 +147,8 @@ class Solver:
         try:
             self._core.setup(self._matrix, self._points, self._unknowns or [], near_null, m)
         except ValueError as error:
-            name = "A" if text in ("auto", "none") or near_null is not None else "M"
-            raise setup_error(self._matrix, error, name) from None
+            name = "A" if self._m in ("auto", "none") or near_null is not None else "M"
+            raise_named(error, name, self._matrix, preconditioner=name)
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -202,7 +193,7 @@ class Solver:
 
     @property
     def shape(self) -> tuple[int, int] | None:
-        """Of the matrix; None for a callable before the first solve."""
+        """Shape of the matrix; None for a callable before the first solve."""
         return None if self._size is None else (self._size, self._size)
 
     def update(self, values: Any) -> None:
@@ -233,19 +224,17 @@ class Solver:
         found = checked_values(self._parts, values, self.dtype, "values")
         if found.device != HOST:
             call_context(found.kind, found.device).synchronize()
-        with self._use:
-            self._updates += 1
-            self._failed = True
-            self._set_values(found)
-            self._failed = False
-        self._setup_seconds = time.perf_counter() - start
-
-    def _set_values(self, found: View) -> None:
-        """`found`: the values in the order of those given first."""
         try:
             self._core.update(found.pointer, owners(self._parts, found))
         except ValueError as error:
-            raise ValueError(f"values: {fault(self._matrix, error)}") from None
+            raise_named(error, "values", self._matrix, matrix="values", preconditioner="values")
+        finally:
+            self._require_open()  # Another thread may have closed it.
+        self._setup_seconds = time.perf_counter() - start
+
+    @property
+    def _updates(self) -> int:
+        return 0 if self._core is None else int(self._core.updates)
 
     def solve(
         self,
@@ -297,10 +286,8 @@ class Solver:
         """
         self._require_open()
         found = view(b, "b")
-        with self._use:
-            self._require_ready()
-            if self._core is None:
-                self._setup_operator(found)
+        if self._core is None:
+            self._setup_operator(found)
         assert self._size is not None
         size = self._size
         options = options_of(
@@ -331,11 +318,9 @@ class Solver:
         on_host = found.device == HOST
         systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
         try:
-            with self._use:
-                self._require_ready()
-                reports, setup = self._run(systems, options)
+            reports, setup = self._run(systems, options)
         except ValueError as error:
-            raise named_error(error, "A", left_preconditioning="left") from None
+            raise_named(error, "A")
         self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
@@ -346,25 +331,25 @@ class Solver:
         )  # fmt: skip
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:
+        made = self._core
+        if made is None:  # Another thread has closed it.
+            self._require_open()
         operators = [self._operator, self._m]
         updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
-        reports, chosen, attempt, precond, format, about = self._core.solve(
+        reports, chosen, attempt, precond, format, about = made.solve(
             systems, options, updates != self._seen
         )
         self._seen = updates
         method = chosen[attempt][0] if chosen else self._method
-        if not isinstance(self._m, str):
-            precond = self._m.text if isinstance(self._m, Preconditioner) else repr(self._m)
-            about = self._m.report if isinstance(self._m, Preconditioner) else {}
+        if isinstance(self._m, Preconditioner):
+            precond, about = self._m.text, self._m.report
+        elif not isinstance(self._m, str):
+            precond = repr(self._m)
         return reports, Setup(method, precond, format, about, chosen, attempt)
-
-    def _require_ready(self) -> None:
-        self._require_open()
-        if self._failed:
-            raise RuntimeError("the latest update failed; update the solver with other values")
 
     def _require_open(self) -> None:
         if self._closed:
+            self.close()  # Releases what a call has made since another thread closed the solver.
             raise RuntimeError("the solver is closed")
 
     def __repr__(self) -> str:

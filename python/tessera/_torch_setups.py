@@ -92,7 +92,7 @@ class Setups:
             return number
 
     def number_of(self, solver: Solver) -> int:
-        """Of a solver of the caller."""
+        """The setup of a solver of the caller."""
         with self._lock:
             if solver not in self._given:
                 self._given[solver] = next(self._numbers), Setup(weakref.ref(solver))

@@ -110,7 +110,7 @@ def _norms(batch: Batch, stream: Any, flipped: bool, run: Any) -> tuple[Any, Any
 
 
 def _is_one_norm(given: Any, name: str, function: str) -> bool:
-    """Of the two norms that there are, whether this is the one norm."""
+    """Whether this is the one norm rather than the infinity norm."""
     if isinstance(given, Real) and not isinstance(given, bool) and given in (1, np.inf):
         return bool(given == 1)
     raise ValueError(
@@ -125,11 +125,11 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`.
+        See `inv`.
     ord : {inf, 1}
         Which norm; the default of NumPy, the Frobenius norm, is not available.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def cond(
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`.
+        See `inv`.
     p : {inf, 1}
         Which norm; the default of NumPy, the 2-norm, is not available.
     reciprocal : bool
@@ -173,7 +173,7 @@ def cond(
     return_info : bool
         Also returns the info of `inv`.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -214,11 +214,11 @@ def lu(
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`. Copied unless columns are contiguous.
+        See `inv`. Copied unless columns are contiguous.
     pivoting : {"partial", "full", "static"}
         Rows are exchanged, rows and columns, or neither.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def cholesky(
     return_factors : bool
         Returns `Factors` instead, for solves; they have the info.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def ldlt(a: Any, pivoting: str = "rook", *, sizes: Any = None, stream: Any = Non
     pivoting : {"rook", "bunch_kaufman", "full", "static"}
         How pivots are searched for; static: not at all.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -300,7 +300,7 @@ def solve(
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`.
+        See `inv`.
     b : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
         Converted to the type of `a`. k columns are copied unless they are contiguous.
     out : array, optional
@@ -309,7 +309,7 @@ def solve(
         Also returns an int32 array: k where the k-th pivot is zero or not finite; such solutions
         are not finite.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -329,9 +329,9 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`.
+        See `inv`.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------
@@ -363,14 +363,14 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
     Parameters
     ----------
     a : array of shape ``(*batch, n, n)``, list of matrices, or vector with `sizes`
-        As in `inv`.
+        See `inv`.
     x : array of shape ``(*batch, n)`` or ``(*batch, n, k)``; list of vectors; vector
         Converted to the type of `a`. Columns are copied unless k = n, or they are contiguous.
     out : array, optional
         For the results: contiguous, of the shape of `x` and the type of the results; it does not
         overlap an argument.
     sizes, stream
-        As in `inv`.
+        See `inv`.
 
     Returns
     -------

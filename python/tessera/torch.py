@@ -28,7 +28,7 @@ def _inv(a: Tensor) -> Tensor:
 
 
 def _empty(like: Tensor, a: Tensor) -> Tensor:
-    """Of the type of results: that of `a`, float64 for integers."""
+    """`a` in the type of results: its own, or float64 for integers."""
     dtype = a.dtype if a.dtype.is_floating_point else torch.float64
     return torch.empty_like(like, dtype=dtype, memory_format=torch.contiguous_format)
 
@@ -244,7 +244,7 @@ def inv(a: Tensor) -> Tensor:
     Returns
     -------
     x : Tensor
-        Of the shape of `a`. Singular matrices give NaN. Does not wait.
+        In the shape of `a`. Singular matrices give NaN. Does not wait.
     """
     _require_no_tangents(a=a)
     result: Tensor = _inv(a)
@@ -273,16 +273,16 @@ def solve(
         ``(*batch, n)`` or ``(*batch, n, k)``; (n,) or (n, k) for a sparse matrix. Converted to the
         type of `a`.
     method, M, coordinates, rtol, maxiter
-        Of sparse matrices, as in `tessera.solve`; `coordinates` are points alone.
+        For sparse matrices, see `tessera.solve`; `coordinates` are points alone.
     solver : tessera.Solver, optional
-        Of the sparse matrix `a`, with the values that it has now, in place of `method`, `M` and
-        `coordinates`: its setup serves all calls and their backward passes. After a change of the
-        values call its `update`.
+        Solver of the sparse matrix `a`, with the values that it has now, in place of `method`, `M`
+        and `coordinates`: its setup serves all calls and their backward passes. After a change of
+        the values call its `update`.
 
     Returns
     -------
     x : Tensor
-        Of the shape of `b`. Dense: does not wait, differentiable also twice. Sparse: waits.
+        In the shape of `b`. Dense: does not wait, differentiable also twice. Sparse: waits.
 
     Raises
     ------

@@ -42,9 +42,6 @@ def test_errors_are_about_the_option():
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
             call()
-    single = A.astype(np.float32)
-    with pytest.raises(ValueError, match="^method: .*refinement"):
-        tessera.solve(single, B.astype(np.float32), "refinement", "jacobi")
 
 
 def test_a_matrix_that_is_not_finite_is_named_before_the_option():

@@ -32,7 +32,7 @@ def test_solve(arrays):
 
 @pytest.mark.parametrize("method, m", [
     ("cg", "amg"), ("cg", "block_jacobi:24"), ("minres", None), ("idr:8", "jacobi"),
-    ("gmres:20", "block_ldlt:8"), ("refinement:cg", "none"), ("auto", "chebyshev:4"),
+    ("gmres:20", "block_ldlt:8"), ("auto", "chebyshev:4"),
     ("bicgstab", "auto"),
 ])  # fmt: skip
 def test_texts(arrays, method, m):

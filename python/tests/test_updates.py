@@ -191,11 +191,28 @@ def test_a_solve_during_an_update_is_an_error(monkeypatch):
         for call in (lambda: solver.solve(B), lambda: solver.update(A.data)):
             with pytest.raises(RuntimeError, match="in use"):
                 call()
-        make(kind)
+        return make(kind)
 
     monkeypatch.setattr(solver, "_make_maps", interfere)
     solver.update(2 * A.data)
     assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
+
+
+def test_a_solver_closed_during_an_update_keeps_nothing(monkeypatch):
+    solver = tessera.Solver(A, M=tessera.jacobi(A))
+    make = solver._make_maps
+
+    def close_after(kind):
+        maps = make(kind)
+        thread = threading.Thread(target=solver.close)
+        thread.start()
+        thread.join()
+        return maps
+
+    monkeypatch.setattr(solver, "_make_maps", close_after)
+    with pytest.raises(RuntimeError, match="^the solver is closed$"):
+        solver.update(2 * A.data)
+    assert solver._maps is None and solver._matrix is None and solver._context is None
 
 
 def test_a_refused_solve_does_not_hide_an_update_of_an_operator():

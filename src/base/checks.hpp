@@ -11,47 +11,64 @@ namespace tessera {
 /// Throws InvalidArgument for negative sizes and missing arrays of a CsrView; reads no array.
 template <class Matrix>
 void check_matrix(const char* who, const Matrix& matrix) {
-    require_argument("matrix", matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0, who,
-            ": the matrix has a negative size");
-    require_argument("matrix", matrix.row_offsets != nullptr, who,
-            ": the matrix has no row offsets (null, or a moved-from matrix)");
-    require_argument("matrix", matrix.nonzeros == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
+    naming_argument("matrix", [&] {
+        require(matrix.rows >= 0 && matrix.columns >= 0 && matrix.nonzeros >= 0, who,
+                ": the matrix has a negative size");
+        require(matrix.row_offsets != nullptr, who,
+                ": the matrix has no row offsets (null, or a moved-from matrix)");
+        require(
+            matrix.nonzeros == 0 || (matrix.column_indices != nullptr && matrix.values != nullptr),
             who, ": the matrix has no column indices or no values (null)");
+    });
+}
+
+/// Throws InvalidArgument unless a matrix of these sizes is square.
+inline void check_square(const char* who, Index rows, Index columns) {
+    require_argument("matrix", rows == columns, who, ": the matrix must be square");
 }
 
 /// Throws InvalidArgument unless the vector has `size` elements and is not null.
 template <class T>
 void check_vector(const char* who, const char* what, std::span<T> vector, Offset size) {
-    require_argument(what, Offset(vector.size()) == size, who, ": ", what, " must have ", size, " elements, not ",
-            vector.size());
+    require_argument(what, Offset(vector.size()) == size, who, ": ", what, " must have ", size,
+                     " elements, not ", vector.size());
     require_argument(what, vector.data() != nullptr || size == 0, who, ": ", what, " is null");
 }
 
-/// Likewise for several vectors.
+/// check_vector for several vectors.
 template <class T>
 void check_vectors(const char* who, const char* what, const Vectors<T>& vectors, Offset size) {
-    require_argument(what, vectors.count >= 0, who, ": ", what, " has a negative number of vectors");
-    require_argument(what, vectors.size == size, who, ": ", what, " must have ", size, " elements, not ",
-            vectors.size);
-    require_argument(what, vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
-            " has a leading dimension of ", vectors.leading, ", below the ", size, " elements");
-    require_argument(what, vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
-            " is null");
+    naming_argument(what, [&] {
+        require(vectors.count >= 0, who, ": ", what, " has a negative number of vectors");
+        require(vectors.size == size, who, ": ", what, " must have ", size, " elements, not ",
+                vectors.size);
+        require(vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
+                " has a leading dimension of ", vectors.leading, ", below the ", size, " elements");
+        require(vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
+                " is null");
+    });
 }
 
 /// Throws InvalidArgument unless kernels of the Context can read the array; once the process has a
 /// CUDA Context, one call of the driver, about a microsecond.
 inline void check_memory(const Context& context, const char* who, const char* what,
                          const void* array) {
-    require(array == nullptr || context.state().reaches(array), who, ": ", what,
-            " is not in the memory of the Context (copy_to and copy_to_buffer put it there)");
+    require_argument(what, array == nullptr || context.state().reaches(array), who, ": ", what,
+                     " is not in the memory of the Context (copy_to and copy_to_buffer put it "
+                     "there)");
 }
-/// Likewise for the three arrays of a CsrView.
+/// check_memory for the three arrays of a CsrView.
 template <class Matrix>
 void check_memory(const Context& context, const char* who, const Matrix& matrix) {
-    check_memory(context, who, "the array of row offsets", matrix.row_offsets);
-    check_memory(context, who, "the array of column indices", matrix.column_indices);
-    check_memory(context, who, "the array of values", matrix.values);
+    const auto check = [&](const char* what, const void* array) {
+        require_argument("matrix", array == nullptr || context.state().reaches(array), who, ": ",
+                         what,
+                         " is not in the memory of the Context (copy_to and copy_to_buffer put it "
+                         "there)");
+    };
+    check("the array of row offsets", matrix.row_offsets);
+    check("the array of column indices", matrix.column_indices);
+    check("the array of values", matrix.values);
 }
 
 }  // namespace tessera

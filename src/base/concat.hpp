@@ -42,7 +42,7 @@ void require(bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...));
 }
 
-/// Likewise, with InvalidArgument::argument.
+/// require whose error names the argument (InvalidArgument::argument).
 template <class... Parts>
 void require_argument(const char* argument, bool condition, const Parts&... parts) {
     if (!condition) throw InvalidArgument(concat(parts...), argument);
@@ -50,12 +50,12 @@ void require_argument(const char* argument, bool condition, const Parts&... part
 
 /// f(), whose InvalidArguments that name no argument name this one.
 template <class F>
-auto naming_argument(const char* argument, F&& f) {
+decltype(auto) naming_argument(const char* argument, F&& f) {
     try {
         return f();
-    } catch (const InvalidArgument& error) {
-        if (*error.argument() != '\0') throw;
-        throw InvalidArgument(error.what(), argument);
+    } catch (InvalidArgument& error) {  // Changed in place: the error may be of a derived class.
+        error.name_argument(argument);
+        throw;
     }
 }
 

@@ -16,7 +16,8 @@ void check_ending(const std::string& path) {
     for (const char* ending : {".mtx", ".mtx.gz", ".petsc"}) {
         if (path.ends_with(ending)) return;
     }
-    throw InvalidArgument(path + ": the ending chooses the format. Valid: .mtx, .mtx.gz, .petsc");
+    throw InvalidArgument(path + ": the ending chooses the format. Valid: .mtx, .mtx.gz, .petsc",
+                          "path");
 }
 
 void append_text(std::string& text, auto number, char next) {
@@ -148,8 +149,10 @@ void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>&
     require_cpu(cpu, "write_matrix");
     check_matrix("write_matrix", matrix);
     check_ending(path);
-    check_finite(cpu, "write_matrix", matrix.values_span());
-    check_symmetry(cpu, matrix, symmetry);
+    naming_argument("matrix", [&] {
+        check_finite(cpu, "write_matrix", matrix.values_span());
+        check_symmetry(cpu, matrix, symmetry);
+    });
     const bool petsc = path.ends_with(".petsc");
     write_sections(cpu, path, path.ends_with(".gz"),
                    petsc ? petsc_binary(matrix) : matrix_market_text(cpu, matrix, symmetry));
@@ -158,9 +161,9 @@ void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>&
 template <class T>
 void write_vector(const Context& cpu, const std::string& path, std::span<const T> vector) {
     require_cpu(cpu, "write_vector");
-    check_vector("write_vector", "the vector", vector, Offset(vector.size()));
+    check_vector("write_vector", "vector", vector, Offset(vector.size()));
     check_ending(path);
-    check_finite(cpu, "write_vector", vector);
+    naming_argument("vector", [&] { check_finite(cpu, "write_vector", vector); });
     const bool petsc = path.ends_with(".petsc");
     write_sections(cpu, path, path.ends_with(".gz"),
                    petsc ? petsc_binary(vector) : matrix_market_text(vector));

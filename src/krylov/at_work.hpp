@@ -1,27 +1,30 @@
 #pragma once
 
-#include "base/dispatch.hpp"
+#include <atomic>
+
+#include "tessera/types.hpp"
 
 namespace tessera {
 
-/// While one exists, its flag says that a solver is at work, so that it is not called from its own
-/// observer.
+/// Exclusive use of a solver by one call. While the object exists its flag is set; a call of
+/// another thread, or of the observer of the solve, throws InUse.
 class AtWork {
   public:
     explicit AtWork(bool& flag) : flag_(flag) {
-        check(flag);
-        flag_ = true;
+        if (flag_.exchange(true)) throw_in_use();
     }
-    ~AtWork() { flag_ = false; }
+    ~AtWork() { flag_.store(false); }
     AtWork(const AtWork&) = delete;
     AtWork& operator=(const AtWork&) = delete;
 
-    static void check(bool flag) {
-        require(!flag, "the solver is already running; do not call it from its callback");
+    static void check(const bool& flag) {
+        if (__atomic_load_n(&flag, __ATOMIC_SEQ_CST)) throw_in_use();
     }
 
   private:
-    bool& flag_;
+    [[noreturn]] static void throw_in_use() { throw InUse("the solver is in use by another call"); }
+
+    std::atomic_ref<bool> flag_;
 };
 
 }  // namespace tessera

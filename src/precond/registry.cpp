@@ -45,11 +45,13 @@ class Registered final : public PreconditionerConfig {
                                                     const PreconditionerInputs& inputs) const {
         check_matrix("make_preconditioner", matrix);
         check_memory(context, "make_preconditioner", matrix);
-        if constexpr (requires { config_.make(context, matrix, inputs); }) {
-            return config_.make(context, matrix, inputs);
-        } else {
-            return config_.make(context, matrix);
-        }
+        return naming_argument("preconditioner", [&] {
+            if constexpr (requires { config_.make(context, matrix, inputs); }) {
+                return config_.make(context, matrix, inputs);
+            } else {
+                return config_.make(context, matrix);
+            }
+        });
     }
 
     Config config_;

@@ -71,7 +71,7 @@ class Kind:
         return self.empty(found.shape, found.dtype, found.device)
 
     def address(self, array: Any) -> int:
-        """Of a new array."""
+        """The address of a new array."""
         return self.view(array).pointer
 
     def converted(self, array: Any, dtype: np.dtype[Any]) -> Any:

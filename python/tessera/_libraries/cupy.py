@@ -32,7 +32,7 @@ def _external_stream(cuda: Any, device: int, address: int) -> Any:
 def _allocator(
     cuda: Any, device: int, stream: int, held: dict[int, Any]
 ) -> Callable[[int], int]:
-    """Of CuPy's current allocator, for one stream; `held` keeps what it gives."""
+    """CuPy's current allocator for one stream; `held` owns the memory that it returns."""
 
     def allocate(size: int) -> int:
         if cuda.get_current_stream().ptr == stream:

@@ -10,7 +10,7 @@ from .._backend import core
 from .base import HOST, Kind, View, is_contiguous
 from .numpy import NUMPY
 
-_HOST_TYPES = (1, 3)  # Of DLPack: the CPU, and pinned memory.
+_HOST_TYPES = (1, 3)  # In DLPack: the CPU, and pinned memory.
 
 
 class InterfaceKind(Kind):

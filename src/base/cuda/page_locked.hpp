@@ -28,7 +28,7 @@ class PageLockedBlocks {
 PageLockedBlocks& page_locked_blocks();
 
 /// Shorter copies gain little from copy_in_stages.
-inline constexpr Offset least_staged_bytes = Offset(8) << 20;
+inline constexpr Offset min_staged_bytes = Offset(8) << 20;
 
 /// Copies between memory of the current device and pageable memory of the host through page-locked
 /// memory, which up to eight threads fill or empty while the GPU copies; cudaMemcpyAsync has one

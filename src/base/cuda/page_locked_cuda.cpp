@@ -39,7 +39,7 @@ namespace {
 /// Measured on an H200 of a host with 16 cores: fewer or smaller stages and more threads are
 /// slower.
 constexpr Offset stages = 4, stage_bytes = Offset(4) << 20;
-constexpr int most_threads = 8;
+constexpr int max_threads = 8;
 /// Shorter copies by one thread.
 constexpr Offset bytes_per_thread = Offset(1) << 17;
 
@@ -74,7 +74,7 @@ bool copy_in_stages(const void* from, void* to, Offset bytes, int threads, CUstr
     if (!upwards && (source != cudaMemoryTypeDevice || target != cudaMemoryTypeUnregistered)) {
         return false;
     }
-    threads = std::min(threads, most_threads);
+    threads = std::min(threads, max_threads);
     if (threads < 2) return false;
     // Kernels may write pageable memory of some systems. And a lock is held no longer than a copy.
     TESSERA_CUDA(cudaStreamSynchronize(stream));

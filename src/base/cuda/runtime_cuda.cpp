@@ -117,7 +117,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
     bool captured_by_caller() const override {
-        // Of the default stream there are no captures.
+        // The default stream cannot be captured.
         if (owns_stream_ || capturing || stream_ == nullptr || stream_ == cudaStreamLegacy) {
             return false;
         }
@@ -180,7 +180,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
 
     void copy_bytes(const void* from, void* to, Offset bytes) override {
         TESSERA_CUDA(cudaSetDevice(device));
-        if (bytes >= least_staged_bytes && !recording() &&
+        if (bytes >= min_staged_bytes && !recording() &&
             copy_in_stages(from, to, bytes, threads, stream_)) {
             return;
         }

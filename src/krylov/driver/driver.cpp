@@ -29,7 +29,7 @@ class Driver final : public IterativeSolver<T> {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
                                    const SolveOptions& options) override;
     void operators_changed() override {
-        AtWork::check(at_work_);
+        const AtWork guard(at_work_);
         batches_.discard_graphs();
     }
 
@@ -161,8 +161,8 @@ std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
     check_solve<T>(shared_.context, shared_.matrix, b, x, options);
     require_argument(
         "left_preconditioning", traits_.allows_left || !options.left_preconditioning,
-            "this solver does not support left preconditioning; leave side at right, or use "
-            "gmres, idr or bicgstab");
+        "this solver does not support left preconditioning; leave side at right, or use "
+        "gmres, idr or bicgstab");
     const AtWork guard(at_work_);
     shared_.options = &options;
     std::vector<SolveReport> reports(std::size_t(b.count));
@@ -180,10 +180,11 @@ std::unique_ptr<IterativeSolver<T>> make_driver(const Context& context, const Op
                                                 const Operator<T>* preconditioner,
                                                 MethodFactory<T> factory,
                                                 const MethodTraits& traits) {
-    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
-    require(preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
-                                          preconditioner->columns() == matrix.rows()),
-            "solve: the preconditioner must have the size of the matrix");
+    check_square("solve", matrix.rows(), matrix.columns());
+    require_argument("preconditioner",
+                     preconditioner == nullptr || (preconditioner->rows() == matrix.rows() &&
+                                                   preconditioner->columns() == matrix.rows()),
+                     "solve: the preconditioner must have the size of the matrix");
     return std::make_unique<Driver<T>>(context, matrix, preconditioner, std::move(factory), traits);
 }
 

@@ -230,7 +230,7 @@ BlockJacobi<T>::BlockJacobi(const Context& context, const CsrView<T>& matrix, Bl
                             const BlockJacobiOptions& options) {
     check_matrix("block Jacobi", matrix);
     check_memory(context, "block Jacobi", matrix);
-    require(matrix.rows == matrix.columns, "block Jacobi: the matrix must be square");
+    check_square("block Jacobi", matrix.rows, matrix.columns);
     require(matrix.rows == blocks.rows,
             "block Jacobi: the matrix and the blocks differ in their number of rows");
     require(blocks.block_offsets.size() == Offset(blocks.count) + 1,

@@ -14,7 +14,7 @@ Jacobi<T>::Jacobi(const Context& context, const CsrView<T>& matrix, SingularPoli
       inverse_(context, matrix.rows),
       info_(context, matrix.rows) {
     check_matrix("Jacobi", matrix);
-    require(matrix.rows == matrix.columns, "Jacobi: the matrix must be square");
+    check_square("Jacobi", matrix.rows, matrix.columns);
     invert(context, matrix);
 }
 

@@ -51,25 +51,27 @@ struct Amg<T>::State {
         : options(given), rows(matrix.rows), nonzeros(matrix.nonzeros) {
         check_matrix("amg", matrix);
         check_memory(context, "amg", matrix);
-        require(matrix.rows == matrix.columns, "amg: the matrix must be square");
-        require(options.block >= 0 && options.block <= max_bsr_block, "amg: a node has 1 to ",
-                max_bsr_block, " unknowns");
+        check_square("amg", matrix.rows, matrix.columns);
+        require_argument("block", options.block >= 0 && options.block <= max_bsr_block,
+                         "amg: a node has 1 to ", max_bsr_block, " unknowns");
         const NodeCoordinates& points = *options.coordinates;
-        require(points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
-                "amg: coordinates have 1 to 3 dimensions");
+        require_argument(
+            "coordinates",
+            points.values.empty() || (points.dimensions >= 1 && points.dimensions <= 3),
+            "amg: coordinates have 1 to 3 dimensions");
         if (points.unknowns.empty()) {
             find_nodes(context, matrix);
         } else {
             if (options.block == 0) options.block = points.dimensions;
-            require_argument("block", options.block == points.dimensions, "amg: nodes of ", options.block,
-                    " unknowns do not fit coordinates of ", points.dimensions,
-                    " dimensions that name the unknowns");
+            require_argument("coordinates", options.block == points.dimensions, "amg: nodes of ",
+                             options.block, " unknowns do not fit coordinates of ",
+                             points.dimensions, " dimensions that name the unknowns");
             padding =
                 multigrid::Padding(context, points.unknowns, Offset(points.values.size()), rows);
         }
         padded_rows = padding.empty() ? rows : padding.rows();
         require_argument("block", padded_rows % options.block == 0, "amg: nodes of ", options.block,
-                " unknowns do not divide a matrix of ", rows, " rows");
+                         " unknowns do not divide a matrix of ", rows, " rows");
         choose_near_null(context);
         auto blocks = blocks_of(context, matrix, padding, options.block);
         if (options.single_precision) {
@@ -120,10 +122,11 @@ struct Amg<T>::State {
         if (!given.values.empty()) {
             near_null_columns = given.columns;
             near_null_name = "given";
-            require(given.columns >= 1 && given.columns <= max_bsr_block &&
-                        Offset(given.values.size()) == Offset(rows) * given.columns,
-                    "amg: the near-null space must have ", rows, " rows of 1 to ", max_bsr_block,
-                    " numbers");
+            require_argument("near_null",
+                             given.columns >= 1 && given.columns <= max_bsr_block &&
+                                 Offset(given.values.size()) == Offset(rows) * given.columns,
+                             "amg: the near-null space must have ", rows, " rows of 1 to ",
+                             max_bsr_block, " numbers");
             if (!padding.empty()) options.near_null = padding.pad(context, given);
             return;
         }

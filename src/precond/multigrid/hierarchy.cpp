@@ -56,7 +56,8 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
             "amg: the matrix and its blocks must be square");
     const int dimensions = options.coordinates->dimensions;
     const SharedNumbers& coordinates = options.coordinates->values;
-    require(
+    require_argument(
+        "coordinates",
         coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
         "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
         " nodes");

@@ -146,7 +146,7 @@ struct PolynomialPreconditioner<T>::State {
             options.format.format == MatrixFormat::csr) {
             options.format.format = MatrixFormat::sbell;
         }
-        require(matrix.rows == matrix.columns, "polynomial: the matrix must be square");
+        check_square("polynomial", matrix.rows, matrix.columns);
         single = options.single_precision && std::is_same_v<T, double>;
         const bool csr = options.format.format == MatrixFormat::csr;
         if (options.is_scaled) {

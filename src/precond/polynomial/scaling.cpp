@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checks.hpp"
 #include "base/dispatch.hpp"
 #include "base/phases.hpp"
 #include "precond/polynomial/scaling_rows.hpp"
@@ -17,7 +18,7 @@ SymmetricScaling<T>::SymmetricScaling(const Context& context, const CsrView<T>& 
       diagonal_(context, matrix.rows),
       bad_rows_(context, matrix.rows),
       any_bad_(context, 1) {
-    require(matrix.rows == matrix.columns, "SymmetricScaling: the matrix must be square");
+    check_square("SymmetricScaling", matrix.rows, matrix.columns);
     if (keeps_matrix) {
         scaled_ = CsrMatrix<T>(context, matrix.rows, matrix.columns, matrix.nonzeros);
         copy(context, matrix.row_offsets_span(), scaled_.row_offsets().view());

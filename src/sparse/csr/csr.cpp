@@ -9,11 +9,11 @@ namespace tessera {
 template <class T>
 void validate(const CsrView<T>& matrix) {
     check_matrix("validate", matrix);
-    require(matrix.row_offsets[0] == 0, "CSR matrix: row_offsets[0] is not 0");
-    require(matrix.row_offsets[matrix.rows] == matrix.nonzeros,
-            "CSR matrix: the last row offset is not the number of nonzeros");
+    require_argument("matrix", matrix.row_offsets[0] == 0, "CSR matrix: row_offsets[0] is not 0");
+    require_argument("matrix", matrix.row_offsets[matrix.rows] == matrix.nonzeros,
+                     "CSR matrix: the last row offset is not the number of nonzeros");
     const auto fail = [](Index row, const std::string& what) {
-        throw InvalidArgument("CSR matrix, row " + std::to_string(row) + ": " + what);
+        throw InvalidArgument("CSR matrix, row " + std::to_string(row) + ": " + what, "matrix");
     };
     for (Index i = 0; i < matrix.rows; ++i) {
         const Offset begin = matrix.row_offsets[i];

@@ -16,7 +16,7 @@ BlockPartition find_blocks(const Context& context, const CsrView<T>& matrix, Ind
                            Blocking blocking) {
     check_matrix("find_blocks", matrix);
     check_memory(context, "find_blocks", matrix);
-    require(matrix.rows == matrix.columns, "find_blocks: the matrix must be square");
+    check_square("find_blocks", matrix.rows, matrix.columns);
     require(bound >= 1 && bound <= largest_block_bound,
             "find_blocks: the bound on the rows of a block must be within 1..64");
     const double bytes =

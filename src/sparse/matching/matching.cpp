@@ -98,7 +98,7 @@ template <class T>
 SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) {
     require(!cpu.on_gpu(), "match_symmetric works in host memory: give it a CPU context");
     check_matrix("match_symmetric", matrix);
-    require(matrix.rows == matrix.columns, "match_symmetric: the matrix must be square");
+    check_square("match_symmetric", matrix.rows, matrix.columns);
     const Phase phase(cpu, "matching", 0);
     Assignment assignment = solve_assignment(cpu, matrix);
     if (assignment.cardinality < matrix.rows) assignment = match_submatrix(cpu, matrix, assignment);

@@ -102,7 +102,7 @@ std::vector<Index> order_blocks(const Context& cpu, const CsrView<T>& matrix,
                                 OrderingMethod method) {
     require(!cpu.on_gpu(), "order_blocks works in host memory: give it a CPU context");
     check_matrix("order_blocks", matrix);
-    require(matrix.rows == matrix.columns, "order_blocks: the matrix must be square");
+    check_square("order_blocks", matrix.rows, matrix.columns);
     require(block >= 1, "order_blocks: blocks have at least one row");
     check_partners(partner, matrix.rows);
     const Phase phase(cpu, "ordering", 0);

@@ -119,12 +119,13 @@ void choose_index(const Context& context, const Pattern& matrix, Offset slots,
     FormatOptions& options = arrangement.options;
     const int requested = options.index_bits;
     const Index slices = arrangement.pattern.slices;
-    require(requested == 0 || requested == 16 || requested == 32,
-            "a sliced matrix: index bits must be 0 (chosen), 16 or 32");
+    require_argument("format", requested == 0 || requested == 16 || requested == 32,
+                     "a sliced matrix: index bits must be 0 (chosen), 16 or 32");
     options.index_bits = 32;
     if (requested == 32) return;
     const bool has_own_height = has_slices(options.format);
-    require(has_own_height || requested == 0, "index=16 needs a format with slices (sell, sbell)");
+    require_argument("format", has_own_height || requested == 0,
+                     "index=16 needs a format with slices (sell, sbell)");
     const bool is_smaller = slots * Offset(sizeof(std::uint16_t)) > slices * Offset(sizeof(Index));
     if (!has_own_height || (requested == 0 && !is_smaller)) return;
     Buffer<Index> first_columns(context, slices);
@@ -140,9 +141,10 @@ void choose_index(const Context& context, const Pattern& matrix, Offset slots,
     const Index distance = read_value(context, largest.data());
     if (requested == 16 && distance > max_distance) {
         throw InvalidArgument("index=16: block columns of a slice span " +
-                              std::to_string(distance) + "; 16-bit offsets allow at most " +
-                              std::to_string(max_distance) +
-                              "; use index=auto, smaller slices or a matrix of less bandwidth");
+                                  std::to_string(distance) + "; 16-bit offsets allow at most " +
+                                  std::to_string(max_distance) +
+                                  "; use index=auto, smaller slices or a matrix of less bandwidth",
+                              "format");
     }
     if (distance > max_distance) return;
     options.index_bits = 16;
@@ -183,9 +185,10 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
     const Index block_rows = Index(counts.lengths.size());
     const Index height = choose_height(context, options, block_rows, Offset(sizeof(T)));
     // Kernels have the distances between the values that a thread loads at once in 32 bits.
-    require(!context.on_gpu() ||
-                Offset(height) * std::max<Offset>(8, 3 * block * block) < Offset(1) << 32,
-            "a sliced matrix: slices of ", height, " block rows are too high for a GPU");
+    require_argument("format",
+                     !context.on_gpu() ||
+                         Offset(height) * std::max<Offset>(8, 3 * block * block) < Offset(1) << 32,
+                     "a sliced matrix: slices of ", height, " block rows are too high for a GPU");
     const Index slices = Index((Offset(block_rows) + height - 1) / height);
     Arrangement arrangement;
     arrangement.options = options;
@@ -227,10 +230,12 @@ Arrangement arrange(const Context& context, const Pattern& matrix, Offset nonzer
 template <class T, class Pattern>
 Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Offset nonzeros,
                                FormatOptions options) {
-    require(options.block == 0 ||
-                std::ranges::find(block_sizes, options.block) != std::end(block_sizes),
-            "a sliced matrix: there are blocks of 1, 2, 3, 4 and 6 rows");
-    require(options.slice_height >= 0, "a sliced matrix: the slice height is negative");
+    require_argument("format",
+                     options.block == 0 ||
+                         std::ranges::find(block_sizes, options.block) != std::end(block_sizes),
+                     "a sliced matrix: there are blocks of 1, 2, 3, 4 and 6 rows");
+    require_argument("format", options.slice_height >= 0,
+                     "a sliced matrix: the slice height is negative");
     if (options.block != 0) return arrange<T>(context, matrix, nonzeros, options);
     std::optional<Arrangement> best;
     const int index_bits = options.index_bits;
@@ -338,8 +343,8 @@ template <class S>
 SlicedMatrix<T> SlicedMatrix<T>::from_csr(const Context& context, const CsrView<S>& matrix,
                                           const FormatOptions& options,
                                           std::span<const std::type_identity_t<S>> scaling) {
-    require(options.format != MatrixFormat::csr,
-            "SlicedMatrix::from_csr: csr is not a sliced format; use CsrMatrix");
+    require_argument("format", options.format != MatrixFormat::csr,
+                     "SlicedMatrix::from_csr: csr is not a sliced format; use CsrMatrix");
     check_matrix("SlicedMatrix::from_csr", matrix);
     check_memory(context, "SlicedMatrix::from_csr", matrix);
     const Phase phase(context, "convert", 0);
@@ -354,9 +359,10 @@ template <class S>
 void SlicedMatrix<T>::update(const Context& context, const CsrView<S>& matrix,
                              std::span<const std::type_identity_t<S>> scaling) {
     check_matrix("SlicedMatrix::update", matrix);
-    require(matrix.rows == rows() && matrix.columns == columns() &&
-                matrix.nonzeros == statistics().nonzeros,
-            "SlicedMatrix::update: the matrix has another pattern than the one converted");
+    require_argument("matrix",
+                     matrix.rows == rows() && matrix.columns == columns() &&
+                         matrix.nonzeros == statistics().nonzeros,
+                     "SlicedMatrix::update: the matrix has another pattern than the one converted");
     require(scaling.empty() || rows() == columns(), "SlicedMatrix: scaling needs a square matrix");
     if (!scaling.empty()) check_vector("SlicedMatrix", "scaling", scaling, matrix.rows);
     const Phase phase(context, "convert", 0);

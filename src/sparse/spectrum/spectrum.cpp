@@ -88,7 +88,7 @@ template <class T>
 RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
                    std::uint64_t seed) {
     require(steps >= 1 && steps <= 1000, "lanczos: steps must be within 1..1000");
-    require(matrix.rows() == matrix.columns(), "lanczos: the matrix must be square");
+    check_square("lanczos", matrix.rows(), matrix.columns());
     const Offset n = matrix.rows();
     if (n == 0) return {};
     const Scratch<T> first(context, n), second(context, n), third(context, n);

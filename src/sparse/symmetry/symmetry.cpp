@@ -30,24 +30,22 @@ bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char
     if (who == nullptr) who = "check_symmetry";
     check_matrix(who, matrix);
     check_memory(context, who, matrix);
-    if (matrix.rows != matrix.columns) {
-        throw InvalidArgument(std::string(who) + ": the matrix must be square");
-    }
+    check_square(who, matrix.rows, matrix.columns);
     const auto found = TESSERA_RUN(compare_mirror_images<T>, context, matrix);
     const Offset k = found.first_fault;
     if (k == matrix.nonzeros) return !found.unpaired;
     const CsrMatrix<T> copied = copy_to_host(context, matrix);
     const CsrView<T> host = copied.view();
-    if (!std::isfinite(host.values[k])) {
-        throw InvalidArgument(std::string(who) + ": the matrix holds values that are not finite");
-    }
+    require_argument("matrix", std::isfinite(host.values[k]), who,
+                     ": the matrix holds values that are not finite");
     const auto offsets = host.row_offsets_span();
     const Index i = Index(std::ranges::upper_bound(offsets, k) - offsets.begin()) - 1;
     const Index j = host.column_indices[k];
     throw InvalidArgument(
         std::string(who) + ": the matrix is not symmetric: entry " + position(i, j) +
-        (find_csr_entry(host, j, i) >= 0 ? " differs from " : " is stored, but not ") +
-        position(j, i));
+            (find_csr_entry(host, j, i) >= 0 ? " differs from " : " is stored, but not ") +
+            position(j, i),
+        "matrix");
 }
 
 template bool is_symmetric(const Context&, const CsrView<float>&);

@@ -146,15 +146,15 @@ std::vector<Index> unknowns_of_rows(const Context& context, const CsrView<T>& ma
 Padding::Padding(const Context& context, const std::vector<Index>& unknowns, Offset padded_rows,
                  Index rows) {
     require(padded_rows <= std::numeric_limits<Index>::max(), "amg: there are too many nodes");
-    require(Offset(unknowns.size()) == rows, "amg: coordinates name ", unknowns.size(),
-            " unknowns for a matrix of ", rows, " rows");
+    require_argument("coordinates", Offset(unknowns.size()) == rows, "amg: coordinates name ",
+                     unknowns.size(), " unknowns for a matrix of ", rows, " rows");
     std::vector<Index> row_of_unknown(std::size_t(padded_rows), -1);
     Index last = -1;
     for (std::size_t row = 0; row < unknowns.size(); ++row) {
         const Index unknown = unknowns[row];
-        require(unknown > last && unknown < padded_rows,
-                "amg: the unknowns of coordinates must ascend, below ", padded_rows, "; row ", row,
-                " has ", unknown);
+        require_argument("coordinates", unknown > last && unknown < padded_rows,
+                         "amg: the unknowns of coordinates must ascend, below ", padded_rows,
+                         "; row ", row, " has ", unknown);
         row_of_unknown[std::size_t(unknown)] = Index(row);
         last = unknown;
     }
