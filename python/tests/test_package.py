@@ -164,7 +164,7 @@ def test_solves_release_the_interpreter():
         started.set()
         for _ in range(1000):
             x[:] = 0
-            solver._text.solve(systems, options)
+            solver._core.solve(systems, options)
             if reached:
                 break
         seen.extend(reached)
