@@ -14,7 +14,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
-    split("sliced vector_steps ordering block_ldlt_factor bsr", list, " ")
+    split("sliced vector_steps ordering bsr", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/amg.hpp"] = 3

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 
-#include "tessera/detail/block_ldlt_factor.hpp"
 #include "tessera/detail/ordering.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/operator.hpp"
@@ -77,6 +76,16 @@ struct BlockLdltReport {
     std::string outcome;        ///< One sentence for a report.
 };
 
+/// The factor in host memory: P S A S P^T ~ (I + V) F (I + V)^T in k x k blocks, column-major, one
+/// after the other.
+template <class T>
+struct BlockLdltFactor {
+    std::vector<Index> row_of_slot;    ///< P: the row of each slot; -1: padding, a unit row.
+    std::vector<T> scaling;            ///< S, one value per row of A.
+    std::vector<Index> rows, columns;  ///< Block row and block column of the blocks of V.
+    std::vector<T> v, f;               ///< The blocks of V, and the diagonal blocks of F.
+};
+
 /// Block incomplete LDL^T of a symmetric, possibly indefinite matrix:
 ///   z = S P^T (I + V)^-T F^-1 (I + V)^-1 P S r,  P S A S P^T ~ (I + V) F (I + V)^T,
 /// S and P from match_symmetric and order_blocks, k x k blocks; V strictly lower triangular on the
@@ -115,8 +124,7 @@ class TESSERA_API BlockLdlt final : public Preconditioner<T> {
     std::string describe() const override;
     const BlockLdltOptions& options() const;
     const BlockLdltReport& report() const;
-    /// The factor that is applied, on the host, for studies; empty in stage none. Blocks until the
-    /// work is complete.
+    /// A copy of the factor that is applied; empty in stage none. Waits.
     BlockLdltFactor<T> factor(const Context& context) const;
 
   private:

@@ -36,7 +36,7 @@ template <class T>
 TESSERA_API RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps = 10,
                                std::uint64_t seed = 1);
 
-/// The same from Lanczos steps that the caller made, on distributed vectors for example: with
+/// Ritz values of Lanczos steps that the caller made, for example on distributed vectors: with
 /// v_1 of norm 1, w_j = A v_j - beta_(j-1) v_(j-1), `diagonal` has the alpha_j = v_j^T w_j and
 /// `off_diagonal` the beta_j = ||w_j - alpha_j v_j||, of a matrix with `rows` rows and vectors of
 /// the unit roundoff epsilon / 2. Steps after a beta_j that is rounding error are ignored. Throws
