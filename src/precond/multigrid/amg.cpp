@@ -81,8 +81,8 @@ struct Amg<T>::State {
         }
     }
 
-    /// The unknowns of a node, as AmgOptions::block says, and those that have no row, which are
-    /// found where natural blocks are nodes.
+    /// Chooses the number of unknowns per node (AmgOptions::block). If natural blocks are nodes,
+    /// also finds the unknowns that have no row.
     void find_nodes(const Context& context, const CsrView<T>& matrix) {
         const NodeCoordinates& points = *options.coordinates;
         const Offset nodes =
@@ -130,11 +130,14 @@ struct Amg<T>::State {
             if (!padding.empty()) options.near_null = padding.pad(context, given);
             return;
         }
-        const bool rotations = multigrid::has_rigid_body_modes(options, block);
+        const NodeCoordinates& points = *options.coordinates;
+        const bool rotations = options.near_null_kind != AmgNearNull::translations &&
+                               !points.values.empty() && block >= 2 && points.dimensions == block;
         require(options.near_null_kind != AmgNearNull::rigid_body || rotations,
                 "amg: near_null=rigid_body needs coordinates of as many dimensions as a node has "
                 "unknowns, 2 or 3; a node has ",
                 block);
+        near_null_kind = rotations ? AmgNearNull::rigid_body : AmgNearNull::translations;
         if (rotations) {
             near_null_columns = block == 2 ? 3 : 6;
             near_null_name = "rigid_body";
@@ -143,8 +146,8 @@ struct Amg<T>::State {
         near_null_columns = block;
         near_null_name = block == 1 ? "constant" : "translations";
         if (options.near_null_kind == AmgNearNull::automatic && (block == 2 || block == 3)) {
-            const int dimensions = options.coordinates->dimensions;
-            const std::string reason = options.coordinates->values.empty()
+            const int dimensions = points.dimensions;
+            const std::string reason = points.values.empty()
                                            ? "no coordinates are known"
                                            : concat("coordinates of ", dimensions,
                                                     dimensions == 1 ? " dimension" : " dimensions",
@@ -160,12 +163,13 @@ struct Amg<T>::State {
 
     template <class C>
     void make(const Context& context, BsrMatrix<double> blocks) {
-        chosen = options;
-        if (chosen.coarse_rows == 0) {
-            chosen.coarse_rows = automatic_coarse_rows(padded_rows, context.on_gpu());
+        resolved_options = options;
+        resolved_options.near_null_kind = near_null_kind;
+        if (options.coarse_rows == 0) {
+            resolved_options.coarse_rows = automatic_coarse_rows(padded_rows, context.on_gpu());
         }
-        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(context, std::move(blocks), chosen,
-                                                              std::numeric_limits<T>::epsilon());
+        hierarchy = std::make_unique<multigrid::Hierarchy<C>>(
+            context, std::move(blocks), resolved_options, std::numeric_limits<T>::epsilon());
         visit([&](const auto& made) { reserve_work(context, made.cycle(), 1); });
     }
 
@@ -202,20 +206,20 @@ struct Amg<T>::State {
     bool recover(const Context& context, Offset known) {
         const std::lock_guard lock(mutex);
         if (recoveries > known) return true;
-        if (raised == multigrid::most_recoveries) return false;
+        if (raised == multigrid::max_recoveries) return false;
         const double factor = std::pow(multigrid::recovery_factor, raised + 1);
         visit([&](const auto& made) {
-            // Graphs that were captured with a cycle go on to use its matrices.
+            // The first cycle stays: captured graphs use its matrices.
             if (!recovered) recovered = made.template make_cycle<T>(context);
             made.set_bounds(*recovered, factor);
         });
-        context.synchronize();  // Other Contexts may use it from now on.
+        context.synchronize();  // Other Contexts may use the new cycle from now on.
         ++raised;
         ++recoveries;
         return true;
     }
 
-    /// Name of the type of the values of matrices in the cycle that is applied.
+    /// Name of the type of stored values in the cycle that is applied.
     const char* stored_values() const {
         const auto name = []<class C>(const multigrid::Cycle<C>& cycle) {
             if (cycle.values() != ValueFormat::working) return to_string(cycle.values());
@@ -242,8 +246,8 @@ struct Amg<T>::State {
         });
     }
 
-    /// z = S^T M S r; where the cycle is in float and T is double, S r is divided by a power of two
-    /// near its norm before.
+    /// z = S^T M S r. If the cycle is in float and T is double, S r is divided by a power of two
+    /// near its norm before it is rounded, and the result multiplied by it.
     template <class C, class D>
     void apply_cycle(const Context& context, const multigrid::Hierarchy<D>& made,
                      const multigrid::Cycle<C>& cycle, Vectors<const T> r, Vectors<T> z) const {
@@ -289,10 +293,11 @@ struct Amg<T>::State {
     }
 
     AmgOptions options;
-    AmgOptions chosen;  ///< The same with numbers in place of 0 for automatic.
+    AmgOptions resolved_options;  ///< `options` with automatic choices replaced by their results.
     Index rows, padded_rows = 0;
     Offset nonzeros;
     multigrid::Padding padding;
+    AmgNearNull near_null_kind = AmgNearNull::automatic;
     const char* near_null_name = "";
     int near_null_columns = 1;
     std::vector<std::string> warnings;
@@ -301,8 +306,8 @@ struct Amg<T>::State {
         hierarchy;
     mutable std::mutex mutex;                        ///< Guards what `recover` changes.
     std::shared_ptr<multigrid::Cycle<T>> recovered;  ///< Applied in place of the first cycle.
-    int raised = 0;         ///< Times that bounds were raised since the setup.
-    Offset recoveries = 0;  ///< All of them.
+    int raised = 0;         ///< Times that bounds were raised since the last setup or update.
+    Offset recoveries = 0;  ///< Times that bounds were raised at all.
 };
 
 template <class T>
@@ -356,10 +361,10 @@ const AmgOptions& Amg<T>::options() const {
 
 template <class T>
 std::vector<AmgLevel> Amg<T>::levels() const {
-    return state_->visit([](const auto& chosen) {
+    return state_->visit([](const auto& made) {
         std::vector<AmgLevel> levels;
         Offset transfers = 0;
-        for (const multigrid::Level& level : chosen.levels()) {
+        for (const multigrid::Level& level : made.levels()) {
             levels.push_back({level.nodes(), level.matrix.view().height, level.matrix.blocks(),
                               level.lambda, transfers});
             transfers = level.prolongator.blocks();
@@ -370,14 +375,14 @@ std::vector<AmgLevel> Amg<T>::levels() const {
 
 template <class T>
 double Amg<T>::operator_complexity() const {
-    return state_->visit([](const auto& chosen) { return chosen.operator_complexity(); });
+    return state_->visit([](const auto& made) { return made.operator_complexity(); });
 }
 
 template <class T>
 std::vector<std::string> Amg<T>::warnings() const {
     std::vector<std::string> all = state_->warnings;
-    state_->visit([&](const auto& chosen) {
-        all.insert(all.end(), chosen.warnings().begin(), chosen.warnings().end());
+    state_->visit([&](const auto& made) {
+        all.insert(all.end(), made.warnings().begin(), made.warnings().end());
     });
     const std::lock_guard lock(state_->mutex);
     if (state_->raised > 0) {

@@ -4,7 +4,7 @@
 
 namespace tessera::test {
 
-/// Bounds are those of a prototype of the method for larger systems.
+/// Bounds are iterations found on larger systems of each kind.
 TEST(amg, iterations) {
     struct Case {
         Body body;

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-/// What 0 means for AmgOptions::coarse_rows. On the CPU the inverse of 1,450 rows took 0.21 of the
+/// The default of AmgOptions::coarse_rows. On the CPU the inverse of 1,450 rows took 0.21 of the
 /// 0.35 s of plate_hole:200, another level 0.01 s.
 constexpr Index automatic_coarse_rows(Index rows, bool on_gpu) {
     return on_gpu ? std::clamp(rows / 20, 1000, 1500) : std::clamp(rows / 200, 300, 600);

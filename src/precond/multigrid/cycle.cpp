@@ -20,7 +20,7 @@ Index product_block(const BsrView<double>& matrix) {
     return 1;
 }
 
-/// Makes a sliced matrix, or gives the one that is there other values.
+/// Makes a sliced matrix, or updates the values of an existing one.
 template <class C>
 void set_sliced(const Context& context, const BsrView<double>& matrix, ValueFormat values,
                 std::unique_ptr<SlicedMatrix<C>>& sliced) {

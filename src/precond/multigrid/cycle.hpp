@@ -23,7 +23,7 @@ class Cycle final : public Operator<C> {
     /// its pattern. With another type of values it needs its bound again.
     const Operator<C>& set_matrix(const Context& context, std::size_t level,
                                   const BsrView<double>& matrix, ValueFormat values);
-    /// What leads from a level to the next one; likewise.
+    /// Sets the prolongator from the next level, and the restriction to it; likewise.
     void set_prolongator(const Context& context, std::size_t level,
                          const BsrView<double>& prolongator, const BsrView<double>& restriction);
     /// The largest eigenvalue of the matrix of a level.

@@ -18,19 +18,19 @@ namespace tessera::multigrid {
 
 namespace {
 
-/// A hierarchy with more entries than this many times those of the matrix, or rows of more blocks,
-/// is built anew with half of theta.
+/// A level is built again with half of theta if all levels together have more than max_complexity
+/// times the entries of the matrix, or its rows more blocks than max_blocks_per_row on average.
 constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
-constexpr double least_theta = 1e-4;
-/// The last level is solved directly up to this many rows, or AmgOptions::coarse_rows; smoothed if
-/// it has more.
+constexpr double min_theta = 1e-4;
+/// The last level is solved directly if it has at most this many rows, or
+/// AmgOptions::coarse_rows; a larger one is smoothed.
 constexpr Index max_dense_rows = 2000;
 /// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
 /// vectors of so little energy. Measured: docs/decisions/multigrid.md.
-constexpr double least_rounded_eigenvalue = 1e-6;
+constexpr double min_eigenvalue_for_f16 = 1e-6;
 
-/// `norms`: of the scaled blocks; empty: not wanted.
+/// Scales the blocks, and writes the norms of the scaled blocks to `norms` unless it is empty.
 void scale_blocks(const Context& context, const BsrView<double>& matrix,
                   const Buffer<double>& scaling, Buffer<double>& values, Buffer<double>& norms) {
     const auto run = [&]<int N>(std::integral_constant<int, N>) {
@@ -88,8 +88,9 @@ DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& optio
     return {options.coordinates->dimensions, finite_copy(context, options.coordinates->values)};
 }
 
-/// Of the values in the cycle, before `choose_values`. On a CPU conversions take longer than they
-/// save where blocks are single numbers: poisson3d:100 0.6 to 0.8 s of solve for 0.55.
+/// Type of the stored values in the cycle before `choose_values`. On a CPU, conversions of blocks
+/// that are single numbers cost more time than they save: with f16 the solve of poisson3d:100 takes
+/// 0.6 to 0.8 instead of 0.55 s.
 ValueFormat first_values(const Context& context, const BsrView<double>& matrix,
                          const AmgOptions& options) {
     if (options.values) return *options.values;
@@ -120,18 +121,18 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
         scale_last();
     }
     norms_ = {};
-    lasting_warnings_ = warnings_.size();
+    setup_warnings_ = warnings_.size();
     finish(context, std::move(space));
 }
 
-/// Takes back values in 16 bits that are not precise enough, unless they are wanted. Bounds, and
-/// with them prolongators, stay those of the rounded matrix.
+/// Replaces values in 16 bits that are not precise enough, unless the options name them. Bounds and
+/// prolongators stay those of the rounded matrix.
 template <class C>
 void Hierarchy<C>::choose_values(const Context& context) {
     if (options_.values || cycle_.values() == ValueFormat::working) return;
     const Phase phase(context, "setup: values", 0, PhaseStep::setup);
     if (solves_last_level() && !singular_ &&
-        cycle_.smallest_eigenvalue(context) >= least_rounded_eigenvalue) {
+        cycle_.smallest_eigenvalue(context) >= min_eigenvalue_for_f16) {
         return;
     }
     values_ = ValueFormat::working;
@@ -141,7 +142,7 @@ void Hierarchy<C>::choose_values(const Context& context) {
     }
 }
 
-/// The near-null space as AmgOptions says; zero for unknowns that are coupled to no other one.
+/// The near-null space; zero for unknowns that are coupled to no other one.
 template <class C>
 DeviceVectors Hierarchy<C>::near_null(const Context& context,
                                       const DeviceCoordinates& coordinates) const {
@@ -149,7 +150,7 @@ DeviceVectors Hierarchy<C>::near_null(const Context& context,
     DeviceVectors space;
     if (!given.values.empty()) {
         space = {given.columns, finite_copy(context, given.values)};
-    } else if (has_rigid_body_modes(options_, block())) {
+    } else if (options_.near_null_kind == AmgNearNull::rigid_body) {
         space = rigid_body_vectors(context, *options_.coordinates, coordinates);
     } else {
         space = translation_vectors(context, rows(), block());
@@ -160,7 +161,7 @@ DeviceVectors Hierarchy<C>::near_null(const Context& context,
     return space;
 }
 
-/// Scales the matrix of a level, the near-null space and the prolongator that leads there.
+/// Scales the matrix of a level, its near-null space and the prolongator to it.
 template <class C>
 void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVectors& near_null) {
     const Phase phase(context, "setup: scaling", 0, PhaseStep::setup);
@@ -169,16 +170,16 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
     if (level.scaling.empty()) {
         level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
     }
-    // A body that can move and is one node here has a block of rounding errors, relative to the
-    // diagonal of the finer matrix, which is 1.
-    const double least = l == 0 ? 0 : 64 * rounding_;
+    // A body that can move and has become one node has a diagonal block of rounding errors. They
+    // are relative to the diagonal of the finer matrix, which is 1.
+    const double pivot_error = l == 0 ? 0 : 64 * rounding_;
     Buffer<DiagonalFaults> faults = zeros<DiagonalFaults>(context, 1);
     for_each_index(context, a.block_rows,
-                   InvertDiagonalFactors{a, level.scaling.data(), least, faults.data()});
+                   InvertDiagonalFactors{a, level.scaling.data(), pivot_error, faults.data()});
     const DiagonalFaults found = read_value(context, faults.data());
     if (found.singular != 0) singular_ = true;
-    require_positive(found.nodes_from_end == 0, "amg: the diagonal block of node ",
-                     a.block_rows - found.nodes_from_end, " on level ", l,
+    require_positive(found.first_bad_from_end == 0, "amg: the diagonal block of node ",
+                     a.block_rows - found.first_bad_from_end, " on level ", l,
                      " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values(), norms_);
     for_each_index(
@@ -206,9 +207,9 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         level.prolongator = {};
         level.products = {};
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
-            // Many weak couplings may have a large sum.
+            // The sum of many weak couplings may be large.
             const bool coupled = level.matrix.blocks() > level.nodes();
-            if (level.aggregates.count > 0 || !coupled || theta <= least_theta) return false;
+            if (level.aggregates.count > 0 || !coupled || theta <= min_theta) return false;
             reason = ", as no coupling is stronger";
             continue;
         }
@@ -221,7 +222,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         const double per_row = double(coarse.blocks()) / level.aggregates.count;
         const bool dense = complexity > max_complexity ||
                            (per_row > max_blocks_per_row && 2 * per_row < level.aggregates.count);
-        if (dense && theta > least_theta && entries < 0.9 * before) {
+        if (dense && theta > min_theta && entries < 0.9 * before) {
             before = entries;
             reason = ", for it had too many entries";
             continue;
@@ -241,18 +242,18 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
     return true;
 }
 
-/// Returns false if the next level had hardly fewer unknowns.
+/// Returns false if the next level would have hardly fewer unknowns.
 template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
     const Phase phase(context, "setup: aggregates", 0, PhaseStep::setup);
-    // Large aggregates where they save time; small ones, with which bars take fewer iterations,
-    // where few nodes are left, and below the finest level of a scalar problem.
+    // Large aggregates save time. Small ones, with which slender bodies take fewer iterations, are
+    // made on levels of few nodes, and on all but the finest level of a scalar problem.
     constexpr Index many_nodes = 20'000;
-    const bool finest = &level == &levels_.front(), anew = theta < options_.theta;
-    const bool large = finest || anew || (columns > 1 && level.nodes() >= many_nodes);
+    const bool finest = &level == &levels_.front(), repeated = theta < options_.theta;
+    const bool large = finest || repeated || (columns > 1 && level.nodes() >= many_nodes);
     const int second_pass = options_.second_pass >= 0 ? options_.second_pass : large ? 9 : 3;
-    if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());  // Chosen anew.
+    if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());  // Second attempt.
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(), norms_,
                          coordinates.values.empty() ? AmgStrength::frobenius : options_.strength,
@@ -260,14 +261,12 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
     norms_ = {};
     level.aggregates = aggregate(context, graph, second_pass);
     stopped_by_ = level.aggregates.count == 0 ? nullptr : "levels=";  // Smoothing is enough.
-    if (5.0 * level.aggregates.count * columns > 4.0 * level.rows()) {
-        stopped_by_ = "the weak couplings of its nodes";
-    }
-    return level.aggregates.count > 0 &&
-           5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
+    const bool coarser = 5.0 * level.aggregates.count * columns <= 4.0 * level.rows();
+    if (!coarser) stopped_by_ = "the weak couplings of its nodes";
+    return level.aggregates.count > 0 && coarser;
 }
 
-/// The matrix in the cycle, and the bound of its spectrum.
+/// Sets the matrix of a level in the cycle, and the bound of its spectrum.
 template <class C>
 void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0, PhaseStep::setup);
@@ -279,7 +278,7 @@ void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
     cycle_.set_bound(l, level.lambda);
 }
 
-/// Warns of given near-null vectors that are dropped in all aggregates.
+/// Warns about given near-null vectors that are dropped in all aggregates.
 template <class C>
 void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int columns) {
     for (int c = 0; c < columns; ++c) {
@@ -294,8 +293,8 @@ void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int column
     }
 }
 
-/// Prolongator and products of the aggregates, on their patterns where these are there already.
-/// Returns the near-null space of the next level.
+/// Makes the prolongator of the aggregates and the triple product; reuses their patterns if they
+/// exist. Returns the near-null space of the next level.
 template <class C>
 DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
                                           const DeviceVectors& near_null) {
@@ -320,17 +319,18 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     return std::move(tentative.coarse);
 }
 
-/// Directly, that is; else it is smoothed, as where no nodes are coupled.
+/// Whether the last level is solved directly. Otherwise it is smoothed, for example because no
+/// nodes are coupled.
 template <class C>
 bool Hierarchy<C>::solves_last_level() const {
     return stopped_by_ != nullptr &&
            levels_.back().rows() <= std::max(options_.coarse_rows, max_dense_rows);
 }
 
-/// The last level, warnings, and the type of values.
+/// Sets up the last level, chooses the type of values, and adds the warnings that depend on values.
 template <class C>
 void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
-    warnings_.resize(lasting_warnings_);
+    warnings_.resize(setup_warnings_);
     const Level& last = levels_.back();
     coarsest_near_null_ = std::move(near_null);
     if (solves_last_level()) {
@@ -414,7 +414,7 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         if (l + 1 == levels_.size()) break;
         Level& level = levels_[l];
         set_smoother(context, l);
-        // The pattern stays where it belongs also if memory runs out.
+        // The pattern returns to its level even if memory runs out.
         std::swap(level.products.result, levels_[l + 1].matrix);
         try {
             space = make_products(context, level, space);

@@ -7,20 +7,12 @@
 
 namespace tessera::multigrid {
 
-/// Whether the near-null space is made of coordinates.
-inline bool has_rigid_body_modes(const AmgOptions& options, int block) {
-    const NodeCoordinates& points = *options.coordinates;
-    return options.near_null->values.empty() &&
-           options.near_null_kind != AmgNearNull::translations && !points.values.empty() &&
-           block >= 2 && points.dimensions == block;
-}
-
 /// How often and how far a bound that turned out too low is raised.
-inline constexpr int most_recoveries = 4;
+inline constexpr int max_recoveries = 4;
 inline constexpr double recovery_factor = 1.25;
 
-/// A level of a hierarchy: its matrix, scaled so that diagonal blocks are identities, and what
-/// leads to the next one.
+/// A level of a hierarchy: its matrix, scaled so that diagonal blocks are identities, and the
+/// transfer to the next level.
 struct Level {
     BsrMatrix<double> matrix;  ///< S A S^T
     Buffer<double> scaling;    ///< S = L^-1 of each diagonal block L L^T, row-major.
@@ -38,7 +30,9 @@ struct Level {
 template <class C>
 class Hierarchy {
   public:
-    /// The options must outlive it. `rounding`: the unit roundoff of the matrix.
+    /// The options must outlive it. Near-null vectors are `near_null` or, if that is empty, rigid
+    /// body modes with near_null_kind = rigid_body, else translations. `rounding`: the unit
+    /// roundoff of the matrix.
     Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options,
               double rounding);
 
@@ -50,20 +44,20 @@ class Hierarchy {
     int block() const { return levels_.front().matrix.view().height; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
-    /// The cycle anew, in another precision.
+    /// Makes the cycle again, in another precision.
     template <class D>
     std::unique_ptr<Cycle<D>> make_cycle(const Context& context) const;
-    /// Sets its bounds to those of the levels times a factor.
+    /// Sets the bounds of a cycle to those of the levels times a factor.
     template <class D>
     void set_bounds(Cycle<D>& cycle, double factor) const;
-    /// Whether a matrix has the blocks of that which it was made for.
+    /// Whether a matrix has the pattern of blocks that the hierarchy was made for.
     bool has_pattern(const Context& context, const BsrView<double>& matrix) const;
-    /// Values of another matrix, which has_pattern; the aggregates stay. If it throws, there is no
-    /// hierarchy any more.
+    /// Takes the values of another matrix, for which has_pattern is true; keeps the aggregates.
+    /// After an exception the hierarchy is not complete.
     void update(const Context& context, BsrMatrix<double> matrix);
 
     const std::vector<Level>& levels() const { return levels_; }
-    /// Stored entries of all levels over those of the first.
+    /// Stored entries of all levels divided by those of the first.
     double operator_complexity() const;
     const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -85,15 +79,15 @@ class Hierarchy {
     double rounding_;
     std::vector<Level> levels_;
     Cycle<C> cycle_;
-    ValueFormat values_;  ///< Of its matrices. An update may take f16 back, not return to it.
-    Buffer<double>
-        norms_;  ///< Of the blocks of the last level, from its scaling to its aggregates.
+    /// Stored values of the matrices in the cycle. An update may replace f16, not return to it.
+    ValueFormat values_;
+    Buffer<double> norms_;  ///< Block norms of the last level, between its scaling and aggregation.
     DeviceVectors coarsest_near_null_;
     bool complete_ = false;
-    bool singular_ = false;               ///< Some mode is in the null space.
+    bool singular_ = false;               ///< The matrix is singular up to rounding.
     const char* stopped_by_ = "levels=";  ///< Why there is no coarser level.
     std::vector<std::string> warnings_;
-    std::size_t lasting_warnings_ = 0;  ///< The first of them, which do not depend on values.
+    std::size_t setup_warnings_ = 0;  ///< Number of the first warnings, which updates keep.
 };
 
 }  // namespace tessera::multigrid

@@ -29,10 +29,10 @@ class Aggregation {
     }
 
     /// Roots among the nodes without an aggregate, which take their neighbours without one.
-    void add_roots(int least_neighbours) {
+    void add_roots(int min_neighbours) {
         find_roots();
-        each_node(MarkRoots{graph_, aggregate_of_.data(), states_.data(), least_neighbours,
-                            marks_.data()});
+        each_node(
+            MarkRoots{graph_, aggregate_of_.data(), states_.data(), min_neighbours, marks_.data()});
         const Index added = number_marks();
         each_node(TakeNeighbours{graph_, marks_.data(), numbers_.data(), count_,
                                  aggregate_of_.data(), next_.data()});

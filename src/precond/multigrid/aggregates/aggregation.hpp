@@ -8,7 +8,7 @@ namespace tessera::multigrid {
 struct Aggregates {
     Buffer<Index> of_node;  ///< The aggregate of each node; -1: none.
     Index count = 0;
-    Buffer<Offset> positions;  ///< Of each node: the nodes before it that have an aggregate.
+    Buffer<Offset> positions;  ///< Per node: number of earlier nodes in aggregates.
     Buffer<Offset> offsets;    ///< Aggregate a has the members offsets[a] .. offsets[a + 1] - 1:
     Buffer<Index> members;     ///< nodes, ascending.
 };

@@ -9,10 +9,10 @@
 
 namespace tessera::multigrid {
 
-/// Of a node in the search for roots; priorities are between the two.
+/// State of a node in the search for roots: root, covered, or a priority between these two.
 using State = std::uint64_t;
 inline constexpr State root = 0, covered = ~State(0);
-/// Of what is smallest nearby, for nodes with an aggregate.
+/// The value in `smallest` for nodes that already have an aggregate.
 inline constexpr State has_aggregate = covered - 1;
 
 /// A bijection of 32-bit numbers for each round (the finaliser "lowbias32" of C. Wellons).
@@ -58,7 +58,7 @@ struct BeginSearch {
     }
 };
 
-/// The smallest state within an edge; `covered` next to a root, where it stays so.
+/// The smallest state among a node and its neighbours; `covered`, for good, next to a root.
 struct SmallestNearby {
     static constexpr int work = 32;
     NodeGraphView graph;
@@ -67,11 +67,11 @@ struct SmallestNearby {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         if (smallest[i] >= has_aggregate) return;
-        State least = covered;
+        State found = covered;
         visit_neighbours(graph, i, [&](Index j, Offset) {
-            if (states[j] < least) least = states[j];
+            if (states[j] < found) found = states[j];
         });
-        smallest[i] = least == root ? covered : least;
+        smallest[i] = found == root ? covered : found;
     }
 };
 
@@ -112,7 +112,7 @@ struct MarkRoots {
     NodeGraphView graph;
     const Index* aggregate_of;
     const State* states;
-    int least_neighbours;
+    int min_neighbours;
     Index* marks;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
@@ -120,7 +120,7 @@ struct MarkRoots {
         if (states[i] == root) {
             visit_neighbours(graph, i, [&](Index j, Offset) { count += aggregate_of[j] < 0; });
         }
-        marks[i] = states[i] == root && count >= least_neighbours;
+        marks[i] = states[i] == root && count >= min_neighbours;
     }
 };
 
@@ -145,7 +145,7 @@ struct TakeNeighbours {
     }
 };
 
-/// A node without an aggregate joins that of its neighbours to which its weights sum to most.
+/// A node without an aggregate joins the neighbouring aggregate with the largest sum of weights.
 struct JoinStrongest {
     static constexpr int work = 64;
     NodeGraphView graph;
@@ -194,7 +194,7 @@ struct MarkMembers {
     TESSERA_HOST_DEVICE void operator()(Offset i) const { marks[i] = aggregate_of[i] >= 0; }
 };
 
-/// The aggregates of those nodes, one after the other.
+/// The aggregates of the nodes that have one, one after the other.
 struct CopyMembers {
     static constexpr int work = 2;
     const Index* aggregate_of;

@@ -11,12 +11,12 @@
 
 namespace tessera::multigrid {
 
-/// What makes couplings strong.
+/// The criterion for strong couplings, and the numbers that it compares.
 struct Couplings {
     BsrView<double> matrix;
     const double* norms;      ///< ||A_k|| of every block.
-    bool by_norm;             ///< Whether they decide what is strong.
-    const double* positions;  ///< Of the nodes; null: they do not matter.
+    bool by_norm;             ///< Whether the norms are compared.
+    const double* positions;  ///< Coordinates of the nodes; null if the strength ignores them.
     int dimensions;
     double theta;
     const double* diagonal_roots;  ///< ||A_ii||^(1/2)

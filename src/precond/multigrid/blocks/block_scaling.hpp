@@ -12,10 +12,11 @@
 
 namespace tessera::multigrid {
 
-/// a becomes L^-1 for a = L L^T, a symmetric positive definite n x n block, row-major. A pivot
-/// within +-`least` becomes 1, without couplings, and sets `singular`. False if one is lower or
-/// NaN, or infinite where `least` is 0.
-TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, int* singular) {
+/// Replaces a = L L^T, a symmetric positive definite n x n block, row-major, by L^-1. A pivot
+/// within
+/// +-pivot_error becomes 1, without couplings, and sets `singular`. Returns false if a pivot is
+/// lower or NaN, or infinite and pivot_error is 0.
+TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double pivot_error, int* singular) {
     constexpr double largest = std::numeric_limits<double>::max();
     for (int i = 0; i < n; ++i) {
         for (int j = 0; j <= i; ++j) {
@@ -23,9 +24,9 @@ TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, in
             for (int k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
             if (j < i) {
                 a[i * n + j] = sum / a[j * n + j];
-            } else if (sum > least && sum <= largest) {
+            } else if (sum > pivot_error && sum <= largest) {
                 a[i * n + i] = std::sqrt(sum);
-            } else if (sum >= -least && least > 0) {
+            } else if (sum >= -pivot_error && pivot_error > 0) {
                 for (int k = 0; k < i; ++k) a[i * n + k] = 0;
                 a[i * n + i] = 1;
                 raise_flag(singular);
@@ -47,7 +48,7 @@ TESSERA_HOST_DEVICE inline bool invert_factor(int n, double* a, double least, in
     return true;
 }
 
-/// Whether a block row has other columns in another matrix.
+/// Sets *differ if a block row has different columns in the two matrices.
 struct CompareBlocks {
     static constexpr int work = 64;
     BsrView<double> a, b;
@@ -62,10 +63,12 @@ struct CompareBlocks {
     }
 };
 
-/// What InvertDiagonalFactors finds, 0 at first.
+/// Results of InvertDiagonalFactors, initially 0.
 struct DiagonalFaults {
-    Index nodes_from_end;  ///< Of the first block that is not positive definite, from 1; 0: none.
-    int singular;          ///< Whether a pivot is left by rounding.
+    /// Position, counted from the end (1: the last), of the first block that is not positive
+    /// definite; 0: none.
+    Index first_bad_from_end;
+    int singular;  ///< Whether some pivot was a rounding error.
 };
 
 /// S = L^-1 for each diagonal block L L^T, lower triangular, row-major.
@@ -73,7 +76,7 @@ struct InvertDiagonalFactors {
     static constexpr int work = 64;
     BsrView<double> matrix;
     double* scaling;
-    double least;  ///< What is left of a pivot by rounding.
+    double pivot_error;  ///< A smaller pivot is a rounding error.
     DiagonalFaults* faults;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
@@ -81,26 +84,26 @@ struct InvertDiagonalFactors {
         double factor[max_bsr_block * max_bsr_block];
         const Offset k = find_csr_entry(matrix, Index(i), Index(i));
         for (int e = 0; e < size; ++e) factor[e] = k < 0 ? 0 : matrix.values[k * size + e];
-        if (!invert_factor(matrix.height, factor, least, &faults->singular)) {
-            raise_to(&faults->nodes_from_end, Index(matrix.block_rows - i));
+        if (!invert_factor(matrix.height, factor, pivot_error, &faults->singular)) {
+            raise_to(&faults->first_bad_from_end, Index(matrix.block_rows - i));
         }
         for (int e = 0; e < size; ++e) scaling[i * size + e] = factor[e];
     }
 };
 
-/// A_ij becomes S_i A_ij S_j^T; blocks that were each other's transposes stay so to the last bit. A
-/// body of for_each_block, for blocks of N rows; 0: of any number.
+/// A_ij becomes S_i A_ij S_j^T; blocks that are each other's transposes remain so to the last bit.
+/// A body of for_each_block, for blocks of N rows (0: any number).
 template <int N>
 struct ScaleBlocks {
     int height;
     const double* scaling;
-    double* norms;  ///< Of the scaled blocks; null: not wanted.
+    double* norms;  ///< Norms of the scaled blocks; may be null.
 
     TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, double* block) const {
         constexpr int capacity = N > 0 ? N : max_bsr_block;
         const int n = N > 0 ? N : height;
         const bool below = j < i;
-        // Of the block on or above the diagonal: the rows are those of the smaller node.
+        // A block below the diagonal is computed as the transpose of its mirror image.
         const double* const rows = scaling + Offset(below ? j : i) * n * n;
         const double* const columns = scaling + Offset(below ? i : j) * n * n;
         double product[capacity * capacity];
@@ -137,11 +140,11 @@ struct ScaleColumns {
     TESSERA_HOST_DEVICE void operator()(Offset, Index, Index a, double* block) const {
         const double* const factor = scaling + Offset(a) * width * width;
         for (int c = width - 1; c >= 0; --c) {
-            double of_column[max_bsr_block];  // Once for all rows: lanes read it from far apart.
+            double coefficients[max_bsr_block];  // Loaded once: lanes read distant addresses.
             TESSERA_UNROLL
             for (int t = 0; t < max_bsr_block; ++t) {
                 if (t > c) break;
-                of_column[t] = factor[c * width + t];
+                coefficients[t] = factor[c * width + t];
             }
             for (int r = 0; r < height; ++r) {
                 double* const row = block + r * width;
@@ -149,7 +152,7 @@ struct ScaleColumns {
                 TESSERA_UNROLL
                 for (int t = 0; t < max_bsr_block; ++t) {
                     if (t > c) break;
-                    sum += row[t] * of_column[t];
+                    sum += row[t] * coefficients[t];
                 }
                 row[c] = sum;
             }
@@ -157,7 +160,7 @@ struct ScaleColumns {
     }
 };
 
-/// A column of a node: B_i becomes S_i^-T B_i, `columns` numbers per row.
+/// B_i becomes S_i^-T B_i, with `columns` numbers per row; one thread per node and column.
 struct ScaleNearNull {
     static constexpr int work = 32;
     int height, columns;

@@ -31,7 +31,7 @@ double subtract_product(double a, const double* x, const double* y, std::size_t 
 /// L of the lower triangle L L^T of a symmetric matrix, row-major, in its place. A row whose pivot
 /// is a rounding error depends on those before it: it becomes one of zeros with an infinite pivot.
 /// Ends at a negative pivot.
-EliminationFaults factorise(double* matrix, std::size_t n, double least) {
+EliminationFaults factorise(double* matrix, std::size_t n, double tolerance) {
     EliminationFaults faults;
     for (std::size_t i = 0; i < n; ++i) {
         double* const row = &matrix[i * n];
@@ -41,12 +41,12 @@ EliminationFaults factorise(double* matrix, std::size_t n, double least) {
             row[j] = subtract_product(row[j], row, other, j) / other[j];
         }
         const double pivot = subtract_product(given, row, row, i);
-        if (!(pivot > -1000 * least * given && given > 0)) {
+        if (!(pivot > -1000 * tolerance * given && given > 0)) {
             faults.negative = 1;
             break;
         }
         row[i] = std::sqrt(pivot);
-        if (pivot > least * given) continue;
+        if (pivot > tolerance * given) continue;
         ++faults.dependent;
         std::fill(row, row + i, 0.0);
         row[i] = std::numeric_limits<double>::infinity();
@@ -84,8 +84,8 @@ void invert_factor(const Context& host, double* matrix, std::size_t n) {
 }  // namespace
 
 EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix, Offset n,
-                                   double least) {
-    const EliminationFaults faults = factorise(matrix.data(), std::size_t(n), least);
+                                   double tolerance) {
+    const EliminationFaults faults = factorise(matrix.data(), std::size_t(n), tolerance);
     if (faults.negative == 0) invert_factor(context, matrix.data(), std::size_t(n));
     return faults;
 }
@@ -140,7 +140,7 @@ std::vector<double> free_modes(const Context& context, const BsrMatrix<double>& 
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding) {
     const Offset n = Offset(matrix.view().block_rows) * matrix.view().height;
-    const double least = 16 * std::sqrt(double(n)) * rounding;
+    const double tolerance = 16 * std::sqrt(double(n)) * rounding;
     CoarsestInverse result{Buffer<double>(context, n * n), 0};
     double* const dense = result.inverse.data();
     fill<double>(context, 0, result.inverse.view());
@@ -151,7 +151,7 @@ CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>&
     const Buffer<double> vectors = copy_to_buffer(context, modes);
     if (count > 0) for_each_index(context, n * n, AddModes{n, count, vectors.data(), dense});
     const EliminationFaults faults =
-        TESSERA_RUN(invert_symmetric, context, result.inverse, n, least);
+        TESSERA_RUN(invert_symmetric, context, result.inverse, n, tolerance);
     require_positive(faults.negative == 0, "amg: the coarsest matrix is not positive definite");
     result.modes = count + faults.dependent;
     return result;

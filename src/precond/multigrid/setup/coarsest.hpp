@@ -40,9 +40,9 @@ namespace tessera {
 
 TESSERA_BACKENDS(
     /// The inverse of a dense symmetric positive semidefinite matrix of n rows in its place,
-    /// symmetric to the last bit. A pivot that is not above `least` times the diagonal leaves a row
-    /// and a column of zeros. Waits.
+    /// symmetric to the last bit. A pivot that is not above `tolerance` times the diagonal leaves a
+    /// row and a column of zeros. Waits.
     multigrid::EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix,
-                                                  Offset n, double least);)
+                                                  Offset n, double tolerance);)
 
 }  // namespace tessera

@@ -30,8 +30,8 @@ struct NegateAndMirror {
     }
 };
 
-/// Pivots that are swept at a time; a thread block of pivots^2 threads has `parts` x `parts` tiles of
-/// as many rows and columns.
+/// Pivots that are swept at a time; a thread block of pivots^2 threads has `parts` x `parts` tiles
+/// of as many rows and columns.
 constexpr int pivots = 16, parts = 4, block_rows = pivots * parts;
 
 /// Sweeps the pivots of diagonal tile p, `from` to `to`, lower triangles: after all tiles A has
@@ -39,8 +39,8 @@ constexpr int pivots = 16, parts = 4, block_rows = pivots * parts;
 /// and a column of zeros. A thread block makes block_rows rows and columns, in each thread an entry
 /// of each tile, and sweeps what it needs of the pivots' columns itself.
 __global__ void __launch_bounds__(pivots* pivots)
-    sweep_kernel(int n, int p, double least, const double* diagonal, const double* from, double* to,
-                 EliminationFaults* faults) {
+    sweep_kernel(int n, int p, double tolerance, const double* diagonal, const double* from,
+                 double* to, EliminationFaults* faults) {
     const int i = int(blockIdx.y) * block_rows, j = int(blockIdx.x) * block_rows;
     if (j > i) return;
     const int y = int(threadIdx.y), x = int(threadIdx.x), first = p * pivots;
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(pivots* pivots)
         }
         __syncthreads();
         const double pivot = at_pivots[k][k], given = diagonal[first + k];
-        const bool dependent = !(pivot > least * given && given > 0);
+        const bool dependent = !(pivot > tolerance * given && given > 0);
         const double inverse = dependent ? 0 : 1 / pivot, factor = at_pivots[k][x] * inverse;
 #pragma unroll
         for (int t = 0; t < parts; ++t) {
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(pivots* pivots)
             inverses[k] = inverse;
             if (dependent && i == 0) {
                 faults->dependent += 1;
-                if (!(pivot > -1000 * least * given && given > 0)) faults->negative = 1;
+                if (!(pivot > -1000 * tolerance * given && given > 0)) faults->negative = 1;
             }
         }
     }
@@ -93,14 +93,13 @@ __global__ void __launch_bounds__(pivots* pivots)
     double own[parts][parts];
 #pragma unroll
     for (int e = 0; e < parts * parts; ++e) {
-        own[e / parts][e % parts] =
-            entry(i + e / parts * pivots + y, j + e % parts * pivots + x);
+        own[e / parts][e % parts] = entry(i + e / parts * pivots + y, j + e % parts * pivots + x);
     }
     for (int k = 0; k < count; ++k) {
 #pragma unroll
         for (int e = 0; e < parts * parts; ++e) {
-            own[e / parts][e % parts] -= left[k][e / parts * pivots + y] * inverses[k] *
-                                         right[k][e % parts * pivots + x];
+            own[e / parts][e % parts] -=
+                left[k][e / parts * pivots + y] * inverses[k] * right[k][e % parts * pivots + x];
         }
     }
     const auto write = [&](int r, int c, double value) {
@@ -124,14 +123,14 @@ __global__ void __launch_bounds__(pivots* pivots)
 }  // namespace
 
 EliminationFaults invert_symmetric(const Context& context, Buffer<double>& matrix, Offset n,
-                                   double least) {
+                                   double tolerance) {
     Buffer<double> diagonal(context, n), other(context, n * n);
     Buffer<EliminationFaults> faults = zeros<EliminationFaults>(context, 1);
     for_each_index(context, n, CopyDiagonal{n, matrix.data(), diagonal.data()});
     const auto blocks = unsigned((n + block_rows - 1) / block_rows);
     for (int p = 0; p * pivots < int(n); ++p) {
         sweep_kernel<<<dim3(blocks, blocks), dim3(pivots, pivots), 0, stream_of(context)>>>(
-            int(n), p, least, diagonal.data(), matrix.data(), other.data(), faults.data());
+            int(n), p, tolerance, diagonal.data(), matrix.data(), other.data(), faults.data());
         TESSERA_CUDA(cudaGetLastError());
         std::swap(matrix, other);
     }

@@ -17,9 +17,9 @@ RigidBodyRows rigid_body_rows(const NodeCoordinates& coordinates) {
     require(x.size() % d == 0, "rigid_body_modes: ", x.size(), " coordinates are not ", dimensions,
             " per node");
     RigidBodyRows rows{dimensions, x.data(), {0, 0, 0}, nullptr};
-    // The mean of some nodes is near enough.
-    constexpr std::size_t most = 1024;
-    const std::size_t step = x.size() / d / most + 1;
+    // The centre need only be near the nodes: the mean of some of them.
+    constexpr std::size_t max_samples = 1024;
+    const std::size_t step = x.size() / d / max_samples + 1;
     std::size_t count = 0;
     for (std::size_t i = 0; i < x.size(); i += step * d, ++count) {
         for (std::size_t axis = 0; axis < d; ++axis) rows.centre[axis] += x[i + axis];

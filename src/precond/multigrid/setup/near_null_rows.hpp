@@ -52,8 +52,8 @@ struct TranslationRow {
     }
 };
 
-/// Zeros for an unknown that is coupled to no other one, such as a fixed one: no vector with
-/// another value there is mapped to little.
+/// Sets near-null vectors to zero at unknowns that are coupled to no other one, such as fixed ones:
+/// the matrix maps no vector with another value there to a small one.
 struct ClearUncoupled {
     static constexpr int work = 256;
     BsrView<double> matrix;

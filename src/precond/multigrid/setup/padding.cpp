@@ -10,18 +10,19 @@ namespace tessera::multigrid {
 
 namespace {
 
-/// Which unknowns a node has that lacks some: sets of them, with a bit for each.
+/// Finds which unknowns an incomplete node has; a set of unknowns has a bit for each.
 class IncompleteNode {
   public:
-    /// `sums`: of its rows, as CouplingSums.
+    /// `sums`: the results of CouplingSums for its rows.
     IncompleteNode(int rows, int block, const double* sums)
         : rows_(rows), block_(block), sums_(sums) {}
 
-    /// The unknowns with which the rows map translations to the least.
+    /// The unknowns with which the rows map translations to the smallest vector.
     unsigned by_translations() const {
         return best([&](unsigned set) { return -residual(set); });
     }
-    /// Whether it is zero but for rounding: the unknowns are those, and no neighbour is fixed.
+    /// Whether the rows, as the unknowns `set`, map translations to zero up to rounding. Then the
+    /// node has these unknowns, and no fixed neighbour.
     bool maps_translations_to_zero(unsigned set) const {
         constexpr double rounding = 1e-8;
         double all = 0;
@@ -30,7 +31,7 @@ class IncompleteNode {
         }
         return residual(set) <= rounding * all;
     }
-    /// Whether no other unknowns come near to that.
+    /// Whether all other sets have residuals at least twice as large.
     bool is_clear(unsigned set) const {
         constexpr double near = 2;
         const unsigned second = best([&](unsigned other) {
@@ -38,7 +39,8 @@ class IncompleteNode {
         });
         return second == set || near * residual(set) <= residual(second);
     }
-    /// The unknowns that most incomplete neighbours have, as on a plane or a line of symmetry.
+    /// The unknowns that most incomplete neighbours have, as nodes on a plane or a line of
+    /// symmetry.
     unsigned by_neighbours() const {
         return best([&](unsigned set) { return neighbours(set); });
     }
@@ -105,7 +107,7 @@ std::vector<Index> unknowns_of_rows(const Context& context, const CsrView<T>& ma
     Buffer<Index> known(context, natural.rows);
     const Buffer<Index> node_of_row = copy_to_buffer(context, nodes),
                         chosen = copy_to_buffer(context, rows);
-    // Nodes settled in a sweep tell more of their neighbours in the next one.
+    // Unknowns found in one sweep help to find those of neighbours in the next.
     constexpr int certain_sweeps = 2, clear_sweeps = 4, all_sweeps = 8;
     bool open = true;
     for (int sweep = 1; open && sweep <= all_sweeps; ++sweep) {

@@ -8,7 +8,7 @@ namespace tessera::multigrid {
 /// For each row of the matrix its unknown, as NodeCoordinates::unknowns, where natural blocks are
 /// nodes (are_nodes). Elastic bodies, whatever their shape and material, map translations to zero:
 /// a node on a plane or a line of symmetry has the unknowns for which its rows do so. Near other
-/// supports, where they do not, the least result decides if it is clear, else the neighbours do.
+/// supports, where they do not, the smallest result decides if it is clear, else the neighbours do.
 /// Waits.
 template <class T>
 std::vector<Index> unknowns_of_rows(const Context& context, const CsrView<T>& matrix,

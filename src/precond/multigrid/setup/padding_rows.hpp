@@ -47,16 +47,16 @@ struct FillPadded {
     }
 };
 
-/// Of rows[i], three numbers for each of `block` unknowns: the sum of its couplings with that
-/// unknown of other nodes where it is known; the sum of those with the row in its place of nodes of
-/// as many rows whose unknowns are not known, itself among them; and how many couplings with that
-/// unknown of nodes that lack another one are known.
+/// Three sums over the entries of row rows[i] for each unknown c of a node: the entries in columns
+/// that are known to be unknown c of another node; the entries in the c-th column of its own node,
+/// and of nodes with as many rows whose unknowns are not known yet; and the number of entries in
+/// columns that are known to be unknown c of an incomplete node.
 template <class T>
 struct CouplingSums {
     static constexpr int work = 64;
     CsrView<T> matrix;
     const Index *rows, *node_of_row, *node_starts;
-    const Index* unknown_of_row;  ///< Of its node; -1: not known.
+    const Index* unknown_of_row;  ///< Unknown of the node that each row is; -1: not known.
     int block;
     double* sums;
 

@@ -10,13 +10,13 @@
 
 namespace tessera::multigrid {
 
-/// The work on an aggregate is done by one thread, or shared by the lanes of a warp.
+/// The threads that work on one aggregate: one, or (on a GPU) the lanes of a warp.
 struct OneThread {
     static constexpr int first = 0, step = 1;
     TESSERA_HOST_DEVICE double sum(double value) const { return value; }
 };
 
-/// A number of the near-null rows of a node with an aggregate, which are its block.
+/// Copies the near-null rows of each node with an aggregate to its block; one thread per number.
 struct CopyNearNull {
     static constexpr int work = 4;
     const Index* aggregate_of;
@@ -42,7 +42,7 @@ struct Orthonormalise {
     static constexpr double dropped_below = 1e-8;
     const Offset* offsets;
     const Index* members;
-    const Offset* positions;  ///< Of the blocks of nodes.
+    const Offset* positions;  ///< The block of each node.
     int height, width;
     double* values;   ///< height x width for each block.
     double* factors;  ///< R, width x width for each aggregate.
@@ -78,7 +78,8 @@ struct Orthonormalise {
     template <class Group>
     TESSERA_HOST_DEVICE void run(Offset a, const Group& group) const {
         double* const r = factors + a * width * width;
-        double shares[max_bsr_block] = {};  // Of columns b in column c; the last is its square.
+        // Projection coefficients of column c on columns b < c, and the square of its norm.
+        double shares[max_bsr_block] = {};
         const auto square_of = [&](int c) {
             double square = 0;
             TESSERA_UNROLL
