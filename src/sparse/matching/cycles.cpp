@@ -19,14 +19,15 @@ double scaled(const CsrView<T>& matrix, std::span<const double> scaling, Index i
 template <class T>
 double log_determinant(const CsrView<T>& matrix, std::span<const double> scaling, Index i,
                        Index j) {
-    constexpr double least = 1e-300;  // Lower bound: singular pairs must not outweigh all others.
+    constexpr double min_size =
+        1e-300;  // Lower bound: singular pairs must not outweigh all others.
     const double off = scaled(matrix, scaling, i, j);
     const double size =
         std::abs(scaled(matrix, scaling, i, i) * scaled(matrix, scaling, j, j) - off * off);
-    return std::log2(std::max(size, least));
+    return std::log2(std::max(size, min_size));
 }
 
-/// Position of the row with the largest diagonal entry; the first of equal ones.
+/// Position of the first row with the largest diagonal entry.
 template <class T>
 std::size_t largest_diagonal(const CsrView<T>& matrix, std::span<const double> scaling,
                              const std::vector<Index>& cycle) {

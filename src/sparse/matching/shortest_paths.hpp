@@ -9,8 +9,8 @@
 
 namespace tessera::matching {
 
-/// A matching of the largest cardinality, of least cost among those of its rows with its columns,
-/// and duals with row_dual_i + column_dual_j <= cost_ij, = on matched entries.
+/// A matching of maximum cardinality, whose cost is minimal among all matchings of its rows with
+/// its columns, and duals with row_dual_i + column_dual_j <= cost_ij, = on matched entries.
 struct Assignment {
     std::vector<Index> column_of_row;
     std::vector<double> row_dual;

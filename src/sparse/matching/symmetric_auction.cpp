@@ -36,8 +36,9 @@ SymmetricAuction::SymmetricAuction(const Costs& costs, int threads)
     for (int round = 0; round < max_rounds && !left.empty(); ++round) left = auction_round(left);
 }
 
-/// Initial duals of half the diagonal's cost. Rows whose dual is feasible with those of all
-/// neighbours are matched with themselves: in most saddle-point systems most of the first block.
+/// Chooses half the cost of the diagonal as initial duals. Rows whose dual is feasible with those
+/// of all neighbours are matched with themselves; in saddle-point systems these are usually most
+/// rows of the first block.
 void SymmetricAuction::start_from_diagonal() {
     parallel_ranges(threads_, costs_.rows, [&](Offset begin, Offset end) {
         for (Index i = Index(begin); i < Index(end); ++i) {
@@ -56,8 +57,8 @@ void SymmetricAuction::start_from_diagonal() {
     });
 }
 
-/// Whether the dual of row i is infeasible with one of a neighbour, or both have no diagonal: then
-/// the result depends on the order in which duals are chosen.
+/// Whether the dual of row i is infeasible with that of a neighbour, or both rows have no diagonal.
+/// For such rows the result depends on the order in which duals are chosen.
 bool SymmetricAuction::conflicts_with_neighbour(Index i) const {
     const double dual = vertices_[i].dual;
     for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
@@ -86,8 +87,9 @@ void SymmetricAuction::choose_initial_dual(Index i) {
     vertices_[i].dual = dual;
 }
 
-/// Rows with a diagonal first, then those without; in each, rows with few entries first. The order
-/// matters for neighbours only: other rows are done in parallel.
+/// Chooses initial duals of rows with a diagonal first, then of those without; in both groups, of
+/// rows with few entries first. Rows without conflicts do not depend on the order: these run in
+/// parallel.
 void SymmetricAuction::choose_initial_duals() {
     std::vector<std::pair<Offset, Index>> order[2];  // With a diagonal, without.
     for (Index i = 0; i < costs_.rows; ++i) {
@@ -129,8 +131,8 @@ void SymmetricAuction::prefetch(Index i, int stage) const {
     }
 }
 
-/// Each row bids, then the one that it displaces, and so on. Returns rows whose bidding was
-/// abandoned; some may have been matched since.
+/// Each row bids, then the row that it displaces, and so on. Returns rows that gave up; some may
+/// have been matched later.
 std::vector<Index> SymmetricAuction::auction_round(const std::vector<Index>& free_rows) {
     struct Bidder {
         Index row = -1;
@@ -156,8 +158,8 @@ std::vector<Index> SymmetricAuction::auction_round(const std::vector<Index>& fre
     return left;
 }
 
-/// The two rows with the least cost_ij - dual_j, or half the cost for the row itself. Of equal ones
-/// the first is a free one, if any.
+/// The two rows j with the smallest cost_ij - dual_j (for i itself half the cost). A free row comes
+/// before others that are equally near.
 SymmetricAuction::Nearest SymmetricAuction::nearest(Index i) const {
     Nearest nearest;
     for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {

@@ -32,8 +32,8 @@ class BreadthFirstSearch {
         std::size_t last_level;  ///< Position in `order` of the last level.
     };
 
-    /// Appends the component of `start` to `order`: each vertex is followed by its neighbours that
-    /// are new, those of least degree first.
+    /// Appends the component of `start` to `order`: each vertex is followed by its unvisited
+    /// neighbours, by ascending degree.
     Levels search(Index start, std::vector<Index>& order) {
         ++searches_;
         std::size_t level = order.size();
