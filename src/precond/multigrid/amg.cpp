@@ -177,11 +177,11 @@ struct Amg<T>::State {
     template <class C>
     void reserve_work(const Context& context, const multigrid::Cycle<C>& cycle, int count) const {
         constexpr bool converts = !std::is_same_v<C, T>;
-        const Offset rows = padded_rows, numbers = rows * count, size = sizeof(T),
+        const Offset n = padded_rows, numbers = n * count, size = sizeof(T),
                      narrow = numbers * Offset(sizeof(C));
-        reserve_scratch(context, {numbers * size, converts ? count * size : 0,
-                                  padding.empty() ? 0 : rows * size, converts ? narrow : 0, narrow,
-                                  cycle.work_bytes(count)});
+        reserve_scratch(
+            context, {numbers * size, converts ? count * size : 0, padding.empty() ? 0 : n * size,
+                      converts ? narrow : 0, narrow, cycle.work_bytes(count)});
     }
 
     void update(const Context& context, const CsrView<T>& matrix) {

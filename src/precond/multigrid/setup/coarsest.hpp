@@ -28,7 +28,7 @@ struct CoarsestInverse {
 CoarsestInverse invert_coarsest(const Context& context, const BsrMatrix<double>& matrix,
                                 const DeviceVectors& near_null, double rounding);
 
-/// What an elimination found.
+/// Results of an elimination.
 struct EliminationFaults {
     Index dependent = 0;  ///< Pivots that were rounding errors.
     Index negative = 0;   ///< Set by a negative one.
