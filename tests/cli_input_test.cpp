@@ -102,7 +102,7 @@ TEST_F(cli_input, headers_that_claim_too_much) {
                    "truncated or its sizes are wrong");
     expect_refused(write("b.mtx", banner + "9 9 9223372036854775808\n1 1 1\n"),
                    ":2: number of entries '9223372036854775808' is out of range");
-    // Of a pipe no one knows how long it will be.
+    // The length of a pipe is not known.
     const std::string pipe = path("pipe");
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
     for (const char* entries : {"1000000000000000", "9223372036854775807"}) {

@@ -145,7 +145,7 @@ int run_reporting_errors(const CLI::App& app, const Arguments& arguments) {
     } catch (const std::bad_alloc&) {
         return fail(exit_out_of_memory, "out of memory; try --precision f32 or a smaller system",
                     json);
-    } catch (const std::length_error&) {  // Of a container larger than any memory.
+    } catch (const std::length_error&) {  // A container larger than any memory.
         return fail(exit_out_of_memory, "out of memory; try a smaller system", json);
     } catch (const DeviceError& error) {
         return fail(exit_no_device, error.what(), json);
@@ -190,7 +190,7 @@ int run_program(int argc, char** argv) {
         if (argc > 1) return parse_and_run(argc, argv);
         write_text("-", short_help);
         return exit_converged;
-    } catch (const Error& error) {  // Of writing the help.
+    } catch (const Error& error) {  // The help cannot be written.
         return fail(exit_usage, error.what(), {});
     } catch (const std::bad_alloc&) {
         return fail(exit_out_of_memory, "out of memory", {});

@@ -48,7 +48,8 @@ struct Attempt {
     /// far; 0: no limit of its own.
     Offset max_iterations = 0;
     std::string reason;  ///< Why it was chosen, half a sentence.
-    /// The same after this many iterations in which the smallest residual so far did not fall.
+    /// After this many iterations in which the smallest residual so far did not fall the next
+    /// attempt continues; 0: no limit of its own.
     Offset stagnation_window = 0;
 
     bool operator==(const Attempt&) const = default;

@@ -71,8 +71,8 @@ struct SolveReport {
     double seconds = 0;
 };
 
-/// Calls f(name, value) with the name and the value of each field of a report: status and message as
-/// texts, residuals as a std::vector<double>, the others as Offset or double.
+/// Calls f(name, value) with the name and the value of each field of a report: status and message
+/// as texts, residuals as a std::vector<double>, the others as Offset or double.
 template <class F>
 void for_each_field(const SolveReport& report, F&& f) {
     f("status", std::string(to_string(report.status)));

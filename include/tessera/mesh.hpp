@@ -37,7 +37,7 @@ class SharedNumbers {
     }
     SharedNumbers(std::initializer_list<double> values)
         : SharedNumbers(std::vector<double>(values)) {}
-    /// Those of a caller, which stay there and do not change while `owner` lives.
+    /// Numbers of a caller, which stay there and do not change while `owner` lives.
     SharedNumbers(std::span<const double> values, std::shared_ptr<const void> owner)
         : values_(values), owner_(std::move(owner)) {}
 

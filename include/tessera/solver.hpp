@@ -91,7 +91,7 @@ class TESSERA_API Solver {
     /// range of the precision that was requested for it.
     void setup(const CsrView<T>& matrix);
     void setup(CsrMatrix<T>&&) = delete;  ///< A temporary would not outlive the solver.
-    /// The same with a preconditioner of the caller in place of that of the text. It must outlive
+    /// Sets up with a preconditioner of the caller in place of that of the text. It must outlive
     /// the solver, or its next setup, and is not updated.
     void setup(const CsrView<T>& matrix, const Operator<T>& preconditioner);
     /// Solves with operators of the caller, which must outlive the solver, or its next setup;

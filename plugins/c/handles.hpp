@@ -14,7 +14,7 @@
 struct tessera_context {
     tessera::Context context;
     std::string description;
-    std::map<const void*, tessera::Buffer<std::byte>> arrays = {};  ///< Of tessera_allocate.
+    std::map<const void*, tessera::Buffer<std::byte>> arrays = {};  ///< Arrays of tessera_allocate.
 };
 
 namespace c_interface {

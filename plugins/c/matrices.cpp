@@ -61,7 +61,8 @@ tessera_error tessera_matrix_create_csr(tessera_context* context, tessera_type t
                     return new_matrix(
                         context,
                         borrow_csr(context->context, rows, columns, nonzeros, offsets, indices,
-                                   static_cast<const T*>(values), {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
+                                   static_cast<const T*>(values),
+                                   {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
                 });
             });
         });
@@ -85,9 +86,10 @@ tessera_error tessera_matrix_create_bsr(tessera_context* context, tessera_type t
             return with_bits(offset_bits, row_offsets, name, [&](const auto* offsets) {
                 return with_bits(column_bits, column_indices, name, [&](const auto* indices) {
                     return new_matrix(
-                        context, borrow_bsr(context->context, block_rows, block_columns, block,
-                                            blocks, offsets, indices, static_cast<const T*>(values),
-                                            order, {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
+                        context,
+                        borrow_bsr(context->context, block_rows, block_columns, block, blocks,
+                                   offsets, indices, static_cast<const T*>(values), order,
+                                   {.sort = sort != 0 ? SortColumns::yes : SortColumns::no}));
                 });
             });
         });

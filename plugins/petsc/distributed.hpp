@@ -20,7 +20,7 @@ class DistributedOperator final : public Operator<Scalar> {
     /// Converts, once only; `positive` is false if a diagonal entry of some rank is not positive,
     /// and then the operator must not be applied. Collective.
     PetscErrorCode set(Mat matrix, const FormatOptions& format, bool& positive);
-    /// The same for new values on the same pattern.
+    /// Updates to new values on the same pattern.
     PetscErrorCode update(Mat matrix, bool& positive);
 
     Index rows() const override { return rows_; }
@@ -55,14 +55,14 @@ class DistributedOperator final : public Operator<Scalar> {
 
     FormatOptions format_;
     MPI_Comm comm_ = MPI_COMM_NULL;
-    Mat converted_ = nullptr;  ///< Of a parallel SBAIJ matrix, in AIJ.
+    Mat converted_ = nullptr;  ///< A parallel SBAIJ matrix in AIJ.
     PetscSF exchange_ = nullptr;
     Index rows_ = 0;
     PetscInt all_rows_ = 0, first_row_ = 0, ghosts_ = 0;
     LocalMatrix diagonal_, off_diagonal_;
     bool has_off_diagonal_ = false;
-    Buffer<Scalar> scaling_;               ///< Of the rows, then of the ghosts.
-    mutable Buffer<Scalar> ghost_values_;  ///< Of the x at work.
+    Buffer<Scalar> scaling_;               ///< Factors of the rows, then of the ghosts.
+    mutable Buffer<Scalar> ghost_values_;  ///< Ghosts of the x at work.
     CsrMatrix<Scalar> row_scaling_, ghost_scaling_, half_scaled_, scaled_;  ///< Off-diagonal.
     std::unique_ptr<SlicedMatrix<Scalar>> inner_, outer_;
 };

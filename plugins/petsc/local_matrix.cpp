@@ -63,10 +63,10 @@ PetscErrorCode LocalMatrix::set(Mat matrix) {
 
 void LocalMatrix::borrow_on_host(PetscInt rows, PetscInt columns, const PetscInt* offsets,
                                  const PetscInt* column_indices, const Scalar* values) {
-    borrowed_ = borrow_csr<Scalar>(
-        *context_, local_size(rows), local_size(columns), Offset(offsets[rows]),
-        reinterpret_cast<const Integer*>(offsets),
-        reinterpret_cast<const Integer*>(column_indices), values, {.sort = SortColumns::if_needed});
+    borrowed_ = borrow_csr<Scalar>(*context_, local_size(rows), local_size(columns),
+                                   Offset(offsets[rows]), reinterpret_cast<const Integer*>(offsets),
+                                   reinterpret_cast<const Integer*>(column_indices), values,
+                                   {.sort = SortColumns::if_needed});
     view_ = borrowed_.view();
 }
 

@@ -40,7 +40,7 @@ class LocalMatrix {
     BorrowedMatrix<Scalar> borrowed_;  ///< In host memory.
     Buffer<Offset> offsets_;           ///< On a GPU.
     Buffer<Index> columns_;            ///< On a GPU, with 64-bit PetscInt.
-    Mat converted_ = nullptr;          ///< Of SBAIJ.
+    Mat converted_ = nullptr;          ///< An SBAIJ matrix in AIJ.
 };
 
 /// A size of a local matrix as an Index; throws if it is beyond 2^31 - 1.

@@ -24,8 +24,8 @@ class Method {
     /// z = M^-T r; false if there is none (PETSc then reports it).
     virtual bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) = 0;
 
-    std::optional<Context> context;  ///< Of the set up.
-    PetscLogDouble flops = 0;        ///< Of one application on this rank; 0: not counted.
+    std::optional<Context> context;  ///< The Context of the setup.
+    PetscLogDouble flops = 0;  ///< Operations of one application on this rank; 0: not counted.
     /// Format of products with the operator of the PC; empty: they stay PETSc's.
     char product[256] = "";
 };

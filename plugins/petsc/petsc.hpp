@@ -45,7 +45,7 @@ using OptionItems = SecondParameter<decltype(_PCOps::setfromoptions)>::Type;
 /// Event numbers of -log_view.
 struct Events {
     PetscLogEvent setup = 0;         ///< Preconditioners for a new pattern.
-    PetscLogEvent update = 0;        ///< The same for new values.
+    PetscLogEvent update = 0;        ///< Setups for new values.
     PetscLogEvent apply = 0;         ///< Applications of them.
     PetscLogEvent convert = 0;       ///< Matrices of products, to Tessera's format.
     PetscLogEvent diagonal = 0;      ///< Products with the diagonal block of a rank.

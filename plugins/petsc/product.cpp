@@ -16,7 +16,7 @@ struct Product {
     FormatOptions format;
     LocalMatrix matrix;
     std::unique_ptr<SlicedMatrix<Scalar>> sliced;
-    PetscObjectState state = -1, pattern = -1;  ///< Of the Mat when its values were read.
+    PetscObjectState state = -1, pattern = -1;  ///< States of the Mat when its values were read.
 };
 
 #if PETSC_VERSION_GE(3, 23, 0)

@@ -13,7 +13,7 @@ namespace tessera::petsc {
 /// -mat_tessera_format ("sbell").
 PetscErrorCode replace_products(Mat matrix, const char* format);
 
-/// The same for both local blocks of a parallel matrix (for an MPISBAIJ matrix the diagonal one),
+/// Products with both local blocks of a parallel matrix (for an MPISBAIJ matrix the diagonal one),
 /// or for a sequential matrix; converts at once, so that errors come here and on all ranks.
 /// Collective.
 PetscErrorCode replace_local_products(Mat matrix, const char* format);

@@ -153,7 +153,7 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
 
 /// A matrix, a preconditioner or a function of Python as an operator of the library.
 struct Map : std::enable_shared_from_this<Map> {
-    Context context;  ///< Of its setup.
+    Context context;  ///< The Context of its setup.
     std::variant<std::shared_ptr<Operator<float>>, std::shared_ptr<Operator<double>>> any = {};
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
     bool symmetric = true;                     ///< Its transpose is the same map.

@@ -44,8 +44,7 @@ std::shared_ptr<Matrix> csr(const Context& context, int bytes, bool on_host, Ind
                             Index columns, Offset nonzeros, Address offsets, int offset_bytes,
                             Address indices, int index_bytes, Address values, nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, T) {
+        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
                     return borrow_csr(home, rows, columns, nonzeros, at, columns_at,
@@ -60,12 +59,11 @@ std::shared_ptr<Matrix> bsr(const Context& context, int bytes, bool on_host, Ind
                             int offset_bytes, Address indices, int index_bytes, Address values,
                             nb::object arrays) {
     return make_matrix(
-        context, bytes, on_host, std::move(arrays),
-        [&]<class T>(const Context& home, T) {
+        context, bytes, on_host, std::move(arrays), [&]<class T>(const Context& home, T) {
             return with_integers(offset_bytes, offsets, [&](const auto* at) {
                 return with_integers(index_bytes, indices, [&](const auto* columns_at) {
-                    return borrow_bsr(home, block_rows, block_columns, block, blocks, at, columns_at,
-                                      pointer<const T>(values), BlockOrder::row_major,
+                    return borrow_bsr(home, block_rows, block_columns, block, blocks, at,
+                                      columns_at, pointer<const T>(values), BlockOrder::row_major,
                                       {.sort = SortColumns::if_needed});
                 });
             });

@@ -176,8 +176,8 @@ AnyTuple levels(const Map& map) {
         map.any);
 }
 
-/// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format with
-/// its options, or auto, where `or_auto`.
+/// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format
+/// with its options, or auto, where `or_auto`.
 void check_text(const std::string& kind, const std::string& text, bool or_auto) {
     if (kind == "method") {
         or_auto ? (void)MethodConfig(text) : (void)parse_solver(text);

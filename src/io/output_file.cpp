@@ -225,7 +225,7 @@ void check_writable(const std::string& path) {
 }
 
 int remove_temporary_files() noexcept {
-    const int error = errno;  // Of the code that the signal interrupted.
+    const int error = errno;  // Restored for the code that the signal interrupted.
     int removed = 0;
     for (auto& slot : temporary_files) {
         if (!slot.change(State::used, State::taken)) continue;

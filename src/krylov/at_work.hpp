@@ -11,19 +11,13 @@ namespace tessera {
 class AtWork {
   public:
     explicit AtWork(bool& flag) : flag_(flag) {
-        if (flag_.exchange(true)) throw_in_use();
+        if (flag_.exchange(true)) throw InUse("the solver is in use by another call");
     }
     ~AtWork() { flag_.store(false); }
     AtWork(const AtWork&) = delete;
     AtWork& operator=(const AtWork&) = delete;
 
-    static void check(const bool& flag) {
-        if (__atomic_load_n(&flag, __ATOMIC_SEQ_CST)) throw_in_use();
-    }
-
   private:
-    [[noreturn]] static void throw_in_use() { throw InUse("the solver is in use by another call"); }
-
     std::atomic_ref<bool> flag_;
 };
 

@@ -112,7 +112,7 @@ template <class T>
 void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
                  Vectors<T> x, const SolveOptions& options) {
     context.state().require_no_capture("a solve, which waits, cannot be recorded");
-    require(matrix.rows() == matrix.columns(), "solve: the matrix must be square");
+    check_square("solve", matrix.rows(), matrix.columns());
     check_vectors("solve", "b", b, matrix.rows());
     check_vectors("solve", "x", x, matrix.rows());
     require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);

@@ -35,7 +35,7 @@ class Norms {
     /// ||v||, also where squares underflow: a residual with tiny elements must not pass for 0. v is
     /// then multiplied by a power of two and divided again, which is exact.
     double without_underflow(std::span<T> v) { return without_underflow(v, squares(v)[0]); }
-    /// The same where `square`, v^T v, is known.
+    /// ||v|| where `square`, v^T v, is known.
     double without_underflow(std::span<T> v, double square) {
         using limits = std::numeric_limits<T>;
         // Each of n squares may lack half the smallest denormal number, u times the normal one.

@@ -35,7 +35,7 @@ void run_steps([[maybe_unused]] const Context& context, State* states, int count
     for (int c = 0; c < count; ++c) (states[c].*Step)(arguments...);
 }
 
-/// The same for one state.
+/// Runs the step for one state.
 template <auto Step, class State, class... Arguments>
 void run_step(const Context& context, State* state, Arguments... arguments) {
     run_steps<Step>(context, state, 1, arguments...);

@@ -219,8 +219,6 @@ static void wrong_solvers(tessera_context* context) {
           TESSERA_INVALID_ARGUMENT, "jacoby");
     FAILS(tessera_solver_create(context, TESSERA_DOUBLE, "cg", NULL, "coo", &solver),
           TESSERA_INVALID_ARGUMENT, "coo");
-    FAILS(tessera_solver_create(context, TESSERA_FLOAT, "refinement", NULL, NULL, &solver),
-          TESSERA_INVALID_ARGUMENT, "double precision");
     FAILS(tessera_solver_create(context, TESSERA_DOUBLE, "cg", NULL, NULL, NULL),
           TESSERA_INVALID_ARGUMENT, "created is null");
     CHECK(solver == NULL);

@@ -95,7 +95,7 @@ class Solver {
     /// fastest of three.
     double setup_seconds() const { return setup_seconds_; }
     double update_seconds() const { return update_seconds_; }
-    /// Of the conversion of the matrix for products.
+    /// Seconds of the conversion of the matrix for products.
     double product_seconds() const { return product_seconds_; }
     const Amg<double>* amg() const { return dynamic_cast<Amg<double>*>(preconditioner_.get()); }
 

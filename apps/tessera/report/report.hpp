@@ -20,7 +20,7 @@ struct RunReport {
     /// What auto tried, in this order; empty unless it chose.
     struct Tried {
         std::string solver, preconditioner, format, reason;
-        Offset iterations = 0;  ///< Of all up to this one.
+        Offset iterations = 0;  ///< Sum up to this attempt.
     };
     std::vector<Tried> attempts;
     Offset singular_blocks = 0;

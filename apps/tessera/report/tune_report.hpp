@@ -12,7 +12,7 @@ namespace tessera::cli {
 /// One way to solve the system.
 struct Trial {
     Attempt given;               ///< The words that class Solver was given.
-    Attempt way;                 ///< The same; for auto those of the attempt that ended it.
+    Attempt way;                 ///< The words in use; for auto those of its last attempt.
     bool is_auto = false;        ///< The words as the user gave them, with auto among them.
     double setup = 0;            ///< Seconds, of the fastest run; for auto with the choice.
     std::vector<double> totals;  ///< Seconds of setup and solve of each run.

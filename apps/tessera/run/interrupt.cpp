@@ -58,7 +58,7 @@ void end_by(int signal) {
 }
 
 void handle(int signal) {
-    const int error = errno;  // Of the interrupted code.
+    const int error = errno;  // Restored for the interrupted code.
     if (signal == SIGINT && can_stop && stop_requested == 0) {
         print_notice(false);
         stop_requested = 1;

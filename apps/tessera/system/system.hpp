@@ -13,8 +13,8 @@ namespace tessera::cli {
 template <class T>
 struct System {
     CsrMatrix<T> matrix;
-    std::vector<T> load;          ///< The generator's own right-hand side; may be empty.
-    Shared<NodeCoordinates> coordinates;  ///< Of an elastic body; may be empty.
+    std::vector<T> load;                  ///< The generator's own right-hand side; may be empty.
+    Shared<NodeCoordinates> coordinates;  ///< Nodes of an elastic body; may be empty.
     bool known_singular = false;
     std::string name;
     io::FileHeader file;                   ///< Empty format: generated.

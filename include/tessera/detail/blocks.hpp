@@ -20,8 +20,8 @@ TESSERA_API void block_entry_offsets(const Context& context, const BlockPartitio
 /// common, one in 21.
 inline bool are_nodes(const BlockPartition& natural) {
     const Offset share = natural.largest <= 3 ? 10 : 20;
-    return natural.largest > 1 && share * Offset(natural.count) * natural.largest <=
-                                      (share + 1) * Offset(natural.rows);
+    return natural.largest > 1 &&
+           share * Offset(natural.count) * natural.largest <= (share + 1) * Offset(natural.rows);
 }
 
 /// The unknowns of a node where consecutive rows are nodes: natural.largest, if are_nodes(natural);

@@ -98,7 +98,7 @@ struct TripleProduct {
     BsrMatrix<T> product;      ///< A P
     BsrMatrix<T> result;       ///< C
 };
-/// Of the symmetry of A only the pattern of C is checked; triple_product (tessera/products.hpp)
+/// Only the pattern of C is checked for the symmetry of A; triple_product (tessera/products.hpp)
 /// takes any A.
 template <class T>
 TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,

@@ -123,7 +123,7 @@ std::vector<Entry> dense_entries(InputFile& file, const PetscHeader& header) {
 
 std::vector<Entry> sparse_entries(InputFile& file, const PetscHeader& header) {
     require_memory(file, double(header.entries) * matrix_entry_bytes);
-    std::vector<Offset> ends;  // Of the rows.
+    std::vector<Offset> ends;  // Ends of the rows.
     header.object.each_number<std::int32_t>(file.stream, header.rows, [&](Offset i, Offset length) {
         ends.push_back((i == 0 ? 0 : ends.back()) + length);
         expect(length >= 0 && ends.back() <= header.entries, "the length ", length, " of row ", i,

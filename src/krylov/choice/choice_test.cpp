@@ -92,7 +92,7 @@ TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
         facts.on_gpu = on_gpu;
         facts.blocks = facts.rows / 2;
         EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
-        facts.blocks += 100;  // Of some nodes one unknown is fixed.
+        facts.blocks += 100;  // Some nodes have one fixed unknown.
         EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
     }
     facts.rows_per_node = 1;

@@ -39,7 +39,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                        const NodeCoordinates& coordinates) {
     check_matrix("find_facts", matrix);
     check_memory(context, "find_facts", matrix);
-    require(matrix.rows == matrix.columns, "find_facts: the matrix must be square");
+    check_square("find_facts", matrix.rows, matrix.columns);
     MatrixFacts facts;
     facts.rows = matrix.rows;
     facts.nonzeros = matrix.nonzeros;

@@ -8,7 +8,8 @@ namespace tessera {
 
 namespace {
 
-// Times below are milliseconds of setup and solve to 1e-8 from CSR, two cores or an H200.
+// Tables of measurements: system, rows; the chosen way and its milliseconds; a rejected way and its
+// milliseconds; for setup and solve to 1e-8 from CSR, on two cores or on an H200.
 
 constexpr const char* largest_blocks = "block_jacobi:32";
 constexpr const char* polynomial = "chebyshev:6";
@@ -17,13 +18,17 @@ constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_defi
 
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
-    // plate_hole:30, 3,700 rows: 4.6 for 5.2; plate_hole:40: 6.6 for 12; plate_hole:120: 57 for
-    // 271; elasticity2d:50, 5,100 rows: 5.3, jacobi 6.0; elasticity2d:30: jacobi 1.4 for 2.9.
+    //   plate_hole:40      6,600 rows   multigrid 6.6 ms   jacobi  12 ms
+    //   plate_hole:120    58,000        multigrid  57      jacobi 271
+    //   elasticity2d:50    5,100        multigrid 5.3      jacobi 6.0
+    //   elasticity2d:30    1,900        jacobi    1.4      multigrid 2.9
     if (a.entries_per_row() < 30) return 5'000;
-    // Tetrahedra: elasticity3d:15, 11,500 rows: 18, jacobi 24; elasticity3d:12: jacobi 6.3 for 9.
+    //   elasticity3d:15,element=tet4  11,500 rows  multigrid  18 ms  jacobi    24 ms
+    //   elasticity3d:12,element=tet4   6,100       jacobi    6.3     multigrid  9
     if (a.entries_per_row() < 60) return 10'000;
-    // elasticity3d:20, 26,000 rows: 90, jacobi 60; elasticity3d:26: 179, jacobi 169;
-    // elasticity3d:40: 750, jacobi 1274, polynomial 939; cantilever3d:8,length=8: 49, jacobi 44.
+    //   elasticity3d:20  26,000 rows  jacobi     60 ms  multigrid   90 ms
+    //   elasticity3d:26  57,000       jacobi    169     multigrid  179
+    //   elasticity3d:40 202,000       multigrid 750     polynomial 939, jacobi 1274
     return 40'000;
 }
 
@@ -33,32 +38,40 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
         return {{"fcg", "amg", "csr", 500, "a large mesh with several unknowns per node"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
-    // poisson2d:400, 160,000 rows: 112 for 219; poisson2d:100: 8 for 4.
+    //   poisson2d:400  160,000 rows  multigrid 112 ms  jacobi   219 ms
+    //   poisson2d:100   10,000       jacobi      4     multigrid  8
     if (a.entries_per_row() <= 5.5 && a.rows >= 50'000) {
         return {{"fcg", "amg", "csr", 500, "a large plane mesh (few entries per row)"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
-    // 1138_bus: 1.4 for 3.6, 494_bus 0.75 for 0.72, 662_bus 1.0 for 0.5, tridiagonal:20000 14,
-    // amg 16.
+    //   1138_bus           1,138 rows  factors  1.4 ms  jacobi    3.6 ms
+    //   tridiagonal:20000 20,000       factors   14     multigrid  16
+    //   662_bus              662       factors  1.0     jacobi    0.5
     if (a.entries_per_row() <= 4 && a.nonzeros > a.rows) {
         return {{"cg", factors, "csr", 0, "so few entries per row that its factors are as sparse"}};
     }
-    // bcsstk38: 172 for 1294 with jacobi; bcsstk11: 7 for 39. poisson3d:60: jacobi 64, with larger
-    // blocks above 95; elasticity3d:10: 4 for 8.
+    //   bcsstk38          8,032 rows  blocks 172 ms  jacobi 1294 ms
+    //   bcsstk11          1,473       blocks   7     jacobi   39
+    //   poisson3d:60    216,000       jacobi  64     blocks   95
+    //   elasticity3d:10   3,600       jacobi   4     blocks    8
     Attempt first{"cg", "jacobi", "csr", 500, "a small system, or one with short rows"};
     if (a.has_various_blocks()) {
         first = {"cg", largest_blocks, "csr", 500, "rows with equal patterns are blocks"};
     }
-    // elasticity3d:20: 51 for 61 in CSR; elasticity3d:17: 37 for 31.
+    //   elasticity3d:20  26,000 rows  sbell 51 ms  csr   61 ms
+    //   elasticity3d:17  16,500       csr   31     sbell 37
     if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
-    // elasticity3d:14: 25, factors 320; poisson2d:100: 11, factors 20.
+    //   elasticity3d:14   9,400 rows  multigrid 25 ms  factors 320 ms
+    //   poisson2d:100    10,000       multigrid 11     factors  20
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 0, "500 iterations cost as much as a setup of multigrid"}};
     }
-    // bcsstk38: 31 for 142, bcsstk18 49 for 72 (fill=2: 41), bcsstk13 9 for 25, bcsstk26 3.3 for
-    // 17, but bcsstk15 23 for 13. In the slow ones the residual does not fall at all in 75
-    // iterations.
+    //   bcsstk38   8,032 rows  factors  31 ms  without the window 142 ms
+    //   bcsstk18  11,948       factors  49     without the window  72
+    //   bcsstk13   2,003       factors   9     without the window  25
+    //   bcsstk15   3,948       factors  23     without the window  13
+    // In the slow ones the residual does not fall at all in 75 iterations.
     first.stagnation_window = 75;
     return {first, {"cg", factors, "csr", 0, "the residual did not fall, or slowly"}};
 }
@@ -66,53 +79,65 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
 /// Symmetric with a positive diagonal, on a GPU.
 std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     const Attempt blocks{"cg", largest_blocks, "csr", 0, "rows with equal patterns are blocks"};
-    // 494_bus: 0.9 for 6.1; nos3: 2.3 for 3.3.
+    //   494_bus  494 rows  multigrid 0.9 ms  blocks 6.1 ms
+    //   nos3     960       multigrid 2.3     blocks 3.3
     if (a.rows <= 1'000) {
         return {{"fcg", "amg", "csr", 50, "so small that multigrid solves it directly"}, blocks};
     }
-    // cantilever3d:8,length=8, 16,000 rows: 5.3 for 6.6 in CSR; cantilever3d:14,length=16: 13 for
-    // 16; but where the size of blocks is not known, plate_hole:200: 19 for 17.
+    //   cantilever3d:8,length=8     16,000 rows  sbell 5.3 ms  csr   6.6 ms
+    //   cantilever3d:14,length=16  151,000       sbell  13     csr    16
+    //   plate_hole:200             161,000       csr    17     sbell  19; block size unknown
     const std::string sliced = sliced_format(a);
     const bool is_sliced = a.rows >= (sliced == "sbell" ? 1'000'000 : 10'000);
     const std::string format = is_sliced ? sliced : "csr";
-    // elasticity3d:54: 26, polynomial 31; cantilever3d:14,length=16: 13 for more than 30;
-    // elasticity3d:26, the worst: 9.7 for 6.3. plate_hole:80, 26,000 rows: 10, polynomial 15;
-    // plate_hole:40, 6,600 rows: 6.8, blocks 8.5; plate_hole:20: 4.8 for 5.0.
-    const Index least_rows = a.entries_per_row() < 30 ? 5'000 : 50'000;
-    if (a.rows_per_node > 1 && a.rows >= least_rows) {
+    //   elasticity3d:54            490,000 rows  multigrid  26 ms  polynomial  31 ms
+    //   cantilever3d:14,length=16  151,000       multigrid  13     polynomial above 30
+    //   elasticity3d:26             57,000       multigrid 9.7     polynomial 6.3, the worst case
+    //   plate_hole:80               26,000       multigrid  10     polynomial  15
+    //   plate_hole:40                6,600       multigrid 6.8     blocks     8.5
+    const Index min_rows = a.entries_per_row() < 30 ? 5'000 : 50'000;
+    if (a.rows_per_node > 1 && a.rows >= min_rows) {
         return {{"fcg", "amg", format, 500, "a large mesh with several unknowns per node"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
-    // poisson2d:1000: 21 for 60; poisson2d:400, 160,000 rows: 8.1 for 9.7; poisson2d:300: 7.7 for
-    // 7.9. poisson3d:200, 8,000,000 rows: 86, polynomial 120; poisson3d:160: 47 for 51;
-    // poisson3d:140: 33 for 32.
+    //   poisson2d:1000  1,000,000 rows  multigrid  21 ms  polynomial  60 ms
+    //   poisson2d:300      90,000       multigrid 7.7     polynomial 7.9
+    //   poisson3d:200   8,000,000       multigrid  86     polynomial 120
+    //   poisson3d:140   2,700,000       multigrid  33     polynomial  32
     const double entries = a.entries_per_row();
     if ((entries <= 5.5 && a.rows >= 100'000) || (entries <= 7.5 && a.rows >= 4'000'000)) {
         return {{"fcg", "amg", format, 500, "a large mesh (few entries per row)"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
-    // bcsstk38: 47, jacobi 379; bcsstk11: 15, jacobi 89. elasticity3d:10: jacobi 3.0 for 4.4.
+    //   bcsstk38         8,032 rows  blocks  47 ms  jacobi 379 ms
+    //   bcsstk11         1,473       blocks  15     jacobi  89
+    //   elasticity3d:10  3,600       jacobi 3.0     blocks 4.4
     if (a.rows < 10'000) {
-        // 1138_bus: 2.9 for 19.
+        //   1138_bus  1,138 rows  factors 2.9 ms  jacobi 19 ms
         const Attempt factored{"cg", factors, "csr", 0, "its factors are as sparse"};
         if (a.entries_per_row() <= 4 && a.nonzeros > a.rows) return {factored};
         Attempt first{"cg", "jacobi", "csr", 0, "a small system without blocks of various sizes"};
         if (a.has_various_blocks()) first = blocks;
         if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5) return {first};
-        // bcsstk11: 5.9 for 15, bcsstk13 15 for 24, bcsstk24 22, which blocks do not solve in 40;
-        // but bcsstk15 33 for 11.
+        //   bcsstk11  1,473 rows  factors 5.9 ms  blocks 15 ms
+        //   bcsstk13  2,003       factors  15     blocks 24
+        //   bcsstk24  3,562       factors  22     blocks do not converge
+        //   bcsstk15  3,948       factors  33     blocks 11
         first.max_iterations = 500;
         return {first, {"cg", factors, "csr", 0, "more than 500 iterations"}};
     }
-    // bcsstk18: 22, blocks 30. elasticity3d:20: 4.9, degree 10 in f16 3.4; but
-    // elasticity3d:20,contrast=1e4 4.8 for 6.4, cantilever3d:8,length=8 4.1 for 7.4.
+    //   bcsstk18                      11,948 rows  degree 6  22 ms  blocks            30 ms
+    //   elasticity3d:20               26,000       degree 6 4.9     degree 10 in f16 3.4
+    //   elasticity3d:20,contrast=1e4  26,000       degree 6 4.8     degree 10 in f16 6.4
+    //   cantilever3d:8,length=8       16,000       degree 6 4.1     degree 10 in f16 7.4
     if (a.rows < 50'000) {
         return {{"cg", polynomial, format, 0, "a polynomial needs few inner products"}};
     }
-    // Degree 6 in f64 for degree 10 in f16: poisson2d:300, 90,000 rows: 6.3 for 8.6;
-    // diffusion3d:48,checkerboard=1e4: 3.3 for 3.7; poisson3d:60, 216,000 rows: 3.5 for 3.2,
-    // jacobi 4.4; poisson3d:80: 8.6 for 5.5 (degree 6 in f16 7.3); poisson3d:100: 13.6 for 9.6.
-    // But poisson3d:120 and :160 18.9 and 53, degree 6 in f16 17.8 and 50.
+    //   poisson2d:300     90,000 rows  degree 6 in f64   6.3 ms  degree 10 in f16  8.6 ms
+    //   poisson3d:60     216,000       degree 10 in f16  3.2     degree 6 in f64   3.5, jacobi 4.4
+    //   poisson3d:80     512,000       degree 10 in f16  5.5     degree 6 in f64   8.6, in f16 7.3
+    //   poisson3d:100  1,000,000       degree 10 in f16  9.6     degree 6 in f64  13.6
+    //   poisson3d:120  1,700,000       degree 10 in f16 18.9     degree 6 in f16  17.8
     const bool rounds = a.rows >= 200'000;
     return {{"cg", rounds ? rounded_polynomial : polynomial, sliced, rounds ? 100 : 150,
              "a polynomial reads the matrix at the rate of the memory"},
@@ -127,19 +152,21 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
     // converge, too.
     const char* const next = "minres did not converge in its limit of iterations";
     if (a.on_gpu) {
-        // minres alone: kkt_aug2dc 11 for 51 with block LDL^T, helmholtz:60 4.9 for 36, stokes:48
-        // 21 for 37; its 1,000 iterations take 20 to 25, block LDL^T 22 (darcy:48) to 117.
-        // block_ldlt:8,fill=1: darcy:48 64 for 22, sqd_aug3dcqp_3x3_it5 34 for 26; only bloweya
-        // needs it.
+        //   kkt_aug2dc    minres  11 ms              block LDL^T 51 ms
+        //   helmholtz:60  minres 4.9                 block LDL^T 36
+        //   stokes:48     minres  21                 block LDL^T 37
+        //   darcy:48      16 rows a block, fill 2 22  8 rows, fill 1 64; bloweya alone needs these
+        // 1,000 iterations of minres take 20 to 25 ms, block LDL^T 22 to 117.
         return {{"minres", "none", "csr", 1200, "symmetric, not definite"},
                 {"sqmr", "block_ldlt:16,fill=2", "csr", 2000, next},
                 {"sqmr", "block_ldlt:8,fill=1", "csr", 0, "smaller blocks drop other entries"}};
     }
-    // minres alone: shell:60 1.2 for 6.6 with block LDL^T, stokes:48, 6,800 rows: 15 for 35 (51
-    // after 300 iterations of minres). 300 iterations take 0.6 of the time of the next attempt with
-    // sqd_aug3dcqp_3x3_it5, 16,500 rows (9 for 15). method=level: bloweya 16 for 80,
-    // sqd_stcqp1_2x2_it10 31 for 111. fill=2: kkt_cvxqp3 is solved by no other; elsewhere up to 1.5
-    // times the time.
+    //   shell:60             minres       1.2 ms  block LDL^T     6.6 ms
+    //   stokes:48            minres        15     block LDL^T      35
+    //   bloweya              method=level  16     method=jacobi    80
+    //   sqd_stcqp1_2x2_it10  method=level  31     method=jacobi   111
+    // 300 iterations of minres take 9 ms with sqd_aug3dcqp_3x3_it5 (16,500 rows), the next attempt
+    // 15. fill=2: kkt_cvxqp3 is solved by no other; elsewhere it takes up to 1.5 times as long.
     return {{"minres", "none", "csr", a.rows < 10'000 ? 1200 : 300, "symmetric, not definite"},
             {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 2000, next},
             {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0,
@@ -147,9 +174,13 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
 }
 
 std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
-    // On the CPU: cage9 0.24 for 0.80 with idr:4, convection3d:40 27 for 34, rdb1250 0.68 for 0.76;
-    // on the GPU convection3d:100 49 for 71, sherman4 3.8 for 8.3. dw8192, pores_2 and sherman2
-    // need the second attempt: idr:8 185, 12, 5.8; idr:4 with the same blocks 269, 19, 7.5.
+    //   cage9, CPU               bicgstab 0.24 ms  idr:4 0.80 ms
+    //   convection3d:40, CPU     bicgstab   27     idr:4   34
+    //   rdb1250, CPU             bicgstab 0.68     idr:4 0.76
+    //   convection3d:100, GPU    bicgstab   49     idr:4   71
+    //   sherman4, GPU            bicgstab  3.8     idr:4  8.3
+    //   dw8192, second attempt   idr:8     185     idr:4  269
+    //   pores_2, second attempt  idr:8      12     idr:4   19
     return {{"bicgstab", a.has_various_blocks() ? largest_blocks : "jacobi", "csr", 500,
              "not symmetric"},
             {"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 2000,

@@ -40,7 +40,7 @@ class BatchLength {
   private:
     static constexpr Offset longest = 32;
 
-    /// That of equal batches which end with the last iteration.
+    /// The length of equal batches that end with the last iteration.
     static int ending_with(Offset iterations) {
         const Offset batches = (iterations + longest - 1) / longest;
         return int((iterations + batches - 1) / batches);

@@ -37,8 +37,8 @@ void ColumnSolve<T>::compute_residual(std::span<const T> x) {
     ++report_.operator_applications;
 }
 
-/// Of b - A x in method().residual(c_), with that square; with left preconditioning M^-1 (b - A x)
-/// replaces it.
+/// Norms of b - A x in method().residual(c_), with its square; with left preconditioning M^-1 (b -
+/// A x) replaces it.
 template <class T>
 typename ColumnSolve<T>::ResidualNorms ColumnSolve<T>::norms_of_residual(double square) {
     const std::span<T> residual = method().residual(c_);
@@ -95,7 +95,7 @@ std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
     if (now.true_norm <= target_) return Status::converged;
     if (!std::isfinite(now.true_norm) || !std::isfinite(now.method_norm)) return Status::non_finite;
     if (host_status_) return host_status_;
-    if (now.method_norm == 0) {  // Of a left preconditioner; no restart can go on.
+    if (now.method_norm == 0) {  // The left preconditioner annihilated r; no restart can continue.
         state_.cause = BreakdownCause::singular_preconditioner;
         return Status::breakdown;
     }

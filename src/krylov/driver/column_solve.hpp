@@ -30,8 +30,8 @@ struct SharedSolve {
     std::unique_ptr<Method<T>> method;
     bool left = false;
     // The solve at work.
-    const SolveOptions* options = nullptr;  ///< Of the caller.
-    Offset known_recoveries = 0;            ///< Of the preconditioner in use.
+    const SolveOptions* options = nullptr;  ///< Options of the caller.
+    Offset known_recoveries = 0;            ///< Recoveries of the preconditioner in use.
     bool recovered = false;  ///< The preconditioner changed since the driver last looked.
     bool restarted = false;  ///< A column started again since then.
 };
@@ -96,7 +96,7 @@ class ColumnSolve {
     double method_norm_b_ = 0;
     double target_ = 0;                  ///< Target of the true residual norm.
     double threshold_ = 0;               ///< Threshold of the method's residual norm.
-    ResidualNorms at_start_, norms_;     ///< Of the first and the latest start.
+    ResidualNorms at_start_, norms_;     ///< Norms at the first and the latest start.
     std::optional<double> square_of_x_;  ///< x^T x, if known; infinite where it overflows.
     Recurrence<T> state_{};              ///< State of the latest convergence check.
     std::optional<Status> host_status_;  ///< Set if the host ended the solve.

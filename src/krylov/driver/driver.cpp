@@ -45,7 +45,7 @@ class Driver final : public IterativeSolver<T> {
     const MethodTraits traits_;
     std::unique_ptr<LeftPreconditioned<T>> left_matrix_;
     std::vector<std::unique_ptr<ColumnSolve<T>>> columns_;
-    std::vector<int> positions_;  ///< Of each column: that of its right-hand side in the group.
+    std::vector<int> positions_;  ///< Index in the group of the right-hand side of each column.
     IterationBatches<T> batches_;
     bool at_work_ = false;
 };

@@ -102,7 +102,7 @@ class IterationBatches {
     void took(double seconds, int period) {
         if (interval_ > 0 || !context_.on_gpu() || period > 1 || length_ == 1) return;
         if (next_is_graph()) return shorten(seconds);
-        // Of batches of n among some iterations, half of n are wasted.
+        // Batches of n iterations waste n / 2 iterations on average.
         const double iteration = seconds / first_length;
         direct_length_ =
             std::max(1, int(std::sqrt(2 * usual_iterations * wait_seconds / iteration)));
@@ -153,9 +153,9 @@ class IterationBatches {
     int length_ = 1;     ///< Iterations of a batch.
     int interval_ = -1;  ///< What `length_` was chosen for.
     int position_ = 0;
-    bool short_start_ = false;    ///< Whether the direct iterations are batches of their own.
-    int direct_length_ = 0;       ///< Of these batches; 0: not known yet.
-    int direct_iterations_ = 0;   ///< So far.
+    bool short_start_ = false;   ///< Whether the direct iterations are batches of their own.
+    int direct_length_ = 0;      ///< Iterations of these batches; 0: not known yet.
+    int direct_iterations_ = 0;  ///< So far.
     bool adapts_ = false;
     BatchLength adapted_;
     int length_of_others_ = BatchLength::usual;  ///< Where it does not adapt.

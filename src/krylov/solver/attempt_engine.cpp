@@ -40,14 +40,13 @@ SolveReport unsolved_report(const PreconditionerReport& setup) {
 
 template <class T>
 void AttemptEngine<T>::check(const CsrView<T>& matrix, const char* function) const {
-    AtWork::check(at_work_);
     check_matrix(function, matrix);
     check_memory(context_, function, matrix);
-    require(matrix.rows == matrix.columns, function, ": the matrix must be square");
+    check_square(function, matrix.rows, matrix.columns);
     Offset end = 0;
     copy_to_host(context_, matrix.row_offsets_span().last(1), std::span<Offset>(&end, 1));
-    require(end == matrix.nonzeros, function, ": the row offsets end at ", end, ", not at the ",
-            matrix.nonzeros, " nonzeros");
+    require_argument("matrix", end == matrix.nonzeros, function, ": the row offsets end at ", end,
+                     ", not at the ", matrix.nonzeros, " nonzeros");
 }
 
 /// The attempts for the matrix or operators that were given.
@@ -67,6 +66,7 @@ std::vector<Attempt> AttemptEngine<T>::choose_attempts(bool on_the_left) const {
 
 template <class T>
 void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operator_m) {
+    const AtWork guard(at_work_);
     check(matrix, "Solver::setup");
     drop();  // Looking at the matrix may fail.
     given_matrix_ = matrix;
@@ -79,8 +79,8 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
 
 template <class T>
 void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* operator_m) {
-    AtWork::check(at_work_);
-    require(matrix.rows() == matrix.columns(), "Solver::setup: the matrix must be square");
+    const AtWork guard(at_work_);
+    check_square("Solver::setup", matrix.rows(), matrix.columns());
     drop();
     given_matrix_ = {};
     given_operator_ = &matrix;
@@ -171,9 +171,9 @@ void AttemptEngine<T>::guarded(Work&& work) {
         } catch (const std::exception&) {  // The first error says more.
         }
         if (row < 0) throw;
-        throw InvalidArgument("row " + std::to_string(row) +
-                              " of the matrix has a NaN or infinity: " + error.what(),
-                              "matrix");
+        throw InvalidArgument(
+            "row " + std::to_string(row) + " of the matrix has a NaN or infinity: " + error.what(),
+            "matrix");
     } catch (...) {
         drop();
         throw;
@@ -182,6 +182,7 @@ void AttemptEngine<T>::guarded(Work&& work) {
 
 template <class T>
 void AttemptEngine<T>::update(const CsrView<T>& matrix) {
+    const AtWork guard(at_work_);
     require_matrix("Solver::update");
     check(matrix, "Solver::update");
     require(given_operator_ == nullptr,
@@ -259,8 +260,8 @@ bool AttemptEngine<T>::set_up_next_attempt(const SolveReport& failed,
 template <class T>
 std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> x,
                                                  const SolveOptions& options) {
-    require_matrix("Solver::solve");
     const AtWork guard(at_work_);
+    require_matrix("Solver::solve");
     if (is_automatic() && options.left_preconditioning != left_) {
         check_solve<T>(context_, system_->matrix(), b, x, options);
         change_side();

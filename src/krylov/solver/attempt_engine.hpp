@@ -69,7 +69,7 @@ class AttemptEngine {
     Shared<NearNullSpace> near_null_;
     std::function<void(const AttemptEvent&)> listener_;
 
-    CsrView<T> given_matrix_;  ///< That of the latest setup or update, unless it is an operator.
+    CsrView<T> given_matrix_;  ///< The matrix of the latest setup or update, if it is no operator.
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
     MatrixFacts facts_;                                  ///< If a text is auto.

@@ -13,7 +13,7 @@ LoadShare share_of(const Model& model) {
     return system.load_shares.at(0);
 }
 
-/// Of n equal edges on the bottom, the corner on the fixed left side carries half of one.
+/// The corner on the fixed left side carries half of one of the n equal edges on the bottom.
 TEST(loads, shares_on_fixed_nodes_are_lost) {
     Model model;
     model.mesh = meshes::rectangle(CellShape::quadrilateral, 8, 2);

@@ -90,7 +90,7 @@ TEST(locking, jittered_and_thin_meshes_are_judged_by_their_layers) {
     }
 }
 
-/// Of a block with a flange of one layer on its top the flange is named, and only its region is.
+/// A block has a flange of one layer on its top: the region of the flange alone is named.
 TEST(locking, regions_are_judged_one_by_one) {
     Model model;
     model.mesh = meshes::rectangle(CellShape::quadrilateral, 12, 4);

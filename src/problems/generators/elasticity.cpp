@@ -309,7 +309,7 @@ Problem<double> elasticity(const Context& cpu, Spec& spec, Index size) {
     return problem;
 }
 
-/// The same for a beam of N cells on each side of its section, which is 1 wide, and `length` times
+/// Elasticity of a beam of N cells on each side of its section, which is 1 wide, and `length` times
 /// that along x.
 Problem<double> cantilever(const Context& cpu, Spec& spec, Index size) {
     const int dimensions = dimensions_of(spec);

@@ -19,7 +19,7 @@ struct BorrowedMatrix<T>::State {
     Buffer<Index> column_indices;
     Buffer<T> values;
     Buffer<Offset> starts, positions;  ///< Sorted: those of GatherSums.
-    Index block = 0;                   ///< Of block sparse rows in their order.
+    Index block = 0;                   ///< Rows of a block of block sparse rows in their order.
     BlockOrder order = BlockOrder::row_major;
 
     void take_values(const Context& context, const T* given);

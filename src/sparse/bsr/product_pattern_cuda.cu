@@ -19,7 +19,8 @@ template <int Threads>
 struct RowGroup {
     static constexpr int block_threads = Threads > 128 ? Threads : 128;
     static constexpr int per_block = block_threads / Threads;
-    static constexpr unsigned lanes = Threads < 32 ? Threads : 32;  ///< Of a warp.
+    static constexpr unsigned lanes =
+        Threads < 32 ? Threads : 32;  ///< Lanes of a warp that share a row.
     /// Slots for columns in shared memory.
     static constexpr unsigned slots = Threads < 32 ? 64 : 512;
     /// Rows of up to 2^short_exponent columns are kept when these are counted.
@@ -100,7 +101,7 @@ struct RowTaken {
         columns = b.column_indices + begin;
         length = int(b.row_offsets[row + 1] - begin);
     }
-    /// That of another lane of a group.
+    /// The value of another lane of a group.
     template <class Group>
     __device__ RowTaken of_lane(int lane) const {
         RowTaken other;
@@ -134,8 +135,8 @@ __device__ Offset blocks_taken(const BsrView<T>& a, const BsrView<T>& b, Index i
 /// The distinct columns of block row i of A B, 2^exponent lanes for a row of B. Returns their
 /// number, or -1 where the table has no room for them.
 template <int Threads, class T>
-__device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i,
-                                 int exponent, const ColumnTable& table, GroupState* state) {
+__device__ Index collect_columns(const BsrView<T>& a, const BsrView<T>& b, Index i, int exponent,
+                                 const ColumnTable& table, GroupState* state) {
     using Group = RowGroup<Threads>;
     const unsigned rank = Group::rank(), lane = Group::lane();
     const int sharers = 1 << exponent, share = int(lane) & (sharers - 1);
@@ -168,7 +169,7 @@ __device__ void write_columns(const ColumnTable& table, Index count, Index* list
                               GroupState* state) {
     using Group = RowGroup<Threads>;
     const unsigned rank = Group::rank(), before = (1u << threadIdx.x % 32) - 1;
-    int written = 0;  // Of a group within a warp.
+    int written = 0;  // Columns written by a group within a warp.
     if (Threads > 32 && rank == 0) state->written = 0;
     Group::sync();
     for (unsigned first = 0; first <= table.mask; first += Threads) {
@@ -201,11 +202,11 @@ struct Found {
 
 /// Where the tables of a kernel are, and what rows it takes.
 struct Tables {
-    Index* memory;        ///< Null: in shared memory.
-    unsigned slots;       ///< Of a table, at most; followed by as many for a list.
-    Index least_columns;  ///< Rows with fewer columns are not written by this kernel.
-    Index* kept;          ///< The columns of each row with up to `most_kept`, in as many places.
-    Index most_kept;
+    Index* memory;      ///< Null: in shared memory.
+    unsigned slots;     ///< Maximum slots of a table, followed by as many for a list.
+    Index min_columns;  ///< Rows with fewer columns are not written by this kernel.
+    Index* kept;        ///< The columns of each row with up to `max_kept`, in as many places.
+    Index max_kept;
     Found* found;
 };
 
@@ -243,13 +244,13 @@ __global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
         const Index known = counts[i];
         if (columns == nullptr) {
             if (known >= 0) continue;
-        } else if (known < tables.least_columns || unsigned(known) > tables.slots) {
+        } else if (known < tables.min_columns || unsigned(known) > tables.slots) {
             continue;
         }
         // Short rows have no need of a better guess.
         const Offset guess = columns != nullptr ? 2 * Offset(known)
                              : Threads < 32     ? Offset(tables.slots)
-                                            : blocks_taken<Threads>(a, b, Index(i), state);
+                                                : blocks_taken<Threads>(a, b, Index(i), state);
         const unsigned slots = slots_for(guess, tables.slots);
         const ColumnTable table{memory, slots - 1};
         const Index count = collect_columns<Threads>(a, b, Index(i), exponent, table, state);
@@ -257,10 +258,10 @@ __global__ void __launch_bounds__(RowGroup<Threads>::block_threads)
             write_columns<Threads>(table, count, memory + slots, columns + offsets[i], state);
             continue;
         }
-        const bool keeps = count >= 0 && count <= tables.most_kept;
+        const bool keeps = count >= 0 && count <= tables.max_kept;
         if (keeps) {
-            write_columns<Threads>(table, count, memory + slots,
-                                   tables.kept + i * tables.most_kept, state);
+            write_columns<Threads>(table, count, memory + slots, tables.kept + i * tables.max_kept,
+                                   state);
         }
         if (Group::rank() == 0) {
             counts[i] = count;
@@ -298,9 +299,9 @@ class ProductPattern {
             return counts_.data();
         }
         // Rows with many columns take turns in some tables that have room for all.
-        constexpr unsigned most_slots = 1u << 31;
+        constexpr unsigned max_slots = 1u << 31;
         const unsigned slots =
-            std::bit_ceil(std::min(unsigned(b_.block_columns), most_slots / 2) * 2);
+            std::bit_ceil(std::min(unsigned(b_.block_columns), max_slots / 2) * 2);
         large_blocks_ = std::clamp((1u << 25) / slots, 16u, 1024u);
         large_ = Buffer<Index>(context_, Offset(large_blocks_) * 2 * slots);
         fits<256>(slots);
@@ -308,8 +309,8 @@ class ProductPattern {
     }
     /// Writes them; after `count`.
     void write(const Offset* offsets, Index* columns) {
-        for_each_index(context_, kept_.size(), CopyKept{kept_exponent_, kept_.data(),
-                                                        counts_.data(), offsets, columns});
+        for_each_index(context_, kept_.size(),
+                       CopyKept{kept_exponent_, kept_.data(), counts_.data(), offsets, columns});
         for (const auto& [run, tables] : runs_) (this->*run)(tables, offsets, columns);
     }
 
@@ -333,8 +334,8 @@ class ProductPattern {
             kept_exponent_ = RowGroup<Threads>::short_exponent;
             kept_ = Buffer<Index>(context_, Offset(a_.block_rows) << kept_exponent_);
             tables.kept = kept_.data();
-            tables.most_kept = tables.least_columns = 1 << kept_exponent_;
-            ++tables.least_columns;
+            tables.max_kept = tables.min_columns = 1 << kept_exponent_;
+            ++tables.min_columns;
         }
         launch<Threads>(tables, nullptr, nullptr);
         const Found seen = read_value(context_, found.data());
@@ -349,7 +350,7 @@ class ProductPattern {
     Buffer<Index> kept_;  ///< By the first kernel that counts.
     int kept_exponent_ = 0;
     Index least_ = 0;  ///< Rows with fewer columns are counted.
-    int exponent_;  ///< 2^exponent_ lanes share a row of B.
+    int exponent_;     ///< 2^exponent_ lanes share a row of B.
     unsigned large_blocks_ = 0;
     std::vector<std::pair<void (ProductPattern::*)(const Tables&, const Offset*, Index*), Tables>>
         runs_;

@@ -53,7 +53,7 @@ static HWY_INLINE void add_block_product(int height, int inner, int width, const
     }
 }
 
-/// The same for rows of 3 or 6 numbers, of 4 or 8 in c.
+/// The sum for rows of 3 or 6 numbers, which are 4 or 8 in c.
 template <int Height, int Inner, int Width, class T>
 static HWY_INLINE void add_vector_product(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
                                           T* HWY_RESTRICT c) {

@@ -299,7 +299,7 @@ TEST(products, of_blocks_in_arrays_of_the_caller) {
               (std::vector<double>{7, 10, 15, 22, 67, 78, 91, 106}));
 }
 
-/// Of the square of a full matrix only what a sparser pattern has room for.
+/// The entries of the square of a full matrix that a sparser pattern has.
 template <class T>
 void check_left_out(int size) {
     auto random = generator();

@@ -49,7 +49,7 @@ template <int N>
 struct CountBlocks {
     static constexpr int work = 64;
     CsrPattern matrix;
-    const std::uint8_t* partial;  ///< Of MarkPartialBlocks, if N > 0.
+    const std::uint8_t* partial;  ///< Marks of MarkPartialBlocks, if N > 0.
     int height, width;
     Index* counts;
 
@@ -242,7 +242,7 @@ struct PlaceBlocks {
 struct SortPlaced {
     static constexpr int work = 128;
     const Index* columns;
-    const Offset* offsets;  ///< Of the transpose.
+    const Offset* offsets;  ///< Row offsets of the transpose.
     const Offset* positions;
     const Index* rows;
     Index* to_rows;

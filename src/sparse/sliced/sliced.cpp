@@ -71,11 +71,11 @@ struct Arrangement {
 /// entries (measured: docs/decisions/sliced-formats.md), more if there are few rows.
 int choose_lanes(ValueFormat values, Index block, Offset block_rows, Offset blocks) {
     constexpr Offset threads_to_fill_gpu = 1 << 17;
-    const int most_for_one_lane = block == 1 ? 64 : 12;
+    const int max_for_one_lane = block == 1 ? 64 : 12;
     const double mean = double(blocks) / double(std::max<Offset>(1, block_rows));
     int lanes = 1;
     if (!is_16_bit(values)) {
-        while (lanes < 4 && most_for_one_lane * lanes < mean) lanes *= 2;
+        while (lanes < 4 && max_for_one_lane * lanes < mean) lanes *= 2;
     }
     while (lanes < 4 && 2 * lanes < mean && lanes * block_rows < threads_to_fill_gpu) {
         lanes *= 2;

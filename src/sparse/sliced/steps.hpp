@@ -73,7 +73,7 @@ template <int B, class Pattern>
 struct CountBlocks {
     static constexpr int work = 16;
     Pattern matrix;
-    const std::uint8_t* partial;  ///< Of MarkPartialBlocks, for CsrPattern.
+    const std::uint8_t* partial;  ///< Marks of MarkPartialBlocks, for CsrPattern.
     Index* lengths;
 
     TESSERA_HOST_DEVICE void operator()(Offset block_row) const {
@@ -145,7 +145,7 @@ struct FindFirstColumns {
 struct Shares {
     int exponent = 0;
     TESSERA_HOST_DEVICE int count() const { return 1 << exponent; }
-    /// Of a loop over all of them.
+    /// Number of steps of a loop over all of them.
     Offset items(Offset positions) const { return (positions + 31) / 32 * 32 << exponent; }
 };
 
@@ -154,8 +154,8 @@ struct Share {
     Offset position;
     Offset slice = 0, lane = 0;  ///< The position is this one of this slice.
     Offset start = 0;            ///< The first slot of the slice.
-    Index slots = 0;             ///< Of a position of the slice; 0 where there is no position.
-    Index number;                ///< Of the share, among those of the position.
+    Index slots = 0;  ///< Slots of a position of the slice; 0 where there is no position.
+    Index number;     ///< Number of the share among those of the position.
 
     TESSERA_HOST_DEVICE Share(const SlicedPattern& pattern, Shares shares, Offset i)
         : position((i / 32 >> shares.exponent) * 32 + i % 32),

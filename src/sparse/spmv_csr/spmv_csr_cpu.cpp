@@ -62,7 +62,7 @@ static void multiply_rows(const Offset* row_offsets, const Index* columns, const
     }
 }
 
-/// The same for y.count <= W vectors: x holds element i of vector j at i * W + j. Each sum is that
+/// Products with y.count <= W vectors: x holds element i of vector j at i * W + j. Each sum is that
 /// of row_product to the last bit.
 template <int W, class T>
 static void multiply_rows_together(const Offset* row_offsets, const Index* columns, const T* values,

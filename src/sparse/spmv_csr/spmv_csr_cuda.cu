@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(csr_threads)
     if (inside && !skip && lane == 0) store_row(row, alpha, sums, beta, y);
 }
 
-/// The same with one thread block per long row.
+/// Products of long rows, one thread block per row.
 template <class T, int MaxVectors>
 __global__ void __launch_bounds__(long_row_threads)
     long_rows_kernel(CsrView<T> matrix, const Index* rows, T alpha, Vectors<const T> x, T beta,

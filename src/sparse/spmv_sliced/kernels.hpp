@@ -16,7 +16,7 @@ struct ProductEpilogue {
     T* xy = nullptr;  ///< On a GPU: *xy = x^T next; or null.
 };
 
-/// The same for several vectors; those that the step does not read may be null.
+/// The step for several vectors; those that the step does not read may be null.
 template <class T>
 struct ProductVectors {
     RecurrenceStep<T> step;

@@ -97,7 +97,7 @@ struct CheckEntry {
     const T* largest;
     Findings* findings;
     bool below;
-    long long own_excess = 0;  ///< Of this thread.
+    long long own_excess = 0;  ///< The excess of this thread.
 
     __device__ bool found_fault_up_to(Offset k) const {
         return *static_cast<volatile unsigned long long*>(&findings->first_fault) <=

@@ -32,7 +32,7 @@ void check_several(const char* who, int count, std::span<const T> x, std::span<Y
     require(count == 0 || numbers != nullptr, who, ": the array of numbers is null");
 }
 
-/// Of one call of a backend: a grid has no more thread blocks in y.
+/// Maximum vectors of one call of a backend: a grid has no more thread blocks in y.
 constexpr int max_vectors = 65535;
 
 /// Throws unless all have as many vectors of `size` elements, not null.

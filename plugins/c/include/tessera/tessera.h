@@ -185,7 +185,7 @@ typedef struct tessera_report {
 } tessera_report;
 
 /* A solver, a preconditioner and the format of products, named by texts (docs/guide/options.md):
- * "cg", "idr:4", "refinement:cg"; "block_jacobi:24", "none"; "csr", "sbell:3"; "auto" for each.
+ * "cg", "idr:4"; "block_jacobi:24", "none"; "csr", "sbell:3"; "auto" for each.
  * Null: "cg", "none", "csr". */
 TESSERA_C_API tessera_error tessera_solver_create(tessera_context* context, tessera_type type,
                                                   const char* solver, const char* preconditioner,
