@@ -7,6 +7,8 @@ endfunction()
 
 set(scripts ${PROJECT_SOURCE_DIR}/tests)
 tessera_add_script(include_rule ${scripts}/include_rule.sh ${PROJECT_SOURCE_DIR})
+tessera_add_script(language ${scripts}/language.sh ${PROJECT_SOURCE_DIR})
+tessera_add_script(language.self_test ${scripts}/language.sh --self-test)
 tessera_add_script(include_rule.self_test ${scripts}/include_rule.sh --self-test)
 tessera_add_script(launcher ${scripts}/launcher.sh ${PROJECT_SOURCE_DIR})
 

@@ -12,7 +12,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator formats io elasticity problems products spectrum", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
-    public["tessera/detail/memory.hpp"] = 0
+    public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     split("sliced vector_steps ordering bsr", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
@@ -21,7 +21,7 @@ BEGIN {
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
-    public["tessera/krylov.hpp"] = 4
+    public["tessera/krylov.hpp"] = public["tessera/detail/report_json.hpp"] = 4
     public["tessera/solver.hpp"] = 4
     public["tessera/choice.hpp"] = 4
     public["tessera/tessera.hpp"] = 5

@@ -14,7 +14,7 @@ PetscErrorCode CreateMatrix(PetscInt mine, PetscReal factor, PetscBool skew, Mat
     PetscCall(MatSetSizes(*A, BLOCK * mine, BLOCK * mine, PETSC_DETERMINE, PETSC_DETERMINE));
     PetscCall(MatSetBlockSize(*A, BLOCK));
     PetscCall(MatSetFromOptions(*A));
-    /* Those of other types than the matrix's do nothing. */
+    /* Options of other types than the matrix's do nothing. */
     PetscCall(MatSeqAIJSetPreallocation(*A, 5 * BLOCK, NULL));
     PetscCall(MatMPIAIJSetPreallocation(*A, 5 * BLOCK, NULL, 4 * BLOCK, NULL));
     PetscCall(MatSeqBAIJSetPreallocation(*A, BLOCK, 5, NULL));

@@ -100,7 +100,7 @@ PetscErrorCode Singular(void) {
     PetscFunctionReturn(0);
 }
 
-/* The same with one KSP, which goes on with other values each time; what a failed PC gives is not
+/* Faults with one KSP, which goes on with other values each time; what a failed PC gives is not
    finite. */
 PetscErrorCode Repaired(void) {
     Mat A, good;

@@ -18,4 +18,4 @@ GROUND = ("#ffffff", "#15181c")
 INK = ("#1b1f24", "#e8ebee")
 MUTED = ("#57606a", "#a3acb5")
 RULE = ("#dfe3e8", "#333a42")
-MARK = ("#a85800", "#f07c1a")  # Of blocks over a pattern.
+MARK = ("#a85800", "#f07c1a")  # Blocks over a pattern.

@@ -365,7 +365,7 @@ def _matrix_of(matrix: Any) -> Matrix:
 
 
 def _run_of_result(result: Any) -> Run:
-    """Of a `tessera.Result`, or of an object that has some of its attributes."""
+    """A run from a `tessera.Result`, or from an object that has some of its attributes."""
     run = Run(
         source=type(result).__name__,
         solver=str(getattr(result, "solver", "")),

@@ -19,7 +19,7 @@ __all__ = ["FONT", "WIDTH", "Frame", "Mark", "Path", "Picture", "Rect", "Shape",
 
 WIDTH = 760.0
 FONT = 13.0
-_POINTS = 2400  # Of a line, about.
+_POINTS = 2400  # Points of a line, about.
 
 
 @dataclass

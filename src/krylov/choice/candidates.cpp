@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "krylov/choice/rules.hpp"
+#include "krylov/rules.hpp"
 
 namespace tessera {
 

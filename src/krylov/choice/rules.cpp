@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "krylov/choice/rules.hpp"
+#include "krylov/rules.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {

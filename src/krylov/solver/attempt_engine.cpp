@@ -7,8 +7,8 @@
 
 #include "base/checks.hpp"
 #include "krylov/at_work.hpp"
-#include "krylov/choice/rules.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/rules.hpp"
 #include "krylov/solver/attempts.hpp"
 
 namespace tessera {

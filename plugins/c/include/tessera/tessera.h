@@ -111,7 +111,7 @@ TESSERA_C_API tessera_error tessera_matrix_create(tessera_context* context, tess
                                                   const int64_t* row_offsets,
                                                   const int32_t* column_indices, const void* values,
                                                   tessera_matrix** matrix);
-/* The same with checked arrays of 32 or 64 bits each: offset_bits and column_bits are 32 or 64.
+/* A matrix in checked arrays of 32 or 64 bits each: offset_bits and column_bits are 32 or 64.
  * Only row offsets of 32 and columns of 64 bits are copied. sort 1: sorts the columns of each row,
  * adds up the values of equal ones, and copies all. */
 TESSERA_C_API tessera_error tessera_matrix_create_csr(
