@@ -51,14 +51,14 @@ int main() {
     const Context context = Context::from_name("auto");  // The GPU if there is one.
     CsrMatrix<double> a = copy_to(context, fine_matrix(cpu, 1));
     const CsrMatrix<double> p = copy_to(context, interpolation(cpu));
-    const CsrMatrix<double> pt = transpose(context, p.view());
-    CsrMatrix<double> ap = multiply(context, a.view(), p.view());
-    CsrMatrix<double> c = multiply(context, pt.view(), ap.view());
+    const CsrMatrix<double> pt = transpose(context, p);
+    CsrMatrix<double> ap = multiply(context, a, p);
+    CsrMatrix<double> c = multiply(context, pt, ap);
     for (int step = 1; step <= 3; ++step) {
         const CsrMatrix<double> values = fine_matrix(cpu, step);
-        copy_from_host(context, values.values().view(), a.values().view());
-        update_product(context, a.view(), p.view(), ap);
-        update_product(context, pt.view(), ap.view(), c);
+        copy_from_host(context, values.values(), a.values());
+        update_product(context, a, p, ap);
+        update_product(context, pt, ap, c);
         // Half the conductivity, on coarse nodes twice as far apart.
         const double diagonal = copy_to_host(context, c.values())[0];
         std::printf("conductivity %d: the coarse diagonal is %g\n", step, diagonal);

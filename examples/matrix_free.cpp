@@ -58,9 +58,9 @@ int main() {
     const FourthOrder a;
     const auto b = copy_to_buffer(context, std::vector<double>(rows, 1.0));
     auto x = copy_to_buffer(context, std::vector<double>(rows, 0.0));
-    const SolveReport plain = cg(context, a, nullptr, b.view(), x.view());
-    fill(context, 0, x.view());
-    const SolveReport report = cg(context, a, m.get(), b.view(), x.view());
+    const SolveReport plain = cg(context, a, nullptr, b, x);
+    fill(context, 0, x);
+    const SolveReport report = cg(context, a, m, b, x);
     std::printf("%s after %lld iterations, without block Jacobi after %lld\n",
                 to_string(report.status), static_cast<long long>(report.iterations),
                 static_cast<long long>(plain.iterations));

@@ -10,11 +10,11 @@ int main() {
     const auto matrix = copy_to(context, problem.matrix);
     const auto b = copy_to_buffer(context, problem.load);
     Buffer<double> x(context, matrix.rows());
-    fill(context, 0, x.view());
+    fill(context, 0, x);
 
-    const CsrOperator<double> a(context, matrix.view());
-    const BlockJacobi<double> m(context, matrix.view(), find_blocks(context, matrix, 24));
-    const SolveReport report = cg(context, a, &m, b.view(), x.view());
+    const CsrOperator a(context, matrix);
+    const BlockJacobi m(context, matrix, find_blocks(context, matrix, 24));
+    const SolveReport report = cg(context, a, &m, b, x);
     std::printf("%s after %lld iterations, ||b - Ax|| / ||b|| = %.1e\n", to_string(report.status),
                 static_cast<long long>(report.iterations), report.true_relative_residual);
     return report.status == Status::converged ? 0 : 1;

@@ -48,15 +48,15 @@ int main() {
     for (int step = 0; step < 20; ++step) {
         if (step > 0) {
             const CsrMatrix<double> values = assemble(cpu, 1 + 0.1 * step);
-            copy_from_host(context, values.values().view(), matrix.values().view());
+            copy_from_host(context, values.values(), matrix.values());
             solver.update(matrix);
         }
-        const SolveReport report = solver.solve(u.view(), next.view());  // From the last u.
+        const SolveReport report = solver.solve(u, next);  // From the last u.
         if (report.status != Status::converged) {
             std::printf("step %d: %s\n", step, report.message.c_str());
             return 1;
         }
-        copy(context, next.view(), u.view());
+        copy(context, next, u);
         if (step % 5 == 4) {
             std::printf("t = %.2f: %lld iterations, u = %.4f in the middle\n", dt * (step + 1),
                         static_cast<long long>(report.iterations),
