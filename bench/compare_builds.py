@@ -24,8 +24,7 @@ elasticity = ["elasticity2d:727,element=t3,jitter=0.4,free", "elasticity2d:400,f
               "elasticity3d:58,element=tet4,jitter=0.4,free", "elasticity3d:54,free"]
 solves = ["cg jacobi csr", "cg jacobi sbell:{b}", "cg least_squares:6 sbell:{b}",
           "cg least_squares:6,values=f16 sbell:{b}", "cg chebyshev:6,values=f16 sbell:{b}",
-          "cg chebyshev:6,precision=f32,values=f16 sbell:{b}", "cg block_jacobi:16 sbell:{b}",
-          "refinement chebyshev:6,values=f16 sbell:{b}"]
+          "cg chebyshev:6,precision=f32,values=f16 sbell:{b}", "cg block_jacobi:16 sbell:{b}"]
 
 # Part: the arguments of tessera-bench, once or several times.
 cuda_parts = {

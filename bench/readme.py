@@ -275,7 +275,6 @@ def elasticity():
         ("cg", "least_squares:6,values=f16,format=sbell:3", "sbell:3"),
         ("cg", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
         ("cg", "chebyshev:6,precision=f32,values=f16,format=sbell:3", "sbell:3"),
-        ("refinement", "chebyshev:6,values=f16,format=sbell:3", "sbell:3"),
     ]
     for solver, preconditioner, format in wanted:
         row = one(rows, solver=solver, preconditioner=preconditioner, format=format)

@@ -29,9 +29,10 @@ thread_local std::string latest_message;  // NOLINT
 
 std::string to_json(const SolveReport& report, const PreconditionerReport& setup,
                     const std::string& preconditioner) {
-    Json json = {{"preconditioner", preconditioner},
-                 {"blocks", {{"count", setup.blocks}, {"largest", setup.largest_block}}}};
+    Json json;
     detail::add_fields(json, report, setup);
+    json["preconditioner"] = preconditioner;
+    json["blocks"] = {{"count", setup.blocks}, {"largest", setup.largest_block}};
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -199,7 +199,7 @@ CASES = [
         ValueError,
         "method: unknown solver 'newton'. Valid: cg, .*, richardson, auto$",
     ),
-    (lambda: tessera.solve(A, B, method="auto:3"), ValueError, "method: 'auto' has no options"),
+    (lambda: tessera.solve(A, B, method="auto:3"), ValueError, "method: auto takes no value, not '3'"),
     (lambda: tessera.solve(A, B, method=3), TypeError, "method: expected a text"),
     (
         lambda: tessera.solve(A, B, M="no_such"),
@@ -360,7 +360,7 @@ CASES = [
         "near_null: only 'amg'",
     ),
     (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
-    (lambda: tessera.solve(A, B, M=tessera.jacobi(A), left=True), ValueError, "left: "),
+    (lambda: tessera.solve(A, B, method="cg", left=True), ValueError, "left: cg takes"),
     (
         lambda: tessera.solve(lambda x: x, B, coordinates=POINTS),
         ValueError,

@@ -90,7 +90,7 @@ def test_near_null_vectors_have_the_context_of_the_solver():
     ones = np.ones(p.b.size)
     solver = tessera.Solver(p.A, near_null=ones, threads=1)
     held = tessera.smoothed_aggregation_solver(p.A, ones)._context.memory_bytes
-    assert solver._preconditioner._context.threads == 1
+    assert solver._context.threads == 1
     assert solver.solve(p.b).memory > held > 0
 
 

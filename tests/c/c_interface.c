@@ -203,9 +203,9 @@ static int call_the_solver(void* matrix, int32_t vector, int64_t iterations,
                            double relative_residual) {
     (void)vector, (void)iterations, (void)relative_residual;
     FAILS(tessera_solver_setup(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
-          "do not call it from its callback");
+          "do not call it from its observer");
     FAILS(tessera_solver_update(solver_of_observer, matrix), TESSERA_INVALID_ARGUMENT,
-          "do not call it from its callback");
+          "do not call it from its observer");
     return 0;
 }
 

@@ -23,6 +23,8 @@ auto parse_unless_auto(const char* what, const Spec& text, std::vector<std::stri
     return parse(text);
 }
 
+std::optional<FormatOptions> parse_optional_format(const Spec& text) { return parse_format(text); }
+
 /// Bytes of the copy of a matrix in a format other than csr, without indices and fill.
 Offset converted_bytes(Offset nonzeros, Offset bytes_per_value, const FormatOptions& format) {
     if (format.format == MatrixFormat::csr) return 0;
@@ -45,13 +47,8 @@ MethodConfig::MethodConfig(const Spec& solver_spec, const Spec& preconditioner_s
       format_text(format_spec.normalised()),
       solver(parse_unless_auto("solver", solver_spec, solver_names(), parse_solver)),
       preconditioner(parse_unless_auto("preconditioner", preconditioner_spec,
-                                       preconditioner_names(), parse_preconditioner)) {
-    if (format_spec.name() != "auto") {
-        format = parse_format(format_spec);
-    } else {
-        format_spec.finish();
-    }
-}
+                                       preconditioner_names(), parse_preconditioner)),
+      format(parse_unless_auto("format", format_spec, format_names(), parse_optional_format)) {}
 
 MethodConfig MethodConfig::completed(const Attempt& attempt) const {
     MethodConfig method = *this;
