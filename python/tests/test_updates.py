@@ -176,7 +176,7 @@ def test_a_solver_in_use_refuses_calls(make, of_thread):
             thread.join()
 
     np.testing.assert_array_equal(solver.solve(B, callback=interfere).x, x)
-    assert caught == 2 * ["the solver is in use by another call; do not call it from its observer"]
+    assert caught == 2 * ["the solver is in use by another call"]
     # What was refused has changed nothing.
     np.testing.assert_array_equal(solver.solve(B).x, x)
     solver.update(2 * A.data)

@@ -11,7 +11,8 @@ namespace tessera {
 class AtWork {
   public:
     explicit AtWork(bool& flag) : flag_(flag) {
-        if (flag_.exchange(true)) throw InUse("the solver is in use by another call; do not call it from its observer");
+        if (flag_.exchange(true))
+            throw InUse("the solver is in use by another call; do not call it from its observer");
     }
     ~AtWork() { flag_.store(false); }
     AtWork(const AtWork&) = delete;
