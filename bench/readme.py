@@ -98,16 +98,17 @@ def peers():
     peer = fastest(bench, implementation="cublas_getrf")
     add("LU factors of 500,000 matrices of 16 rows", own["milliseconds"], peer, "cuBLAS")
 
-    bench = load("h200/block_jacobi_dense_16.json")["rows"]
-    own = one(bench, op="setup", type="f64", precision="working")
-    lines_of = (line for line in (root / "bench/ginkgo_block_jacobi.csv").open() if line[0] != "#")
-    ginkgo = next(
-        row
-        for row in csv.DictReader(lines_of)
-        if (row["matrix"], row["type"]) == (own["matrix"], "f64")
-    )
-    what = f"set up block Jacobi, {own['batch']:,} blocks of 16 rows"
-    add(what, own["milliseconds"], float(ginkgo["setup"]), "Ginkgo 1.12")
+    lines_of = [line for line in (root / "bench/ginkgo_block_jacobi.csv").open() if line[0] != "#"]
+    for path, n in (("block_jacobi_dense_16.json", 16), ("block_jacobi.json", 32)):
+        rows = select(load(f"h200/{path}")["rows"], op="setup", type="f64", precision="working", n=n)
+        own, ginkgo = next(
+            (row, peer)
+            for row in rows
+            for peer in csv.DictReader(lines_of)
+            if (peer["matrix"], peer["type"], int(peer["n"])) == (row["matrix"], "f64", n)
+        )
+        what = f"set up `block_jacobi:{n}`, `{own['matrix']}`"
+        add(what, own["milliseconds"], float(ginkgo["setup"]), "Ginkgo 1.12")
 
     bench = load("h200/spmv_elasticity.json")["rows"]
     rows = select(bench, matrix="elasticity3d:90,free", type="f64")

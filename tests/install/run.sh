@@ -32,6 +32,14 @@ echo "find_package:"
 "$scratch/build/outside"
 "$scratch/build/outside_c"
 
+quietly "$cmake" --install "$build" --prefix "$scratch/cpp" --component cpp
+[[ ! -e $scratch/cpp/bin && -z $(find "$scratch/cpp" -name '*tessera_c*') ]]
+quietly "$cmake" -S "$here" -B "$scratch/build_cpp" -G "$generator" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$scratch/cpp"
+quietly "$cmake" --build "$scratch/build_cpp"
+echo "find_package, the component cpp alone:"
+"$scratch/build_cpp/outside"
+
 if ! command -v pkg-config >/dev/null; then
     echo "SKIPPED install.pkg_config: pkg-config was not found"
     exit 0
