@@ -134,7 +134,7 @@ struct PreconditionerReport {
     bool overflow = false;                      ///< A value overflows in the precision requested.
     std::string unusable;                       ///< Why it cannot be used; empty: it can.
     std::vector<std::string> warnings;          ///< What makes solves slow, and the remedy.
-    /// Groups of values, such as {"polynomial", {{"degree", 6}, ...}}.
+    /// Groups of values, such as {"polynomial", ReportValues{{"degree", Offset(6)}}}.
     ReportValues values;
 };
 

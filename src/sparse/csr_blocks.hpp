@@ -40,7 +40,8 @@ struct RowCursors {
             }
         }
     }
-    /// Passes the entries of a block; `columns` as read.
+    /// Moves each row's position past its entries of block column `block_column`; `columns` is what
+    /// read gave.
     TESSERA_HOST_DEVICE void pass(const Index (&columns)[B][B], Index block_column) {
         const Offset next = (Offset(block_column) + 1) * B;
         for (int r = 0; r < B; ++r) {

@@ -23,7 +23,8 @@ const char* to_string(AmgNearNull near_null) {
 
 namespace {
 
-/// The rows of an array in a file.
+/// A dense array of at most `max_columns` columns (near-null vectors, coordinates) from a matrix
+/// file; `what` names it in errors.
 NearNullSpace read_array(const std::string& path, const char* what, int max_columns) {
     const auto matrix = io::read_matrix<double>(Context::cpu(1), path, nullptr, true);
     require(matrix.columns() >= 1 && matrix.columns() <= max_columns && matrix.rows() >= 1, path,

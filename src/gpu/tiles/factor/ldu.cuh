@@ -82,8 +82,8 @@ struct Ldu {
         }
     }
 
-    /// Right-looking LDU, bitwise equal, for static and partial pivoting with two or more rows per
-    /// lane; rows of U are divided by the pivots later (see write_outputs).
+    /// Right-looking LDU for static and partial pivoting with two or more rows per lane, with the
+    /// same bits as the function above; rows of U are divided by the pivots later (see write_outputs).
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,

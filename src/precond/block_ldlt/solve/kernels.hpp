@@ -23,8 +23,8 @@ TESSERA_BACKENDS(
     void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
                         const Index* permutations, const T* x, T* y);)
 
-/// The tasks of both solves, each after its dependencies; null if no row is split: all rows in
-/// their order.
+/// Task lists of the lower and the upper triangular solve; a task follows those that it depends on.
+/// A null pointer: no row is split, and the rows are solved one after the other in their order.
 template <class T>
 struct SolveTasks {
     const SolveTask* lower = nullptr;
