@@ -83,7 +83,7 @@ struct Ldu {
     }
 
     /// Right-looking LDU for static and partial pivoting with two or more rows per lane, with the
-    /// same bits as the function above; rows of U are divided by the pivots later (see write_outputs).
+    /// same bits as the function above; rows of U are divided by the pivots later (write_outputs).
     template <class T, int Lanes, int Rows>
     static __device__ __forceinline__ void eliminate(const WarpTeam<Lanes>& team,
                                                      RotatingRows<T, Lanes, Rows>& rows,
