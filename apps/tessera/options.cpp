@@ -148,9 +148,9 @@ void add_system(CLI::App& command, SolveArguments& to) {
         ->transform(whole_number());
     std::string solvers;
     for (const std::string& name : solver_names()) solvers += ", " + name;
-    command.add_option("--solver", to.solver,
-                       "auto" + solvers +
-                           ", with options; auto: chosen for the matrix, see --explain");
+    command.add_option(
+        "--solver", to.solver,
+        "auto" + solvers + ", with options; auto: chosen for the matrix, see --explain");
     std::string names;
     for (const std::string& name : preconditioner_names()) {
         names += (names.empty() ? "" : ", ") + name;

@@ -71,8 +71,7 @@ struct System {
     bool known_singular = false;
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
     std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
-    std::vector<LoadShare>
-        load_shares;  ///< Shares of the tractions of the model, then of its forces.
+    std::vector<LoadShare> load_shares;  ///< Shares of each traction, then of each force.
 
     /// Coordinates of the nodes with unknowns, in the order of the rows.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;

@@ -66,7 +66,7 @@ template <class T>
 class TESSERA_API Solver {
   public:
     explicit Solver(const Context& context, MethodConfig method = MethodConfig());
-    /// The method that three texts name.
+    /// The method that the texts name; preconditioner and format are not auto by default.
     explicit Solver(const Context& context, const Spec& solver, const Spec& preconditioner = "none",
                     const Spec& format = "csr")
         : Solver(context, MethodConfig(solver, preconditioner, format)) {}

@@ -133,8 +133,7 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     bool copied = false;             ///< From host memory to that of a GPU.
     bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
     nb::object arrays = nb::none();  ///< Python owners of the arrays of the caller.
-    nb::list kept =
-        {};  ///< Owners of earlier values, which an object may use as its update failed.
+    nb::list kept = {};              ///< Owners of earlier values, in use where an update failed.
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;

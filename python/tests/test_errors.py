@@ -360,7 +360,6 @@ CASES = [
         "near_null: only 'amg'",
     ),
     (lambda: tessera.solve(A, B, near_null=np.ones((12, 9))), ValueError, "near_null: the shape"),
-    (lambda: tessera.solve(A, B, method="cg", left=True), ValueError, "left: cg takes"),
     (
         lambda: tessera.solve(lambda x: x, B, coordinates=POINTS),
         ValueError,

@@ -49,6 +49,16 @@ def test_auto_solves_from_the_left(arrays):
     assert relative_residual(a, arrays.numpy(r.x), b) <= 1.1e-8
 
 
+def test_auto_applies_a_given_preconditioner_from_the_left(arrays):
+    a, b, _ = elastic()
+    a = arrays.csr(a)
+    r = tessera.solve(a, arrays.array(b), M=tessera.jacobi(a), left=True)
+    right = tessera.solve(a, arrays.array(b), M=tessera.jacobi(a), method=r.solver)
+    assert r.converged and r.solver.startswith("gmres"), r
+    # The first residual is that of the preconditioned system.
+    assert r.residuals[0] != right.residuals[0]
+
+
 def test_an_inverse_out_of_its_range_is_an_error(arrays):
     with pytest.raises(ValueError, match="use precision=adaptive"):
         tessera.solve(arrays.csr(1e-8 * spd()), arrays.array(vector(60)), "cg",

@@ -317,11 +317,10 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     std::vector<PendingPhase> pending_;  ///< Events that have not been read yet.
     bool phase_open_ = false;
     const bool owns_stream_;
-    cudaStream_t stream_ = nullptr;  ///< While work is captured the stream for that.
-    std::shared_ptr<void> owner_;    ///< An owner of the caller; released last.
-    cudaStream_t capture_stream_ =
-        nullptr;                    ///< Stream for captures of a Context with the default stream.
-    cudaMemPool_t pool_ = nullptr;  ///< Null: memory comes from allocator_.
+    cudaStream_t stream_ = nullptr;          ///< While work is captured the stream for that.
+    std::shared_ptr<void> owner_;            ///< An owner of the caller; released last.
+    cudaStream_t capture_stream_ = nullptr;  ///< Captures, where stream_ is the default stream.
+    cudaMemPool_t pool_ = nullptr;           ///< Null: memory comes from allocator_.
     DeviceAllocator allocator_;
     void* few_ = nullptr;  ///< A block of page_locked_blocks, when it is needed.
     std::vector<std::pair<void*, Offset>> kept_;  ///< Released while the stream was captured.

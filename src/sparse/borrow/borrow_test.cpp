@@ -116,8 +116,9 @@ TEST(borrow, unsorted_and_repeated_columns_are_sorted_on_request) {
     const Array<std::int32_t> row_offsets({0, 4, 4, 6});
     const Array<std::int32_t> columns({3, 0, 3, 1, 2, 0});
     const Array<double> values({1, 2, 4, 8, 16, 32}), others({1, 1, 1, 1, 1, -1});
-    BorrowedMatrix<double> matrix = borrow_csr(context(), 3, 4, 6, row_offsets.data(),
-                                               columns.data(), values.data(), {.sort = SortColumns::yes});
+    BorrowedMatrix<double> matrix =
+        borrow_csr(context(), 3, 4, 6, row_offsets.data(), columns.data(), values.data(),
+                   {.sort = SortColumns::yes});
     EXPECT_FALSE(matrix.borrows_values());
     EXPECT_EQ(entries_of(matrix.view()),
               (Entries<double>{{{0, 0}, 2}, {{0, 1}, 8}, {{0, 3}, 5}, {{2, 0}, 32}, {{2, 2}, 16}}));
@@ -149,9 +150,9 @@ void expect_bsr(Index block, BlockOrder order, bool sort) {
     const Array<RowOffset> row_offsets(as<RowOffset>(pattern.row_offsets));
     const Array<Column> columns(as<Column>(pattern.column_indices));
     const Array<T> values(host_values), other_values(others);
-    BorrowedMatrix<T> matrix =
-        borrow_bsr(context(), pattern.rows, pattern.columns, block, blocks, row_offsets.data(),
-                   columns.data(), values.data(), order, {.sort = sort ? SortColumns::yes : SortColumns::no});
+    BorrowedMatrix<T> matrix = borrow_bsr(context(), pattern.rows, pattern.columns, block, blocks,
+                                          row_offsets.data(), columns.data(), values.data(), order,
+                                          {.sort = sort ? SortColumns::yes : SortColumns::no});
     const auto expect_values = [&](const std::vector<T>& expected) {
         Entries<T> entries;
         for (Index i = 0; i < pattern.rows; ++i) {

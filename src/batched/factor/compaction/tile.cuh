@@ -1,7 +1,7 @@
 #pragma once
 
-#include "batched/factor/factor_any_size.cuh"
 #include "batched/factor/compaction/shape.cuh"
+#include "batched/factor/factor_any_size.cuh"
 #include "gpu/tiles/staging/contiguous_tile.cuh"
 
 /// LDU with full pivoting and compaction for 17 to 32 rows in FP32: teams of 8 lanes with whole

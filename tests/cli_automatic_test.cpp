@@ -1,0 +1,85 @@
+#include "support/command_line.hpp"
+
+// What `tessera solve` chooses where its options are auto.
+
+namespace tessera::test {
+namespace {
+
+using cli_automatic = CommandLineTest;
+
+TEST_F(cli_automatic, automatic_solver_fits_the_matrix) {
+    EXPECT_EQ(solve_json({"poisson2d:8"})["solver"], "cg");
+    EXPECT_EQ(solve_json({"convection3d:5"})["solver"], "bicgstab");
+    EXPECT_EQ(solve_json({"stokes:8,beta=1"})["solver"], "minres");
+    EXPECT_EQ(solve_json({"poisson2d:8", "--precond", "amg"})["solver"], "fcg");
+    EXPECT_EQ(solve_json({"stokes:8", "--precond", "block_ldlt:8"})["solver"], "sqmr");
+    const Json given = solve_json({"poisson2d:8", "--solver", "gmres:20", "--format", "sell:8"});
+    EXPECT_EQ(given["solver"], "gmres:20");
+    EXPECT_EQ(given["matrix"]["format"], "sell:8");
+    EXPECT_FALSE(
+        solve_json({"poisson2d:8", "--solver", "cg", "--precond", "jacobi", "--format", "csr"})
+            .contains("attempts"));
+}
+
+TEST_F(cli_automatic, automatic_choice_changes_once_it_goes_badly) {
+    const Outcome outcome = solve({"kkt:1500,spread=5", "--explain", "--json", "-"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expect_contains(outcome.err, "auto sees: 2250 rows");
+    expect_contains(outcome.err, "first minres with none, format csr, at most 1200 iterations: ");
+    expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
+    expect_contains(outcome.err, "minres with none does not solve it (max_iterations, ");
+    const Json json = Json::parse(outcome.out);
+    ASSERT_EQ(json["attempts"].size(), 2U);
+    EXPECT_EQ(json["attempts"][0]["solver"], "minres");
+    EXPECT_EQ(json["attempts"][0]["iterations"], 1200);
+    EXPECT_EQ(json["attempts"][1]["solver"], json["solver"]);
+    EXPECT_EQ(json["residuals"].size(), json["iterations"].get<std::size_t>() + 1);
+    const Outcome few = solve({"kkt:1500,spread=5", "--max-iterations", "1200", "--quiet"});
+    EXPECT_EQ(few.code, 3);
+    EXPECT_EQ(few.err, "");
+}
+
+TEST_F(cli_automatic, an_attempt_whose_setup_fails_has_no_residual) {
+    const Outcome outcome = solve({"helmholtz:30", "--solver", "cg"});
+    EXPECT_EQ(outcome.code, 4);
+    expect_contains(outcome.err, "cg with jacobi does not solve it (breakdown, relative residual ");
+    expect_contains(outcome.err,
+                    "cg with amg does not solve it (amg: the coarsest matrix is not positive "
+                    "definite; for indefinite matrices there is block_ldlt); going on with cg and "
+                    "none");
+}
+
+TEST_F(cli_automatic, a_solver_for_symmetric_matrices_names_one_that_is_not) {
+    const Outcome outcome = solve({"convection3d:6", "--solver", "cg", "--precond", "jacobi"});
+    EXPECT_EQ(outcome.code, 3) << outcome.out;
+    expect_contains(outcome.out, "cg needs a symmetric matrix, which this one is not");
+    const Outcome short_of_time =
+        solve({"convection3d:6", "--solver", "bicgstab", "--max-iterations", "1"});
+    EXPECT_EQ(short_of_time.out.find("symmetric matrix"), std::string::npos) << short_of_time.out;
+}
+
+TEST_F(cli_automatic, auto_takes_no_options) {
+    for (const char* option : {"--solver", "--precond", "--format"}) {
+        const Outcome outcome = solve({"poisson2d:5", option, "auto:3"});
+        EXPECT_EQ(outcome.code, 2);
+        expect_contains(outcome.err, "auto takes no value, not '3'");
+    }
+}
+
+TEST_F(cli_automatic, left_preconditioning_has_solvers_of_its_own) {
+    const Outcome chosen = solve({"poisson2d:12", "--side", "left"});
+    EXPECT_EQ(chosen.code, 0) << chosen.err;
+    EXPECT_EQ(chosen.err, "");  // No attempt that does not support it.
+    expect_contains(chosen.out, "solver          gmres");
+    EXPECT_EQ(solve_json({"poisson2d:12", "--side", "left", "--precond", "jacobi"})["solver"],
+              "idr:4");
+    const Outcome given = solve({"poisson2d:12", "--side", "left", "--solver", "cg"});
+    EXPECT_EQ(given.code, 2);
+    EXPECT_EQ(
+        given.err,
+        "tessera: --side left: cg does not support left preconditioning; leave it out, or use "
+        "gmres, idr or bicgstab\n");
+}
+
+}  // namespace
+}  // namespace tessera::test
