@@ -50,3 +50,4 @@ if(NOT TESSERA_SANITIZE)
   tessera_add_script(install ${scripts}/install/run.sh ${PROJECT_BINARY_DIR}
                      ${CMAKE_COMMAND} ${CMAKE_GENERATOR} ${CMAKE_CXX_COMPILER})
 endif()
+include(cmake/recipes.cmake)

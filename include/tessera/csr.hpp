@@ -119,14 +119,14 @@ TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, cons
                           std::type_identity_t<T> alpha, Input<T> x, std::type_identity_t<T> beta,
                           std::span<std::type_identity_t<T>> y);
 
-/// y_j = alpha A x_j + beta y_j for several vectors, each to the last bit as above. The
-/// matrix is read once for up to eight of them.
+/// y_j = alpha A x_j + beta y_j for several vectors, each bitwise equal to the product with
+/// one. The matrix is read once for up to eight of them.
 template <class T>
 TESSERA_API void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& plan,
                           std::type_identity_t<T> alpha,
                           const Vectors<const std::type_identity_t<T>>& x,
                           std::type_identity_t<T> beta, const Vectors<std::type_identity_t<T>>& y);
-/// Without a plan, which takes a wait to make: does not compile.
+/// Does not compile: a product needs a plan, and making one waits for the device.
 template <class T>
 void multiply(const Context&, std::type_identity_t<T>, const CsrView<T>&, Input<T>,
               std::type_identity_t<T>, std::span<std::type_identity_t<T>>) {

@@ -130,6 +130,8 @@ class TESSERA_API SolverConfig {
     virtual bool allows_left() const = 0;
     /// Whether the method is for symmetric matrices alone.
     virtual bool symmetric_only() const = 0;
+    /// Whether it converges only if the spectral radius of I - M^-1 A is below 1.
+    virtual bool is_stationary() const = 0;
 };
 
 /// Throws InvalidArgument for an unknown name or option.

@@ -46,8 +46,8 @@ PetscErrorCode DistributedOperator::use_aij(Mat matrix, Mat& usable) {
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode DistributedOperator::find_ghosts(Mat matrix, const PetscInt* ghosts, PetscInt count,
-                                                PetscInt block) {
+PetscErrorCode DistributedOperator::set_up_exchange(Mat matrix, const PetscInt* ghosts,
+                                                    PetscInt count, PetscInt block) {
     PetscLayout columns;
 
     PetscFunctionBegin;
@@ -98,7 +98,7 @@ PetscErrorCode DistributedOperator::set(Mat matrix, const FormatOptions& format,
         ghost_values_ = Buffer<Scalar>(*context(), ghosts * block);
         return PETSC_SUCCESS;
     }));
-    PetscCall(find_ghosts(matrix, blocks.ghosts, ghosts, block));
+    PetscCall(set_up_exchange(matrix, blocks.ghosts, ghosts, block));
     PetscCall(scale_and_convert(blocks.diagonal, positive));
     PetscFunctionReturn(PETSC_SUCCESS);
 }

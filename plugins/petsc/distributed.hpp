@@ -45,7 +45,10 @@ class DistributedOperator final : public Operator<Scalar> {
 
   private:
     PetscErrorCode use_aij(Mat matrix, Mat& usable);
-    PetscErrorCode find_ghosts(Mat matrix, const PetscInt* ghosts, PetscInt count, PetscInt block);
+    /// Makes the exchange that brings the entries of x of other ranks: `count` blocks of `block`
+    /// entries, whose global block columns are `ghosts`.
+    PetscErrorCode set_up_exchange(Mat matrix, const PetscInt* ghosts, PetscInt count,
+                                   PetscInt block);
     PetscErrorCode compute_scaling(Mat block, bool& positive);
     PetscErrorCode scale_and_convert(Mat block, bool& positive);
     void scale_off_diagonal(bool fresh);

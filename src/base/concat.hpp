@@ -1,5 +1,6 @@
 #pragma once
 
+#include <charconv>
 #include <cstdio>
 #include <string>
 #include <type_traits>
@@ -8,6 +9,12 @@
 #include "tessera/types.hpp"
 
 namespace tessera {
+
+/// The shortest text that is read as the same number.
+inline std::string number_text(double number) {
+    char digits[32];
+    return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
 
 /// Concatenates texts and numbers (in decimal, with six digits where they are not integers).
 template <class... Parts>

@@ -14,6 +14,7 @@ using MethodFactory = std::function<std::unique_ptr<Method<T>>(const System<T>&)
 struct MethodTraits {
     bool allows_left = false;     ///< SolverConfig::allows_left
     bool symmetric_only = false;  ///< SolverConfig::symmetric_only
+    bool is_stationary = false;   ///< SolverConfig::is_stationary
     int columns = 1;              ///< Right-hand sides that are iterated together.
 };
 

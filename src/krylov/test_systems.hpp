@@ -19,12 +19,12 @@ inline std::vector<std::string> all_solvers() {
     return all;
 }
 
-/// Those with the given answer to SolverConfig::symmetric_only.
+/// Those that are not stationary, with the given answer to SolverConfig::symmetric_only.
 inline std::vector<std::string> solvers_for(bool symmetric_only) {
     std::vector<std::string> chosen;
     for (const std::string& name : all_solvers()) {
-        const bool is_stationary = name == "richardson";  // Converges with few preconditioners.
-        if (!is_stationary && parse_solver(name)->symmetric_only() == symmetric_only) {
+        const auto solver = parse_solver(name);
+        if (!solver->is_stationary() && solver->symmetric_only() == symmetric_only) {
             chosen.push_back(name);
         }
     }

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 /// The JSON text in ASCII, in one line if `indent` is negative. Bytes that are not UTF-8, in names
 /// of files, become U+FFFD.
-std::string text_of(const Json& value, int indent = -1);
+std::string json_text(const Json& value, int indent = -1);
 
 /// A document of schema "tessera-bench/1" without rows.
 Json document(const Context& context, const std::string& bench);

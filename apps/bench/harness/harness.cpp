@@ -7,7 +7,7 @@
 
 namespace tessera::bench {
 
-std::string text_of(const Json& value, int indent) {
+std::string json_text(const Json& value, int indent) {
     return value.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 

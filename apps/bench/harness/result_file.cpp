@@ -42,11 +42,11 @@ ResultFile::ResultFile(std::string name) : name_(std::move(name)) {
 }
 
 void ResultFile::save(const Json& document) const {
-    if (name_ != "-") io::write_file(name_, text_of(document, 1) + "\n");
+    if (name_ != "-") io::write_file(name_, json_text(document, 1) + "\n");
 }
 
 void ResultFile::print(const Json& document) const {
-    if (name_ == "-" && !(std::cout << text_of(document, 1) << std::endl)) {
+    if (name_ == "-" && !(std::cout << json_text(document, 1) << std::endl)) {
         throw Error("stdout cannot be written; give --json a file in a folder with enough space");
     }
 }
@@ -92,8 +92,8 @@ Json rows_of_earlier_run(const Json& before, const Json& now) {
         if (field == "commit" || field == "copy_gbps" || field == "rows") continue;
         if (before.contains(field) && before[field] == value) continue;
         throw Error("--resume: the rows of the file were measured with " + field + " = " +
-                    (before.contains(field) ? text_of(before[field]) : "an unknown value") +
-                    ", this run has " + text_of(value) +
+                    (before.contains(field) ? json_text(before[field]) : "an unknown value") +
+                    ", this run has " + json_text(value) +
                     "; use the same settings, or another --json FILE");
     }
     for (Json& row : rows) {

@@ -21,7 +21,7 @@ constexpr Index samples = 64;
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// "1-32" or "4,8,20-24".
-std::string text_of(const std::vector<int>& sizes) {
+std::string sizes_text(const std::vector<int>& sizes) {
     std::string text;
     for (std::size_t first = 0; first < sizes.size();) {
         std::size_t last = first;
@@ -130,7 +130,7 @@ class Study {
                     {"n", shape.has_varying_sizes() ? Json(nullptr) : Json(shape.n)},
                     {"batch", shape.batch},
                     {"layout", shape.layout}};
-        if (shape.has_varying_sizes()) row["sizes"] = text_of(options_.sizes);
+        if (shape.has_varying_sizes()) row["sizes"] = sizes_text(options_.sizes);
         return row;
     }
 
@@ -140,7 +140,7 @@ class Study {
         const double error = worst_error(work, implementation);
         if (!(error < implementation.bound)) {
             std::fprintf(stderr, "tessera-bench: wrong results, so not timed: %s, error %g of %g\n",
-                         text_of(row).c_str(), error, implementation.bound);
+                         json_text(row).c_str(), error, implementation.bound);
             document_["failed_checks"] = document_["failed_checks"].template get<int>() + 1;
             row["milliseconds"] = nullptr;
             row["residual_ratio"] = number_or_null(error);

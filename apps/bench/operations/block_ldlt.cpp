@@ -157,7 +157,7 @@ class Rows {
         ResultFile::cancel_time_limit();
         if (finished) {
             rows_[place] = row;
-            std::fprintf(stderr, "%s\n", text_of(row).c_str());
+            std::fprintf(stderr, "%s\n", json_text(row).c_str());
         } else {
             rows_.erase(place);
         }

@@ -299,7 +299,7 @@ void add_rows(const Context& context, const FactorBench& options, const std::str
             Json row = new_row("tessera", to_string(pivoting), workspace);
             check(work, factorisation, variant, row);
             if (!row["correct"].template get<bool>()) {
-                std::fprintf(stderr, "tessera-bench: wrong results: %s\n", text_of(row).c_str());
+                std::fprintf(stderr, "tessera-bench: wrong results: %s\n", json_text(row).c_str());
                 result["failed_checks"] = result["failed_checks"].template get<int>() + 1;
             }
             Offset set = 0;

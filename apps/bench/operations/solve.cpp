@@ -208,7 +208,7 @@ Json solves(const Context& context, const Context& cpu, const std::string& folde
         const LoadedSystem system = load_system(context, cpu, name, folder);
         for (const std::string& configuration : bench.configurations) {
             const Json line = measured_configuration(context, system, configuration, bench);
-            std::fprintf(stderr, "%s\n", text_of(line).c_str());
+            std::fprintf(stderr, "%s\n", json_text(line).c_str());
             result["rows"].push_back(line);
         }
     }

@@ -116,7 +116,7 @@ void add_entries(Json& rows, const Context& context, const NamedMatrix& named,
                 line.update(setup_results);
                 solve_entry(line, context, {host, matrix, *preconditioner}, options);
                 line["commit"] = commit();
-                std::fprintf(stderr, "%s\n", text_of(line).c_str());
+                std::fprintf(stderr, "%s\n", json_text(line).c_str());
                 rows.push_back(line);
             }
             // An entry that does not converge is not repeated with other seeds.

@@ -62,8 +62,9 @@ class BsrMatrix {
     Buffer<T> values_;
 };
 
-// In the memory of `context`, bitwise equal for every number of threads; they wait where a pattern
-// is made. Throws InvalidArgument for sizes that do not agree.
+// The functions below return matrices in the memory of `context`, bitwise equal for every number of
+// threads; those that make a pattern wait until it is complete. They throw InvalidArgument for
+// sizes that do not agree.
 
 /// The matrix in blocks; their sizes must divide its own. Blocks with an entry are stored.
 template <class T>

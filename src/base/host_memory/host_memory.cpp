@@ -15,7 +15,7 @@ namespace {
 
 constexpr Offset no_limit = std::numeric_limits<Offset>::max();
 
-std::string text_of(const std::string& path) {
+std::string file_text(const std::string& path) {
     std::ifstream file(path);
     std::ostringstream text;
     text << file.rdbuf();
@@ -48,7 +48,7 @@ Offset group_leaves(const std::string& folder, const GroupFiles& files) {
     // The limit may be the word "max".
     if (!(std::ifstream(folder + files.limit) >> limit)) return no_limit;
     if (!(std::ifstream(folder + files.usage) >> usage)) return no_limit;
-    const std::string statistics = text_of(folder + "memory.stat");
+    const std::string statistics = file_text(folder + "memory.stat");
     for (const char* key : files.page_cache) usage -= number_after(statistics, key, 0);
     return std::max<Offset>(limit - std::max<Offset>(usage, 0), 0);
 }
@@ -96,13 +96,13 @@ Offset free_host_memory() {
     rlimit space{};
     const bool limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
     const Offset page_bytes = Offset(sysconf(_SC_PAGESIZE));
-    Offset free =
-        std::min(host_memory::system_available(text_of("/proc/meminfo")),
-                 host_memory::control_groups_leave("/sys/fs/cgroup", text_of("/proc/self/cgroup")));
+    Offset free = std::min(
+        host_memory::system_available(file_text("/proc/meminfo")),
+        host_memory::control_groups_leave("/sys/fs/cgroup", file_text("/proc/self/cgroup")));
     if (free == no_limit) free = Offset(sysconf(_SC_AVPHYS_PAGES)) * page_bytes;
     if (!limited) return free;
     return std::min(free, host_memory::address_space_leaves(
-                              space.rlim_cur, text_of("/proc/self/statm"), page_bytes));
+                              space.rlim_cur, file_text("/proc/self/statm"), page_bytes));
 }
 
 std::string bytes_text(double bytes) {

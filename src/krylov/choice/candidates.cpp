@@ -23,7 +23,7 @@ constexpr Pair definite[] = {
     {"fcg", "amg", true},
     {"fcg", "amg,near_null=translations", true},
 };
-/// Stored values other than those of the matrix need a sliced format.
+/// Only sliced formats store values in a lower precision than that of the matrix.
 constexpr Pair definite_sliced[] = {
     {"cg", "chebyshev:6,precision=f32,values=f16", true},
     {"cg", "chebyshev:10,precision=f32,values=f16", true},

@@ -41,6 +41,7 @@ class Registered final : public SolverConfig {
     Offset numbers(Offset rows) const override { return config_.numbers(rows) + 6 * rows; }
     bool allows_left() const override { return Config::traits.allows_left; }
     bool symmetric_only() const override { return Config::traits.symmetric_only; }
+    bool is_stationary() const override { return Config::traits.is_stationary; }
 
   private:
     template <class T>

@@ -51,6 +51,7 @@ class Richardson final : public Method<T> {
     Buffer<State> state_;
 };
 
-using RichardsonConfig = PlainConfig<Richardson, 2, MethodTraits{.allows_left = true}>;
+using RichardsonConfig =
+    PlainConfig<Richardson, 2, MethodTraits{.allows_left = true, .is_stationary = true}>;
 
 }  // namespace tessera

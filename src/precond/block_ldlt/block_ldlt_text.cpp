@@ -10,6 +10,7 @@ namespace {
 
 using batched::Pivoting;
 
+/// As to_string, but `full` is the paper's "complete".
 const char* pivoting_name(Pivoting pivoting) {
     switch (pivoting) {
         case Pivoting::full:

@@ -1,6 +1,6 @@
-#include <cstdio>
 #include <filesystem>
 
+#include "base/concat.hpp"
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
 #include "precond/multigrid/config.hpp"
@@ -47,16 +47,6 @@ Offset auto_or_integer(Spec& spec, const char* key, Offset automatic, Offset low
     return copy.word(key, "auto") == "auto" ? (spec.word(key, "auto"), automatic)
                                             : spec.integer(key, automatic, low, high);
 }
-
-std::string text_of(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.10g", number);
-    return text;
-}
-
-}  // namespace
-
-namespace {
 
 void read_near_null(const std::string& text, AmgOptions& options) {
     if (text == "constant") {
@@ -161,7 +151,7 @@ std::string Amg<T>::describe() const {
     }
     if (given.strength != usual.strength)
         text += std::string(",strength=") + to_string(given.strength);
-    if (given.theta != usual.theta) text += ",theta=" + text_of(given.theta);
+    if (given.theta != usual.theta) text += ",theta=" + number_text(given.theta);
     if (given.second_pass >= 0) text += ",second_pass=" + std::to_string(given.second_pass);
     if (given.coarse_rows != usual.coarse_rows)
         text += ",coarse=" + std::to_string(given.coarse_rows);

@@ -57,8 +57,8 @@ void Cycle<C>::set_prolongator(const Context& context, std::size_t l,
 }
 
 template <class C>
-void Cycle<C>::set_bound(std::size_t level, double largest) {
-    const auto terms = polynomial_terms(PolynomialKind::chebyshev4_optimal, steps_ - 1, 0, largest);
+void Cycle<C>::set_bound(std::size_t level, double bound) {
+    const auto terms = polynomial_terms(PolynomialKind::chebyshev4_optimal, steps_ - 1, 0, bound);
     auto& smoother = levels_[level].smoother;
     if (smoother) {
         smoother->set_terms(terms);

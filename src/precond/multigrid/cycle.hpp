@@ -26,8 +26,8 @@ class Cycle final : public Operator<C> {
     /// Sets the prolongator from the next level, and the restriction to it; likewise.
     void set_prolongator(const Context& context, std::size_t level,
                          const BsrView<double>& prolongator, const BsrView<double>& restriction);
-    /// The largest eigenvalue of the matrix of a level.
-    void set_bound(std::size_t level, double largest);
+    /// Sets an upper bound of the eigenvalues of the matrix of a level.
+    void set_bound(std::size_t level, double bound);
     /// The inverse of the matrix of the last level, n x n numbers.
     void set_inverse(const Context& context, const Buffer<double>& inverse, Index n);
     /// An estimate, from above, of the smallest eigenvalue of the first matrix: the Rayleigh

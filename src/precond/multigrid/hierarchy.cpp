@@ -213,7 +213,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             reason = ", as no coupling is stronger";
             continue;
         }
-        if (cycle_.size() < levels_.size()) set_smoother(context, levels_.size() - 1);
+        if (cycle_.size() < levels_.size()) set_matrix_and_bound(context, levels_.size() - 1);
         DeviceVectors coarse_space = make_products(context, level, near_null);
         const BsrMatrix<double>& coarse = level.products.result;
         const double entries = double(coarse.entries());
@@ -266,9 +266,9 @@ bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, doubl
     return level.aggregates.count > 0 && coarser;
 }
 
-/// Sets the matrix of a level in the cycle, and the bound of its spectrum.
+/// Sets the matrix of a level in the cycle, and the upper bound of its eigenvalues.
 template <class C>
-void Hierarchy<C>::set_smoother(const Context& context, std::size_t l) {
+void Hierarchy<C>::set_matrix_and_bound(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0, PhaseStep::setup);
     Level& level = levels_[l];
     const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(), values_);
@@ -340,7 +340,7 @@ void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
         if (coarsest.modes > 0) singular_ = true;
         cycle_.set_inverse(context, coarsest.inverse, last.rows());
     } else {
-        set_smoother(context, levels_.size() - 1);
+        set_matrix_and_bound(context, levels_.size() - 1);
         if (stopped_by_ != nullptr) {
             warnings_.push_back(concat("the last level has ", last.rows(), " unknowns, as ",
                                        stopped_by_,
@@ -413,7 +413,7 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         scale_level(context, l, space);
         if (l + 1 == levels_.size()) break;
         Level& level = levels_[l];
-        set_smoother(context, l);
+        set_matrix_and_bound(context, l);
         // The pattern returns to its level even if memory runs out.
         std::swap(level.products.result, levels_[l + 1].matrix);
         try {

@@ -69,7 +69,7 @@ class Hierarchy {
     DeviceVectors make_products(const Context& context, Level& level,
                                 const DeviceVectors& near_null);
     void warn_of_dropped(const std::vector<Index>& dropped, int columns);
-    void set_smoother(const Context& context, std::size_t level);
+    void set_matrix_and_bound(const Context& context, std::size_t level);
     bool coarsen(const Context& context, DeviceVectors& near_null, DeviceCoordinates& coordinates);
     bool solves_last_level() const;
     void finish(const Context& context, DeviceVectors near_null);

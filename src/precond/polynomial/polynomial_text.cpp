@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "base/concat.hpp"
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
 #include "precond/polynomial/polynomial.hpp"
@@ -14,12 +14,6 @@ namespace {
 constexpr std::array kinds = {PolynomialKind::neumann, PolynomialKind::least_squares,
                               PolynomialKind::chebyshev, PolynomialKind::chebyshev4,
                               PolynomialKind::chebyshev4_optimal};
-
-std::string text_of(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.10g", number);
-    return text;
-}
 
 double positive(const std::string& key, const std::string& text) {
     double number = 0;
@@ -106,17 +100,17 @@ std::string PolynomialPreconditioner<T>::describe() const {
     const PolynomialOptions& given = options();
     const PolynomialOptions usual;
     std::string text = std::string(to_string(given.kind)) + ":" + std::to_string(given.degree);
-    if (given.alpha != usual.alpha) text += ",alpha=" + text_of(given.alpha);
-    if (given.beta != usual.beta) text += ",beta=" + text_of(given.beta);
+    if (given.alpha != usual.alpha) text += ",alpha=" + number_text(given.alpha);
+    if (given.beta != usual.beta) text += ",beta=" + number_text(given.beta);
     text += ",bound=";
     text += given.upper == UpperBound::lanczos ? "lanczos:" + std::to_string(given.lanczos_steps)
             : given.upper == UpperBound::gershgorin ? std::string("gershgorin")
-                                                    : text_of(given.upper_value);
+                                                    : number_text(given.upper_value);
     if (given.uses_lower) {
         text += ",lower=";
-        text += given.lower == LowerBound::ratio  ? "ratio:" + text_of(given.lower_value)
+        text += given.lower == LowerBound::ratio  ? "ratio:" + number_text(given.lower_value)
                 : given.lower == LowerBound::ritz ? std::string("ritz")
-                                                  : text_of(given.lower_value);
+                                                  : number_text(given.lower_value);
     }
     text += format_text(given.format);
     if (given.single_precision) text += ",precision=f32";

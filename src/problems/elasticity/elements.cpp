@@ -1,9 +1,9 @@
 #include "problems/elasticity/elements.hpp"
 
-#include <charconv>
 #include <limits>
 #include <numeric>
 
+#include "base/concat.hpp"
 #include "problems/unknown_name.hpp"
 
 namespace tessera::elasticity {
@@ -44,18 +44,13 @@ double extent(const Mesh& mesh, std::span<const Index> nodes) {
     return longest_edge;
 }
 
-std::string text_of(double number) {
-    char digits[32];
-    return {digits, std::to_chars(digits, digits + 32, number).ptr};
-}
-
 Stiffness::Lame lame_of(const Material& material, const std::string& owner, int dimensions) {
     const auto& [young, poisson] = material;
     const bool plane = dimensions == 2;
-    require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", text_of(young),
+    require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", number_text(young),
             " is not a positive number");
     require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
-            text_of(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
+            number_text(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
     return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
             young / (2 * (1 + poisson))};
 }
@@ -77,7 +72,7 @@ std::string Elements::description(Index element) const {
         text += concat(separator, node, " at (");
         for (int i = 0; i < mesh_.dimensions; ++i) {
             text += (i > 0 ? ", " : "") +
-                    text_of(mesh_.points[std::size_t(node) * mesh_.dimensions + i]);
+                    number_text(mesh_.points[std::size_t(node) * mesh_.dimensions + i]);
         }
         text += ")";
         separator = ", ";
@@ -104,10 +99,10 @@ void Elements::check_geometry(const Context& cpu) const {
         if (element < 0) continue;
         const double size = extent(mesh_, nodes(element));
         require(!(size >= longest || (size > 0 && size <= shortest)), description(element), " is ",
-                text_of(size),
+                number_text(size),
                 " long; give the mesh in another unit of length, its elements "
                 "between ",
-                text_of(shortest), " and ", text_of(longest), " long");
+                number_text(shortest), " and ", number_text(longest), " long");
         throw InvalidArgument(concat(
             description(element),
             " is inverted or flat: its corners must not lie on one line or plane, and have the ",

@@ -14,14 +14,8 @@ constexpr double smallest = std::numeric_limits<float>::min();
 
 bool overflows(double value) { return std::isfinite(value) && !std::isfinite(float(value)); }
 
-std::string text_of(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return text;
-}
-
 std::string fault(double value, const std::string& where) {
-    return "value " + text_of(value) + " " + where + " is out of range of single precision";
+    return "value " + number_text(value) + " " + where + " is out of range of single precision";
 }
 
 }  // namespace

@@ -4,12 +4,13 @@
 
 #include "base/for_each.hpp"
 
-// The scalars of the Lanczos iteration, in the memory of a Context; loops of one i.
+// The scalars of the Lanczos iteration, in the memory of a Context: for_each_index runs each as a
+// loop of one iteration.
 namespace tessera {
 
 /// -beta and 1 / beta from beta^2.
 template <class T>
-struct NextBeta {
+struct BetaFactors {
     static constexpr int work = 1;
     const T* square;
     T *minus_beta, *inverse_beta;
@@ -21,8 +22,9 @@ struct NextBeta {
     }
 };
 
+/// -alpha, which the update of the residual takes.
 template <class T>
-struct NextAlpha {
+struct NegateAlpha {
     static constexpr int work = 1;
     const T* alpha;
     T* minus_alpha;

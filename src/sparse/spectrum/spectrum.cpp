@@ -105,13 +105,13 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
     dot<T>(context, w, w, squares.data());
     for (int j = 0; j < max_steps; ++j) {
         // v_j = w / beta, w = A v_j - beta v_(j-1) - alpha v_j.
-        for_each_index(context, 1, NextBeta<T>{squares.data() + j, minus_beta, inverse_beta});
+        for_each_index(context, 1, BetaFactors<T>{squares.data() + j, minus_beta, inverse_beta});
         std::swap(before, v);
         axpby<T>(context, inverse_beta, w, T(0), v);
         matrix.apply(context, v, w);
         if (j > 0) axpby<T>(context, minus_beta, before, T(1), w);
         dot<T>(context, v, w, alphas.data() + j);
-        for_each_index(context, 1, NextAlpha<T>{alphas.data() + j, minus_alpha});
+        for_each_index(context, 1, NegateAlpha<T>{alphas.data() + j, minus_alpha});
         axpby<T>(context, minus_alpha, v, T(1), w);
         dot<T>(context, w, w, squares.data() + j + 1);
     }

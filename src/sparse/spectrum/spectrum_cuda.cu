@@ -5,7 +5,7 @@
 namespace tessera::cuda {
 
 TESSERA_FOR_EACH_REAL(RowSum)
-TESSERA_FOR_EACH_REAL(NextBeta)
-TESSERA_FOR_EACH_REAL(NextAlpha)
+TESSERA_FOR_EACH_REAL(BetaFactors)
+TESSERA_FOR_EACH_REAL(NegateAlpha)
 
 }  // namespace tessera::cuda

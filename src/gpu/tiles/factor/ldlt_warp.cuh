@@ -100,14 +100,14 @@ class WarpLdlt {
     }
 
     /// This lane's entry in column p, valid in the lanes that have column p.
-    __device__ __forceinline__ T part_of_column(int p) const {
+    __device__ __forceinline__ T entry_in_column(int p) const {
         T value = a_[0];
 #pragma unroll
         for (int e = 1; e < columns; ++e) value = select_register(p % columns == e, a_[e], value);
         return value;
     }
-    __device__ __forceinline__ T from(T part, int p, int i) const {
-        return team_.from(part, p / columns * k + i);
+    __device__ __forceinline__ T from(T entry, int p, int i) const {
+        return team_.from(entry, p / columns * k + i);
     }
     __device__ __forceinline__ void remove(int p) {
         remaining_ &= ~(1u << p);
@@ -115,10 +115,10 @@ class WarpLdlt {
         for (int e = 0; e < columns; ++e) a_[e] = row_ == p || first_ + e == p ? T(0) : a_[e];
     }
     /// A -= l m^T, where m is column p.
-    __device__ __forceinline__ void subtract(T l, T mine, T part, int p) {
+    __device__ __forceinline__ void subtract(T l, T mine, T entry, int p) {
 #pragma unroll
         for (int e = 0; e < columns; ++e) {
-            const T across = from(part, p, first_ + e);
+            const T across = from(entry, p, first_ + e);
             if (is_remaining(first_ + e)) a_[e] = fma(-l, across, a_[e]);
         }
         diagonal_ = fma(-l, mine, diagonal_);
@@ -126,8 +126,8 @@ class WarpLdlt {
 
     __device__ __forceinline__ void single_step(const TeamMemory<T>& memory, int s, int p,
                                                 Divisor<T> divisor) {
-        const T part = part_of_column(p);
-        const T column_p = from(part, p, row_);
+        const T entry = entry_in_column(p);
+        const T column_p = from(entry, p, row_);
         const T e11 = team_.from(diagonal_, p);
         divisor.d = team_.from(divisor.d, p);
         divisor.reciprocal = team_.from(divisor.reciprocal, p);
@@ -142,15 +142,15 @@ class WarpLdlt {
             memory.raw[s] = e11;
             memory.raw_e21[s] = T(0);
         }
-        subtract(l, mine, part, p);
+        subtract(l, mine, entry, p);
     }
 
     __device__ __forceinline__ void pair_step(const TeamMemory<T>& memory, int s, int p, int q,
                                               T tau) {
-        const T part_p = part_of_column(p), part_q = part_of_column(q);
-        const T column_p = from(part_p, p, row_), column_q = from(part_q, q, row_);
+        const T entry_p = entry_in_column(p), entry_q = entry_in_column(q);
+        const T column_p = from(entry_p, p, row_), column_q = from(entry_q, q, row_);
         PivotPair<T> e{team_.from(diagonal_, p), T(0), team_.from(diagonal_, q)};
-        const T low = from(part_p, p, q), high = from(part_q, q, p);
+        const T low = from(entry_p, p, q), high = from(entry_q, q, p);
         e.e21 = fabs(high) > fabs(low) ? high : low;
         const PivotPair<T> used = with_threshold(e, tau);
         const PivotPair<T> g = used.e21 == T(0) ? inverse(used) : pair_inverse(used);
@@ -172,8 +172,8 @@ class WarpLdlt {
             memory.raw[s + 1] = e.e22;
             memory.raw_e21[s + 1] = T(0);
         }
-        subtract(l, mine, part_p, p);
-        subtract(second_l, second_mine, part_q, q);
+        subtract(l, mine, entry_p, p);
+        subtract(second_l, second_mine, entry_q, q);
     }
 
     WarpTeam<32> team_;

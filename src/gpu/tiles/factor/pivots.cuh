@@ -89,12 +89,13 @@ struct FastDivisor {
     }
 };
 
-/// a / d for many a, correctly rounded, except that -0 over a negative d gives -0. Faster than the
-/// compiler's division, which has a slow path for a = 0.
+/// Divides many numbers a by one d, correctly rounded (but -0 over a negative d gives -0): by the
+/// reciprocal of d where no exponent is extreme, else by the compiler's division, whose path for
+/// a = 0 is slow.
 template <class T>
-class CheckedDivisor {
+class RoundedDivisor {
   public:
-    __device__ __forceinline__ explicit CheckedDivisor(T d)
+    __device__ __forceinline__ explicit RoundedDivisor(T d)
         : d_(d), reciprocal_(fast_reciprocal(d)), moderate_(is_moderate(d)) {}
     __device__ __forceinline__ T quotient(T a) const {
         const bool quick = moderate_ && (a == T(0) || is_moderate(a));
@@ -115,10 +116,10 @@ class CheckedDivisor {
 /// The inverse of a 2 x 2 pivot whose e21 is not 0.
 template <class T>
 __device__ __forceinline__ PivotPair<T> pair_inverse(const PivotPair<T>& e) {
-    const CheckedDivisor<T> by_e21(e.e21);
+    const RoundedDivisor<T> by_e21(e.e21);
     const T f1 = by_e21.quotient(e.e11);
     const T f2 = by_e21.quotient(e.e22);
-    const T scale = CheckedDivisor<T>((f1 * f2 - T(1)) * e.e21).quotient(T(1));
+    const T scale = RoundedDivisor<T>((f1 * f2 - T(1)) * e.e21).quotient(T(1));
     return {f2 * scale, -scale, f1 * scale};
 }
 

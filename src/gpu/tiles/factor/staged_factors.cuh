@@ -37,11 +37,11 @@ class StagedFactors {
                 f2_ = memory.at(first + 1, first + 1);
             }
         }
-        divisor_ = CheckedDivisor<T>(divisor);
+        divisor_ = RoundedDivisor<T>(divisor);
         if constexpr (kind == Factorisation::ldlt) {
             f1_ = divisor_.quotient(f1_);
             f2_ = divisor_.quotient(f2_);
-            last_ = CheckedDivisor<T>(f1_ * f2_ - T(1));
+            last_ = RoundedDivisor<T>(f1_ * f2_ - T(1));
         }
     }
 
@@ -97,8 +97,8 @@ class StagedFactors {
     bool pair_ = false;                ///< This thread has a row of a 2 x 2 pivot.
     bool second_ = false;              ///< This thread has the second row of it.
     T f1_ = T(1), f2_ = T(2);          ///< Its diagonal elements over e21.
-    CheckedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
-    CheckedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
+    RoundedDivisor<T> divisor_{T(1)};  ///< Division by the diagonal, or by e21.
+    RoundedDivisor<T> last_{T(1)};     ///< Division by f1 f2 - 1.
 };
 
 /// Copies factors to the shared memory of a team.

@@ -43,9 +43,10 @@ struct StoredUnits {
     }
 };
 
-/// Maximum of the units of chunks of `each` blocks; one chunk per thread, one atomic per warp.
+/// Size of the largest chunk of `each` blocks, in units of 8 bytes; one chunk per thread, one
+/// atomic per warp.
 __global__ void __launch_bounds__(threads)
-    chunk_units_kernel(Index count, Index each, const Offset* starts, int* max_units) {
+    largest_chunk_kernel(Index count, Index each, const Offset* starts, int* max_units) {
     const Offset first = (Offset(blockIdx.x) * threads + threadIdx.x) * each;
     const int units =
         first < count ? int(starts[min(first + each, Offset(count))] - starts[first]) : 0;
@@ -61,9 +62,9 @@ void format_starts(const Context& context, Index count, const Index* block_offse
     clear(context, starts + count + 1, sizeof(Offset));
     if (count == 0) return;
     // Only the low word is set: a chunk has less than 2^31 units.
-    chunk_units_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
-                         stream_of(context)>>>(count, each, starts,
-                                               reinterpret_cast<int*>(starts + count + 1));
+    largest_chunk_kernel<<<blocks_for((count + each - 1) / each, threads), threads, 0,
+                           stream_of(context)>>>(count, each, starts,
+                                                 reinterpret_cast<int*>(starts + count + 1));
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -25,7 +25,8 @@ __device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset it
     __syncwarp();
 }
 
-/// The lanes that share a block, a team: their number, the team's index, and its item.
+/// The team of lanes that computes a block of k x k entries: this thread's lane in it, its index in
+/// the thread block, and its item (a block row, or a block off the diagonal).
 template <class T, int k>
 struct SchurTeam {
     using Tile = BlockTile<T, k>;
@@ -33,8 +34,8 @@ struct SchurTeam {
     static constexpr int teams = schur_threads / lanes;
 
     int lane = int(threadIdx.x) % lanes;
-    int team = int(threadIdx.x) / lanes;
-    Offset item = Offset(blockIdx.x) * teams + team;
+    int index = int(threadIdx.x) / lanes;
+    Offset item = Offset(blockIdx.x) * teams + index;
 };
 
 /// The lists of Schur updates of block rows, or of blocks off the diagonal: item i is updated by
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(schur_threads)
     const Team team;
     const Offset item = first + team.item;
     const bool active = item < last;
-    T* const staged = memory[team.team];
+    T* const staged = memory[team.index];
     stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, team.lane, staged);
     schur_complement<diagonal, k>(a, item, active, team.lane, staged, v, w);
     if constexpr (diagonal) {
