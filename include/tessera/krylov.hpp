@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,15 @@ struct Progress {
     std::function<void(void* to)> copy_x = {};
 };
 
+/// The relative residual of SolveOptions without rtol: a little above the square root of the unit
+/// roundoff of T, so that matrices with condition numbers of thousands (float) reach it.
+template <class T>
+inline constexpr double default_rtol = sizeof(T) == 8 ? 1e-8 : 1e-4;
+
 struct SolveOptions {
     /// Stop when ||b - A x|| <= max(rtol ||b||, atol) (2-norms). With left preconditioning the
     /// recursive residual is M^-1 (b - A x); at exit the true residual is still checked.
-    double rtol = 1e-8;
+    std::optional<double> rtol = {};  ///< Without: default_rtol<T>.
     double atol = 0;
     /// Counted as in SolveReport::iterations.
     Offset max_iterations = 10000;

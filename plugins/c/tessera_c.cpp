@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "handles.hpp"
@@ -41,7 +43,7 @@ SolveOptions to_options(const tessera_options* given, const char* function) {
     if (given == nullptr) return options;
     require(given->size == sizeof(tessera_options), function,
             "the options were not set by tessera_options_init");
-    options.rtol = given->rtol;
+    if (!std::isnan(given->rtol)) options.rtol = given->rtol;
     options.atol = given->atol;
     options.max_seconds = given->max_seconds;
     options.max_iterations = given->max_iterations;
@@ -218,7 +220,7 @@ void tessera_options_init(tessera_options* options) {
     if (options == nullptr) return;
     const SolveOptions defaults;
     *options = {sizeof(tessera_options),
-                defaults.rtol,
+                std::numeric_limits<double>::quiet_NaN(),  // The default of the type.
                 defaults.atol,
                 defaults.max_seconds,
                 defaults.max_iterations,

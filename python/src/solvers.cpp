@@ -8,7 +8,8 @@ namespace {
 
 /// Options of a solve, as Python passes them.
 struct Options {
-    double rtol = 1e-8, atol = 0;
+    std::optional<double> rtol;
+    double atol = 0;
     Offset max_iterations = 10000;
     double max_seconds = std::numeric_limits<double>::infinity();
     Offset stagnation_window = 2000;
@@ -275,15 +276,16 @@ void python_module::bind_solvers(nb::module_& module) {
     nb::class_<Options>(module, "Options", "When a solve ends.")
         .def(
             "__init__",
-            [](Options* made, double rtol, double atol, Offset max_iterations, double max_seconds,
-               Offset stagnation_window, bool left, bool signals, nb::object callback) {
+            [](Options* made, std::optional<double> rtol, double atol, Offset max_iterations,
+               double max_seconds, Offset stagnation_window, bool left, bool signals,
+               nb::object callback) {
                 new (made)
                     Options{rtol, atol,    max_iterations,     max_seconds, stagnation_window,
                             left, signals, std::move(callback)};
             },
-            nb::arg("rtol"), nb::arg("atol"), nb::arg("max_iterations"), nb::arg("max_seconds"),
-            nb::arg("stagnation_window"), nb::arg("left"), nb::arg("signals"),
-            nb::arg("callback").none())
+            nb::arg("rtol").none(), nb::arg("atol"), nb::arg("max_iterations"),
+            nb::arg("max_seconds"), nb::arg("stagnation_window"), nb::arg("left"),
+            nb::arg("signals"), nb::arg("callback").none())
         .def_rw("iterate", &Options::iterate);
     nb::class_<Systems>(module, "Systems", "Right-hand sides and solutions.")
         .def(

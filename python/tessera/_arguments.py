@@ -147,7 +147,7 @@ def options_of(
     """The options of a solve; errors name the argument. `iterate`: of `scipy_hook`."""
     main = threading.current_thread() is threading.main_thread()
     options = core.Options(
-        number(rtol, "rtol", finite=True),
+        None if rtol is None else number(rtol, "rtol", finite=True),
         number(atol, "atol", finite=True),
         maxiter,
         number(max_seconds, "max_seconds"),

@@ -22,7 +22,7 @@ def solve(
     near_null: Any = None,
     *,
     x0: Any = None,
-    rtol: float = 1e-8,
+    rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int = 10000,
     max_seconds: float = np.inf,
@@ -53,7 +53,8 @@ def solve(
     x0 : array, optional
         Start, of the shape of `b`; by default zero.
     rtol, atol : float
-        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
+        Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite. By default
+        `rtol` is 1e-8, for float32 1e-4.
     maxiter, max_seconds, left, callback
         See `Solver.solve`.
     format, device, stream, threads

@@ -241,7 +241,7 @@ class Solver:
         b: Any,
         x0: Any = None,
         *,
-        rtol: float = 1e-8,
+        rtol: float | None = None,
         atol: float = 0.0,
         maxiter: int = 10000,
         max_seconds: float = np.inf,
@@ -258,7 +258,8 @@ class Solver:
         x0 : array, optional
             Start, of the shape of `b`; by default zero.
         rtol, atol : float
-            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite.
+            Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite. By default
+            `rtol` is 1e-8, for float32 1e-4.
         maxiter : int
             Maximum number of iterations.
         max_seconds : float

@@ -67,7 +67,7 @@ def _dense_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(inputs[0], output)
 
 
-def _dense_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def _dense_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
     a, x = ctx.saved_tensors
     of_b = _dense(a.mT, gradient)
     if not ctx.needs_input_grad[0]:
@@ -77,7 +77,7 @@ def _dense_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor |
     return -(of_b @ x.mT), of_b
 
 
-_dense.register_autograd(_dense_backward, setup_context=_dense_context)
+_dense.register_autograd(_dense_gradients, setup_context=_dense_context)
 
 
 def _checked(solver: Solver, b: Tensor, rtol: float, maxiter: int) -> Tensor:
@@ -258,7 +258,7 @@ def solve(
     method: str = "auto",
     M: str = "auto",
     coordinates: Any = None,
-    rtol: float = 1e-8,
+    rtol: float | None = None,
     maxiter: int = 10000,
     solver: Solver | None = None,
 ) -> Tensor:
@@ -304,6 +304,8 @@ def solve(
     if a.layout not in (torch.sparse_csr, torch.sparse_bsr):
         raise TypeError(f"a: the layout {a.layout} is not supported; use sparse_csr or sparse_bsr")
     _require_no_tangents(b=b)
+    if rtol is None:
+        rtol = 1e-8 if a.dtype == torch.float64 else 1e-4  # As in Solver.solve.
     result: Tensor = _solve_sparse(a, b, method, M, coordinates, rtol, maxiter, solver)
     return result
 

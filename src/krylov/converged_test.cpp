@@ -92,7 +92,7 @@ void check(const RandomSystem<T>& system, const SolveReport& report, const std::
     }
     if (converged) {
         const long double target = std::max<long double>(
-            system.options.rtol * truth.wide_b * (1 + truth.relative), system.options.atol);
+            *system.options.rtol * truth.wide_b * (1 + truth.relative), system.options.atol);
         EXPECT_LE(truth.residual, target * (1 + truth.relative) + truth.rounding)
             << "relative to b: " << truth.residual / truth.wide_b;
     }

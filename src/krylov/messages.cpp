@@ -118,7 +118,8 @@ void check_solve(const Context& context, const Operator<T>& matrix, Vectors<cons
     require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);
     check_memory(context, "solve", "b", b.data);
     check_memory(context, "solve", "x", x.data);
-    require(std::isfinite(options.rtol) && options.rtol >= 0, "solve: rtol must be 0 or more");
+    const double rtol = options.rtol.value_or(0);
+    require(std::isfinite(rtol) && rtol >= 0, "solve: rtol must be 0 or more");
     require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
     require(options.max_iterations >= 0, "solve: max_iterations must be 0 or more");
     require(options.max_seconds >= 0, "solve: max_seconds must be 0 or more");

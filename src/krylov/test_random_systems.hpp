@@ -225,7 +225,7 @@ class RandomSystems {
         system.options.stagnation_window = integer(0, 40);
         system.options.check_interval = int(integer(0, 9));
         system.options.left_preconditioning = one_in(5);
-        system.name += ", rtol " + std::to_string(system.options.rtol) + ", atol " +
+        system.name += ", rtol " + std::to_string(*system.options.rtol) + ", atol " +
                        std::to_string(system.options.atol);
     }
 

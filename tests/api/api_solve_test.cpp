@@ -26,6 +26,24 @@ TEST(api_solve, calls_name_no_types) {
     EXPECT_EQ(make_preconditioner(context, "jacobi", matrix.view())->report().largest_block, 1);
 }
 
+/// Without rtol a solve ends at a residual that its type of values can reach.
+template <class T>
+void expect_default_tolerance() {
+    const Context context = test::context();
+    const auto problem = problems::generate<T>(test::host(), "poisson2d:50");
+    const auto matrix = copy_to(context, problem.matrix);
+    const auto b = copy_to_buffer(context, problem.load);
+    Buffer<T> x(context, matrix.rows());
+    fill(context, 0, x);
+    const SolveReport report = solve(context, matrix, b, x);
+    EXPECT_EQ(report.status, Status::converged) << report.message;
+    EXPECT_LE(report.true_relative_residual, default_rtol<T>);
+}
+TEST(api_solve, the_default_tolerance_suits_the_type) {
+    expect_default_tolerance<double>();
+    expect_default_tolerance<float>();
+}
+
 /// Texts are parsed, and their errors reported, before there is a matrix.
 TEST(api_solve, texts_are_read_once) {
     // b, x, two vectors of the driver, six of the basis, one for M^-1, and the triangle.

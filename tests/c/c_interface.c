@@ -32,6 +32,12 @@ static void solves(tessera_context* context, tessera_type type) {
     CHECK(report.iterations > 0 && report.iterations < rows);
     CHECK(report.true_relative_residual <= rtol);
     CHECK(residual(context, x, 3, type) <= 8 * rtol * sqrt(rows));
+    tessera_options_init(&options);
+    SUCCEEDS(tessera_copy(context, zeros, x, rows * bytes));
+    SUCCEEDS(tessera_solver_solve(solver, b, x, &options, &report));
+    CHECK(report.status == TESSERA_CONVERGED);
+    CHECK(report.true_relative_residual <= (type == TESSERA_DOUBLE ? 1e-8 : 1e-4));
+    options.rtol = rtol;
     CHECK(strcmp(tessera_solver_message(solver), "") == 0);
     CHECK(strstr(tessera_solver_json(solver), "{\"status\":\"converged\"") != NULL);
     CHECK(strstr(tessera_solver_json(solver), "\"preconditioner\":\"jacobi") != NULL);

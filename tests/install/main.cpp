@@ -27,7 +27,7 @@ int main() {
                 tessera::to_string(report.status), residual);
     // The residual computed here differs from the report by the rounding of one product.
     return report.status == tessera::Status::converged &&
-                   residual <= 2 * tessera::SolveOptions().rtol
+                   residual <= 2 * tessera::default_rtol<double>
                ? 0
                : 1;
 }

@@ -31,7 +31,8 @@ class Refinement {
         SolveReport report;
         const double norm_b = norm(b);
         double length = residual_norm(b, x);
-        while (length > options.rtol * norm_b && report.status == Status::converged) {
+        while (length > options.rtol.value_or(default_rtol<double>) * norm_b &&
+               report.status == Status::converged) {
             const SolveReport inner =
                 correct(x, length, options.max_iterations - report.iterations);
             report.iterations += inner.iterations;

@@ -20,7 +20,8 @@ bool ColumnSolve<T>::singular_preconditioner() {
 
 template <class T>
 void ColumnSolve<T>::set_targets() {
-    target_ = std::max(options().rtol * norm_b_, scaling_.scaled(options().atol));
+    target_ = std::max(options().rtol.value_or(default_rtol<T>) * norm_b_,
+                       scaling_.scaled(options().atol));
     if (shared_->left) {
         const std::span<T> left_b = (*shared_->vectors)(c_, 3);
         preconditioner()->apply(context(), b(), left_b);

@@ -92,7 +92,7 @@ void expect_own_ends(const std::string& name, const std::string& preconditioner,
         const SolveReport alone = solve_alone<T>(solver, b[j], x, options);
         EXPECT_EQ(report.status, Status::converged) << report.message;
         EXPECT_LE(relative_residual<T>(host.view(), b[j], together.x[j]),
-                  options.rtol * (1 + 1e-3));
+                  *options.rtol * (1 + 1e-3));
         EXPECT_EQ(report.residuals.size(), std::size_t(report.iterations) + 1);
         if (context().on_gpu() || alone.restarts > 0) continue;
         EXPECT_EQ(report.iterations, alone.iterations) << j;

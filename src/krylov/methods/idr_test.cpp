@@ -136,7 +136,7 @@ TEST(idr, replaces_the_residual_after_a_spike) {
         const SolveReport& report = solved.report;
         EXPECT_EQ(report.status, Status::converged);
         const Residual truth = residual(matrix, b, solved.x);
-        EXPECT_LE(truth.norm, options.rtol * norm(b) + truth.rounding);
+        EXPECT_LE(truth.norm, *options.rtol * norm(b) + truth.rounding);
         // One product at the start, one after each run of the recursion, five per cycle; the others
         // belong to replacements: one each, or two with smoothing.
         const Offset replacing =

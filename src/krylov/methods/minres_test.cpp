@@ -107,7 +107,7 @@ TEST(minres, solves_indefinite_systems) {
                                         preconditioned ? weights(b.size()) : std::vector<double>());
                 EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
                 const Residual truth = residual(matrix, b, solved.x);
-                EXPECT_LE(truth.norm, options.rtol * norm(b) + truth.rounding);
+                EXPECT_LE(truth.norm, *options.rtol * norm(b) + truth.rounding);
                 EXPECT_LE(distance(solved.x, exact),
                           norm(inverse) * truth.norm + gamma<double>(8) * norm(exact));
             }

@@ -75,8 +75,9 @@ TESSERA_C_API const char* tessera_message(void);
 TESSERA_C_API tessera_error tessera_context_create(const char* device, int threads,
                                                    tessera_context** context);
 
-/* Stream-ordered GPU memory from your pool (the stream is a cudaStream_t): `allocate` returns at least
- * `bytes`, aligned to 256, or null if there is no memory left. `data` is passed to both functions. */
+/* Stream-ordered GPU memory from your pool (the stream is a cudaStream_t): `allocate` returns at
+ * least `bytes`, aligned to 256, or null if there is no memory left. `data` is passed to both
+ * functions. */
 typedef struct tessera_allocator {
     void* (*allocate)(int64_t bytes, struct CUstream_st* stream, void* data);
     void (*release)(void* memory, int64_t bytes, struct CUstream_st* stream, void* data);
@@ -156,7 +157,8 @@ TESSERA_C_API tessera_error tessera_matrix_multiply(const tessera_matrix* matrix
 /* When a solve ends. */
 typedef struct tessera_options {
     size_t size; /* Of this struct; set by tessera_options_init. */
-    double rtol; /* ||b - A x|| <= max(rtol ||b||, atol): converged. */
+    double rtol; /* ||b - A x|| <= max(rtol ||b||, atol): converged. NaN, as set by
+                    tessera_options_init: 1e-8, for TESSERA_FLOAT 1e-4. */
     double atol;
     double max_seconds;
     int64_t max_iterations;
@@ -198,9 +200,9 @@ TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,
 /* New values on the same pattern; otherwise as setup. */
 TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
                                                   const tessera_matrix* matrix);
-/* Solves A x = b; x holds the initial guess; b and x in the memory of the context. `options` null: the
- * defaults; `report` may be null. A solve that does not converge is no error: see the status of the
- * report. The observer must not call the solver. */
+/* Solves A x = b; x holds the initial guess; b and x in the memory of the context. `options` null:
+ * the defaults; `report` may be null. A solve that does not converge is no error: see the status of
+ * the report. The observer must not call the solver. */
 TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                                  const tessera_options* options,
                                                  tessera_report* report);
