@@ -5,7 +5,8 @@
 #   - comments and docstrings that begin with "Of ", "That of", "Those of" or "The same": a comment
 #     is read alone and needs a subject;
 #   - identifiers that begin with most_ or least_: the words are max_ and min_;
-#   - pairs of numbers "4.6 for 5.2" in comments: write "4.6 instead of 5.2 ms".
+#   - pairs of numbers "4.6 for 5.2" in comments and decision pages: write "4.6 instead of 5.2 ms";
+#   - a decision page that does not begin with "This page decides".
 set -euo pipefail
 export LC_ALL=C
 
@@ -17,6 +18,10 @@ check_files() {
             comment = ""
             if (match($0, /(\/\/[\/!]?<?|^ *\*|(^|  )#|"""|^ *\/\*\*?)[ ]*/)) {
                 comment = substr($0, RSTART + RLENGTH)
+            }
+            if (FILENAME ~ /\.md$/) comment = $0
+            if (FILENAME ~ /decisions\/[a-z-]+\.md$/ && FNR == 3 && !/^This page decides[ ,]/) {
+                fault("say first what the page decides")
             }
             if (comment ~ /^(Of |That of|Those of|The same)/) fault("name the subject")
             if (comment ~ /(^|[^0-9a-z])[0-9]+(\.[0-9]+)? for [0-9]+(\.[0-9]+)?([ ,;.)]|$)/) {
@@ -31,9 +36,10 @@ check_files() {
 }
 
 check_tree() {
-    (cd "$1" && find include src apps python/src python/tessera plugins examples -type f \
-        \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' -o -name '*.cu' \
-        -o -name '*.cuh' -o -name '*.py' \) -print0 | sort -z | xargs -0 bash "$script" --files)
+    (cd "$1" && find include src apps python/src python/tessera plugins examples docs/decisions \
+        -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.c' -o -name '*.cu' \
+        -o -name '*.cuh' -o -name '*.py' -o -path 'docs/decisions/*.md' \) -print0 |
+        sort -z | xargs -0 bash "$script" --files)
 }
 
 # Each bad line must be found, and none of the good ones.
@@ -57,6 +63,12 @@ int most_rows = 3;
 const double least_value = f(x);
 // poisson2d:100: 4.6 for 5.2
 BAD
+    mkdir "$scratch/decisions"
+    printf '# How\n\nRows are sorted.\n' >"$scratch/decisions/rows.md"
+    if check_files "$scratch/decisions/rows.md" >/dev/null; then
+        echo "not found: a decision page that does not say what it decides"
+        exit 1
+    fi
     cat >"$scratch/good" <<'GOOD'
 /// Offsets of the rows.
 int max_rows = utmost_care + least_squares;
