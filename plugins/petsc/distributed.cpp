@@ -91,9 +91,11 @@ PetscErrorCode DistributedOperator::set(Mat matrix, const FormatOptions& format,
     }
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
         rows_ = local_size(rows);
-        PetscCall(diagonal_.set(blocks.diagonal));
+        PetscCall(LocalMatrix::read(blocks.diagonal, true, diagonal_));
         has_off_diagonal_ = blocks.off_diagonal != nullptr && ghosts > 0;
-        if (has_off_diagonal_) PetscCall(off_diagonal_.set(blocks.off_diagonal));
+        if (has_off_diagonal_) {
+            PetscCall(LocalMatrix::read(blocks.off_diagonal, true, off_diagonal_));
+        }
         scaling_ = Buffer<Scalar>(*context(), rows + ghosts * block);
         ghost_values_ = Buffer<Scalar>(*context(), ghosts * block);
         return PETSC_SUCCESS;
@@ -110,11 +112,9 @@ PetscErrorCode DistributedOperator::update(Mat matrix, bool& positive) {
     PetscCall(use_aij(matrix, matrix));
     PetscCall(local_blocks(matrix, blocks));
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
-        const bool anew = converted_ != nullptr;  // In arrays of its own each time.
-        PetscCall(anew ? diagonal_.set(blocks.diagonal) : diagonal_.update(blocks.diagonal));
+        PetscCall(LocalMatrix::read(blocks.diagonal, false, diagonal_));
         if (has_off_diagonal_) {
-            PetscCall(anew ? off_diagonal_.set(blocks.off_diagonal)
-                           : off_diagonal_.update(blocks.off_diagonal));
+            PetscCall(LocalMatrix::read(blocks.off_diagonal, false, off_diagonal_));
         }
         return PETSC_SUCCESS;
     }));
@@ -170,7 +170,7 @@ PetscErrorCode DistributedOperator::compute_scaling(Mat block, bool& positive) {
 /// The off-diagonal block times the scaling of its rows and of its columns.
 void DistributedOperator::scale_off_diagonal(bool fresh) {
     const Context& where = *context();
-    const CsrView<Scalar> block = off_diagonal_.view();
+    const CsrView<Scalar> block = off_diagonal_->view();
     const std::span<const Scalar> of_ghosts =
         std::as_const(scaling_).view().subspan(std::size_t(rows_));
     if (fresh) {
@@ -191,10 +191,10 @@ void DistributedOperator::convert() {
     const bool fresh = inner_ == nullptr;
     using Sliced = SlicedMatrix<Scalar>;
     if (fresh) {
-        inner_ =
-            std::make_unique<Sliced>(Sliced::from_csr(where, diagonal_.view(), format_, scaling()));
+        inner_ = std::make_unique<Sliced>(
+            Sliced::from_csr(where, diagonal_->view(), format_, scaling()));
     } else {
-        inner_->update(where, diagonal_.view(), scaling());
+        inner_->update(where, diagonal_->view(), scaling());
     }
     if (!has_off_diagonal_) return;
     scale_off_diagonal(fresh);
@@ -208,7 +208,7 @@ void DistributedOperator::convert() {
 }
 
 void DistributedOperator::begin_exchange(std::span<const Scalar> x) const {
-    const PetscMemType memory = diagonal_.memory();
+    const PetscMemType memory = diagonal_->memory();
     throw_failure(PetscSFBcastWithMemTypeBegin(exchange_, MPIU_SCALAR, memory, x.data(), memory,
                                                ghost_values_.data(), MPI_REPLACE));
 }

@@ -34,7 +34,7 @@ class DistributedOperator final : public Operator<Scalar> {
 
     /// The diagonal of S, the rows of this rank.
     std::span<const Scalar> scaling() const { return scaling_.view().first(std::size_t(rows_)); }
-    std::optional<Context>& context() { return diagonal_.context(); }
+    std::optional<Context>& context() { return diagonal_->context(); }
     MPI_Comm comm() const { return comm_; }
     /// Rows of all ranks, and the first one of this rank.
     PetscInt all_rows() const { return all_rows_; }
@@ -62,7 +62,7 @@ class DistributedOperator final : public Operator<Scalar> {
     PetscSF exchange_ = nullptr;
     Index rows_ = 0;
     PetscInt all_rows_ = 0, first_row_ = 0, ghosts_ = 0;
-    LocalMatrix diagonal_, off_diagonal_;
+    std::shared_ptr<LocalMatrix> diagonal_, off_diagonal_;
     bool has_off_diagonal_ = false;
     Buffer<Scalar> scaling_;               ///< Factors of the rows, then of the ghosts.
     mutable Buffer<Scalar> ghost_values_;  ///< Ghosts of the x at work.

@@ -81,10 +81,10 @@ class LocalMethod : public Method {
                 }
             } catch (const NotPositiveDefinite& error) {
                 reset();
-                not_made_.emplace(matrix_.view().rows);
+                not_made_.emplace(matrix_->view().rows);
                 reason = error.what();
             }
-            context = matrix_.context();
+            context = matrix_->context();
             return PETSC_SUCCESS;
         }));
         PetscCall(report_singular(pc, reason));
@@ -159,9 +159,9 @@ class LocalMethod : public Method {
         if (is_amg && block > 1 && text.find("block=") == std::string::npos) {
             text += ",block=" + std::to_string(block);
         }
-        PetscCall(near_null_space(pc, matrix_.view().rows, near_null));
+        PetscCall(near_null_space(pc, matrix_->view().rows, near_null));
         made = parse_preconditioner(Spec(text))
-                   ->make(*matrix_.context(), matrix_.view(),
+                   ->make(*matrix_->context(), matrix_->view(),
                           {inner_format(pc), coordinates_, std::move(near_null)});
         PetscCheck(made, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
                    "Tessera: %s is no preconditioner: use -pc_type none", text.c_str());
@@ -175,8 +175,8 @@ class LocalMethod : public Method {
         const PetscInt* sizes = nullptr;
 
         PetscFunctionBegin;
-        const Context& where = *matrix_.context();
-        const CsrView<Scalar> view = matrix_.view();
+        const Context& where = *matrix_->context();
+        const CsrView<Scalar> view = matrix_->view();
         const Index block = block_size(pc);
         PetscCall(MatGetVariableBlockSizes(pc->pmat, &count, &sizes));
         if (count > 0) {
@@ -191,23 +191,21 @@ class LocalMethod : public Method {
         PetscFunctionReturn(PETSC_SUCCESS);
     }
 
-    LocalMatrix matrix_;
+    std::shared_ptr<LocalMatrix> matrix_;
     NodeCoordinates coordinates_;
 
   private:
     /// May throw; not collective.
     PetscErrorCode make_or_update(PC pc, Mat diagonal, bool& fresh) {
         PetscFunctionBegin;
-        if (!fresh) {
-            const PetscMemType before = matrix_.memory();
-            PetscCall(matrix_.update(diagonal));
-            fresh = before != matrix_.memory();
-            if (!fresh) preconditioner_->update(*matrix_.context(), matrix_.view());
-        }
+        PetscCall(LocalMatrix::read(diagonal, fresh, matrix_));
+        fresh = fresh || memory_ != matrix_->memory();
+        memory_ = matrix_->memory();
         if (fresh) {
             reset();
-            PetscCall(matrix_.set(diagonal));
             PetscCall(make(pc, preconditioner_));
+        } else {
+            preconditioner_->update(*matrix_->context(), matrix_->view());
         }
         PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -217,7 +215,8 @@ class LocalMethod : public Method {
     }
 
     std::unique_ptr<Preconditioner<Scalar>> preconditioner_;
-    std::optional<NotMade> not_made_;  ///< In place of it.
+    PetscMemType memory_ = PETSC_MEMTYPE_HOST;  ///< Of the matrix that it was made of.
+    std::optional<NotMade> not_made_;           ///< In place of it.
 };
 
 /// Any preconditioner of Tessera by its text.
@@ -250,7 +249,7 @@ class ByText final : public LocalMethod {
             PetscFunctionReturn(PETSC_SUCCESS);
         }
         PetscCall(blocks_of_matrix(pc, default_block_bound, blocks));
-        made = std::make_unique<BlockJacobi<Scalar>>(*matrix_.context(), matrix_.view(),
+        made = std::make_unique<BlockJacobi<Scalar>>(*matrix_->context(), matrix_->view(),
                                                      std::move(blocks));
         PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -310,15 +309,15 @@ class BlockJacobiMethod final : public LocalMethod {
         BlockPartition blocks;
 
         PetscFunctionBegin;
-        const Context& where = *matrix_.context();
+        const Context& where = *matrix_->context();
         if (blocks_ == Blocks::mat) {
             PetscCall(blocks_of_matrix(pc, Index(bound_), blocks));
         } else {
             blocks = find_blocks(
-                where, matrix_.view(), Index(bound_),
+                where, matrix_->view(), Index(bound_),
                 blocks_ == Blocks::natural ? Blocking::natural : Blocking::supervariable);
         }
-        made = std::make_unique<BlockJacobi<Scalar>>(where, matrix_.view(), std::move(blocks),
+        made = std::make_unique<BlockJacobi<Scalar>>(where, matrix_->view(), std::move(blocks),
                                                      options_);
         PetscFunctionReturn(PETSC_SUCCESS);
     }

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "composed.hpp"
 #include "device.hpp"
 
 namespace tessera::petsc {
@@ -31,7 +32,44 @@ PetscErrorCode end_reading(Mat matrix, Scalar** values) {
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const PetscInt* copy_to_gpu(const Context& context, const PetscInt* host, Offset count,
+                            Buffer<Integer>& copy) {
+    copy = copy_to_buffer(context,
+                          std::span(reinterpret_cast<const Integer*>(host), std::size_t(count)));
+    return reinterpret_cast<const PetscInt*>(copy.data());
+}
+
+constexpr const char* key = "tessera_matrix";
+
 }  // namespace
+
+PetscErrorCode LocalMatrix::read(Mat matrix, bool anew, std::shared_ptr<LocalMatrix>& local) {
+    using Shared = std::shared_ptr<LocalMatrix>;
+    Shared* kept;
+    PetscObjectState state, pattern;
+
+    PetscFunctionBegin;
+    PetscCall(find_composed(PetscObject(matrix), key, kept));
+    if (kept) {
+        local = *kept;
+    } else {
+        local = std::make_shared<LocalMatrix>();
+        PetscCall(compose(PetscObject(matrix), key, std::make_unique<Shared>(local)));
+    }
+    PetscCall(PetscObjectStateGet(PetscObject(matrix), &state));
+    PetscCall(MatGetNonzeroState(matrix, &pattern));
+    if (anew || pattern != local->pattern_) {
+        local->pattern_ = -1;
+        PetscCall(local->set(matrix));
+    } else if (state != local->state_ || local->kind_ == Kind::aij) {  // Its arrays may have moved.
+        local->state_ = -1;
+        PetscCall(local->update(matrix));
+    }
+    // Reading may have counted as a change.
+    PetscCall(PetscObjectStateGet(PetscObject(matrix), &local->state_));
+    local->pattern_ = pattern;
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 LocalMatrix::~LocalMatrix() {
     if (converted_ != nullptr) static_cast<void>(MatDestroy(&converted_));
@@ -61,15 +99,6 @@ PetscErrorCode LocalMatrix::set(Mat matrix) {
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void LocalMatrix::borrow_on_host(PetscInt rows, PetscInt columns, const PetscInt* offsets,
-                                 const PetscInt* column_indices, const Scalar* values) {
-    borrowed_ = borrow_csr<Scalar>(*context_, local_size(rows), local_size(columns),
-                                   Offset(offsets[rows]), reinterpret_cast<const Integer*>(offsets),
-                                   reinterpret_cast<const Integer*>(column_indices), values,
-                                   {.sort = SortColumns::if_needed});
-    view_ = borrowed_.view();
-}
-
 PetscErrorCode LocalMatrix::set_aij(Mat matrix) {
     const PetscInt *offsets, *columns, *host_offsets, *host_columns;
     PetscInt rows, width;
@@ -84,20 +113,22 @@ PetscErrorCode LocalMatrix::set_aij(Mat matrix) {
     PetscCall(MatGetRowIJ(matrix, 0, PETSC_FALSE, PETSC_FALSE, &rows, &host_offsets, &host_columns,
                           &done));
     PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "the matrix gives no row offsets");
+    const Offset nonzeros = Offset(host_offsets[rows]);
+    columns_ = columns;
     if (!context_->on_gpu()) {
-        borrow_on_host(rows, width, host_offsets, host_columns, values);
-    } else {
-        const Offset nonzeros = Offset(host_offsets[rows]);
-        offsets_ =
-            copy_to_buffer(*context_, std::vector<Offset>(host_offsets, host_offsets + rows + 1));
-        const Index* narrow = reinterpret_cast<const Index*>(columns);
+        offsets = host_offsets;
+        columns = host_columns;
+    } else {  // Offsets that PETSc has on a GPU may leave out empty rows; columns are of 32 bits.
+        offsets = copy_to_gpu(*context_, host_offsets, Offset(rows) + 1, gpu_offsets_);
         if (sizeof(PetscInt) > sizeof(Index)) {
-            columns_ = copy_to_buffer(*context_,
-                                      std::vector<Index>(host_columns, host_columns + nonzeros));
-            narrow = columns_.data();
+            columns = copy_to_gpu(*context_, host_columns, nonzeros, gpu_columns_);
         }
-        view_ = {local_size(rows), local_size(width), nonzeros, offsets_.data(), narrow, values};
     }
+    borrowed_ = borrow_csr<Scalar>(*context_, local_size(rows), local_size(width), nonzeros,
+                                   reinterpret_cast<const Integer*>(offsets),
+                                   reinterpret_cast<const Integer*>(columns), values,
+                                   {.sort = SortColumns::if_needed});
+    view_ = borrowed_.view();
     PetscCall(MatRestoreRowIJ(matrix, 0, PETSC_FALSE, PETSC_FALSE, &rows, &host_offsets,
                               &host_columns, &done));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -147,21 +178,14 @@ PetscErrorCode LocalMatrix::update(Mat matrix) {
     }
     const PetscMemType before = memory_;
     PetscCall(MatSeqAIJGetCSRAndMemType(matrix, &offsets, &columns, &values, &memory_));
-    // Moved between host and device meanwhile (MatBindToCPU): all is read anew.
-    if (PetscMemTypeHost(before) != PetscMemTypeHost(memory_)) {
+    // In another place than before, as after MatBindToCPU: all is read anew.
+    if (PetscMemTypeHost(before) != PetscMemTypeHost(memory_) || columns != columns_) {
         PetscCall(set_aij(matrix));
         PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(follow_stream(context_));
-    if (context_->on_gpu()) {
-        view_.values = values;
-        if (sizeof(PetscInt) == sizeof(Index)) {
-            view_.column_indices = reinterpret_cast<const Index*>(columns);
-        }
-    } else {
-        borrowed_.update(*context_, values);
-        view_ = borrowed_.view();
-    }
+    borrowed_.update(*context_, values);
+    view_ = borrowed_.view();
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "composed.hpp"
 #include "device.hpp"
 #include "local_matrix.hpp"
 
@@ -14,33 +15,16 @@ constexpr const char* key = "tessera_product";
 /// What replace_products keeps with a Mat.
 struct Product {
     FormatOptions format;
-    LocalMatrix matrix;
+    std::shared_ptr<LocalMatrix> matrix;
     std::unique_ptr<SlicedMatrix<Scalar>> sliced;
+    PetscMemType memory = PETSC_MEMTYPE_HOST;
     PetscObjectState state = -1, pattern = -1;  ///< States of the Mat when its values were read.
 };
 
-#if PETSC_VERSION_GE(3, 23, 0)
-PetscErrorCode destroy(PetscCtxRt data) {
-    delete *reinterpret_cast<Product**>(data);
-    return PETSC_SUCCESS;
-}
-#define PetscContainerSetDestroy PetscContainerSetCtxDestroy
-#else
-PetscErrorCode destroy(void* data) {
-    delete static_cast<Product*>(data);
-    return PETSC_SUCCESS;
-}
-#define PetscContainerSetDestroy PetscContainerSetUserDestroy
-#endif
-
 /// The Product of a Mat; null where there is none.
 PetscErrorCode find_product(Mat matrix, Product*& product) {
-    PetscContainer container = nullptr;
-
     PetscFunctionBegin;
-    product = nullptr;
-    PetscCall(PetscObjectQuery(PetscObject(matrix), key, (PetscObject*)&container));
-    if (container) PetscCall(PetscContainerGetPointer(container, (void**)&product));
+    PetscCall(find_composed(PetscObject(matrix), key, product));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -52,27 +36,21 @@ PetscErrorCode refresh(Mat matrix, Product& product) {
     PetscCall(PetscObjectStateGet(PetscObject(matrix), &state));
     PetscCall(MatGetNonzeroState(matrix, &pattern));
     if (product.sliced && state == product.state && pattern == product.pattern) {
-        PetscCall(follow_stream(product.matrix.context()));
+        PetscCall(follow_stream(product.matrix->context()));
         PetscFunctionReturn(PETSC_SUCCESS);
     }
     PetscCall(PetscLogEventBegin(events.convert, matrix, 0, 0, 0));
     PetscCall(guarded([&]() -> PetscErrorCode {
-        const PetscMemType memory = product.matrix.memory();
-        bool fresh = !product.sliced || pattern != product.pattern;
-        if (!fresh) {
-            PetscCall(product.matrix.update(matrix));
-            fresh = memory != product.matrix.memory();
-        } else {
-            product.sliced.reset();
-            PetscCall(product.matrix.set(matrix));
-        }
-        const Context& context = *product.matrix.context();
-        if (!fresh) {
-            product.sliced->update(context, product.matrix.view());
+        if (pattern != product.pattern) product.sliced.reset();
+        PetscCall(LocalMatrix::read(matrix, !product.sliced, product.matrix));
+        const Context& context = *product.matrix->context();
+        if (product.sliced && product.memory == product.matrix->memory()) {
+            product.sliced->update(context, product.matrix->view());
             return PETSC_SUCCESS;
         }
+        product.memory = product.matrix->memory();
         product.sliced = std::make_unique<SlicedMatrix<Scalar>>(
-            SlicedMatrix<Scalar>::from_csr(context, product.matrix.view(), product.format));
+            SlicedMatrix<Scalar>::from_csr(context, product.matrix->view(), product.format));
         const FormatStatistics& facts = product.sliced->statistics();
         PetscCall(PetscInfo(matrix, "Tessera multiplies: %s, %g stored values an entry, %g MB\n",
                             to_string(product.sliced->options()).c_str(), facts.padding(),
@@ -89,7 +67,7 @@ PetscErrorCode refresh(Mat matrix, Product& product) {
 /// output = A x, or output += A x.
 PetscErrorCode multiply_into(Product& product, Vec x, Vec output, bool add) {
     PetscFunctionBegin;
-    const Context& context = *product.matrix.context();
+    const Context& context = *product.matrix->context();
     PetscCall(begin_device_time(context));
     PetscCall(guarded([&]() -> PetscErrorCode {
         using Mode = VectorAccess::Mode;
@@ -146,7 +124,6 @@ using Operation = void (*)(void);
 
 PetscErrorCode replace_products(Mat matrix, const char* format) {
     Product* product;
-    PetscContainer container;
     char text[256] = "sbell";
 
     PetscFunctionBegin;
@@ -171,11 +148,7 @@ PetscErrorCode replace_products(Mat matrix, const char* format) {
         }
         auto created = std::make_unique<Product>();
         created->format = options;
-        PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &container));
-        PetscCall(PetscContainerSetPointer(container, created.release()));
-        PetscCall(PetscContainerSetDestroy(container, destroy));
-        PetscCall(PetscObjectCompose(PetscObject(matrix), key, PetscObject(container)));
-        PetscCall(PetscContainerDestroy(&container));
+        PetscCall(compose(PetscObject(matrix), key, std::move(created)));
         return PETSC_SUCCESS;
     }));
     PetscCall(MatSetOperation(matrix, MATOP_MULT, Operation(mult)));

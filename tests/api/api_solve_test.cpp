@@ -32,8 +32,8 @@ void expect_default_tolerance() {
     const Context context = test::context();
     const auto problem = problems::generate<T>(test::host(), "poisson2d:50");
     const auto matrix = copy_to(context, problem.matrix);
-    const auto b = copy_to_buffer(context, problem.load);
-    Buffer<T> x(context, matrix.rows());
+    Buffer<T> b(context, matrix.rows()), x(context, matrix.rows());
+    fill(context, 1, b);
     fill(context, 0, x);
     const SolveReport report = solve(context, matrix, b, x);
     EXPECT_EQ(report.status, Status::converged) << report.message;

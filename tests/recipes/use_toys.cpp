@@ -20,8 +20,9 @@ bool converges(const char* solver, const char* preconditioner) {
     const auto problem = problems::generate<double>(cpu, "poisson2d:5");
     Solver<double> toy(cpu, solver, preconditioner);
     toy.setup(problem.matrix);
-    std::vector<double> x(problem.load.size());
-    const SolveReport report = toy.solve(problem.load, x);
+    const std::vector<double> b(std::size_t(problem.matrix.rows()), 1);
+    std::vector<double> x(b.size());
+    const SolveReport report = toy.solve(b, x);
     std::printf("%s with %s: %s after %lld iterations\n", solver, preconditioner,
                 to_string(report.status), static_cast<long long>(report.iterations));
     return report.status == Status::converged;
