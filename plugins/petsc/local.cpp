@@ -215,7 +215,7 @@ class LocalMethod : public Method {
     }
 
     std::unique_ptr<Preconditioner<Scalar>> preconditioner_;
-    PetscMemType memory_ = PETSC_MEMTYPE_HOST;  ///< Of the matrix that it was made of.
+    PetscMemType memory_ = PETSC_MEMTYPE_HOST;  ///< The memory of its matrix.
     std::optional<NotMade> not_made_;           ///< In place of it.
 };
 

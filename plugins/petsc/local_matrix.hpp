@@ -38,7 +38,7 @@ class LocalMatrix {
     PetscErrorCode set_baij(Mat matrix);
 
     Kind kind_ = Kind::aij;
-    PetscObjectState state_ = -1, pattern_ = -1;  ///< Of the Mat when it was read.
+    PetscObjectState state_ = -1, pattern_ = -1;  ///< States of the Mat when it was read.
     PetscMemType memory_ = PETSC_MEMTYPE_HOST;
     std::optional<Context> context_;
     CsrView<Scalar> view_;
