@@ -28,6 +28,18 @@ if(TARGET tessera_c)
   target_compile_options(c_interface PRIVATE -std=c11 -Wall -Wextra -pedantic)
   tessera_add_script(c_interface.cpu c_interface cpu)
 endif()
+# Lines that the compiler refuses, each with the sentence that names another call; 0: none of them.
+set(refused none "needs a plan, which waits" "dot_to_host" "deleted function" "deleted function")
+set(line 0)
+foreach(sentence IN LISTS refused)
+  add_test(NAME api.refused_line_${line}
+           COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -fsyntax-only -DLINE=${line}
+                   -I${PROJECT_SOURCE_DIR}/include ${scripts}/api/refused_lines.cpp)
+  if(line)
+    set_tests_properties(api.refused_line_${line} PROPERTIES PASS_REGULAR_EXPRESSION "${sentence}")
+  endif()
+  math(EXPR line "${line} + 1")
+endforeach()
 # The Python package with the interpreters that ./check makes ready.
 if(NOT TESSERA_SANITIZE)
   set(python_tests ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})

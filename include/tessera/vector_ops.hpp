@@ -22,9 +22,9 @@ TESSERA_ACCEPT_OWNERS(fill)
 template <class T>
 TESSERA_API void dot(const Context& context, Input<T> x, Input<T> y, T* result);
 /// Without a place for the result: does not compile.
-template <class T>
-void dot(const Context&, std::span<T>, std::span<T>) {
-    static_assert(detail::never<T>,
+template <class X, class Y>
+void dot(const Context&, std::span<X>, std::span<Y>) {
+    static_assert(detail::never<X>,
                   "dot writes its result to the memory of the Context; dot_to_host(context, x, y) "
                   "waits for it and returns it");
 }
