@@ -12,7 +12,7 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 
 /// The attempt for a preconditioner, or a matrix of unknown `facts`, that is an operator of the
 /// caller.
-Attempt attempt_with_operators(const MatrixFacts& facts, bool left);
+Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left);
 
 /// SBELL with the blocks of the nodes, where all nodes have one of several rows; else conversion
 /// chooses them, which takes as long as several products (poisson3d:200 with 16-bit values: solve

@@ -3,9 +3,9 @@
 #include "base/parallel.hpp"
 #include "tessera/formats.hpp"
 
-/// How products on the CPU split a sliced matrix: into chunks of adjacent lanes of a slice, and
-/// these into parts of about equal work. Conversion splits the positions evenly, which is nearly
-/// the same, so that each thread first touches the memory of its part (NUMA).
+/// How products on the CPU split a sliced matrix: into chunks of adjacent rows of a slice (lanes),
+/// and these into parts of about equal work. Conversion splits the rows evenly, which is nearly the
+/// same, so that the thread that reads a part was the first to write its memory (NUMA).
 namespace tessera {
 
 /// Lanes first .. last-1 of a slice.

@@ -77,7 +77,7 @@ class Solver {
         : context_(context), system_(system), spec_(Spec(configuration.solver)) {
         const CsrView<double> a = system.matrix.view();
         const bool refines = spec_.name() == "refinement";
-        if (!refines) prepare(configuration.preconditioner);
+        if (!refines) time_preconditioner(configuration.preconditioner);
         // After the setups, which need most memory.
         const auto begin = std::chrono::steady_clock::now();
 #if TESSERA_WITH_CUDA
@@ -88,7 +88,7 @@ class Solver {
         if (!product_) product_ = make_operator(context, a, format);
         context.synchronize();
         product_seconds_ = since(begin);
-        if (refines) prepare_refinement(configuration.preconditioner, format);
+        if (refines) time_refinement(configuration.preconditioner, format);
     }
 
     /// Seconds of the preconditioner's setup, and of its update with the same values: on a GPU the
@@ -109,7 +109,7 @@ class Solver {
     }
 
   private:
-    void prepare_refinement(const std::string& text, const FormatOptions& format) {
+    void time_refinement(const std::string& text, const FormatOptions& format) {
         const auto begin = std::chrono::steady_clock::now();
         refinement_.emplace(context_, system_.matrix.view(), *product_, *parse_preconditioner(text),
                             format);
@@ -118,7 +118,9 @@ class Solver {
         update_seconds_ = std::numeric_limits<double>::infinity();
     }
 
-    void prepare(const std::string& text) {
+    /// Sets the preconditioner up and updates it, on a GPU three times each; keeps it and the
+    /// shortest times.
+    void time_preconditioner(const std::string& text) {
         const auto config = parse_preconditioner(Spec(text));
         setup_seconds_ = update_seconds_ = std::numeric_limits<double>::infinity();
         for (int k = 0; k < (context_.on_gpu() ? 3 : 1); ++k) {

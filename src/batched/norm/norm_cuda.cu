@@ -7,8 +7,8 @@ namespace {
 
 using namespace tessera::cuda;
 
-/// Stores the norms of the matrices from position `first` on: for matrix m the maximum of the n
-/// sums from sums[m column_pitch(n)] on.
+/// Stores the norms of the matrices from position `first` of the list by sizes on: for matrix m the
+/// maximum of the n sums from sums[m column_pitch(n)] on.
 template <class T>
 __device__ __forceinline__ void store_norms(const SizeClasses& classes, Offset first, int n,
                                             int matrices, const T* sums, T* norms) {

@@ -23,7 +23,8 @@ inline constexpr int spmv_threads = 256;
 
 /// Thread blocks per multiprocessor (launch bound). The 64 registers per thread that it leaves let
 /// all loads of a batch be issued before the first is used; without a bound the compiler uses 32.
-/// One block less where the distances between values are no constants and need registers, too.
+/// One thread block less where the distances between values are not known at compile time: they
+/// take registers, too.
 constexpr int spmv_thread_blocks(bool constant_distances) { return constant_distances ? 4 : 3; }
 
 /// Blocks of a block row whose loads are in flight at a time: their values, x and columns use some
@@ -51,11 +52,12 @@ constexpr int spmv_vectors(int block, int stored_bytes, int vector_bytes) {
     return registers(8) <= 120 ? 8 : registers(4) <= 120 ? 4 : 2;
 }
 
-constexpr int spmv_blocks_in_flight_of_several(int block, int vectors, int stored_bytes,
+/// spmv_blocks_in_flight and spmv_thread_blocks for the product with several vectors.
+constexpr int spmv_blocks_in_flight_of_vectors(int block, int vectors, int stored_bytes,
                                                int vector_bytes) {
     return spmv_registers(block, vectors, stored_bytes, vector_bytes) <= 20 ? 2 : 1;
 }
-constexpr int spmv_thread_blocks_of_several(int vectors, int vector_bytes) {
+constexpr int spmv_thread_blocks_of_vectors(int vectors, int vector_bytes) {
     return vectors > 2 && vector_bytes == 8 ? 2 : 3;
 }
 

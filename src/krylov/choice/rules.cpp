@@ -243,7 +243,7 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     return facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
 }
 
-Attempt attempt_with_operators(const MatrixFacts& facts, bool left) {
+Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left) {
     const bool is_definite = facts.symmetric && facts.positive_diagonal && !left;
     return {is_definite ? "cg" : "gmres:50", "none", "csr", 0, "operators were given"};
 }

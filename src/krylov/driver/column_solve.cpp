@@ -316,7 +316,8 @@ SolveReport ColumnSolve<T>::finish() {
     double true_norm = scaling_.undo(
         x(), norms_.true_norm, caller_x_, at_start_.true_norm, target_, *status_, saved(),
         [this](std::span<const T> scaled) { return residual_norms(scaled).true_norm; });
-    // An element in a column without entries is in no product.
+    // The residual can be finite though x is not: an element of x whose column of A is empty is in
+    // no product. So x is checked itself, unless x^T x is known to be finite.
     const bool known_finite = !scaling_.scales() && square_of_x_ && std::isfinite(*square_of_x_),
                finite = known_finite || shared_->norm.all_finite(x(), work());
     if (!finite) *status_ = Status::non_finite;

@@ -59,7 +59,7 @@ std::vector<Attempt> AttemptEngine<T>::choose_attempts(bool on_the_left) const {
     if (!has_operators) {
         return choose(facts_, given.solver_text, preconditioner, given.format_text, on_the_left);
     }
-    Attempt attempt = attempt_with_operators(facts_, on_the_left);
+    Attempt attempt = attempt_for_callers_operators(facts_, on_the_left);
     keep_words(attempt, given.solver_text, preconditioner, given.format_text);
     return {attempt};
 }

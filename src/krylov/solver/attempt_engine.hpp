@@ -43,14 +43,17 @@ class AttemptEngine {
   private:
     void check(const CsrView<T>& matrix, const char* function) const;
     std::vector<Attempt> choose_attempts(bool on_the_left) const;
+    /// Sets up the first of these attempts that can be.
     void use_first_of(std::vector<Attempt> chosen);
     void set_up_attempt();
     void make_attempt();
     void make_system();
     template <class Work>
     void guarded(Work&& work);
+    /// Tells the listener that the attempt in use failed, and goes to the next one.
     void leave_attempt(const std::string& outcome);
     bool set_up_next_attempt(const SolveReport& failed, std::vector<SolveReport>& total);
+    /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
     void explain_asymmetry(SolveReport& report) const;
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
@@ -72,7 +75,7 @@ class AttemptEngine {
     CsrView<T> given_matrix_;  ///< The matrix of the latest setup or update, if it is no operator.
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
-    MatrixFacts facts_;                                  ///< If a text is auto.
+    MatrixFacts facts_;                                  ///< Filled only if a text is auto.
     bool left_ = false;                                  ///< The side of the latest solve.
     std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
     std::size_t attempt_ = 0;        ///< Index of the one in use.

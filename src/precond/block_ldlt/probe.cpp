@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t seed = 25;
 
-/// Whether the residuals are so close to, or so much larger than, those of an earlier probe that
-/// more steps do not change the decision.
+/// Whether it is clear which of two probes is better: the residuals are close to those of the best
+/// earlier one, or much larger.
 bool is_decided(const std::vector<double>& residuals, std::span<const double> best_residuals,
                 double tolerance) {
     const std::size_t step = residuals.size() - 1;
@@ -24,9 +24,9 @@ bool is_decided(const std::vector<double>& residuals, std::span<const double> be
 
 template <class T>
 double dot_product(const Context& context, std::span<const T> x, std::span<const T> y,
-                   Buffer<T>& scalar) {
-    dot(context, x, y, scalar.data());
-    return double(copy_to_host(context, scalar)[0]);
+                   Buffer<T>& dot_result) {
+    dot(context, x, y, dot_result.data());
+    return double(copy_to_host(context, dot_result)[0]);
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const auto n = std::size_t(matrix.rows);
     Buffer<T> basis(context, Offset(n) * probe_steps), r(context, Offset(n)), z(context, Offset(n));
-    Buffer<T> scalar(context, 1), components(context, probe_steps);
+    Buffer<T> dot_result(context, 1), components(context, probe_steps);
     const auto norm = [&](std::span<const T> x) {
-        return std::sqrt(dot_product<T>(context, x, x, scalar));
+        return std::sqrt(dot_product<T>(context, x, x, dot_result));
     };
     fill_normal(context, seed, r.view());
     const double length = norm(r.view());
@@ -63,7 +63,7 @@ std::vector<double> probe(const Context& context, const CsrView<T>& matrix, cons
         }
         const double size = norm(q);
         if (size != 0) axpby<T>(context, T(0), q, T(1 / size), q);
-        axpby<T>(context, T(-dot_product<T>(context, q, r.view(), scalar)), q, T(1), r.view());
+        axpby<T>(context, T(-dot_product<T>(context, q, r.view(), dot_result)), q, T(1), r.view());
         double relative = norm(r.view()) / length;
         if (!std::isfinite(size) || !std::isfinite(relative)) relative = infinity;
         residuals.push_back(relative);

@@ -159,10 +159,10 @@ struct ProductShape {
     /// Blocks of a block row whose loads are in flight at a time.
     static constexpr int in_flight =
         Vectors == 1 ? spmv_blocks_in_flight(Block, rows, sizeof(Stored), sizeof(T))
-                     : spmv_blocks_in_flight_of_several(Block, Vectors, sizeof(Stored), sizeof(T));
+                     : spmv_blocks_in_flight_of_vectors(Block, Vectors, sizeof(Stored), sizeof(T));
     static constexpr int thread_blocks = Vectors == 1
                                              ? spmv_thread_blocks(Height > 0)
-                                             : spmv_thread_blocks_of_several(Vectors, sizeof(T));
+                                             : spmv_thread_blocks_of_vectors(Vectors, sizeof(T));
 };
 
 /// Adds the sums of the threads that share block rows to those of part 0, in their order.

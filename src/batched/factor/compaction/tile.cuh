@@ -332,7 +332,9 @@ class CompactLdu {
         __syncwarp();
     }
 
-    /// Compacts what remains after phase p - 1; padding is NaN.
+    /// After 8 p elimination steps: reads the remaining rows and columns from shared memory, packed
+    /// to the front and spread evenly over the lanes. Unused places read NaN, which the search for
+    /// pivots ignores.
     template <int p>
     __device__ __forceinline__ void compact() {
         constexpr int columns = Shape::columns(p), rows = Shape::lane_rows(p);

@@ -146,9 +146,10 @@ TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, i
     return finite;
 }
 
-/// Writes to `to` the replacement of the inverse of a finite block by `policy`. `block` is n x n
-/// with leading dimension `stride`; `a`, of equal size, and `columns`, 2 n numbers, are workspace.
-/// Returns the shift exponent; -1: no shift.
+/// Writes to `to` what replaces the inverse of a singular block with finite entries: the identity,
+/// the inverse of the shifted block, or a generalised inverse, by `policy`. `block` is n x n with
+/// leading dimension `stride`; `a`, of equal size, and `columns`, 2 n numbers, are workspace.
+/// Returns the exponent of the shift; -1: no shift.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,

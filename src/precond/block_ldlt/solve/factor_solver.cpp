@@ -102,7 +102,7 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor, std::
     const std::span<T> x = work.vector(0), y = work.vector(1);
     const Buffer<Index>& slots = factor.symbolic().slots;
     for_each_index(context, slots.size(),
-                   Gather<T>{slots.data(), scale.data(), r, nullptr, x.data()});
+                   GatherVector<T>{slots.data(), scale.data(), r, nullptr, x.data()});
     if (sweeps == 0) {
         solve_exactly(context, factor, work, x.data(), y.data());
     } else {
@@ -112,7 +112,8 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor, std::
         TESSERA_RUN(diagonal_product<T>, context, a, factor.inverses().data(), x.data(), y.data());
         solve_by_iteration(context, a, v, true, sweeps, y, work.vector(2), work.vector(3));
     }
-    for_each_index(context, slots.size(), Scatter<T>{slots.data(), scale.data(), y.data(), z});
+    for_each_index(context, slots.size(),
+                   ScatterVector<T>{slots.data(), scale.data(), y.data(), z});
 }
 
 template <class T>
@@ -136,10 +137,10 @@ double reconstruction_error(const Context& context, const NumericFactor<T>& fact
         TESSERA_RUN(triangular_product<T>, context, a, false, 0, a.block_rows, v, T(1), y.data(),
                     y.data(), x.data());
         for_each_index(context, slots.size(),
-                       Scatter<T>{slots.data(), scale.data(), w.data(), y.data()});
+                       ScatterVector<T>{slots.data(), scale.data(), w.data(), y.data()});
         multiply(context, matrix, plan, T(1), y.first(rows), T(0), z.first(rows));
         for_each_index(context, slots.size(),
-                       Gather<T>{slots.data(), scale.data(), z.data(), w.data(), y.data()});
+                       GatherVector<T>{slots.data(), scale.data(), z.data(), w.data(), y.data()});
         axpby<T>(context, T(-1), y, T(1), x);
         T* const sums = all_sums.data() + 2 * vector;
         dot<T>(context, x, x, sums);

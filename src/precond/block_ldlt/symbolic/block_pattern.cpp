@@ -206,27 +206,29 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     const Index k = grid.k;
     BlockEntries entries;
     entries.offsets.assign(std::size_t(pattern.blocks() + pattern.block_rows) + 1, 0);
-    // f(item, row slot, column slot, source); each item is visited within one block row.
+    // Calls f(block, row slot, column slot, source) for each entry of each block; one thread visits
+    // all entries of a block, in its block row. Block i off the diagonal has number i, the diagonal
+    // block of block row i the number pattern.blocks() + i.
     const auto visit_all = [&](auto&& f) {
         parallel_parts(
             threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
-                std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
+                std::vector<Offset> block_of_column(std::size_t(pattern.block_rows), -1);
                 for (Index i = Index(first); i < Index(last); ++i) {
                     const auto blocks = blocks_of_row(pattern, i);
-                    for (const Index b : blocks) item_of_column[pattern.columns[b]] = b;
-                    item_of_column[i] = pattern.blocks() + i;
+                    for (const Index b : blocks) block_of_column[pattern.columns[b]] = b;
+                    block_of_column[i] = pattern.blocks() + i;
                     visit_entries(grid, matrix, i, [&](Index slot, Index other, Offset source) {
-                        // A negligible entry without a mirror image may be in no block: it was
-                        // above the diagonal before the rows were numbered by levels.
-                        const Offset item = item_of_column[other / k];
-                        if (other <= slot && item >= 0) f(item, slot, other, source);
+                        // A negligible entry a_ij without a_ji may be in no block: it was above the
+                        // diagonal before the rows were numbered by levels.
+                        const Offset block = block_of_column[other / k];
+                        if (other <= slot && block >= 0) f(block, slot, other, source);
                     });
-                    for (const Index b : blocks) item_of_column[pattern.columns[b]] = -1;
-                    item_of_column[i] = -1;
+                    for (const Index b : blocks) block_of_column[pattern.columns[b]] = -1;
+                    block_of_column[i] = -1;
                 }
             });
     };
-    visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[item + 1]; });
+    visit_all([&](Offset block, Index, Index, Offset) { ++entries.offsets[block + 1]; });
     std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
     const auto count = std::size_t(entries.offsets.back());
     entries.source.resize(count);
@@ -234,8 +236,8 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     entries.row.resize(count);
     entries.column.resize(count);
     std::vector<Offset> next(entries.offsets);
-    visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const Offset e = next[item]++;
+    visit_all([&](Offset block, Index slot, Index other, Offset source) {
+        const Offset e = next[block]++;
         entries.source[e] = source;
         entries.position[e] = std::uint16_t(slot % k + other % k * k);
         entries.row[e] = grid.slots[slot];

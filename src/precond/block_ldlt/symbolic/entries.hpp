@@ -54,10 +54,10 @@ struct LoadValue {
     }
 };
 
-/// x_s = scale_r r_r for the row r of slot s; in padding (a unit row of the padded matrix) w_s, or
-/// 0 if w is null.
+/// To the order of the factor: x_s = scale_i r_i for the row i of A in slot s (position s of the
+/// permuted, padded system); in padding slots w_s, or 0 if w is null.
 template <class T>
-struct Gather {
+struct GatherVector {
     static constexpr int work = 1;
     const Index* slots;
     const T* scale;
@@ -72,9 +72,9 @@ struct Gather {
     }
 };
 
-/// z_r = scale_r x_s.
+/// Back to the order of A: z_i = scale_i x_s for the row i in slot s; padding slots are skipped.
 template <class T>
-struct Scatter {
+struct ScatterVector {
     static constexpr int work = 1;
     const Index* slots;
     const T* scale;

@@ -6,8 +6,8 @@ namespace tessera::cuda {
 
 TESSERA_FOR_EACH_REAL(block_ldlt::CheckSource)
 TESSERA_FOR_EACH_REAL(block_ldlt::LoadValue)
-TESSERA_FOR_EACH_REAL(block_ldlt::Gather)
-TESSERA_FOR_EACH_REAL(block_ldlt::Scatter)
+TESSERA_FOR_EACH_REAL(block_ldlt::GatherVector)
+TESSERA_FOR_EACH_REAL(block_ldlt::ScatterVector)
 TESSERA_FOR_EACH_REAL(block_ldlt::LargestEntry)
 TESSERA_FOR_EACH_REAL(block_ldlt::SummarisePivots)
 
