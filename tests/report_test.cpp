@@ -56,6 +56,8 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                                "operator_applications",
                                                "relative_residual",
                                                "true_relative_residual",
+                                               "backward_error",
+                                               "worst_row",
                                                "residuals",
                                                "restarts",
                                                "recoveries",

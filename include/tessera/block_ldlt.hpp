@@ -41,7 +41,7 @@ struct BlockLdltOptions {
     bool safeguard = true;  ///< Test the factor and fall back to another one; see BlockLdlt.
     /// Jacobi iterations instead of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
-    /// Replace D by |D|, as MINRES requires.
+    /// Replace each D_i of F_i = L_i D_i L_i^T by |D_i|, as MINRES requires.
     bool positive_definite = false;
 };
 

@@ -23,8 +23,14 @@ enum class Status : std::uint8_t {
     non_finite,      ///< NaN or infinity appeared.
     singular_block,  ///< The preconditioner has singular blocks and the policy is to stop.
     interrupted,
+    unbalanced,      ///< ||b - A x|| is small, the residual of some row is not (Solver alone).
+    rounding_limit,  ///< x is as accurate as T allows; the tolerance is below that (Solver alone).
 };
 TESSERA_API const char* to_string(Status status);
+/// Whether x solves the system: converged or rounding_limit.
+constexpr bool is_solved(Status status) {
+    return status == Status::converged || status == Status::rounding_limit;
+}
 
 /// Progress of a solve, passed to the observer.
 struct Progress {
@@ -71,9 +77,13 @@ struct SolveReport {
     Offset operator_applications = 0;
     double relative_residual = 0;       ///< Recursive residual norm over ||b||.
     double true_relative_residual = 0;  ///< ||b - A x|| / ||b|| of the returned x.
-    std::vector<double> residuals;      ///< Relative recursive residuals; [0] is the initial one.
-    Offset restarts = 0;                ///< Restarts from the true residual.
-    Offset recoveries = 0;              ///< Changes of M after r^T M^-1 r <= 0.
+    /// The largest |b - A x|_i / (|A| |x| + |b|)_i, the componentwise backward error, and its row;
+    /// NaN and -1 where it is unknown: Solver computes it for matrices in CSR.
+    double backward_error = std::numeric_limits<double>::quiet_NaN();
+    Offset worst_row = -1;
+    std::vector<double> residuals;  ///< Relative recursive residuals; [0] is the initial one.
+    Offset restarts = 0;            ///< Restarts from the true residual.
+    Offset recoveries = 0;          ///< Changes of M after r^T M^-1 r <= 0.
     double seconds = 0;
 };
 
@@ -87,6 +97,8 @@ void for_each_field(const SolveReport& report, F&& f) {
     f("operator_applications", report.operator_applications);
     f("relative_residual", report.relative_residual);
     f("true_relative_residual", report.true_relative_residual);
+    f("backward_error", report.backward_error);
+    f("worst_row", report.worst_row);
     f("residuals", report.residuals);
     f("restarts", report.restarts);
     f("recoveries", report.recoveries);

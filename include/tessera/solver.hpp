@@ -83,9 +83,9 @@ class TESSERA_API Solver {
     /// too little memory, the next attempt follows.
     void on_attempt(std::function<void(const AttemptEvent&)> listener);
 
-    /// Converts a square matrix in the memory of the Context and sets up the preconditioner. With
-    /// format csr, or if one of the texts is auto, the arrays must outlive the solver, or its next
-    /// setup or update. With auto the attempts are chosen here; one whose setup fails for this
+    /// Converts a square matrix in the memory of the Context and sets up the preconditioner. The
+    /// arrays must outlive the solver, or its next setup or update: solutions are judged by them
+    /// row by row. With auto the attempts are chosen here; one whose setup fails for this
     /// matrix is skipped. Blocks until the work is complete. Invalid arguments change nothing; if
     /// it fails later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the
     /// range of the precision that was requested for it.
@@ -105,8 +105,11 @@ class TESSERA_API Solver {
     void operators_changed();
     bool has_matrix() const;
 
-    /// Solves A x = b as tessera::solve does. If the preconditioner cannot be used
-    /// (preconditioner_report().unusable says why), no iteration is done, and the status is
+    /// Solves A x = b as tessera::solve does, and judges x row by row, unless A is an operator of
+    /// the caller. Converged is then also that the componentwise backward error is at most 100
+    /// times the tolerance (else the status is unbalanced); x at the accuracy of T is solved
+    /// (rounding_limit), also where the tolerance is out of reach. If the preconditioner cannot be
+    /// used (preconditioner_report().unusable says why), no iteration is done, and the status is
     /// singular_block, or non_finite if the matrix has NaN or infinity. x is written when the solve
     /// ends: after an exception, such as one that the observer throws, x is unchanged and the
     /// solver can be used again, unless the setup of another attempt failed (has_matrix). A

@@ -79,6 +79,8 @@ static_assert(int(Status::breakdown) == TESSERA_BREAKDOWN);
 static_assert(int(Status::non_finite) == TESSERA_NON_FINITE);
 static_assert(int(Status::singular_block) == TESSERA_SINGULAR_BLOCK);
 static_assert(int(Status::interrupted) == TESSERA_INTERRUPTED);
+static_assert(int(Status::unbalanced) == TESSERA_UNBALANCED);
+static_assert(int(Status::rounding_limit) == TESSERA_ROUNDING_LIMIT);
 
 /// use(solver, view) for a solver and a matrix of one type on one device.
 template <class Use>
@@ -123,8 +125,8 @@ void solve_vectors(tessera_solver* solver, int32_t count, const void* b, int64_t
         },
         solver->solver);
     if (reports != nullptr) std::ranges::transform(all, reports, to_report);
-    const auto failed = std::ranges::find_if(
-        all, [](const SolveReport& one) { return one.status != Status::converged; });
+    const auto failed =
+        std::ranges::find_if(all, [](const SolveReport& one) { return !is_solved(one.status); });
     solver->report = std::move(failed != all.end() ? *failed : all.front());
     solver->solved = true;
 }
@@ -301,6 +303,6 @@ const char* tessera_solver_json(tessera_solver* solver) {
 }
 
 const char* tessera_status_name(tessera_status status) {
-    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_INTERRUPTED;
+    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_ROUNDING_LIMIT;
     return known ? to_string(Status(status)) : "unknown";
 }

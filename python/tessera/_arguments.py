@@ -41,13 +41,16 @@ class Progress(NamedTuple):
 
 Callback = Callable[[Progress], Any]
 
+# Statuses of a right-hand side that is solved.
+SOLVED = ("converged", "rounding_limit")
+
 # SciPy's convention: 0 converged, negative: the method broke down.
 FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
 
 
 def info_of(status: str, iterations: int) -> int:
     """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
-    if status == "converged":
+    if status in SOLVED:
         return 0
     return FAILURES.get(status, max(1, iterations))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ._arguments import FAILURES
+from ._arguments import FAILURES, SOLVED
 
 __all__ = ["Result"]
 
@@ -29,10 +29,12 @@ class Result:
     x : array
         In the kind and shape of b, on its device.
     converged : bool
-        Whether ``norm(b - A @ x) <= max(rtol * norm(b), atol)``.
+        Whether ``norm(b - A @ x) <= max(rtol * norm(b), atol)`` and the residual of each row is
+        small as well (`backward_error`); or whether x is as accurate as its type allows (status
+        "rounding_limit").
     status : str
         "converged", "max_iterations", "max_seconds", "accuracy_lost", "stagnated", "breakdown",
-        "non_finite", "singular_block" or "interrupted".
+        "non_finite", "singular_block", "interrupted", "unbalanced" or "rounding_limit".
     message : str
         One sentence unless it converged.
     iterations : int
@@ -41,6 +43,8 @@ class Result:
         Relative recursive residuals, the initial one first.
     true_residual : float
         ``norm(b - A @ x) / norm(b)``.
+    backward_error : float
+        Largest ``abs(b - A @ x) / (abs(A) @ abs(x) + abs(b))``; NaN where `A` is an operator.
     timings : dict of str to float
         Seconds of "setup" (0 where it was done before) and "solve".
     memory : int
@@ -55,7 +59,8 @@ class Result:
     warnings : list of str
         What made the solve slow, and the remedy.
     columns : list of dict
-        Status, message, iterations, residuals and true_residual of each right-hand side.
+        Status, message, iterations, residuals, true_residual and backward_error of each right-hand
+        side.
     """
 
     x: Any
@@ -65,6 +70,7 @@ class Result:
     iterations: int
     residuals: list[float]
     true_residual: float
+    backward_error: float
     timings: dict[str, float]
     memory: int
     solver: str
@@ -95,14 +101,17 @@ class Result:
                 f"{self.iterations} ({self._products} products with A, {self._restarts} restarts)",
             ),
             ("residual", f"{self.true_residual:.3e} (recursive {self._recursive:.3e})"),
+            ("backward error", f"{self.backward_error:.3e} (by rows)"),
             ("seconds", ", ".join(f"{name} {each:.3f}" for name, each in self.timings.items())),
             ("peak memory", _bytes(self.memory)),
         ]
         if len(self.columns) > 1:
-            ended = sum(column["status"] == "converged" for column in self.columns)
+            ended = sum(column["status"] in SOLVED for column in self.columns)
             rows.insert(0, ("right sides", f"{len(self.columns)}, {ended} converged"))
         rows += [("warning", text) for text in self.warnings]
         first = f"converged in {self.iterations} iterations"
+        if self.status == "rounding_limit":
+            first = f"solved in {self.iterations} iterations: {self.message}"
         if not self.converged:
             first = f"not converged: {self.message}"
         return "\n".join([first] + [f"  {name:<15} {text}" for name, text in rows])
@@ -131,6 +140,8 @@ class Result:
 
 _ORDER = (
     "converged",
+    "rounding_limit",
+    "unbalanced",
     "max_iterations",
     "max_seconds",
     "stagnated",
@@ -166,12 +177,13 @@ def result_of(
 
     def column(each: dict[str, Any]) -> dict[str, Any]:
         return {name: each[name] for name in names} | {
-            "true_residual": each["true_relative_residual"]
+            "true_residual": each["true_relative_residual"],
+            "backward_error": each["backward_error"],
         }
 
     return Result(
         x=x,
-        converged=report["status"] == "converged",
+        converged=report["status"] in SOLVED,
         **column(report),
         timings={"setup": setup_seconds, "solve": report["seconds"]},
         memory=context.peak_memory_bytes,

@@ -15,7 +15,7 @@ namespace tessera {
 
 namespace {
 
-/// Above the number of cores of any machine.
+/// The largest number of threads of a Context.
 constexpr int max_threads = 1024;
 
 constexpr std::size_t huge_page = std::size_t(1) << 21;

@@ -57,7 +57,8 @@ bool has_diverged(const std::vector<double>& residuals) {
 const char* to_string(Status status) {
     static constexpr const char* names[] = {"converged",     "max_iterations", "max_seconds",
                                             "accuracy_lost", "stagnated",      "breakdown",
-                                            "non_finite",    "singular_block", "interrupted"};
+                                            "non_finite",    "singular_block", "interrupted",
+                                            "unbalanced",    "rounding_limit"};
     return names[int(status)];
 }
 
@@ -101,6 +102,18 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
             return "The preconditioner has " + std::to_string(singular_blocks) +
                    (singular_blocks == 1 ? " singular block" : " singular blocks") +
                    "; replace them with singular=shift or singular=identity.";
+        case Status::unbalanced:
+            return "||b - A x|| is small (" + reached + "), but in row " +
+                   std::to_string(report.worst_row) + " the residual is " +
+                   number(report.backward_error) +
+                   " of the sum of its terms: other rows are so much larger that they alone decide "
+                   "the norm; scale the equations to one size, or replace penalties by conditions "
+                   "that hold exactly.";
+        case Status::rounding_limit:
+            return "Solved to working accuracy (" + reached +
+                   ", which is below what rounding "
+                   "allows; the componentwise backward error is " +
+                   number(report.backward_error) + ").";
         case Status::interrupted:
             return "Interrupted after " + std::to_string(report.iterations) +
                    (report.iterations == 1 ? " iteration (" : " iterations (") + reached + ").";

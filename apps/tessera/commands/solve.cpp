@@ -212,12 +212,12 @@ class SolveCommand : SolveProblem<T> {
         }
         if (wants_report) measure_copy_bandwidth();
         Failures failures;
-        if (report_.solve.status == Status::converged && system_.structure) {
+        if (is_solved(report_.solve.status) && system_.structure) {
             add_structure_results(x, failures);
         }
         write_results(x, failures);
         if (const int failed = failures.report(); failed != exit_converged) return failed;
-        if (solved_ && report_.solve.status != Status::converged && !arguments_.quiet) {
+        if (solved_ && !is_solved(report_.solve.status) && !arguments_.quiet) {
             note_unconverged_solution(arguments_);
         }
         return exit_converged;
@@ -258,6 +258,7 @@ class SolveCommand : SolveProblem<T> {
     int exit_code() const {
         switch (report_.solve.status) {
             case Status::converged:
+            case Status::rounding_limit:
                 return exit_converged;
             case Status::breakdown:
             case Status::non_finite:
@@ -269,6 +270,7 @@ class SolveCommand : SolveProblem<T> {
             case Status::max_seconds:
             case Status::accuracy_lost:
             case Status::stagnated:
+            case Status::unbalanced:
                 return exit_not_converged;
         }
         return exit_internal;

@@ -18,6 +18,7 @@ using Json = nlohmann::ordered_json;
 std::string status_sentence(const SolveReport& solve) {
     const std::string iterations = plural(solve.iterations, "iteration");
     if (solve.status == Status::converged) return "converged in " + iterations;
+    if (is_solved(solve.status)) return "solved in " + iterations + ": " + solve.message;
     std::string sentence = "NOT CONVERGED (" + std::string(to_string(solve.status)) + ")";
     if (solve.status != Status::singular_block) sentence += " after " + iterations;
     return solve.message.empty() ? sentence : sentence + ": " + solve.message;
@@ -203,6 +204,10 @@ std::string to_table(const RunReport& report) {
     if (!std::isnan(solve.true_relative_residual)) {
         line("residual", format("%.3e (recursive %.3e)", solve.true_relative_residual,
                                 solve.relative_residual));
+    }
+    if (!std::isnan(solve.backward_error)) {
+        line("backward error", format("%.3e (row %lld)", solve.backward_error,
+                                      static_cast<long long>(solve.worst_row)));
     }
     if (report.structure.nodes > 0) {
         line("mesh", plural(report.structure.nodes, "node") + ", " +

@@ -21,7 +21,7 @@ struct Trial {
     std::string failure;     ///< Why it could not be run.
 
     explicit Trial(Attempt words) : given(words), way(std::move(words)) {}
-    bool converged() const { return !totals.empty() && solve.status == Status::converged; }
+    bool converged() const { return !totals.empty() && is_solved(solve.status); }
     /// Seconds of the fastest run: disturbances only make a run longer.
     double seconds() const { return *std::ranges::min_element(totals); }
 };

@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
 }
 
-struct TileCounts {
+/// The counts as 64-bit numbers, for their scan.
+struct CountsAsOffsets {
     const Index* counts;
     __device__ Offset operator()(Offset i) const { return counts[i]; }
 };
@@ -136,7 +137,7 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     count_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_counts.data(),
                                                         first_invalid);
     TESSERA_CUDA(cudaGetLastError());
-    exclusive_scan(context, table, TileCounts{tile_counts.data()}, tile_starts.data());
+    exclusive_scan(context, table, CountsAsOffsets{tile_counts.data()}, tile_starts.data());
     scatter_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
                                                           result.data());
     TESSERA_CUDA(cudaGetLastError());

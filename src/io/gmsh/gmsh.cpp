@@ -148,7 +148,7 @@ class GmshMeshBuilder {
         check_plane();
         number_nodes();
         orient();
-        check_repeated();
+        refuse_repeated_elements();
         add_regions();
         add_groups();
         check_names();
@@ -264,8 +264,9 @@ class GmshMeshBuilder {
         });
     }
 
-    /// Version 2.2 writes an element once for each physical group that it is in.
-    void check_repeated() {
+    /// Throws if two elements have the same nodes: version 2.2 writes an element once for each
+    /// physical group that it is in, and it may be in one only.
+    void refuse_repeated_elements() {
         each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
             const std::size_t count = std::size_t(corners(shape));
             std::vector<std::pair<std::array<Index, 8>, std::size_t>> keys(elements.tags.size());

@@ -99,8 +99,8 @@ class GmshInput {
         return checked(size(concat("the number of ", what).c_str()), what, ints, others);
     }
 
-    /// The count of items of `ints` 4-byte and `others` 8-byte numbers, if the file is known to be
-    /// large enough.
+    /// Returns `count`; throws if it is negative, or if the size of the file is known and too small
+    /// for so many items of `ints` 4-byte and `others` 8-byte numbers.
     Offset checked(Offset count, const char* what, Offset ints, Offset others) const {
         // A number in a text needs at least two bytes, a digit and a blank.
         const Offset bytes = binary ? 4 * ints + 8 * others : 2 * (ints + others);

@@ -1,6 +1,7 @@
 #include "krylov/solver/attempt_engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <new>
@@ -14,6 +15,20 @@
 namespace tessera {
 
 namespace {
+
+/// Whether a method ended with an x that may be better or worse than it knows.
+bool can_be_judged(Status status) {
+    switch (status) {
+        case Status::converged:
+        case Status::max_iterations:
+        case Status::accuracy_lost:
+        case Status::stagnated:
+        case Status::breakdown:
+            return true;
+        default:
+            return false;
+    }
+}
 
 /// The report of a solve that is not started because a preconditioner cannot be used.
 SolveReport unsolved_report(const PreconditionerReport& setup) {
@@ -225,6 +240,64 @@ std::vector<SolveReport> AttemptEngine<T>::solve_once(Vectors<const T> b, Vector
     return solved;
 }
 
+/// The report of a solve, whose status the rows of the solution confirm or change. A solution that
+/// is small in norm alone is improved, twice at most.
+template <class T>
+SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
+                                     const SolveOptions& options, SolveReport report) {
+    if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
+    for (int tries = 0;; ++tries) {
+        const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
+        if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
+        report.backward_error = errors.backward_error;
+        report.worst_row = errors.row;
+        const double target =
+            std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+        if (report.status != Status::converged) {
+            if (is_at_rounding_limit(errors, b, std::span<const T>(x))) {
+                report.status = Status::rounding_limit;
+                report.message = status_message(report, {}, target, 0);
+            }
+            return report;
+        }
+        const double residual = errors.residual / errors.right_hand_side;
+        const bool is_small = residual <= 1.01 * target;
+        if (!is_small) report.true_relative_residual = residual;
+        // Also if the error is NaN. A tolerance of 1 % and more asks for nothing.
+        const bool is_balanced = errors.backward_error <= 100 * target || target >= 0.01;
+        if (is_small && is_balanced) return report;
+        SolveOptions stricter = options;
+        // As far as the rows need it, if their residuals fall with the norm.
+        const double factor = std::min(0.1, 10 * target / errors.backward_error);
+        stricter.rtol = std::min(target, residual) * (factor > 0 ? factor : 0.1);
+        stricter.atol = 0;
+        stricter = attempt_options(stricter, Attempt{}, report);
+        if (tries == 2 || stricter.max_iterations == 0 || stricter.max_seconds == 0) {
+            report.status = is_small ? Status::unbalanced : Status::accuracy_lost;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
+        const SolveReport more =
+            std::move(solve_once(one_vector(b), one_vector(x), stricter).front());
+        report = joined(report, more);
+        if (more.status == Status::interrupted || more.status == Status::max_seconds) return report;
+        if (more.status != Status::converged) tries = 1;  // The last look.
+        report.status = Status::converged;
+        report.message.clear();
+    }
+}
+
+/// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
+/// which x with huge elements would be the sign.
+template <class T>
+bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
+                                            std::span<const T> x) const {
+    constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+    if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
+    const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
+    return scaled.error <= 10 * roundoff && scaled.growth <= 1e-3 / roundoff;
+}
+
 /// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
 template <class T>
 void AttemptEngine<T>::change_side() {
@@ -250,7 +323,7 @@ bool AttemptEngine<T>::set_up_next_attempt(const SolveReport& failed,
         make_attempt();
         notify({AttemptEvent::Kind::ready, attempts_[attempt_]});
         for (SolveReport& report : total) {
-            if (report.status == Status::converged) continue;
+            if (is_solved(report.status)) continue;
             report.message += std::string(" No other way can be set up: ") + error.what() + ".";
         }
         return false;
@@ -271,9 +344,11 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
     SolveReport longest;  // That with the most iterations.
     while (true) {
         const Attempt current = attempts_[attempt_];
-        const auto solved = solve_once(b, x, attempt_options(options, current, longest));
+        const SolveOptions remaining = attempt_options(options, current, longest);
+        auto solved = solve_once(b, x, remaining);
         const SolveReport* failed = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
+            solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]));
             if (worth_another(solved[j], current.max_iterations)) failed = &solved[j];
             total[j] = joined(total[j], solved[j]);
             if (total[j].iterations >= longest.iterations) longest = total[j];

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "krylov/solver/prepared_system.hpp"
+#include "krylov/solver/solution_errors.hpp"
 #include "tessera/solver.hpp"
 
 namespace tessera {
@@ -58,6 +59,10 @@ class AttemptEngine {
     void explain_asymmetry(SolveReport& report) const;
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
+    SolveReport judged(std::span<const T> b, std::span<T> x, const SolveOptions& options,
+                       SolveReport report);
+    bool is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
+                              std::span<const T> x) const;
     void notify(const AttemptEvent& event) const {
         if (listener_) listener_(event);
     }

@@ -10,6 +10,7 @@ bool worth_another(const SolveReport& report, Offset attempt_limit) {
         case Status::breakdown:
         case Status::stagnated:
         case Status::singular_block:
+        case Status::unbalanced:
             return true;
         case Status::max_iterations:
         case Status::accuracy_lost:  // bloweya: minres 1.2e-8, block LDL^T converges.

@@ -16,7 +16,7 @@ inline constexpr double recovery_factor = 1.25;
 struct Level {
     BsrMatrix<double> matrix;  ///< S A S^T
     Buffer<double> scaling;    ///< S = L^-1 of each diagonal block L L^T, row-major.
-    double lambda = 0;         ///< Bound of the spectrum.
+    double lambda = 0;         ///< Upper bound of the eigenvalues of `matrix`.
     Aggregates aggregates;
     BsrMatrix<double> prolongator;
     TripleProduct<double> products;  ///< P^T, A P and, moved to the next level, P^T A P.
@@ -47,7 +47,7 @@ class Hierarchy {
     /// Makes the cycle again, in another precision.
     template <class D>
     std::unique_ptr<Cycle<D>> make_cycle(const Context& context) const;
-    /// Sets the bounds of a cycle to those of the levels times a factor.
+    /// Sets the upper bounds of eigenvalues in a cycle to those of the levels times a factor.
     template <class D>
     void set_bounds(Cycle<D>& cycle, double factor) const;
     /// Whether a matrix has the pattern of blocks that the hierarchy was made for.

@@ -55,7 +55,9 @@ enum {
     TESSERA_BREAKDOWN = 5,
     TESSERA_NON_FINITE = 6,     /* NaN or infinity appeared. */
     TESSERA_SINGULAR_BLOCK = 7, /* The preconditioner cannot be used. */
-    TESSERA_INTERRUPTED = 8     /* By the observer. */
+    TESSERA_INTERRUPTED = 8,    /* By the observer. */
+    TESSERA_UNBALANCED = 9,     /* ||b - A x|| is small, the residual of some row is not. */
+    TESSERA_ROUNDING_LIMIT = 10 /* Solved as accurately as the type allows, not to the tolerance. */
 };
 
 struct CUstream_st;

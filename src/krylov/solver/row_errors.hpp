@@ -1,0 +1,157 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/for_each.hpp"
+#include "tessera/csr.hpp"
+
+// Loop bodies of for_each_index that measure a solution row by row. A number that several rows
+// raise is held as the bits of a double that is not negative, which have its order.
+namespace tessera {
+
+TESSERA_HOST_DEVICE inline Offset order_bits(double value) { return std::bit_cast<Offset>(value); }
+
+/// a b, rounded by itself: the compiler must not join it with a sum.
+TESSERA_HOST_DEVICE inline double rounded_product(double a, double b) {
+#ifdef __CUDA_ARCH__
+    return __dmul_rn(a, b);
+#else
+    return a * b;
+#endif
+}
+
+/// *largest = max(*largest, |v_i| / scale_i); scale null: 1.
+template <class T>
+struct LargestElement {
+    static constexpr int work = 1;
+    const T* v;
+    const double* scale;
+    Offset* largest;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const double size = std::abs(double(v[i]));
+        raise_to(largest, order_bits(scale == nullptr ? size : size / scale[i]));
+    }
+};
+
+/// The residual of a row, b_i - (A x)_i, in double; rows of more than a thousand entries are summed
+/// with compensation (Dot2 of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
+template <class T>
+TESSERA_HOST_DEVICE double row_residual(const CsrView<T>& a, const T* b, const T* x, Offset i) {
+    const Offset first = a.row_offsets[i], end = a.row_offsets[i + 1];
+    const bool compensates = end - first > 1000;
+    double sum = double(b[i]), error = 0;
+    for (Offset e = first; e < end; ++e) {
+        const double value = double(a.values[e]), factor = double(x[a.column_indices[e]]);
+        const double term = -rounded_product(value, factor), before = sum;
+        sum = before + term;
+        if (!compensates) continue;
+        const double added = sum - before;
+        error += (before - (sum - added)) + (term - added) - std::fma(value, factor, term);
+    }
+    return sum + error;
+}
+
+/// The residual of each row and its componentwise backward error |r_i| / (|A| |x| + |b|)_i. Where
+/// that divisor is at most the size of rounding errors, ||A_i||_1 ||x||_inf takes the place of
+/// |b_i| (M. Arioli, J. W. Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989).
+template <class T>
+struct RowErrors {
+    static constexpr int work = 32;
+    CsrView<T> a;
+    const T *b, *x;
+    const Offset* largest_x;
+    T* residuals;
+    double* errors;
+    Offset* largest_error;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        double terms = 0, row_sum = 0;
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            const double size = std::abs(double(a.values[e]));
+            terms += size * std::abs(double(x[a.column_indices[e]]));
+            row_sum += size;
+        }
+        const double residual = row_residual(a, b, x, i);
+        const double size_b = std::abs(double(b[i]));
+        const double largest_terms = row_sum * std::bit_cast<double>(*largest_x);
+        const double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+        const bool is_small =
+            terms + size_b <= 1000.0 * double(a.rows) * roundoff * (largest_terms + size_b);
+        const double divisor = terms + (is_small ? largest_terms : size_b);
+        residuals[i] = T(residual);
+        errors[i] = residual == 0 ? 0 : std::abs(residual) / divisor;
+        raise_to(largest_error, order_bits(errors[i]));
+    }
+};
+
+/// *row_from_end = rows - (first row with the largest error).
+struct FindWorstRow {
+    static constexpr int work = 1;
+    const double* errors;
+    const Offset* largest_error;
+    Offset rows;
+    Offset* row_from_end;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (order_bits(errors[i]) == *largest_error) raise_to(row_from_end, rows - i);
+    }
+};
+
+/// The largest |a_ij| r_i c_j of each row and column.
+template <class T>
+struct LargestScaled {
+    static constexpr int work = 32;
+    CsrView<T> a;
+    const double *row_scale, *column_scale;
+    Offset *rows, *columns;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        double largest = 0;
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            const Index j = a.column_indices[e];
+            const double size = std::abs(double(a.values[e])) * row_scale[i] * column_scale[j];
+            raise_to(columns + j, order_bits(size));
+            largest = size > largest ? size : largest;
+        }
+        rows[i] = order_bits(largest);
+    }
+};
+
+/// Divides a scale by the square root of its row's or column's largest scaled entry, rounded to a
+/// power of two, and sets that entry to 0 for the next step.
+struct Equilibrate {
+    static constexpr int work = 2;
+    Offset* largest;
+    double* scale;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const double entry = std::bit_cast<double>(largest[i]);
+        if (entry > 0) scale[i] *= std::exp2(-std::round(std::log2(entry) / 2));
+        largest[i] = 0;
+    }
+};
+
+/// The largest elements of R r and R b, and the largest row sum of |R A C|.
+template <class T>
+struct ScaledNorms {
+    static constexpr int work = 32;
+    CsrView<T> a;
+    const T *b, *x;
+    const double *row_scale, *column_scale;
+    Offset *residual, *right_hand_side, *row_sum;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        double sum = 0;
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            sum += std::abs(double(a.values[e])) * column_scale[a.column_indices[e]];
+        }
+        raise_to(residual, order_bits(row_scale[i] * std::abs(row_residual(a, b, x, i))));
+        raise_to(right_hand_side, order_bits(row_scale[i] * std::abs(double(b[i]))));
+        raise_to(row_sum, order_bits(row_scale[i] * sum));
+    }
+};
+
+}  // namespace tessera

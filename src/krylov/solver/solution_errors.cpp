@@ -1,0 +1,89 @@
+#include "krylov/solver/solution_errors.hpp"
+
+#include "base/context_state.hpp"
+#include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
+#include "krylov/solver/row_errors.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera {
+
+namespace {
+
+double double_of(Offset bits) { return std::bit_cast<double>(bits); }
+
+void set_zero(const Context& context, std::span<Offset> numbers) {
+    context.state().fill_bytes(numbers.data(), 0, Offset(numbers.size_bytes()));
+}
+
+template <class T>
+std::vector<T> on_host(const Context& context, const T* numbers, std::size_t count) {
+    std::vector<T> copy(count);
+    copy_to_host(context, std::span<const T>(numbers, count), std::span<T>(copy));
+    return copy;
+}
+
+}  // namespace
+
+template <class T>
+SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
+                               std::span<const T> b, std::span<const T> x) {
+    const Offset rows = matrix.rows;
+    const double bytes = double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
+                         double(rows) * (sizeof(Offset) + 3 * sizeof(T) + sizeof(double));
+    const Phase phase(context, "errors of rows", bytes);
+    const Scratch<double> errors(context, rows);
+    const Scratch<T> residuals(context, rows + 2);
+    const Scratch<Offset> found(context, 3);
+    Offset *largest_x = found.data(), *largest_error = largest_x + 1, *row_from_end = largest_x + 2;
+    T* const squares = residuals.data() + rows;
+    set_zero(context, found.view());
+    for_each_index(context, rows, LargestElement<T>{x.data(), nullptr, largest_x});
+    for_each_index(context, rows,
+                   RowErrors<T>{matrix, b.data(), x.data(), largest_x, residuals.data(),
+                                errors.data(), largest_error});
+    for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
+    const std::span<const T> r(residuals.data(), std::size_t(rows));
+    dot<T>(context, r, r, squares);
+    dot<T>(context, b, b, squares + 1);
+    const std::vector<Offset> results = on_host(context, found.data(), 3);
+    const std::vector<T> norms = on_host(context, squares, 2);
+    SolutionErrors result;
+    result.backward_error = double_of(results[1]);
+    if (results[1] != 0) result.row = Index(rows - results[2]);
+    result.residual = std::sqrt(double(norms[0]));
+    result.right_hand_side = std::sqrt(double(norms[1]));
+    return result;
+}
+
+template <class T>
+EquilibratedErrors equilibrated_errors(const Context& context, const CsrView<T>& matrix,
+                                       std::span<const T> b, std::span<const T> x) {
+    const Offset rows = matrix.rows, columns = matrix.columns;
+    const Scratch<double> scales(context, rows + columns);
+    const Scratch<Offset> largest(context, rows + columns + 4);
+    double *row_scale = scales.data(), *column_scale = row_scale + rows;
+    Offset *of_rows = largest.data(), *of_columns = of_rows + rows, *norms = of_columns + columns;
+    fill(context, 1.0, scales.view());
+    set_zero(context, largest.view());
+    for (int step = 0; step < 6; ++step) {
+        for_each_index(context, rows,
+                       LargestScaled<T>{matrix, row_scale, column_scale, of_rows, of_columns});
+        for_each_index(context, rows + columns, Equilibrate{of_rows, row_scale});
+    }
+    for_each_index(context, columns, LargestElement<T>{x.data(), column_scale, norms});
+    for_each_index(context, rows,
+                   ScaledNorms<T>{matrix, b.data(), x.data(), row_scale, column_scale, norms + 1,
+                                  norms + 2, norms + 3});
+    const std::vector<Offset> found = on_host(context, norms, 4);
+    const double residual = double_of(found[1]), right_hand_side = double_of(found[2]);
+    const double terms = double_of(found[3]) * double_of(found[0]);
+    return {residual == 0 ? 0 : residual / (terms + right_hand_side), terms / right_hand_side};
+}
+
+template decltype(solution_errors<float>) solution_errors<float>;
+template decltype(solution_errors<double>) solution_errors<double>;
+template decltype(equilibrated_errors<float>) equilibrated_errors<float>;
+template decltype(equilibrated_errors<double>) equilibrated_errors<double>;
+
+}  // namespace tessera

@@ -1,0 +1,218 @@
+#include "krylov/solver/solution_errors.hpp"
+
+#include <cmath>
+
+#include "krylov/test_systems.hpp"
+#include "tessera/problems.hpp"
+#include "tessera/solver.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+struct Found {
+    SolutionErrors errors;
+    double equilibrated;
+};
+
+template <class T>
+Found find(const CsrMatrix<T>& matrix, const std::vector<T>& b, const std::vector<T>& x) {
+    const CsrMatrix<T> a = copy_to(context(), matrix);
+    const Buffer<T> b_placed = copy_to_buffer(context(), b),
+                    x_placed = copy_to_buffer(context(), x);
+    return {solution_errors<T>(context(), a.view(), b_placed.view(), x_placed.view()),
+            equilibrated_errors<T>(context(), a.view(), b_placed.view(), x_placed.view()).error};
+}
+
+/// b - A x in long double.
+template <class T>
+std::vector<long double> exact_residual(const CsrMatrix<T>& matrix, const std::vector<T>& b,
+                                        const std::vector<T>& x) {
+    std::vector<long double> r = product(matrix, x);
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] = static_cast<long double>(b[i]) - r[i];
+    return r;
+}
+
+template <class T>
+void expect_errors_of_rows() {
+    auto random = generator();
+    const Index n = 40;
+    const CsrMatrix<T> matrix = dominant<T>(random, n);
+    const auto x = random_vector<T>(random, std::size_t(n));
+    auto b = random_vector<T>(random, std::size_t(n));
+    const auto r = exact_residual(matrix, b, x);
+    const auto terms = product(matrix, x, true);
+    long double largest = 0, square = 0;
+    Index row = -1;
+    for (Index i = 0; i < n; ++i) {
+        const auto k = std::size_t(i);
+        const long double error = std::abs(r[k]) / (terms[k] + std::abs(b[k]));
+        square += r[k] * r[k];
+        if (error > largest) {
+            largest = error;
+            row = i;
+        }
+    }
+    const Found found = find(matrix, b, x);
+    const double bound = gamma<double>(4 * n) / double(largest);
+    EXPECT_NEAR(found.errors.backward_error, double(largest), bound);
+    EXPECT_EQ(found.errors.row, row);
+    EXPECT_NEAR(found.errors.residual, double(std::sqrt(square)),
+                gamma<T>(n + 2) * double(std::sqrt(square)) + bound);
+    EXPECT_GT(found.equilibrated, 0);
+    EXPECT_LE(found.equilibrated, 1);
+}
+
+TEST(solution_errors, are_those_of_the_worst_row) {
+    expect_errors_of_rows<float>();
+    expect_errors_of_rows<double>();
+}
+
+TEST(solution_errors, an_exact_solution_has_none) {
+    const CsrMatrix<double> matrix = laplacian_1d<double>(50);
+    std::vector<double> b(50, 0.0);
+    b.front() = b.back() = 1;
+    const Found found = find(matrix, b, std::vector<double>(50, 1.0));
+    EXPECT_EQ(found.errors.backward_error, 0);
+    EXPECT_EQ(found.errors.row, -1);
+    EXPECT_EQ(found.errors.residual, 0);
+    EXPECT_EQ(found.equilibrated, 0);
+}
+
+/// Products of whole numbers, whose sum long double holds exactly and double does not.
+TEST(solution_errors, long_rows_are_summed_with_compensation) {
+    auto random = generator();
+    std::uniform_int_distribution<Offset> whole(1, 1 << 25);
+    const Index n = 4001;
+    std::vector<double> values(4001), x(4001);
+    for (double& each : values) each = double(whole(random));
+    for (double& each : x) each = double(whole(random));
+    const CsrMatrix<double> matrix = matrix_of<double>(n, [&](Index i, Index j) {
+        return i == 0 ? values[std::size_t(j)] : i == j ? 1.0 : 0.0;
+    });
+    std::vector<double> b = x;
+    b[0] = double(product(matrix, x)[0]) + 2048;
+    const long double r = exact_residual(matrix, b, x)[0];
+    ASSERT_NE(r, 0);
+    EXPECT_EQ(find(matrix, b, x).errors.residual, double(std::abs(r)));
+}
+
+/// Neither the units of the equations nor those of the unknowns change the equilibrated error.
+TEST(solution_errors, the_equilibrated_error_knows_no_units) {
+    const CsrMatrix<double> plain = laplacian_2d<double>(12);
+    auto random = generator();
+    const auto x = random_vector<double>(random, std::size_t(plain.rows()));
+    const auto b = random_vector<double>(random, std::size_t(plain.rows()));
+    const auto unit = [](Index i) { return std::exp2(5 * (i % 7) - 12); };
+    const CsrMatrix<double> scaled = matrix_of<double>(plain.rows(), [&](Index i, Index j) {
+        const CsrView<double> a = plain.view();
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            if (a.column_indices[e] == j) return a.values[e] * unit(i) * unit(j);
+        }
+        return 0.0;
+    });
+    std::vector<double> scaled_x = x, scaled_b = b;
+    for (Index i = 0; i < plain.rows(); ++i) {
+        scaled_x[std::size_t(i)] /= unit(i);
+        scaled_b[std::size_t(i)] *= unit(i);
+    }
+    const double before = find(plain, b, x).equilibrated;
+    const double after = find(scaled, scaled_b, scaled_x).equilibrated;
+    EXPECT_LE(after, 4 * before);
+    EXPECT_GE(after, before / 4);
+}
+
+SolveReport solve_by(const char* solver, const char* preconditioner,
+                     const CsrMatrix<double>& matrix, const std::vector<double>& b,
+                     std::vector<double>& x, const SolveOptions& options = {}) {
+    const CsrMatrix<double> a = copy_to(context(), matrix);
+    const Buffer<double> b_placed = copy_to_buffer(context(), b);
+    Buffer<double> x_placed = copy_to_buffer(context(), x);
+    Solver<double> by(context(), solver, preconditioner, "csr");
+    by.setup(a);
+    const SolveReport report = by.solve(b_placed.view(), x_placed.view(), options);
+    x = copy_to_host(context(), x_placed);
+    return report;
+}
+
+/// Conditions x_i = 1 by a penalty, on every seventh row of a Laplacian.
+CsrMatrix<double> penalised(double penalty, std::vector<double>& b) {
+    const CsrMatrix<double> plain = laplacian_2d<double>(16);
+    const CsrView<double> a = plain.view();
+    b.assign(std::size_t(a.rows), 0.01);
+    for (Index i = 0; i < a.rows; i += 7) b[std::size_t(i)] += penalty;
+    return matrix_of<double>(a.rows, [&](Index i, Index j) {
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            if (a.column_indices[e] != j) continue;
+            return a.values[e] + (i == j && i % 7 == 0 ? penalty : 0.0);
+        }
+        return 0.0;
+    });
+}
+
+TEST(solution_errors, penalties_do_not_hide_the_other_rows) {
+    for (const double penalty : {1e10, 1e30}) {
+        std::vector<double> b;
+        const CsrMatrix<double> matrix = penalised(penalty, b);
+        for (const char* solver : {"cg", "minres", "gmres:200"}) {
+            std::vector<double> x(b.size(), 0.0);
+            const SolveReport report = solve_by(solver, "none", matrix, b, x);
+            const Found found = find(matrix, b, x);
+            EXPECT_EQ(report.backward_error, found.errors.backward_error);
+            EXPECT_EQ(is_solved(report.status), found.errors.backward_error <= 1e-6)
+                << solver << " " << penalty << " " << report.message;
+        }
+        std::vector<double> x(b.size(), 0.0);
+        const SolveReport report = solve_by("auto", "auto", matrix, b, x);
+        EXPECT_TRUE(is_solved(report.status)) << report.message;
+        EXPECT_LE(report.backward_error, 1e-6);
+    }
+}
+
+/// Where no iterations are left to reduce the other rows, the status says so, and the row.
+TEST(solution_errors, an_unbalanced_solution_is_none) {
+    std::vector<double> b;
+    const CsrMatrix<double> matrix = penalised(1e10, b);
+    SolveOptions few;
+    few.max_iterations = 1;
+    std::vector<double> x(b.size(), 0.0);
+    const SolveReport report = solve_by("cg", "none", matrix, b, x, few);
+    EXPECT_EQ(report.status, Status::unbalanced) << report.message;
+    EXPECT_LE(report.true_relative_residual, 1e-8);
+    EXPECT_GT(report.backward_error, 1e-6);
+    EXPECT_NE(report.message.find("row " + std::to_string(report.worst_row)), std::string::npos);
+}
+
+/// A slender cantilever: rounding leaves a residual above 1e-8 in any solution, also the exact one.
+TEST(solution_errors, a_solution_at_working_accuracy_is_one) {
+    const auto problem = problems::generate<double>(host(), "cantilever2d:4,length=100");
+    std::vector<double> x(problem.load.size(), 0.0);
+    const SolveReport report = solve_by("auto", "auto", problem.matrix, problem.load, x);
+    EXPECT_EQ(report.status, Status::rounding_limit) << report.message;
+    EXPECT_GT(report.true_relative_residual, 1e-8);
+    EXPECT_LE(find(problem.matrix, problem.load, x).equilibrated,
+              10 * std::numeric_limits<double>::epsilon());
+}
+
+/// Where A is singular and b not in its range, x can grow until its backward error vanishes.
+TEST(solution_errors, a_singular_system_is_not_solved) {
+    const Index n = 40;
+    const CsrMatrix<double> free = matrix_of<double>(n, [](Index i, Index j) {
+        if (i != j) return std::abs(i - j) == 1 ? -1.0 : 0.0;
+        return i == 0 || i == 39 ? 1.0 : 2.0;
+    });
+    for (const double load : {1.0, 1e-5}) {
+        std::vector<double> b(std::size_t(n), load);
+        b.front() += 1;
+        b.back() -= 1;
+        for (const char* solver : {"auto", "gmres:50", "minres", "sqmr", "bicgstab"}) {
+            std::vector<double> x(b.size(), 0.0);
+            const SolveReport report = solve_by(solver, "none", free, b, x);
+            EXPECT_FALSE(is_solved(report.status)) << solver << " " << load << report.message;
+        }
+    }
+}
+
+}  // namespace
+
+}  // namespace tessera::test
