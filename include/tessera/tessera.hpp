@@ -21,6 +21,7 @@
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/products.hpp"
+#include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"

@@ -240,34 +240,39 @@ class PythonSolver {
 };
 
 /// Solves A x = b by a Krylov method on operators of the caller, from the start at `start` (0: from
-/// zero), and returns the status and the number of iterations. All of a call of cg and the like in
-/// one, as a solve of a small system takes little longer than a few calls of the interpreter.
-nb::typed<nb::tuple, std::string, Offset> solve_once(const Context& context,
-                                                     const std::string& method, const Map& a,
-                                                     const Map* m, Address b, Address start,
-                                                     Address x, const Options& options) {
+/// zero), and returns the status, the number of iterations and, if it converged and `matrix` is
+/// given, the componentwise backward error and its row. All of a call of cg and the like in one, as
+/// a solve of a small system takes little longer than a few calls of the interpreter.
+nb::typed<nb::tuple, std::string, Offset, double, Index> solve_once(
+    const Context& context, const std::string& method, const Map& a, const Map* m, Address b,
+    Address start, Address x, const Options& options, const Matrix* matrix) {
     SolveReport report;
+    SolutionErrors errors;
     {
         nb::gil_scoped_release release;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
         a.require_usable("matrix");
         if (m != nullptr) m->require_usable("preconditioner");
         with_type(a.bytes(), [&]<class T>(T) {
-            const Operator<T>& matrix = *a.as<T>();
-            const auto size = std::size_t(matrix.rows());
+            const Operator<T>& product = *a.as<T>();
+            const auto size = std::size_t(product.rows());
+            const std::span<const T> from(pointer<const T>(b), size);
             const std::span<T> to(pointer<T>(x), size);
             if (start == 0) {
                 fill(context, T(0), to);
             } else {
                 copy(context, std::span<const T>(pointer<const T>(start), size), to);
             }
-            report =
-                parse_solver(method)
-                    ->make(context, matrix, m != nullptr ? m->as<T>().get() : nullptr)
-                    ->solve(std::span<const T>(pointer<const T>(b), size), to, to_options(options));
+            report = parse_solver(method)
+                         ->make(context, product, m != nullptr ? m->as<T>().get() : nullptr)
+                         ->solve(from, to, to_options(options));
+            if (matrix != nullptr && report.status == Status::converged) {
+                errors = solution_errors<T>(context, matrix->view<T>(), from, to);
+            }
         });
     }
-    return nb::make_tuple(to_string(report.status), report.iterations);
+    return nb::make_tuple(to_string(report.status), report.iterations, errors.backward_error,
+                          errors.row);
 }
 
 }  // namespace
@@ -310,7 +315,7 @@ void python_module::bind_solvers(nb::module_& module) {
         .def_prop_ro("updates", &PythonSolver::updates);
     module.def("solve_once", &solve_once, nb::arg("context"), nb::arg("method"), nb::arg("a"),
                nb::arg("m").none(), nb::arg("b"), nb::arg("start"), nb::arg("x"),
-               nb::arg("options"));
+               nb::arg("options"), nb::arg("matrix").none());
     module.def(
         "allows_left",
         [](const std::string& method) { return parse_solver(method)->allows_left(); },

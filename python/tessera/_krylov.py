@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -78,13 +79,21 @@ def _solve(
     m_map = _preconditioner(m, a, matrix, size, dtype, kind, device, context)
     x = kind.empty_like(right)
     try:
-        ended = core.solve_once(
+        status, iterations, error_of_rows, row = core.solve_once(
             context, method, a_map, m_map, right.pointer, 0 if start is None else start.pointer,
-            kind.address(x), options,
+            kind.address(x), options, matrix,
         )  # fmt: skip
     except ValueError as error:
         raise_named(error, "A")
-    info = info_of(*ended)
+    info = info_of(status, iterations)
+    if atol == 0 and error_of_rows > 100 * max(rtol, float(np.finfo(dtype).eps)):
+        warnings.warn(
+            f"norm(b - A @ x) is small, but in row {row} the residual is {error_of_rows:.1e} of the "
+            "sum of its terms: other rows are so much larger that they alone decide the norm; scale "
+            "the equations to one size, or use tessera.solve, which looks at each row",
+            UserWarning,
+            stacklevel=3,
+        )
     if info == FAILURES["singular_block"]:
         given = getattr(a, "_matrix", None) if matrix is None else matrix
         if given is not None and given.non_finite_row() >= 0:

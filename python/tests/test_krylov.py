@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -284,3 +285,18 @@ def test_tiny_systems(n):
     x, info = tessera.cg((a.indptr, a.indices, a.data), np.ones(n))
     assert info == 0
     np.testing.assert_allclose(x, 0.5 * np.ones(n))
+
+
+def test_rows_that_the_norm_hides_are_warned_of(arrays):
+    a, b = spd(), vector(60)
+    a = a.tolil()
+    a[0, 0] = b[0] = 1e20  # A condition by a penalty: x_0 = 1.
+    a = arrays.csr(a.tocsr())
+    with pytest.warns(UserWarning, match="in row .* the residual is"):
+        _, info = tessera.cg(a, arrays.array(b), maxiter=2)
+    assert info == 0
+    r = tessera.solve(a, arrays.array(b))
+    assert r.converged and r.backward_error <= 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tessera.cg(arrays.csr(spd()), arrays.array(vector(60)))[1] == 0

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "krylov/solver/prepared_system.hpp"
-#include "krylov/solver/solution_errors.hpp"
+#include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "krylov/solver/solution_errors.hpp"
+#include "tessera/solution_errors.hpp"
 
 #include "base/context_state.hpp"
 #include "base/phases.hpp"

@@ -1,4 +1,4 @@
-#include "krylov/solver/solution_errors.hpp"
+#include "tessera/solution_errors.hpp"
 
 #include <cmath>
 
