@@ -97,6 +97,29 @@ TEST_F(cli_solve, singular_systems_without_a_solution_are_named) {
     expect_contains(outcome.out + outcome.err, "singular, and b not in its range");
 }
 
+/// diag(2, 4) and (2, 8) in one file.
+TEST_F(cli_solve, the_right_hand_side_in_a_file_of_a_matrix_is_used) {
+    const std::string file =
+        write("with_b.rua",
+              "title\n             3             1             1             1             1\n"
+              "RUA                        2             2             2             0\n"
+              "(3I4)           (2I4)           (2F5.1)             (2F5.1)\n"
+              "F                          1             0\n   1   2   3\n   1   2\n  2.0  4.0\n"
+              "  2.0  8.0\n");
+    const Outcome outcome = solve({file, "--out", path("x.mtx")});
+    EXPECT_EQ(outcome.code, 0);
+    expect_contains(outcome.err, "b is the right-hand side in");
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")), (std::vector<double>{1, 2}));
+    EXPECT_EQ(solve({file, "--rhs", "ones", "--out", path("x.mtx")}).code, 0);
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")), (std::vector<double>{0.5, 0.25}));
+}
+
+TEST_F(cli_solve, a_solve_in_float_ends_at_what_float_reaches) {
+    const Json json = solve_json({"poisson2d:50", "--precision", "f32"});
+    EXPECT_EQ(json["status"], "converged");
+    EXPECT_LE(json["true_relative_residual"].get<double>(), 1e-4);
+}
+
 TEST_F(cli_solve, every_solver_and_preconditioner_runs) {
     for (const std::string& solver : solver_names()) {
         for (const std::string& preconditioner : preconditioner_names()) {

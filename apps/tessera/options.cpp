@@ -140,7 +140,7 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("A", to.matrix, matrix_help)->required();
     const char* const rhs_help =
         "ones, load, random[:SEED], solution:ones, solution:random[:SEED] (b = A x*, reports the "
-        "error of x), or a file; default: the problem's load, else ones";
+        "error of x), or a file; default: the problem's load, that of the file of A, else ones";
     auto* const b = command.add_option("b", to.right_hand_side, "Right-hand side, as with --rhs")
                         ->check(not_empty());
     command.add_option("--rhs", to.right_hand_side, rhs_help)->check(not_empty())->excludes(b);
@@ -161,7 +161,9 @@ void add_system(CLI::App& command, SolveArguments& to) {
                        "Matrix format in products: auto, csr, sbell:3, sell:32, ...; see below");
     command.add_option("--side", to.side, "Side of the preconditioner")
         ->check(one_of({"right", "left"}));
-    command.add_option("--rtol", to.rtol, "Stop at ||b - A x|| <= max(rtol ||b||, atol)")
+    command
+        .add_option("--rtol", to.rtol,
+                    "Stop at ||b - A x|| <= max(rtol ||b||, atol) [1e-8; f32: 1e-4]")
         ->transform(number());
     command.add_option("--atol", to.atol, "See --rtol")->transform(number());
     command.add_option("--max-iterations", to.max_iterations, "Maximum number of iterations")

@@ -43,7 +43,7 @@ std::vector<FileSection> matrix_market_text(const Context& cpu, const CsrView<T>
 
 /// Harwell-Boeing and Rutherford-Boeing files: four header lines (five with right-hand sides), then
 /// by columns the column starts, the row indices and the values, in the Fortran formats of the
-/// fourth line. Right-hand sides are skipped. Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users'
+/// fourth line; then right-hand sides. Source: I. S. Duff, R. G. Grimes, J. G. Lewis: Users'
 /// Guide for the Harwell-Boeing Sparse Matrix Collection, 1992; The Rutherford-Boeing Sparse Matrix
 /// Collection, RAL-TR-97-031.
 bool is_harwell_boeing(std::string_view start);
@@ -66,7 +66,8 @@ std::string fortran_number(std::string_view text, const FortranField& field);
 /// PETSc's binary files: big-endian; 32-bit integers, 64-bit reals. A matrix is its class id
 /// 1211216, rows, columns, nonzeros, the lengths of all rows, the columns of all entries, their
 /// values; a dense matrix has -1 nonzeros and its values row by row. A vector is its class id
-/// 1211214, its size, its values. Objects may follow one another; the first one is read.
+/// 1211214, its size, its values. Objects may follow one another: of a matrix the first one is
+/// read, and the vector after it as its right-hand side.
 /// Also true for files that look like PETSc's but cannot be read (64-bit integers, other byte
 /// order); parsing them throws.
 bool is_petsc_binary(std::string_view start);

@@ -40,7 +40,7 @@ Index first_empty_row(const CsrView<T>& matrix) {
 }  // namespace
 
 ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options) {
-    if (!std::isfinite(arguments.rtol) || !std::isfinite(arguments.atol)) {
+    if (!std::isfinite(arguments.rtol.value_or(0)) || !std::isfinite(arguments.atol)) {
         throw InvalidArgument("--rtol and --atol must be finite");
     }
     ParsedSolve parsed{MethodConfig(arguments.solver, arguments.preconditioner, arguments.format),
@@ -133,6 +133,7 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                    " of its entries repeat others, perhaps of the other triangle, and were added "
                    "to them");
     }
+    if (!system.file.note.empty() && !quiet) print_note(system.file.note);
     if (!system.known_singular) return;
     if (!allow_singular && system.structure) {
         throw InvalidArgument(rigid_motion_message(system.name, *system.structure));

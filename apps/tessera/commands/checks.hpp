@@ -3,6 +3,7 @@
 #include <string>
 
 #include "commands/commands.hpp"
+#include "run/output.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
@@ -58,6 +59,10 @@ class SolveProblem {
         system_ = load_system<T>(host_, arguments.matrix, arguments.allow_empty_rows,
                                  &arguments.mesh, !replaces_load(arguments));
         check_system(system_, arguments.allow_singular, arguments.quiet);
+        const bool is_automatic = parsed_.right_hand_side.kind == RightHandSide::Kind::automatic;
+        if (is_automatic && !system_.file.right_hand_side.empty() && !arguments.quiet) {
+            print_note("b is the right-hand side in '" + system_.name + "'; --rhs gives another");
+        }
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
         matrix_ = system_.matrix.view();
     }

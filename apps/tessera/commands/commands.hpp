@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct SolveArguments {
     std::string solver = "auto";
     std::string preconditioner = "auto";
     std::string format = "auto";  ///< Format of the matrix in products.
-    double rtol = 1e-8;
+    std::optional<double> rtol;   ///< Without: default_rtol of the precision.
     double atol = 0;
     Offset max_iterations = 10000;
     double max_seconds = std::numeric_limits<double>::infinity();

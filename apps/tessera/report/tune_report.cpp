@@ -31,7 +31,7 @@ std::string command(const TuneReport& report, const Trial& trial) {
         trial.given.preconditioner != usual.preconditioner);
     add("--format", trial.given.format, trial.given.format != usual.format);
     add("--side", given.side, given.side != usual.side);
-    add("--rtol", shortest(given.rtol), given.rtol != usual.rtol);
+    if (given.rtol) add("--rtol", shortest(*given.rtol), true);
     add("--atol", shortest(given.atol), given.atol != usual.atol);
     add("--max-iterations", std::to_string(given.max_iterations),
         given.max_iterations != usual.max_iterations);

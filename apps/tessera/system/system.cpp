@@ -115,6 +115,9 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     if (is_file) {
         if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
         system.matrix = io::read_matrix<T>(host, text, &system.file, allow_empty_rows);
+        const std::vector<double>& load = system.file.right_hand_side;
+        check_range<T>(text + ": the right-hand side", load);
+        system.load.assign(load.begin(), load.end());
         system.name = text;
         return system;
     }

@@ -128,7 +128,10 @@ class FormatParser {
 constexpr std::size_t integer_width = 14;  ///< Width of the header's integers: I14, or 1X,I13.
 
 struct BoeingHeader : MatrixHeader {
-    std::string formats[3];  ///< Formats of column starts, row indices, values.
+    std::string formats[4];  ///< Of column starts, row indices, values, right-hand sides.
+    bool has_right_hand_sides = false;
+    std::string right_hand_type;  ///< Its first letter is F (full) or M (as the matrix).
+    Offset right_hand_sides = 0;
 };
 
 /// The type word of line three, or nothing: [rcpiq] [suhzr] [ae].
@@ -222,9 +225,11 @@ void parse_type(std::string_view line, BoeingHeader& header) {
 
 /// The formats in a line, by their parentheses.
 void parse_formats(std::string_view line, BoeingHeader& header) {
-    const std::size_t needed = header.field == Field::pattern ? 2 : 3;
+    const std::size_t of_matrix = header.field == Field::pattern ? 2 : 3;
+    const std::size_t needed = header.has_right_hand_sides ? 4 : of_matrix;
     std::size_t position = 0;
     for (std::size_t k = 0; k < needed; ++k) {
+        if (k == 2 && of_matrix == 2) continue;  // A pattern has no format of values.
         const std::size_t begin = line.find('(', position);
         int depth = 0;
         std::size_t end = begin;
@@ -260,8 +265,15 @@ BoeingHeader parse_header(Lines& lines, const InputFile& file) {
     const Offset limit = file.stream.size().value_or(std::numeric_limits<Offset>::max());
     expect(header.entries <= limit && sizes[1] <= limit, sizes[1], " columns and ", header.entries,
            " entries are claimed by a file of only ", limit, " bytes");
+    header.has_right_hand_sides = cards.size() >= 5 && cards[4] > 0;
     parse_formats(next_line(lines, "the formats"), header);
-    if (cards.size() >= 5 && cards[4] > 0) next_line(lines, "the type of the right-hand sides");
+    if (header.has_right_hand_sides) {
+        const std::string_view sides = next_line(lines, "the type of the right-hand sides");
+        const auto parts = words(sides);
+        header.right_hand_type = parts.empty() ? "" : lower_case(parts[0]);
+        const auto counts = header_integers(sides, integer_width);
+        header.right_hand_sides = counts.empty() ? 0 : counts[0];
+    }
     return header;
 }
 
@@ -312,6 +324,24 @@ std::vector<Entry> parse_entries(Lines& lines, const InputFile& file, const Boei
     return entries;
 }
 
+/// The first right-hand side, after the values.
+void read_right_hand_side(Lines& lines, const BoeingHeader& header, FileHeader& result) {
+    if (!header.has_right_hand_sides || header.right_hand_sides < 1) return;
+    if (!header.right_hand_type.starts_with('f')) {
+        result.note =
+            "The right-hand sides in the file are stored as sparse ones and were not read.";
+        return;
+    }
+    const auto store = [&](Offset, const std::string& text) {
+        result.right_hand_side.push_back(value_of(text, Field::real));
+    };
+    each_number(lines, header.rows, header.formats[3], "right-hand sides", store);
+    if (header.right_hand_sides > 1) {
+        result.note = concat("The file has ", header.right_hand_sides,
+                             " right-hand sides; the first one was read.");
+    }
+}
+
 }  // namespace
 
 std::vector<FortranField> parse_fortran_format(std::string_view format) {
@@ -356,7 +386,15 @@ CsrMatrix<double> parse_harwell_boeing(InputFile&& file) {
     Lines lines(file.stream);
     return with_error_line(file.name, lines.number(), [&] {
         const BoeingHeader header = parse_header(lines, file);
-        return assemble(file, header, parse_entries(lines, file, header));
+        const std::vector<Entry> entries = parse_entries(lines, file, header);
+        FileHeader found;
+        if (file.header != nullptr) read_right_hand_side(lines, header, found);
+        CsrMatrix<double> matrix = assemble(file, header, entries);
+        if (file.header != nullptr) {
+            file.header->right_hand_side = std::move(found.right_hand_side);
+            file.header->note = std::move(found.note);
+        }
+        return matrix;
     });
 }
 

@@ -44,13 +44,40 @@ TEST(harwell_boeing, four_numbers_of_lines_mean_rutherford_boeing) {
     EXPECT_EQ(read(text), "Rutherford-Boeing, real: " + unsymmetric_described);
 }
 
-TEST(harwell_boeing, right_hand_sides_are_left_alone) {
+/// The text with right-hand sides: their type and number, and what follows the values.
+std::string with_right_hand_sides(const std::string& sides, const std::string& numbers) {
     std::string text =
         replaced(unsymmetric, "             1             0\n", "             1             1\n");
     text = replaced(text, "(5F4.1)             \n",
-                    "(5F4.1)             (3F4.1)             \n"
-                    "F                          1             0\n");
-    EXPECT_EQ(read(text + " 9.0 9.0 9.0\n"), "Harwell-Boeing, real: " + unsymmetric_described);
+                    "(5F4.1)             (3F4.1)             \n" + sides + "             0\n");
+    return text + numbers;
+}
+
+FileHeader header_of(const std::string& text) {
+    FileHeader header;
+    parse_harwell_boeing({test::host(), text, "f", &header});
+    return header;
+}
+
+TEST(harwell_boeing, the_first_right_hand_side_is_read) {
+    const std::string one = with_right_hand_sides("F                          1", " 9.0 8.0 7.0\n");
+    EXPECT_EQ(read(one), "Harwell-Boeing, real: " + unsymmetric_described);
+    EXPECT_EQ(header_of(one).right_hand_side, (std::vector<double>{9, 8, 7}));
+    EXPECT_EQ(header_of(one).note, "");
+    const FileHeader two = header_of(
+        with_right_hand_sides("FGX                        2", " 9.0 8.0 7.0\n 1.0 2.0 3.0\n"));
+    EXPECT_EQ(two.right_hand_side, (std::vector<double>{9, 8, 7}));
+    EXPECT_NE(two.note.find("2 right-hand sides"), std::string::npos);
+    const FileHeader sparse =
+        header_of(with_right_hand_sides("M                          1", " 9.0\n"));
+    EXPECT_TRUE(sparse.right_hand_side.empty());
+    EXPECT_NE(sparse.note.find("not read"), std::string::npos);
+    EXPECT_TRUE(header_of(unsymmetric).right_hand_side.empty());
+}
+
+TEST(harwell_boeing, a_short_right_hand_side_is_an_error) {
+    EXPECT_THROW(header_of(with_right_hand_sides("F                          1", " 9.0 8.0\n")),
+                 ParseError);
 }
 
 TEST(harwell_boeing, symmetric_skew_pattern_integer_rectangular) {

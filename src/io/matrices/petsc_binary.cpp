@@ -148,6 +148,27 @@ std::vector<Entry> sparse_entries(InputFile& file, const PetscHeader& header) {
     return entries;
 }
 
+/// The vector that begins here.
+std::vector<double> vector_elements(InputFile& file) {
+    const std::string_view bytes = file.stream.peek(8);
+    check_class(bytes, vector_class);
+    expect(bytes.size() >= 8, "is truncated: its header has 8 bytes");
+    const Offset size = load<std::int32_t>(bytes.data(), 1);
+    expect(size >= 0, "claims ", size, " elements");
+    file.stream.skip(8);
+    const PetscObject object{concat("a vector of ", size, " elements"), 8 + 8 * size};
+    object.check_size(file.stream);
+    require_memory(file, double(size) * sizeof(double));
+    std::vector<double> values;
+    if (file.stream.size()) values.reserve(std::size_t(size));
+    object.each_number<double>(file.stream, size, [&](Offset k, double number) {
+        check_value(k, number);
+        values.push_back(number);
+    });
+    object.check_end(file.stream);
+    return values;
+}
+
 FileSection header_section(std::vector<std::int32_t> words) {
     const auto word = [words](Offset k) { return words[std::size_t(k)]; };
     return number_section(Offset(words.size()), word, big_endian);
@@ -168,30 +189,22 @@ CsrMatrix<double> parse_petsc_matrix(InputFile&& file) {
         const auto entries =
             header.dense ? dense_entries(file, header) : sparse_entries(file, header);
         header.object.check_end(file.stream);
-        return assemble(file, header, entries);
+        std::vector<double> next;
+        if (file.header != nullptr && first_word(file.stream.peek(8)) == vector_class) {
+            next = vector_elements(file);
+        }
+        CsrMatrix<double> matrix = assemble(file, header, entries);
+        if (file.header != nullptr && Offset(next.size()) == matrix.rows()) {
+            file.header->right_hand_side = std::move(next);
+        } else if (!next.empty()) {
+            file.header->note = "The vector after the matrix has another size and was not read.";
+        }
+        return matrix;
     });
 }
 
 std::vector<double> parse_petsc_vector(InputFile&& file) {
-    return with_error_line(file.name, 0, [&] {
-        const std::string_view bytes = file.stream.peek(8);
-        check_class(bytes, vector_class);
-        expect(bytes.size() >= 8, "is truncated: its header has 8 bytes");
-        const Offset size = load<std::int32_t>(bytes.data(), 1);
-        expect(size >= 0, "claims ", size, " elements");
-        file.stream.skip(8);
-        const PetscObject object{concat("a vector of ", size, " elements"), 8 + 8 * size};
-        object.check_size(file.stream);
-        require_memory(file, double(size) * sizeof(double));
-        std::vector<double> values;
-        if (file.stream.size()) values.reserve(std::size_t(size));
-        object.each_number<double>(file.stream, size, [&](Offset k, double number) {
-            check_value(k, number);
-            values.push_back(number);
-        });
-        object.check_end(file.stream);
-        return values;
-    });
+    return with_error_line(file.name, 0, [&] { return vector_elements(file); });
 }
 
 template <class T>

@@ -68,6 +68,22 @@ TEST(petsc_binary, the_first_of_several_objects_is_read) {
     EXPECT_EQ(read_values(vector + matrix_bytes), "7;");
 }
 
+TEST(petsc_binary, the_vector_after_a_matrix_is_its_right_hand_side) {
+    const auto header_of = [](const std::string& bytes) {
+        FileHeader header;
+        parse_petsc_matrix({test::host(), bytes, "f", &header});
+        return header;
+    };
+    const std::string square = words_of({1211216, 2, 2, 2, 1, 1, 0, 1}) + reals_of({4, 5});
+    const std::string two = words_of({1211214, 2}) + reals_of({1, 2});
+    EXPECT_TRUE(header_of(square).right_hand_side.empty());
+    EXPECT_EQ(header_of(square + two).right_hand_side, (std::vector<double>{1, 2}));
+    EXPECT_EQ(header_of(square + two + two).right_hand_side, (std::vector<double>{1, 2}));
+    const FileHeader other = header_of(square + words_of({1211214, 1}) + reals_of({7}));
+    EXPECT_TRUE(other.right_hand_side.empty());
+    EXPECT_NE(other.note.find("another size"), std::string::npos);
+}
+
 TEST(petsc_binary, says_what_is_wrong) {
     EXPECT_EQ(read(words_of({0, 1211216, 0, 2})),
               "f: was written by a PETSc with 64-bit indices, which Tessera does not read; write "

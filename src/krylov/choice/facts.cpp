@@ -26,10 +26,13 @@ bool has_positive_diagonal(const Context& context, const CsrView<T>& matrix) {
 
 /// The unknowns of a node where coordinates or natural blocks tell, else 1.
 Index rows_per_node(const BlockPartition& natural, const NodeCoordinates& coordinates) {
-    const Offset nodes =
-        coordinates.dimensions > 0 ? Offset(coordinates.values.size()) / coordinates.dimensions : 0;
-    if (nodes > 0 && natural.rows % nodes == 0) return Index(natural.rows / nodes);
-    return are_nodes(natural) ? natural.largest : 1;
+    if (coordinates.values.empty()) return are_nodes(natural) ? natural.largest : 1;
+    if (!coordinates.unknowns.empty()) return coordinates.dimensions;  // Some have no row.
+    const Offset nodes = Offset(coordinates.values.size()) / std::max(coordinates.dimensions, 1);
+    require_argument("coordinates", nodes > 0 && natural.rows % nodes == 0, "coordinates of ",
+                     nodes, " nodes do not fit a matrix of ", natural.rows,
+                     " rows: each node has equally many, or name the unknown of each row");
+    return Index(natural.rows / nodes);
 }
 
 }  // namespace
