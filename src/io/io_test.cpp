@@ -175,6 +175,30 @@ TEST(io, a_file_that_cannot_be_read_says_why) {
                   "binary. The file starts with '1 2 3'");
 }
 
+TEST(io, files_of_other_programs_are_named) {
+    const std::string file = test::scratch_folder() + "/a";
+    const auto message = [&](const std::string& bytes) {
+        write_text(file, bytes);
+        return outcome([&] {
+            read_matrix<double>(test::host(), file);
+            return std::string();
+        });
+    };
+    const std::string tar = std::string(257, 'a') + "ustar" + std::string(250, ' ');
+    for (const auto& [bytes, name] : std::vector<std::pair<std::string, std::string>>{
+             {std::string("PK\x03\x04", 4) + "more", ".npz"},
+             {"\xfd"
+              "7zXZ more",
+              "xz -d"},
+             {"BZh91AY", "bunzip2"},
+             {tar, "tar -xf"},
+             {"MATLAB 5.0 MAT-file, Platform", "loadmat"},
+             {"\x93NUMPY", "numpy.load"},
+             {"\xff\xfe%", "UTF-8"}}) {
+        EXPECT_NE(message(bytes).find(name), std::string::npos) << message(bytes);
+    }
+}
+
 TEST(io, gzip_is_recognised_by_content) {
     const std::string folder = test::scratch_folder();
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});

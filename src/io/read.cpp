@@ -32,8 +32,41 @@ auto with_file(const Context& cpu, const char* function, const std::string& path
     }
 }
 
+/// Formats of other programs: bytes at a position, what they are and what to do.
+struct OtherFormat {
+    std::string_view bytes;
+    std::size_t position;
+    const char* sentence;
+};
+using namespace std::string_view_literals;
+constexpr OtherFormat other_formats[] = {
+    {"PK\x03\x04"sv, 0,
+     "a .zip archive, as .npz files are: unpack it, or in Python "
+     "scipy.io.mmwrite('A.mtx', scipy.sparse.load_npz('A.npz'))"},
+    {"\xfd"
+     "7zXZ"sv,
+     0, "compressed by xz: decompress it with xz -d"},
+    {"BZh"sv, 0, "compressed by bzip2: decompress it with bunzip2"},
+    {"\x28\xb5\x2f\xfd"sv, 0, "compressed by zstd: decompress it with unzstd"},
+    {"7z\xbc\xaf"sv, 0, "a .7z archive: unpack it"},
+    {"ustar"sv, 257, "a .tar archive: unpack it with tar -xf; the matrix is one of its files"},
+    {"MATLAB 5.0 MAT-file"sv, 0,
+     "a MATLAB file: in Python scipy.io.mmwrite('A.mtx', scipy.io.loadmat('A.mat')['A'])"},
+    {"\x89HDF\r\n"sv, 0,
+     "an HDF5 file, as MATLAB's of version 7.3 are: write its matrix as Matrix Market"},
+    {"\x93NUMPY"sv, 0,
+     "an array of NumPy: in Python scipy.io.mmwrite('A.mtx', numpy.load('A.npy'))"},
+    {"\xff\xfe"sv, 0, "text in UTF-16: save it as UTF-8"},
+    {"\xfe\xff"sv, 0, "text in UTF-16: save it as UTF-8"},
+};
+
 [[noreturn]] void throw_unknown_format(const InputFile& file, std::string_view start,
                                        const char* formats) {
+    for (const OtherFormat& other : other_formats) {
+        const bool found =
+            start.size() > other.position && start.substr(other.position).starts_with(other.bytes);
+        if (found) throw ParseError(file.name, 0, concat("this is ", other.sentence));
+    }
     start = start.substr(0, start.find('\n'));
     throw ParseError(file.name, 1,
                      concat("the format is not known; files that can be read: ", formats,

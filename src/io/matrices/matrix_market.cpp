@@ -27,24 +27,29 @@ void check_keyword(const char* what, std::string_view word, const std::vector<st
     reject(unknown_word_message(what, std::string_view(text).substr(1, text.size() - 2), valid));
 }
 
+/// Some programs write one %.
+bool is_banner_word(std::string_view word) {
+    return word == banner_word || word == banner_word.substr(1);
+}
+
 void parse_banner(std::string_view line, MarketHeader& header) {
     const std::string lower = lower_case(line);
     const auto banner = words(lower);
     const std::string_view found = trimmed(line);
-    expect(!banner.empty() && banner[0] == banner_word, "expected a banner such as ",
+    expect(!banner.empty() && is_banner_word(banner[0]), "expected a banner such as ",
            banner_example, ", found ", Quoted{found});
     expect(banner.size() == 5, "the banner needs five words, as in ", banner_example, ", found ",
            Quoted{found});
     check_keyword("object", banner[1], {"matrix"});
     check_keyword("format", banner[2], {"coordinate", "array"});
     expect(banner[3] != "complex", complex_message);
-    check_keyword("field", banner[3], {"real", "double", "integer", "pattern"});
+    check_keyword("field", banner[3], {"real", "double", "integer", "unsigned-integer", "pattern"});
     expect(banner[4] != "hermitian", hermitian_message);
     check_keyword("symmetry", banner[4], {"general", "symmetric", "skew-symmetric"});
     header.array = banner[2] == "array";
-    header.field = banner[3] == "pattern"   ? Field::pattern
-                   : banner[3] == "integer" ? Field::integer
-                                            : Field::real;
+    header.field = banner[3] == "pattern"           ? Field::pattern
+                   : banner[3].ends_with("integer") ? Field::integer
+                                                    : Field::real;
     header.symmetry = banner[4] == "general"     ? Symmetry::general
                       : banner[4] == "symmetric" ? Symmetry::symmetric
                                                  : Symmetry::skew_symmetric;
@@ -183,6 +188,8 @@ Index fallback_index(std::string_view word, const char* what, Index size) {
 void fallback_entry(std::string_view line, const MarketHeader& header, Entry& entry) {
     const auto parts = words(line);
     const bool pattern = header.field == Field::pattern;
+    expect(pattern || parts.size() != 2, "expected 'row column value', found ", Quoted{line},
+           ": a file without values has 'pattern' in its banner");
     expect(parts.size() == (pattern ? 2 : 3), "expected 'row column",
            pattern ? "' (the banner says pattern)" : " value'", ", found ", Quoted{line});
     entry.row = fallback_index(parts[0], "row", header.rows);
@@ -260,7 +267,8 @@ std::vector<double> parse_array(InputFile& file, const MarketHeader& header,
 bool is_matrix_market(std::string_view start) {
     if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
     while (!start.empty() && is_blank(start.front())) start.remove_prefix(1);
-    return lower_case(start.substr(0, banner_word.size())) == banner_word;
+    const std::string word = lower_case(start.substr(0, banner_word.size()));
+    return word == banner_word || word.starts_with(banner_word.substr(1));
 }
 
 namespace {

@@ -87,9 +87,6 @@ const Case bad[] = {
     {"%%MatrixMarket",
      "f:1: the banner needs five words, as in '%%MatrixMarket matrix coordinate "
      "real general', found '%%MatrixMarket'"},
-    {"%MatrixMarket matrix coordinate real general\n1 1 0\n",
-     "f:1: expected a banner such as '%%MatrixMarket matrix coordinate real general', found "
-     "'%MatrixMarket matrix coordinate real general'"},
     {" %%MatrixMarketX matrix coordinate real general\n1 1 0\n",
      "f:1: expected a banner such as '%%MatrixMarket matrix coordinate real general', found "
      "'%%MatrixMarketX matrix coordinate real general'"},
@@ -179,7 +176,9 @@ const Case bad[] = {
     {"2 2 1\n1 1 1 and a long tail of words that goes on and on and on and on\n",
      "f:3: expected 'row column value', found '1 1 1 and a long tail of words that goes on and on "
      "and on an...'"},
-    {"2 2 2\n1 1 1\n2 2     ", "f:4: expected 'row column value', found '2 2'"},
+    {"2 2 2\n1 1 1\n2 2     ",
+     "f:4: expected 'row column value', found '2 2': a file without values has 'pattern' in its "
+     "banner"},
     {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n",
      "f:3: expected 'row column' (the banner says pattern), found '1 1 1'"},
     {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1    \n",
@@ -242,6 +241,15 @@ TEST(matrix_market, reads_every_form) {
 
 TEST(matrix_market, says_what_is_wrong_and_where) {
     for (const Case& given : bad) check(given);
+}
+
+TEST(matrix_market, banners_that_programs_write) {
+    const std::string rest = " matrix coordinate integer general\n1 1 1\n1 1 3\n";
+    const std::string expected = read("%%MatrixMarket" + rest, 1, 1);
+    EXPECT_EQ(read("%MatrixMarket" + rest, 1, 1), expected);
+    EXPECT_EQ(
+        read("%%MatrixMarket matrix coordinate unsigned-integer general\n1 1 1\n1 1 3\n", 1, 1),
+        expected);
 }
 
 TEST(matrix_market, a_text_needs_a_banner) {
