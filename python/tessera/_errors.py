@@ -19,6 +19,14 @@ _NAMES = {
 }
 
 
+def refuse_pickle(held: object) -> NoReturn:
+    """What pickle and copy get of an object whose memory is the library's."""
+    raise TypeError(
+        f"{type(held).__name__} cannot be pickled or copied: it holds memory and threads of this "
+        "process; pickle the matrix and the options, and make it again there"
+    )
+
+
 def fault(matrix: Any, text: str) -> str:
     """Why a setup failed: `text`, unless the matrix of the core holds NaN or infinity, which
     explains all else. It reads all values, so call it only after a failure."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ._arguments import columns_of
 from ._arrays import HOST, Kind, View, named_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_text
-from ._errors import raise_named
+from ._errors import raise_named, refuse_pickle
 from ._matrices import Parts, build, checked_values, take_apart, without_values
 from ._texts import checked_text
 
@@ -171,6 +171,22 @@ class LinearOperator:
     def __matmul__(self, x: Any) -> Any:
         dimensions = x.ndim if hasattr(x, "ndim") else len(view(x, "x").shape)
         return self.matvec(x) if dimensions == 1 else self.matmat(x)
+
+    def __mul__(self, x: Any) -> Any:
+        """The product, as of SciPy's operators; multiples are those of ``aslinearoperator``."""
+        if np.ndim(x) == 0:
+            raise TypeError(
+                "a multiple of this operator: use scipy.sparse.linalg.aslinearoperator(M) * number"
+            )
+        return self @ x
+
+    def __copy__(self) -> LinearOperator:
+        shared = object.__new__(type(self))
+        shared.__dict__.update(self.__dict__)
+        return shared
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickle(self)
 
     def __call__(self, x: Any) -> Any:
         return self @ x

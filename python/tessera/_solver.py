@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, near_null_array, require_use
-from ._errors import raise_named
+from ._errors import raise_named, refuse_pickle
 from ._maps import map_solver, operator_map
 from ._matrices import build, checked_values, is_matrix, owners, without_values
 from ._operators import LinearOperator, SparseMatrix, parts_of
@@ -352,6 +352,9 @@ class Solver:
         if self._closed:
             self.close()  # Releases what a call has made since another thread closed the solver.
             raise RuntimeError("the solver is closed")
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickle(self)
 
     def __repr__(self) -> str:
         if self._closed:

@@ -163,3 +163,22 @@ def test_objects_with_arrays_are_compared_by_identity():
     for each in (result, p, _runs.take(result), _runs.take(A)):
         assert each == each and each in [copy.copy(each), each]
         assert each != copy.deepcopy(each)
+
+
+def test_objects_that_hold_memory_say_how_to_take_them_along():
+    solver = tessera.Solver(A)
+    for held in (tessera.matrix(A), tessera.jacobi(A), solver):
+        for call in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"{type(held).__name__} cannot be pickled"):
+                call(held)
+    m = tessera.jacobi(A)
+    assert np.array_equal(copy.copy(m) @ B, m @ B)
+    result = tessera.solve(A, B)
+    assert np.array_equal(pickle.loads(pickle.dumps(result)).x, result.x)
+
+
+def test_products_are_written_as_of_scipy():
+    m = tessera.jacobi(A)
+    assert np.array_equal(m * B, m @ B)
+    with pytest.raises(TypeError, match="aslinearoperator"):
+        m * 2
