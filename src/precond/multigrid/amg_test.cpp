@@ -288,9 +288,9 @@ TEST(amg, texts_choose_the_nodes) {
         std::vector<double> values;
         for (int k = 0; k < 400; ++k) values.insert(values.end(), {k / 20 * 1.0, k % 20 * 9.0});
         points.values = std::move(values);
-        const auto matrix = copy_to(context(), plane.matrix);
+        const auto placed = copy_to(context(), plane.matrix);
         const auto m = parse_preconditioner("amg,coarse=10" + text)
-                           ->make(context(), matrix.view(), {.coordinates = points});
+                           ->make(context(), placed.view(), {.coordinates = points});
         return dynamic_cast<const Amg<double>&>(*m).levels()[1].nodes;
     };
     EXPECT_EQ(with_points(",block=1"), with_points(""));
