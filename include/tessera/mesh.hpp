@@ -86,6 +86,7 @@ struct Mesh {
     std::vector<int> regions;
     std::vector<std::string> region_names;
     std::vector<MeshGroup> groups;
+    std::vector<std::string> empty_groups = {};  ///< Names of groups without elements, of a file.
 
     Index node_count() const {
         return dimensions > 0 ? Index(points.size() / std::size_t(dimensions)) : 0;

@@ -25,6 +25,14 @@ struct InputFile {
 /// ends.
 inline constexpr std::size_t recognised_bytes = std::size_t(1) << 16;
 
+/// Some editors begin a text in UTF-8 with it.
+inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+inline void skip_byte_order_mark(InputStream& stream) {
+    if (stream.peek(byte_order_mark.size()).starts_with(byte_order_mark)) {
+        stream.skip(byte_order_mark.size());
+    }
+}
+
 bool is_matrix_market(std::string_view start);
 
 /// Number of bytes of text parsed as one task.

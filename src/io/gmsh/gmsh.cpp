@@ -152,6 +152,7 @@ class GmshMeshBuilder {
         add_regions();
         add_groups();
         check_names();
+        add_empty_groups();
         return std::move(mesh_);
     }
 
@@ -357,6 +358,16 @@ class GmshMeshBuilder {
         check(mesh_.region_names);
     }
 
+    void add_empty_groups() {
+        for (const auto& [key, group] : file_.group_names) {
+            const auto is_this = [&](const MeshGroup& one) { return one.name == group.name; };
+            const bool is_used =
+                std::ranges::any_of(mesh_.groups, is_this) ||
+                std::ranges::find(mesh_.region_names, group.name) != mesh_.region_names.end();
+            if (!is_used && !group.name.empty()) mesh_.empty_groups.push_back(group.name);
+        }
+    }
+
     const GmshFile& file_;
     NodeTable table_;
     std::vector<Index> numbers_;  ///< Mesh numbers of the nodes in the table; -1: unused.
@@ -365,9 +376,14 @@ class GmshMeshBuilder {
 
 }  // namespace
 
-bool is_gmsh(std::string_view start) { return start.starts_with("$MeshFormat"); }
+bool is_gmsh(std::string_view start) {
+    if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
+    start = trimmed(start);
+    return start.starts_with("$MeshFormat") || start.starts_with("$Comments");
+}
 
 Mesh parse_gmsh(InputFile&& file) {
+    skip_byte_order_mark(file.stream);
     const GmshFile sections = parse_gmsh_sections(file);
     return GmshMeshBuilder(sections).build();
 }

@@ -114,7 +114,8 @@ TEST(gmsh_errors, groups_that_are_not_clear) {
                   " quadrilateral 0-1-2-3; regions 0: 'a b'; 'a b'(0) point 0; 'curve1'(1) "
                   "segment 0-1");
     EXPECT_EQ(named("2\n0 1 \"a\"\n1 1 \"a\""), "f:7: two physical groups have the name 'a'");
-    EXPECT_EQ(named("1\n0 1 a"), "f:6: expected a name in quotes, found 'a'");
+    EXPECT_EQ(named("1\n0 1 \"a"), "f:6: expected a name in quotes, found '\"a'");
+    EXPECT_EQ(named("1\n0 1 a b"), named("1\n0 1 \"a b\""));
     EXPECT_EQ(named("2\n1 1 \"a\"\n1 1 \"b\""),
               "f:7: the group of dimension 1 with the tag 1 has two names");
 }

@@ -1,6 +1,7 @@
 #include "base/host_memory/host_memory.hpp"
 #include "io/gmsh/gmsh.hpp"
 #include "io/gmsh/gmsh_input.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera::io {
 
@@ -61,10 +62,20 @@ class GmshReader : GmshInput {
     }
 
     void read_format() {
-        expect(word("$MeshFormat") == "$MeshFormat", "expected $MeshFormat");
+        while (true) {  // Comments may stand before it.
+            const std::string marker(word("$MeshFormat"));
+            if (marker == "$MeshFormat") break;
+            expect(marker == "$Comments", "expected $MeshFormat");
+            end_line();
+            skip_section("Comments");
+            expect_end("Comments");
+        }
         const std::string_view version = word("the version");
-        is_version_4 = version == "4.1";
-        expect(is_version_4 || version == "2.2", "version ", Quoted{version},
+        double number = 0;  // Versions 2.0 to 2.2 are one format, in many spellings.
+        const bool is_number = parse_real(std::string(version), number).empty();
+        is_version_4 = is_number && number == 4.1;
+        expect(is_version_4 || (is_number && number >= 2 && number <= 2.2), "version ",
+               Quoted{version},
                " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
         const Offset kind = text_integer("the file type", 0, 1);
         const Offset bytes = text_integer("the data size", 1, 64);
@@ -107,10 +118,13 @@ class GmshReader : GmshInput {
             const int tag = int(text_integer("the tag of a group", 0, max_int));
             const GmshLocation start = location();
             const std::string_view quoted = rest_of_line();
-            expect(quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"',
-                   "expected a name in quotes, found ", Quoted{quoted});
+            const bool in_quotes =
+                quoted.size() >= 2 && quoted.front() == '"' && quoted.back() == '"';
+            const bool is_plain = !quoted.empty() && quoted.find('"') == std::string_view::npos;
+            expect(in_quotes || is_plain, "expected a name in quotes, found ", Quoted{quoted});
             count_memory(quoted.size() + sizeof(GmshGroupName) + 8 * sizeof(void*));
-            GmshGroupName name{std::string(quoted.substr(1, quoted.size() - 2)), start};
+            const std::string_view text = in_quotes ? quoted.substr(1, quoted.size() - 2) : quoted;
+            GmshGroupName name{std::string(text), start};
             expect(file_.group_names.emplace(std::pair(dimensions, tag), std::move(name)).second,
                    "the group of dimension ", dimensions, " with the tag ", tag, " has two names");
         }

@@ -76,6 +76,32 @@ TEST_F(gmsh, reads_zipped_files_and_rejects_others) {
     EXPECT_EQ(described(read_mesh(test::host(), zipped)), square + " quadrilateral 0-1-2-3");
 }
 
+TEST_F(gmsh, headers_in_all_their_spellings) {
+    const std::string rest = nodes_22 + section("Elements", "1\n1 3 0 1 2 3 4");
+    const std::string expected = read(format_22 + rest);
+    EXPECT_EQ(expected, square + " quadrilateral 0-1-2-3");
+    for (const char* version : {"2", "2.0", "2.000000", "2.1", "2.20"}) {
+        EXPECT_EQ(read(section("MeshFormat", std::string(version) + " 0 8") + rest), expected);
+    }
+    for (const std::string& before :
+         {std::string("\xef\xbb\xbf"), std::string("\n\n"), section("Comments", "by hand, 2.2")}) {
+        const std::string text = before + format_22 + rest;
+        EXPECT_TRUE(is_gmsh(text));
+        EXPECT_EQ(read(text), expected) << before;
+    }
+}
+
+/// As Gmsh writes it with Mesh.SaveAll = 1: names, and elements without tags.
+TEST_F(gmsh, groups_without_elements_are_named) {
+    const std::string text = format_22 +
+                             section("PhysicalNames", "2\n1 1 \"left\"\n2 2 \"steel\"") + nodes_22 +
+                             section("Elements", "2\n1 1 2 0 1 1 2\n2 3 2 0 1 1 2 3 4");
+    const Mesh mesh = parse_gmsh({test::host(), text, "f"});
+    EXPECT_EQ(mesh.empty_groups, (std::vector<std::string>{"left", "steel"}));
+    EXPECT_NE(outcome([&] { return mesh.group("left").name; }).find("Mesh.SaveAll"),
+              std::string::npos);
+}
+
 TEST_F(gmsh, tags_may_have_gaps_and_any_order) {
     const std::string nodes = section("Nodes", "3\n900000 0 1 0\n5 0 0 0\n77 1 0 0");
     EXPECT_EQ(read_22("1\n3 2 0 5 77 900000", nodes), "2d 0,0 1,0 0,1; triangle 0-1-2");

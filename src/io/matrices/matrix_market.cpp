@@ -19,7 +19,6 @@ struct MarketHeader : MatrixHeader {
 };
 
 /// Some editors put a byte order mark at the beginning of a text.
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 void check_keyword(const char* what, std::string_view word, const std::vector<std::string>& valid) {
     if (std::ranges::find(valid, word) != valid.end()) return;
@@ -89,9 +88,7 @@ void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& hea
 MarketHeader parse_header(InputFile& file) {
     MarketHeader header;
     header.format = "Matrix Market";
-    if (file.stream.peek(byte_order_mark.size()).starts_with(byte_order_mark)) {
-        file.stream.skip(byte_order_mark.size());
-    }
+    skip_byte_order_mark(file.stream);
     Lines lines(file.stream);
     return with_error_line(file.name, lines.number(), [&] {
         std::string_view line;

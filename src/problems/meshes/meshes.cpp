@@ -32,6 +32,12 @@ const MeshGroup& Mesh::group(const std::string& name) const {
         if (group.name == name) return group;
         names.push_back(group.name);
     }
+    if (std::ranges::find(empty_groups, name) != empty_groups.end()) {
+        throw InvalidArgument(concat(
+            "the group '", name,
+            "' of the mesh has no elements: the file names it, but gives no "
+            "element its tag (Gmsh's option Mesh.SaveAll = 1 leaves the tags out: set it to 0)"));
+    }
     throw InvalidArgument(concat("the mesh has no group ", unknown_name(name, names)));
 }
 
