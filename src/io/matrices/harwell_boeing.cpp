@@ -128,7 +128,7 @@ class FormatParser {
 constexpr std::size_t integer_width = 14;  ///< Width of the header's integers: I14, or 1X,I13.
 
 struct BoeingHeader : MatrixHeader {
-    std::string formats[4];  ///< Of column starts, row indices, values, right-hand sides.
+    std::string formats[4];  ///< Formats of column starts, row indices, values, right-hand sides.
     bool has_right_hand_sides = false;
     std::string right_hand_type;  ///< Its first letter is F (full) or M (as the matrix).
     Offset right_hand_sides = 0;

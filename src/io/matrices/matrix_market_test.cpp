@@ -95,7 +95,8 @@ const Case bad[] = {
     {"%%MatrixMarket matrix coordinat real general\n",
      "f:1: unknown format 'coordinat'; did you mean 'coordinate'? Valid: coordinate, array"},
     {"%%MatrixMarket matrix coordinate rael general\n",
-     "f:1: unknown field 'rael'; did you mean 'real'? Valid: real, double, integer, pattern"},
+     "f:1: unknown field 'rael'; did you mean 'real'? Valid: real, double, integer, "
+     "unsigned-integer, pattern"},
     {"%%MatrixMarket matrix coordinate real symetric\n",
      "f:1: unknown symmetry 'symetric'; did you mean 'symmetric'? Valid: general, symmetric, "
      "skew-symmetric"},
@@ -169,7 +170,9 @@ const Case bad[] = {
     {"2 2 1\n1 1 -Inf\n", "f:3: value '-Inf' is not finite"},
     {"2 2 1\n1 1 infinity\n", "f:3: value 'infinity' is not finite"},
     {"2 2 1\n1 1 1e400\n", "f:3: value '1e400' is out of range"},
-    {"2 2 1\n1 1\n2 2\n", "f:3: expected 'row column value', found '1 1'"},
+    {"2 2 1\n1 1\n2 2\n",
+     "f:3: expected 'row column value', found '1 1': a file without values has 'pattern' in its "
+     "banner"},
     {"2 2 1\n1 1 1 1\n", "f:3: expected 'row column value', found '1 1 1 1'"},
     {"2 2 1\n1 1 1 % why\n", "f:3: expected 'row column value', found '1 1 1 % why'"},
     {"2 2 1\n1\t1 \x01\x80 2\n", "f:3: expected 'row column value', found '1 1 ?? 2'"},

@@ -29,10 +29,12 @@ Index rows_per_node(const BlockPartition& natural, const NodeCoordinates& coordi
     if (coordinates.values.empty()) return are_nodes(natural) ? natural.largest : 1;
     if (!coordinates.unknowns.empty()) return coordinates.dimensions;  // Some have no row.
     const Offset nodes = Offset(coordinates.values.size()) / std::max(coordinates.dimensions, 1);
-    require_argument("coordinates", nodes > 0 && natural.rows % nodes == 0, "coordinates of ",
-                     nodes, " nodes do not fit a matrix of ", natural.rows,
-                     " rows: each node has equally many, or name the unknown of each row");
-    return Index(natural.rows / nodes);
+    if (nodes > 0 && natural.rows % nodes == 0) return Index(natural.rows / nodes);
+    // Some unknowns of nodes may have no row; multigrid finds which.
+    require_argument("coordinates", natural.rows < nodes * coordinates.dimensions,
+                     "coordinates of ", nodes, " nodes do not fit a matrix of ", natural.rows,
+                     " rows: give those of all nodes, each once");
+    return coordinates.dimensions;
 }
 
 }  // namespace
