@@ -52,6 +52,25 @@ TEST(choice, facts_of_nodes_of_which_some_have_fixed_unknowns) {
     EXPECT_TRUE(facts.has_various_blocks());
 }
 
+/// A beam without the rows of its fixed unknowns: not a whole number of rows for each node.
+TEST(choice, coordinates_tell_the_unknowns_of_a_node) {
+    const auto plate = problems::generate<double>(Context::cpu(), Spec("plate_hole:8"));
+    NodeCoordinates points = plate.coordinates;
+    ASSERT_FALSE(points.unknowns.empty());
+    const Offset nodes = Offset(points.values.size()) / 2;
+    ASSERT_NE(plate.matrix.rows() % nodes, 0);
+    EXPECT_EQ(facts_of(plate.matrix, points).rows_per_node, 2);
+    points.unknowns.clear();  // Multigrid finds them.
+    EXPECT_EQ(facts_of(plate.matrix, points).rows_per_node, 2);
+    points.values = std::vector<double>(2 * std::size_t(nodes / 3), 0.0);
+    try {
+        facts_of(plate.matrix, points);
+        ADD_FAILURE() << "too few coordinates were taken";
+    } catch (const InvalidArgument& error) {
+        EXPECT_STREQ(error.argument(), "coordinates");
+    }
+}
+
 /// The matrix without some entries outside of diagonal blocks of 3 rows, one of `modulus`.
 CsrMatrix<double> without_some_entries(const CsrMatrix<double>& matrix, Offset modulus) {
     const CsrView<double> a = matrix.view();
