@@ -378,7 +378,7 @@ class GmshMeshBuilder {
 
 bool is_gmsh(std::string_view start) {
     if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
-    start = trimmed(start);
+    start.remove_prefix(std::min(start.find_first_not_of(" \t\r\n"), start.size()));
     return start.starts_with("$MeshFormat") || start.starts_with("$Comments");
 }
 
