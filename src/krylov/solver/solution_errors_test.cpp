@@ -194,6 +194,27 @@ TEST(solution_errors, a_solution_at_working_accuracy_is_one) {
               10 * std::numeric_limits<double>::epsilon());
 }
 
+/// Near the unit roundoff two ways to compute a residual differ; both may call x converged.
+TEST(solution_errors, a_solution_up_to_rounding_is_converged) {
+    auto random = generator();
+    SolveOptions options;
+    int converged = 0;
+    for (int k = 0; k < 300; ++k) {
+        options.rtol = k % 3 * 1e-16;
+        const CsrMatrix<double> matrix = dominant<double>(random, 4 + k % 9);
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        if (run<double>(context(), "gmres:20", matrix, b, options).report.status !=
+            Status::converged) {
+            continue;
+        }
+        ++converged;
+        std::vector<double> x(b.size(), 0.0);
+        const SolveReport report = solve_by("gmres:20", "none", matrix, b, x, options);
+        EXPECT_TRUE(is_solved(report.status)) << report.message;
+    }
+    EXPECT_GT(converged, 10);
+}
+
 /// Where A is singular and b not in its range, x can grow until its backward error vanishes.
 TEST(solution_errors, a_singular_system_is_not_solved) {
     const Index n = 40;
