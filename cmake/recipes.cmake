@@ -2,6 +2,12 @@
 # registries come from its text, the toy solver is a copy of richardson.hpp, and the toy
 # preconditioner is in tests/recipes. The program has registries of its own in place of the library's.
 set(recipes ${PROJECT_SOURCE_DIR}/tests/recipes)
+set(toys ${PROJECT_SOURCE_DIR}/src/precond/toy ${PROJECT_SOURCE_DIR}/src/krylov/methods/toy.hpp)
+foreach(toy IN LISTS toys)
+  if(EXISTS ${toy})  # Somebody follows the recipes; the library's toys would be met twice.
+    return()
+  endif()
+endforeach()
 set(out ${PROJECT_BINARY_DIR}/recipes)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
              ${PROJECT_SOURCE_DIR}/CONTRIBUTING.md

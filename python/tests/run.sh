@@ -2,7 +2,7 @@
 # run.sh BUILD NAME PYTHON: the tests of the Python package built in BUILD, by an interpreter that has
 # pytest; what it lacks is listed as skipped. NAME is that of the test.
 set -euo pipefail
-build=$1 name=$2 python=$3
+build=$1 name=$2 python=${3:-}
 tests=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 if [[ ! -x $python ]]; then
     echo "SKIPPED $name: the Python package is not built, as nanobind, or the newest SciPy, could" \

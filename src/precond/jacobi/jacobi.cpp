@@ -9,12 +9,11 @@ namespace tessera {
 
 template <class T>
 Jacobi<T>::Jacobi(const Context& context, const CsrView<T>& matrix, SingularPolicy policy)
-    : context_(context),
-      policy_(policy),
-      inverse_(context, matrix.rows),
-      info_(context, matrix.rows) {
+    : context_(context), policy_(policy) {
     check_matrix("Jacobi", matrix);
     check_square("Jacobi", matrix.rows, matrix.columns);
+    inverse_ = Buffer<T>(context, matrix.rows);
+    info_ = Buffer<Index>(context, matrix.rows);
     invert(context, matrix);
 }
 
