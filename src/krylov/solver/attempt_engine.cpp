@@ -253,19 +253,18 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
         report.worst_row = errors.row;
         const double target =
             std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
-        if (report.status != Status::converged) {
-            if (is_at_rounding_limit(errors, b, std::span<const T>(x))) {
-                report.status = Status::rounding_limit;
-                report.message = status_message(report, {}, target, 0);
-            }
+        const double residual = errors.residual / errors.right_hand_side;
+        const bool is_small = residual <= 1.01 * target;
+        if (!is_small) report.true_relative_residual = residual;
+        const bool is_converged = report.status == Status::converged;
+        if (!(is_converged && is_small) && is_at_rounding_limit(errors, b, std::span<const T>(x))) {
+            report.status = Status::rounding_limit;
+            report.message = status_message(report, {}, target, 0);
             return report;
         }
-        const double residual = errors.residual / errors.right_hand_side;
-        // Residuals that were computed otherwise differ by rounding errors.
-        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
-        const bool is_small = residual <= 1.01 * target || errors.backward_error <= 10 * roundoff;
-        if (!is_small) report.true_relative_residual = residual;
+        if (!is_converged) return report;
         // Also if the error is NaN. A tolerance of 1 % and more asks for nothing.
+        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
         const bool is_balanced =
             errors.backward_error <= std::max(100 * target, 10 * roundoff) || target >= 0.01;
         if (is_small && is_balanced) return report;
