@@ -45,8 +45,8 @@ struct Progress {
     std::function<void(void* to)> copy_x = {};
 };
 
-/// The relative residual of SolveOptions without rtol: a little above the square root of the unit
-/// roundoff of T, so that matrices with condition numbers of thousands (float) reach it.
+/// The relative residual of SolveOptions without rtol, near the square root of the unit roundoff of
+/// T. Rounding errors of a residual grow with the condition number, and may exceed it.
 template <class T>
 inline constexpr double default_rtol = sizeof(T) == 8 ? 1e-8 : 1e-4;
 

@@ -86,7 +86,7 @@ def _solve(
     except ValueError as error:
         raise_named(error, "A")
     info = info_of(status, iterations)
-    if atol == 0 and error_of_rows > 100 * rtol:
+    if atol == 0 and 0 < 100 * rtol < error_of_rows:
         warnings.warn(
             f"norm(b - A @ x) is small, but in row {row} the residual is {error_of_rows:.1e} of the "
             "sum of its terms: other rows are so much larger that they alone decide the norm; scale "

@@ -17,6 +17,14 @@ from tessera.plot import _runs
 A, B = spd(), vector(60)
 
 
+def test_float32_systems(arrays):
+    a, b = spd(dtype=np.float32), vector(60, dtype=np.float32)
+    r = tessera.solve(arrays.csr(a), arrays.array(b), rtol=1e-5)
+    assert r.converged and arrays.numpy(r.x).dtype == np.float32
+    r = tessera.solve(arrays.csr(a), arrays.array(b))  # To 1e-4: float cannot reach 1e-8.
+    assert r.converged and 1e-8 < r.true_residual <= 1e-4
+
+
 def test_an_operator_of_float64_is_solved_in_float64():
     a = general()
     r = tessera.solve(aslinearoperator(a), B.astype(np.float32), M=None, rtol=1e-10)

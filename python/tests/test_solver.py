@@ -427,14 +427,6 @@ def test_points_of_nodes_that_lack_unknowns(arrays):
         tessera.solve(a, b, M=tessera.jacobi(a), coordinates=points)
 
 
-def test_float32_systems(arrays):
-    a, b = spd(dtype=np.float32), vector(60, dtype=np.float32)
-    r = tessera.solve(arrays.csr(a), arrays.array(b), rtol=1e-5)
-    assert r.converged and arrays.numpy(r.x).dtype == np.float32
-    r = tessera.solve(arrays.csr(a), arrays.array(b))  # To 1e-4: float cannot reach 1e-8.
-    assert r.converged and 1e-8 < r.true_residual <= 1e-4
-
-
 def test_host_matrices_on_a_gpu():
     if not tessera.devices():
         pytest.skip("no CUDA device, or tessera_cu13 is not installed")

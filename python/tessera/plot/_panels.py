@@ -243,7 +243,8 @@ def _trials(tunes: list[tuple[int, Tune]]) -> Bars | None:
         for trial, words in zip(tune.trials, named, strict=True):
             # What auto chose often is one of the other trials.
             name = "auto: " + name_all([words])[0] if trial.is_auto else next(names)
-            note = "" if trial.status in ("converged", "rounding_limit") else trial.status.replace("_", " ")
+            solved = trial.status in ("converged", "rounding_limit")
+            note = "" if solved else trial.status.replace("_", " ")
             time = Bar(trial.total, seconds_text(trial.total), trial.setup)
             key = (bool(note), math.inf if math.isnan(trial.total) else trial.total)
             steps = Bar(trial.iterations, count(trial.iterations))

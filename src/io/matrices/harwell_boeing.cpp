@@ -238,7 +238,8 @@ void parse_formats(std::string_view line, BoeingHeader& header) {
             ++end;
             if (depth == 0) break;
         }
-        expect(begin != std::string_view::npos && depth == 0, "expected ", needed,
+        if (k == 3 && begin == std::string_view::npos) return;  // Said where they are read.
+        expect(begin != std::string_view::npos && depth == 0, "expected ", of_matrix,
                " formats such as (13I6), found ", Quoted{trimmed(line)});
         header.formats[k] = line.substr(begin, end - begin);
         position = end;
@@ -330,6 +331,10 @@ void read_right_hand_side(Lines& lines, const BoeingHeader& header, FileHeader& 
     if (!header.right_hand_type.starts_with('f')) {
         result.note =
             "The right-hand sides in the file are stored as sparse ones and were not read.";
+        return;
+    }
+    if (header.formats[3].empty()) {
+        result.note = "The right-hand sides in the file have no format and were not read.";
         return;
     }
     const auto store = [&](Offset, const std::string& text) {

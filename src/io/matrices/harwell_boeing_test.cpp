@@ -73,6 +73,10 @@ TEST(harwell_boeing, the_first_right_hand_side_is_read) {
     EXPECT_TRUE(sparse.right_hand_side.empty());
     EXPECT_NE(sparse.note.find("not read"), std::string::npos);
     EXPECT_TRUE(header_of(unsymmetric).right_hand_side.empty());
+    std::string without = one;
+    without.replace(without.find("(3F4.1)"), 7, 7, ' ');
+    EXPECT_TRUE(header_of(without).right_hand_side.empty());
+    EXPECT_NE(header_of(without).note.find("no format"), std::string::npos);
 }
 
 TEST(harwell_boeing, a_short_right_hand_side_is_an_error) {
