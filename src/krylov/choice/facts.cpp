@@ -30,11 +30,12 @@ Index rows_per_node(const BlockPartition& natural, const NodeCoordinates& coordi
     if (!coordinates.unknowns.empty()) return coordinates.dimensions;  // Some have no row.
     const Offset nodes = Offset(coordinates.values.size()) / std::max(coordinates.dimensions, 1);
     if (nodes > 0 && natural.rows % nodes == 0) return Index(natural.rows / nodes);
-    // Some unknowns of nodes may have no row; multigrid finds which.
-    require_argument("coordinates", natural.rows < nodes * coordinates.dimensions,
-                     "coordinates of ", nodes, " nodes do not fit a matrix of ", natural.rows,
+    // Some unknowns of nodes may have no row; multigrid finds which. Shells have more of them.
+    const Index unknowns = std::max(Index(coordinates.dimensions), natural.largest);
+    require_argument("coordinates", natural.rows < nodes * unknowns, "coordinates of ", nodes,
+                     " nodes do not fit a matrix of ", natural.rows,
                      " rows: give those of all nodes, each once");
-    return coordinates.dimensions;
+    return unknowns;
 }
 
 }  // namespace
