@@ -291,7 +291,8 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
     expect_contains(outcome.err, "use precision=adaptive");
-    const Json adaptive = solve_json({tiny, "--precond", "block_jacobi:2,precision=adaptive"});
+    const Json adaptive =
+        solve_json({tiny, "--solver", "gmres", "--precond", "block_jacobi:2,precision=adaptive"});
     EXPECT_EQ(adaptive["status"], "converged");
     EXPECT_EQ(adaptive["blocks"]["formats"]["bf16"], 1);
     EXPECT_EQ(adaptive["blocks"]["working_bytes"], 32);

@@ -113,7 +113,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
                                       {"solve", "poisson2d:"},
                                       {"solve", "poisson2d:0"},
                                       {"solve", "poisson2d:4,jitter=1"},
-                                      {"solve", "convection3d:3", "--precond", "block_ldlt:4"},
+                                      {"solve", "convection3d:10", "--precond", "block_ldlt:4"},
                                       {"solve", "poisson2d:4", "--fix", "left"},
                                       {"solve", "poisson2d:4", "--precond", blocks},
                                       {"solve", "poisson2d:4", "--rtol", "few"},

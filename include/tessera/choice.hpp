@@ -23,6 +23,9 @@ struct MatrixFacts {
     /// Found from nearly full blocks: rows of a node differ where zeros are not stored.
     bool nodes_without_zeros = false;
     bool has_coordinates = false;
+    /// How the system was made a smaller or better one with the same solution, whose facts these
+    /// are: half sentences; empty: it was not. Class Solver alone does so.
+    std::string reduction = {};
     bool on_gpu = false;
     /// The natural blocks, in the memory of the Context; null: unknown.
     std::shared_ptr<const BlockPartition> natural_blocks = nullptr;

@@ -84,7 +84,8 @@ TESSERA_HOST_DEVICE inline void raise_flag(int* flag) {
 #ifdef __CUDA_ARCH__
     *flag = 1;
 #else
-    std::atomic_ref<int>(*flag).store(1, std::memory_order_relaxed);
+    const std::atomic_ref<int> shared(*flag);
+    if (shared.load(std::memory_order_relaxed) == 0) shared.store(1, std::memory_order_relaxed);
 #endif
 }
 

@@ -107,6 +107,8 @@ class SolveCommand : SolveProblem<T> {
 
     void begin_setup(const AttemptEvent& event, const Solver<T>& solver) {
         const bool is_first = !std::exchange(has_begun_, true);
+        const std::string& reduction = solver.facts().reduction;
+        if (is_first && !reduction.empty() && !arguments_.quiet) print_note(reduction);
         if (is_first && arguments_.explain && !solver.attempts().empty()) {
             for (const std::string& line : explained(solver.facts(), solver.attempts())) {
                 print_note(line);

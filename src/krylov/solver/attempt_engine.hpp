@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "krylov/reduction/reduced_system.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
@@ -39,13 +40,29 @@ class AttemptEngine {
     bool is_automatic() const { return given_method_.is_automatic(); }
     const std::vector<Attempt>& attempts() const { return attempts_; }
     std::size_t attempt() const { return attempt_; }
-    const MatrixFacts& facts() const { return facts_; }
+    /// Of the matrix that the attempt in use solves with.
+    const MatrixFacts& facts() const { return is_reduced() ? reduced_facts_ : facts_; }
 
   private:
     void check(const CsrView<T>& matrix, const char* function) const;
-    std::vector<Attempt> choose_attempts(bool on_the_left) const;
+    void check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const;
+    void find_facts_and_reduce();
+    bool reduce_anew();
+    void forget_reduced_attempts(std::size_t from);
+    std::vector<Attempt> choose_for(const MatrixFacts& facts, bool on_the_left) const;
+    /// Whether the attempt in use solves with the reduced matrix.
+    bool is_reduced() const { return reduced_ && on_reduced_[attempt_]; }
+    CsrView<T> matrix_in_use() const { return is_reduced() ? reduced_->matrix() : given_matrix_; }
+    CsrView<T> preconditioner_matrix() const {
+        return is_reduced() ? reduced_->preconditioner_matrix() : given_matrix_;
+    }
+    struct Plan {
+        std::vector<Attempt> attempts;
+        std::vector<bool> on_reduced;  ///< Which of them solve with the reduced matrix.
+    };
+    Plan choose_attempts(bool on_the_left) const;
     /// Sets up the first of these attempts that can be.
-    void use_first_of(std::vector<Attempt> chosen);
+    void use_first_of(Plan plan);
     void set_up_attempt();
     void make_attempt();
     void make_system();
@@ -59,6 +76,9 @@ class AttemptEngine {
     void explain_asymmetry(SolveReport& report) const;
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
+    std::vector<SolveReport> solve_by_reduction(Vectors<const T> b, Vectors<T> x,
+                                                const SolveOptions& options);
+    bool is_too_far(const SolveReport& report);
     SolveReport judged(std::span<const T> b, std::span<T> x, const SolveOptions& options,
                        SolveReport report);
     bool is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
@@ -80,9 +100,14 @@ class AttemptEngine {
     CsrView<T> given_matrix_;  ///< The matrix of the latest setup or update, if it is no operator.
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
-    MatrixFacts facts_;                                  ///< Filled only if a text is auto.
-    bool left_ = false;                                  ///< The side of the latest solve.
+    MatrixFacts facts_;  ///< Of the matrix that was given; filled only if a text is auto.
+    std::optional<ReducedSystem<T>> reduced_;
+    MatrixFacts reduced_facts_;
+    Shared<NodeCoordinates> reduced_coordinates_;
+    Shared<NearNullSpace> reduced_near_null_;
+    bool left_ = false;              ///< The side of the latest solve.
     std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
+    std::vector<bool> on_reduced_;   ///< Of each attempt.
     std::size_t attempt_ = 0;        ///< Index of the one in use.
     Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
     bool at_work_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 
 namespace tessera {
 
@@ -25,6 +26,26 @@ bool worth_another(const SolveReport& report, Offset attempt_limit) {
 bool worth_another(const Error& error) {
     return dynamic_cast<const InvalidArgument*>(&error) != nullptr ||
            dynamic_cast<const OutOfMemory*>(&error) != nullptr;
+}
+
+SolveReport unsolved_report(const PreconditionerReport& setup) {
+    const double unknown = std::numeric_limits<double>::quiet_NaN();
+    SolveReport report;
+    report.relative_residual = unknown;
+    report.true_relative_residual = unknown;
+    if (setup.first_non_finite_row >= 0) {
+        report.status = Status::non_finite;
+        report.message = "row " + std::to_string(setup.first_non_finite_row) +
+                         " of the matrix has a NaN or infinity, so the solve was not started";
+        return report;
+    }
+    report.status = Status::singular_block;
+    report.message =
+        setup.unusable + (setup.blocks > 0
+                              ? ", so the solve was not started; use singular=shift"
+                              : " and the solve was not started; use the solver idr with the "
+                                "preconditioner block_jacobi");
+    return report;
 }
 
 SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/choice.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera {
 
@@ -10,6 +11,9 @@ bool worth_another(const SolveReport& report, Offset attempt_limit);
 /// Whether another attempt may succeed after a setup that threw: the next one may allow other
 /// matrices, such as indefinite ones, or take less memory.
 bool worth_another(const Error& error);
+
+/// The report of a solve that is not started because a preconditioner cannot be used.
+SolveReport unsolved_report(const PreconditionerReport& setup);
 
 /// The options of an attempt: its own limits, and at most the iterations and time that earlier
 /// attempts (`before`, which may be empty) have left. The observer gets the iterations and seconds

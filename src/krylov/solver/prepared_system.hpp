@@ -46,9 +46,11 @@ class Products {
 template <class T>
 class PreparedSystem {
   public:
-    PreparedSystem(const Context& context, const CsrView<T>& matrix, const FormatOptions& format,
-                   const PreconditionerConfig& config, const PreconditionerInputs& inputs)
-        : made_(config.make(context, matrix, inputs)), preconditioner_(made_.get()) {
+    /// `source`: the matrix that the preconditioner is made for.
+    PreparedSystem(const Context& context, const CsrView<T>& matrix, const CsrView<T>& source,
+                   const FormatOptions& format, const PreconditionerConfig& config,
+                   const PreconditionerInputs& inputs)
+        : made_(config.make(context, source, inputs)), preconditioner_(made_.get()) {
         products_.emplace(context, matrix, format);
         take_setup_report(context, matrix);
     }
@@ -60,9 +62,9 @@ class PreparedSystem {
     PreparedSystem(const Operator<T>& matrix, const Operator<T>* preconditioner)
         : preconditioner_(preconditioner), operator_(&matrix) {}
 
-    void update(const Context& context, const CsrView<T>& matrix) {
+    void update(const Context& context, const CsrView<T>& matrix, const CsrView<T>& source) {
         products_->update(context, matrix);
-        if (made_) made_->update(context, matrix);
+        if (made_) made_->update(context, source);
         take_setup_report(context, matrix);
     }
     const Operator<T>& matrix() const { return products_ ? **products_ : *operator_; }

@@ -1,0 +1,296 @@
+#include "krylov/reduction/reduction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "base/context_state.hpp"
+#include "base/scratch/scratch.hpp"
+#include "krylov/reduction/node_order.hpp"
+#include "krylov/reduction/row_scan.hpp"
+
+namespace tessera {
+
+namespace {
+
+/// Entries that differ by less from their mirror images, relative to the rows, are taken as equal.
+constexpr double symmetry_limit = 1e-4;
+
+struct Scanned {
+    RowScan rows;
+    bool may_need_order = false;  ///< Rows far apart have equal columns.
+
+    /// The largest |a_ij| of kept rows over the smallest.
+    double span() const { return product(rows.largest, rows.smallest_inverse); }
+    /// Whether fixed rows are so much larger or smaller than all others that a norm of residuals
+    /// sees only one kind of them.
+    bool has_odd_fixed() const {
+        return product(rows.largest_fixed, rows.smallest_inverse) > 1e6 * span() ||
+               product(rows.largest, rows.smallest_fixed_inverse) > 1e6 * span();
+    }
+    static double product(Offset one, Offset other) {
+        return std::bit_cast<double>(one) * std::bit_cast<double>(other);
+    }
+};
+
+template <class T>
+Scanned scan_rows(const Context& context, const CsrView<T>& matrix, bool looks_for_twins) {
+    const Scratch<RowScan> scan(context, 1);
+    const Scratch<std::uint64_t> hashes(context, looks_for_twins ? matrix.rows : 1);
+    context.state().fill_bytes(scan.data(), 0, Offset(sizeof(RowScan)));
+    for_each_index(context, matrix.rows,
+                   ScanRow<T>{matrix, looks_for_twins ? hashes.data() : nullptr, scan.data()});
+    Scanned result;
+    copy_to_host(context, std::span<const RowScan>(scan.view()),
+                 std::span<RowScan>(&result.rows, 1));
+    if (!looks_for_twins) return result;
+    const Scratch<int> twins(context, twin_samples);
+    context.state().fill_bytes(twins.data(), 0, Offset(twin_samples * sizeof(int)));
+    FindTwin find{hashes.data(), matrix.rows, {}, twins.data()};
+    for (int s = 0; s < twin_samples; ++s) {
+        find.samples[s] = Index(Offset(matrix.rows) * (2 * s + 1) / (2 * twin_samples));
+    }
+    for_each_index(context, matrix.rows, find);
+    int found[twin_samples];
+    copy_to_host(context, std::span<const int>(twins.view()), std::span<int>(found));
+    result.may_need_order = 2 * std::accumulate(found, found + twin_samples, 0) > twin_samples;
+    return result;
+}
+
+/// The rows of a matrix in host memory that give one unknown each.
+template <class T>
+std::vector<Index> fixed_rows(const CsrView<T>& matrix) {
+    std::vector<Index> fixed;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        if (summed(matrix, i).gives_unknown(matrix, i)) fixed.push_back(i);
+    }
+    return fixed;
+}
+
+/// Powers of two s for which the entries s_i |a_ij| s_j of each row are at most about 1.
+template <class T>
+std::vector<double> symmetric_scale(const KeptPart<T>& part, const std::vector<double>& d) {
+    const CsrView<T>& a = part.matrix;
+    std::vector<double> scale(part.rows.size(), 1), largest(part.rows.size());
+    for (int step = 0; step < 5; ++step) {
+        for (std::size_t k = 0; k < scale.size(); ++k) {
+            const Index i = part.rows[k];
+            largest[k] = 0;
+            for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+                const Index m = part.number[std::size_t(a.column_indices[e])];
+                if (m < 0) continue;
+                const double size = std::abs(d[k] * double(a.values[e]));
+                largest[k] = std::max(largest[k], scale[k] * size * scale[std::size_t(m)]);
+            }
+        }
+        for (std::size_t k = 0; k < scale.size(); ++k) {
+            if (largest[k] > 0) scale[k] *= std::exp2(-std::round(std::log2(largest[k]) / 2));
+        }
+    }
+    return scale;
+}
+
+/// Finds the parts of a reduction one after the other.
+template <class T>
+class Search {
+  public:
+    Search(const CsrView<T>& matrix, const MatrixFacts& facts, const Scanned& scanned, int threads)
+        : matrix_(matrix), facts_(facts), scanned_(scanned), threads_(threads) {}
+
+    std::optional<Reduction> find(bool may_fix, bool may_order) {
+        const bool is_odd = scanned_.has_odd_fixed();
+        if (may_fix && (is_odd || !facts_.symmetric)) keep_all_but(fixed_rows(matrix_));
+        if (part_.rows.empty()) keep_all_but({});
+        if (!is_finite()) return {};
+        result_.is_symmetric = facts_.symmetric || make_symmetric();
+        // What stays nonsymmetric is as easy with such rows (fs_760_2: easier).
+        if (!result_.is_symmetric && !is_odd) keep_all_but({});
+        if (result_.is_symmetric) {
+            turn_sign();
+            scale();
+        }
+        order(may_order);
+        if (result_.reason.empty()) return {};
+        return std::move(result_);
+    }
+
+  private:
+    void say(const std::string& part) {
+        result_.reason += (result_.reason.empty() ? "" : "; ") + part;
+    }
+
+    void keep_all_but(std::vector<Index> fixed) {
+        part_ = kept_part(matrix_, fixed);
+        d_.assign(part_.rows.size(), 1);
+        column_ = d_;
+        result_.reason.clear();
+        if (!fixed.empty()) {
+            say(std::to_string(fixed.size()) + " rows that give one unknown each are solved first");
+        }
+        result_.fixed = std::move(fixed);
+    }
+
+    bool is_finite() const {
+        return std::ranges::all_of(part_.diagonal, [](double a) { return std::isfinite(a); });
+    }
+
+    /// Finds D with D A symmetric, up to rounding or little more.
+    bool make_symmetric() {
+        double found = asymmetry(part_, d_, symmetry_limit, threads_);
+        if (found > symmetry_limit) {
+            std::vector<double> d = find_symmetriser(part_, symmetry_limit);
+            if (d.empty()) return false;
+            found = asymmetry(part_, d, symmetry_limit, threads_);
+            if (found > symmetry_limit) return false;
+            result_.is_second = loses_sign(d);
+            d_ = std::move(d);
+            say("rows are multiplied by numbers that make the matrix symmetric");
+        }
+        result_.solves_mean = found > 0 && found <= 1e-10;
+        result_.preconditions_by_mean = found > 1e-10;
+        if (result_.solves_mean) say("the matrix is symmetric up to rounding");
+        if (result_.preconditions_by_mean) {
+            say("the matrix is nearly symmetric: preconditioners are made for its mean with its "
+                "transpose");
+        }
+        return true;
+    }
+
+    /// Whether D A is indefinite though solvers for other matrices can divide by the diagonal of A.
+    bool loses_sign(const std::vector<double>& d) const {
+        const bool has_zero =
+            std::ranges::any_of(part_.diagonal, [](double entry) { return entry == 0; });
+        std::size_t positive = 0;
+        for (std::size_t k = 0; k < d.size(); ++k) positive += d[k] * part_.diagonal[k] > 0;
+        return !has_zero && positive != 0 && positive != d.size();
+    }
+
+    /// Multiplies by -1 where no diagonal entry is positive.
+    void turn_sign() {
+        bool all_negative = true;
+        for (std::size_t k = 0; k < d_.size(); ++k) {
+            all_negative = all_negative && d_[k] * part_.diagonal[k] < 0;
+        }
+        if (!all_negative) return;
+        for (double& factor : d_) factor = -factor;
+        say("the signs of all rows are turned");
+    }
+
+    /// Scales an indefinite matrix whose rows span more than four decades.
+    void scale() {
+        bool is_positive = true;
+        double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+        for (std::size_t k = 0; k < d_.size(); ++k) {
+            is_positive = is_positive && d_[k] * part_.diagonal[k] > 0;
+            const double size = std::abs(d_[k]) * part_.largest[k];
+            if (size > 0) smallest = std::min(smallest, size);
+            largest = std::max(largest, size);
+        }
+        if (is_positive || !(largest > 1e4 * smallest)) return;
+        column_ = symmetric_scale(part_, d_);
+        for (std::size_t k = 0; k < d_.size(); ++k) d_[k] *= column_[k];
+        say("rows and columns are scaled");
+    }
+
+    /// Fills the order of the result, by nodes if `may_order` and one is found.
+    void order(bool may_order) {
+        std::vector<Index> order;
+        if (may_order) order = find_node_order(part_);
+        result_.is_reordered = !order.empty();
+        if (result_.is_reordered) say("the unknowns are put in the order of nodes");
+        for (std::size_t k = 0; k < part_.rows.size(); ++k) {
+            const std::size_t from = order.empty() ? k : std::size_t(order[k]);
+            result_.kept.push_back(part_.rows[from]);
+            result_.row_factors.push_back(d_[from]);
+            result_.column_factors.push_back(column_[from]);
+        }
+    }
+
+    const CsrView<T> matrix_;
+    const MatrixFacts& facts_;
+    const Scanned& scanned_;
+    const int threads_;
+    Reduction result_;
+    KeptPart<T> part_;
+    std::vector<double> d_, column_;
+};
+
+}  // namespace
+
+template <class T>
+std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>& matrix,
+                                        const MatrixFacts& facts,
+                                        const NodeCoordinates& coordinates) {
+    if (matrix.rows == 0) return {};
+    // An order by nodes would contradict coordinates that tell the node of each row.
+    const bool has_nodes = facts.rows_per_node > 1 && !facts.has_coordinates;
+    const bool may_order = !has_nodes && coordinates.unknowns.empty();
+    const Scanned scanned = scan_rows(context, matrix, may_order);
+    const bool is_negative = scanned.rows.has_positive == 0 && scanned.rows.has_zero == 0;
+    const bool is_needed = !facts.symmetric || scanned.has_odd_fixed() || scanned.may_need_order ||
+                           is_negative || (!facts.positive_diagonal && scanned.span() > 1e4);
+    if (!is_needed) return {};
+    const bool may_fix = !facts.has_coordinates || tell_rows(coordinates, matrix.rows);
+    CsrMatrix<T> copied;
+    if (context.on_gpu()) copied = copy_to_host(context, matrix);
+    const CsrView<T> host = context.on_gpu() ? copied.view() : matrix;
+    return Search<T>(host, facts, scanned, context.threads()).find(may_fix, scanned.may_need_order);
+}
+
+bool tell_rows(const NodeCoordinates& coordinates, Index rows) {
+    const auto numbers = Offset(coordinates.values.size());
+    return !coordinates.unknowns.empty() || numbers == rows ||
+           numbers == Offset(rows) * coordinates.dimensions;
+}
+
+NodeCoordinates reduced_coordinates(const NodeCoordinates& coordinates, Index rows,
+                                    const Reduction& reduction) {
+    const bool is_whole = Index(reduction.kept.size()) == rows;
+    if (coordinates.values.empty() || (is_whole && !reduction.is_reordered)) return coordinates;
+    const auto numbers = Offset(coordinates.values.size());
+    const Index dimensions = coordinates.dimensions;
+    NodeCoordinates reduced = coordinates;
+    reduced.unknowns.clear();
+    if (!coordinates.unknowns.empty()) {
+        for (const Index i : reduction.kept) {
+            reduced.unknowns.push_back(coordinates.unknowns[std::size_t(i)]);
+        }
+    } else if (numbers == rows) {
+        const Index nodes = rows / dimensions;
+        for (const Index i : reduction.kept) {  // Reordered: they were ordered by axes.
+            reduced.unknowns.push_back(reduction.is_reordered ? i % nodes * dimensions + i / nodes
+                                                              : i);
+        }
+        if (!std::ranges::is_sorted(reduced.unknowns)) return {};
+        if (is_whole) reduced.unknowns.clear();
+    } else if (numbers == Offset(rows) * dimensions) {  // One unknown a node.
+        std::vector<double> values;
+        for (const Index i : reduction.kept) {
+            const double* const point = coordinates.values.data() + Offset(i) * dimensions;
+            values.insert(values.end(), point, point + dimensions);
+        }
+        reduced.values = std::move(values);
+    }
+    return reduced;
+}
+
+NearNullSpace reduced_near_null(const NearNullSpace& vectors, const Reduction& reduction) {
+    NearNullSpace reduced{vectors.columns, {}};
+    if (vectors.values.empty()) return reduced;
+    const auto columns = std::size_t(vectors.columns);
+    for (std::size_t k = 0; k < reduction.kept.size(); ++k) {
+        for (std::size_t c = 0; c < columns; ++c) {
+            reduced.values.push_back(vectors.values[std::size_t(reduction.kept[k]) * columns + c] /
+                                     reduction.column_factors[k]);
+        }
+    }
+    return reduced;
+}
+
+template std::optional<Reduction> find_reduction(const Context&, const CsrView<float>&,
+                                                 const MatrixFacts&, const NodeCoordinates&);
+template std::optional<Reduction> find_reduction(const Context&, const CsrView<double>&,
+                                                 const MatrixFacts&, const NodeCoordinates&);
+
+}  // namespace tessera

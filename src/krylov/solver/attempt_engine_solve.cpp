@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "krylov/at_work.hpp"
+#include "krylov/messages.hpp"
+#include "krylov/reduction/reduced_solve.hpp"
+#include "krylov/rules.hpp"
+#include "krylov/solver/attempt_engine.hpp"
+#include "krylov/solver/attempts.hpp"
+
+// The solving half of AttemptEngine.
+namespace tessera {
+
+namespace {
+
+/// Whether a method ended with an x that may be better or worse than it knows.
+bool can_be_judged(Status status) {
+    switch (status) {
+        case Status::converged:
+        case Status::max_iterations:
+        case Status::accuracy_lost:
+        case Status::stagnated:
+        case Status::breakdown:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+/// Names the likely cause where a method for symmetric matrices failed.
+template <class T>
+void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
+    const Status status = report.status;
+    const bool failed = status == Status::breakdown || status == Status::stagnated ||
+                        status == Status::accuracy_lost || status == Status::max_iterations;
+    if (!failed || facts().rows == 0 || facts().symmetric || !method_.solver->symmetric_only())
+        return;
+    char residual[16];
+    std::snprintf(residual, sizeof residual, "%.2e", report.true_relative_residual);
+    report.message = Spec(attempts_[attempt_].solver).name() +
+                     " needs a symmetric matrix, which this one is not (the relative residual is " +
+                     residual + "); use bicgstab, idr or gmres.";
+}
+
+template <class T>
+std::vector<SolveReport> AttemptEngine<T>::solve_once(Vectors<const T> b, Vectors<T> x,
+                                                      const SolveOptions& options) {
+    if (!system_->report().unusable.empty()) {
+        check(b, x, options);
+        return std::vector<SolveReport>(std::size_t(b.count), unsolved_report(system_->report()));
+    }
+    std::vector<SolveReport> solved =
+        is_reduced() ? solve_by_reduction(b, x, options) : iterative_->solve(b, x, options);
+    const auto changed = [](const SolveReport& one) { return one.recoveries > 0; };
+    if (std::ranges::any_of(solved, changed)) system_->take_report();
+    for (SolveReport& report : solved) explain_asymmetry(report);
+    return solved;
+}
+
+template <class T>
+std::vector<SolveReport> AttemptEngine<T>::solve_by_reduction(Vectors<const T> b, Vectors<T> x,
+                                                              const SolveOptions& options) {
+    check(b, x, options);
+    std::vector<SolveReport> solved;
+    for (int j = 0; j < b.count; ++j) {
+        SolveOptions of_one = options;
+        if (options.observer) {
+            of_one.observer = [&, j](Progress progress) {
+                progress.vector = j;
+                return options.observer(progress);
+            };
+        }
+        solved.push_back(solve_reduced<T>(context_, *reduced_, *iterative_, b[j], x[j], of_one));
+    }
+    return solved;
+}
+
+template <class T>
+void AttemptEngine<T>::check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const {
+    const Operator<T>& matrix = is_reduced() ? reduced_->given() : system_->matrix();
+    check_solve<T>(context_, matrix, b, x, options);
+}
+
+/// The report of a solve, whose status the rows of the solution confirm or change. A solution that
+/// is small in norm alone is improved, twice at most.
+template <class T>
+SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
+                                     const SolveOptions& options, SolveReport report) {
+    if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
+    for (int tries = 0;; ++tries) {
+        const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
+        if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
+        report.backward_error = errors.backward_error;
+        report.worst_row = errors.row;
+        const double target =
+            std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+        const double residual = errors.residual / errors.right_hand_side;
+        const bool is_small = residual <= 1.01 * target;
+        if (!is_small) report.true_relative_residual = residual;
+        const bool is_converged = report.status == Status::converged;
+        if (!(is_converged && is_small) && is_at_rounding_limit(errors, b, std::span<const T>(x))) {
+            report.status = Status::rounding_limit;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
+        if (!is_converged) return report;
+        // Also if the error is NaN. A tolerance of 1 % and more asks for nothing.
+        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+        const bool is_balanced =
+            errors.backward_error <= std::max(100 * target, 10 * roundoff) || target >= 0.01;
+        if (is_small && is_balanced) return report;
+        SolveOptions stricter = options;
+        // As far as the rows need it, if their residuals fall with the norm.
+        const double factor = std::min(0.1, 10 * target / errors.backward_error);
+        stricter.rtol = std::min(target, residual) * (factor > 0 ? factor : 0.1);
+        stricter.atol = 0;
+        stricter = attempt_options(stricter, Attempt{}, report);
+        if (tries == 2 || stricter.max_iterations == 0 || stricter.max_seconds == 0) {
+            report.status = is_small ? Status::unbalanced : Status::accuracy_lost;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
+        const SolveReport more =
+            std::move(solve_once(one_vector(b), one_vector(x), stricter).front());
+        report = joined(report, more);
+        if (more.status == Status::interrupted || more.status == Status::max_seconds) return report;
+        if (more.status != Status::converged) tries = 1;  // The last look.
+        report.status = Status::converged;
+        report.message.clear();
+    }
+}
+
+/// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
+/// which x with huge elements would be the sign.
+template <class T>
+bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
+                                            std::span<const T> x) const {
+    constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+    if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
+    const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
+    return scaled.error <= 10 * roundoff && scaled.growth <= 1e-3 / roundoff;
+}
+
+/// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
+template <class T>
+void AttemptEngine<T>::change_side() {
+    left_ = !left_;
+    Plan chosen = choose_attempts(left_);
+    if (!std::ranges::equal(chosen.attempts, attempts_, have_same_words)) {
+        use_first_of(std::move(chosen));
+    }
+}
+
+/// Sets up the next attempt, if there is one that can be set up; else the message of each report
+/// says why not, and the attempt in use stays.
+template <class T>
+bool AttemptEngine<T>::set_up_next_attempt(const SolveReport& failed,
+                                           std::vector<SolveReport>& total) {
+    if (attempt_ + 1 == attempts_.size()) return false;
+    const std::size_t before = attempt_;
+    try {
+        leave_attempt(outcome_of(failed));
+        set_up_attempt();
+        return true;
+    } catch (const Error& error) {  // Values of an update may fit no later attempt.
+        if (!worth_another(error)) throw;
+        attempt_ = before;
+        make_attempt();
+        notify({AttemptEvent::Kind::ready, attempts_[attempt_]});
+        for (SolveReport& report : total) {
+            if (is_solved(report.status)) continue;
+            report.message += std::string(" No other way can be set up: ") + error.what() + ".";
+        }
+        return false;
+    }
+}
+
+/// Whether corrections by a nearly symmetric matrix do not reach the tolerance, though others may;
+/// then the other attempts with it are left out.
+template <class T>
+bool AttemptEngine<T>::is_too_far(const SolveReport& report) {
+    if (!is_reduced() || report.status != Status::accuracy_lost ||
+        !reduced_->reduction().solves_mean)
+        return false;
+    forget_reduced_attempts(attempt_ + 1);
+    return attempt_ + 1 < attempts_.size();
+}
+
+template <class T>
+std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> x,
+                                                 const SolveOptions& options) {
+    const AtWork guard(at_work_);
+    require_matrix("Solver::solve");
+    if (is_automatic() && options.left_preconditioning != left_) {
+        check(b, x, options);
+        change_side();
+    }
+    iterations_ = 0;
+    std::vector<SolveReport> total(std::size_t(b.count));
+    SolveReport longest;  // That with the most iterations.
+    while (true) {
+        const Attempt current = attempts_[attempt_];
+        const SolveOptions remaining = attempt_options(options, current, longest);
+        auto solved = solve_once(b, x, remaining);
+        const SolveReport* failed = nullptr;
+        for (std::size_t j = 0; j < total.size(); ++j) {
+            solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]));
+            if (worth_another(solved[j], current.max_iterations) || is_too_far(solved[j])) {
+                failed = &solved[j];
+            }
+            total[j] = joined(total[j], solved[j]);
+            if (total[j].iterations >= longest.iterations) longest = total[j];
+        }
+        iterations_ = longest.iterations;
+        const bool has_more =
+            iterations_ < options.max_iterations && longest.seconds < options.max_seconds;
+        if (failed == nullptr || !has_more || !set_up_next_attempt(*failed, total)) return total;
+    }
+}
+
+template std::vector<SolveReport> AttemptEngine<float>::solve(Vectors<const float>, Vectors<float>,
+                                                              const SolveOptions&);
+template std::vector<SolveReport> AttemptEngine<double>::solve(Vectors<const double>,
+                                                               Vectors<double>,
+                                                               const SolveOptions&);
+
+}  // namespace tessera
