@@ -58,6 +58,7 @@ TEST(report, json_has_exactly_the_keys_of_its_schema) {
                                                "true_relative_residual",
                                                "backward_error",
                                                "worst_row",
+                                               "null_space_part",
                                                "residuals",
                                                "restarts",
                                                "recoveries",

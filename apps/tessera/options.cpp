@@ -216,6 +216,11 @@ void add_solve(CLI::App& app, SolveArguments& to) {
         ->group("Meshes");
     solve.add_option("--x0", to.start, "File with the initial guess; default: zero")
         ->check(not_empty());
+    solve
+        .add_option("--nullspace", to.null_space,
+                    "Vectors z with A z = 0, left out of b and x: constant, rigid_body or a file "
+                    "with an n x k array; default: those of constants and motions that auto finds")
+        ->check(not_empty());
     solve.add_flag("--explain", to.explain,
                    "Print which properties of the matrix auto uses, what it chooses, and why");
     solve

@@ -14,8 +14,14 @@ struct MatrixFacts {
     Offset nonzeros = 0;
     bool symmetric = false;          ///< Up to rounding (is_symmetric).
     bool positive_diagonal = false;  ///< Every diagonal entry is stored and positive.
-    Index blocks = 0;                ///< Natural blocks of at most 8 rows (find_blocks).
-    Index largest_block = 0;         ///< Rows of the largest of them.
+    bool negative_diagonal = false;  ///< Every diagonal entry is stored and negative.
+    bool row_sums_vanish = false;    ///< A 1 = 0 up to rounding: constants are in the null space.
+    double row_span = 1;  ///< The largest |a_ij| of a row: that of the largest over the smallest.
+    /// Some rows have no other entry than the diagonal one, or only negligible ones, and are 1e6
+    /// times larger or smaller than all others: they alone decide the norm of residuals.
+    bool has_odd_rows = false;
+    Index blocks = 0;         ///< Natural blocks of at most 8 rows (find_blocks).
+    Index largest_block = 0;  ///< Rows of the largest of them.
     /// Unknowns of a node: by the coordinates, else the size of the largest natural block, if
     /// nearly all have that size, else, from 10,000 rows on, 3 or 2, if blocks of that many rows
     /// are nearly full, else 1.

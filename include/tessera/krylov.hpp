@@ -25,6 +25,7 @@ enum class Status : std::uint8_t {
     interrupted,
     unbalanced,      ///< ||b - A x|| is small, the residual of some row is not (Solver alone).
     rounding_limit,  ///< x is as accurate as T allows; the tolerance is below that (Solver alone).
+    least_squares,   ///< x minimises ||b - A x||: A is singular, b not in its range.
 };
 TESSERA_API const char* to_string(Status status);
 /// Whether x solves the system: converged or rounding_limit.
@@ -81,6 +82,9 @@ struct SolveReport {
     /// NaN and -1 where it is unknown: Solver computes it for matrices in CSR.
     double backward_error = std::numeric_limits<double>::quiet_NaN();
     Offset worst_row = -1;
+    /// ||Z Z^T b|| / ||b||, Z the null space of A that Solver knows: this part of b was left out,
+    /// and residuals are relative to what remains.
+    double null_space_part = 0;
     std::vector<double> residuals;  ///< Relative recursive residuals; [0] is the initial one.
     Offset restarts = 0;            ///< Restarts from the true residual.
     Offset recoveries = 0;          ///< Changes of M after r^T M^-1 r <= 0.
@@ -99,6 +103,7 @@ void for_each_field(const SolveReport& report, F&& f) {
     f("true_relative_residual", report.true_relative_residual);
     f("backward_error", report.backward_error);
     f("worst_row", report.worst_row);
+    f("null_space_part", report.null_space_part);
     f("residuals", report.residuals);
     f("restarts", report.restarts);
     f("recoveries", report.recoveries);

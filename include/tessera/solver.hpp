@@ -78,6 +78,11 @@ class TESSERA_API Solver {
     /// setup of amg.
     void use_coordinates(const Shared<NodeCoordinates>& coordinates);
     void use_near_null_space(const Shared<NearNullSpace>& vectors);
+    /// Vectors z with A z = 0 of a symmetric matrix, for the next setup: constants of a problem
+    /// without boundary values, rigid motions of a free body. Their part of b is left out
+    /// (SolveReport::null_space_part), and x is orthogonal to them. With auto the constant and
+    /// rigid motions are found. Setup throws InvalidArgument where A z is not 0.
+    void use_null_space(const Shared<NearNullSpace>& vectors);
     /// Calls `listener` from now on with each AttemptEvent. What it throws passes through `setup`
     /// and `solve`, except an OutOfMemory at the setup of an attempt: as from a setup that finds
     /// too little memory, the next attempt follows.

@@ -81,6 +81,7 @@ static_assert(int(Status::singular_block) == TESSERA_SINGULAR_BLOCK);
 static_assert(int(Status::interrupted) == TESSERA_INTERRUPTED);
 static_assert(int(Status::unbalanced) == TESSERA_UNBALANCED);
 static_assert(int(Status::rounding_limit) == TESSERA_ROUNDING_LIMIT);
+static_assert(int(Status::least_squares) == TESSERA_LEAST_SQUARES);
 
 /// use(solver, view) for a solver and a matrix of one type on one device.
 template <class Use>
@@ -303,6 +304,6 @@ const char* tessera_solver_json(tessera_solver* solver) {
 }
 
 const char* tessera_status_name(tessera_status status) {
-    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_ROUNDING_LIMIT;
+    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_LEAST_SQUARES;
     return known ? to_string(Status(status)) : "unknown";
 }

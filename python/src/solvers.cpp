@@ -120,7 +120,7 @@ class PythonSolver {
     /// Sets up for a matrix; `m`: a preconditioner in place of that of the text, or null.
     void setup(std::shared_ptr<Matrix> matrix, const std::optional<Points>& points,
                const std::vector<Index>& unknowns, const std::optional<Points>& near_null,
-               std::shared_ptr<Map> m) {
+               const std::optional<Points>& null_space, std::shared_ptr<Map> m) {
         matrix_ = std::move(matrix);
         m_ = std::move(m);
         make(matrix_->bytes());
@@ -128,6 +128,7 @@ class PythonSolver {
             [&]<class T>(Solver<T>& solver) {
                 if (points) solver.use_coordinates(to_coordinates(points, unknowns));
                 if (near_null) solver.use_near_null_space(to_near_null(*near_null));
+                if (null_space) solver.use_null_space(to_near_null(*null_space));
             },
             *solver_);
         nb::gil_scoped_release release;
@@ -306,7 +307,8 @@ void python_module::bind_solvers(nb::module_& module) {
         .def(nb::init<const Context&, const std::string&, const std::string&, const std::string&>(),
              nb::arg("context"), nb::arg("method"), nb::arg("preconditioner"), nb::arg("format"))
         .def("setup", &PythonSolver::setup, nb::arg("matrix"), nb::arg("points").none(),
-             nb::arg("unknowns"), nb::arg("near_null").none(), nb::arg("m").none())
+             nb::arg("unknowns"), nb::arg("near_null").none(), nb::arg("null_space").none(),
+             nb::arg("m").none())
         .def("setup_operators", &PythonSolver::setup_operators, nb::arg("a"), nb::arg("m").none())
         .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),

@@ -50,7 +50,7 @@ FAILURES = {"breakdown": -1, "non_finite": -2, "singular_block": -3}
 
 def info_of(status: str, iterations: int) -> int:
     """SciPy's info: 0 converged, the number of iterations without convergence, < 0 breakdown."""
-    if status in SOLVED:
+    if status in (*SOLVED, "least_squares"):  # As scipy.sparse.linalg.minres.
         return 0
     return FAILURES.get(status, max(1, iterations))
 

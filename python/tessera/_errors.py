@@ -13,6 +13,7 @@ _NAMES = {
     "format": "format",
     "coordinates": "coordinates",
     "near_null": "near_null",
+    "null_space": "nullspace",
     "b": "b",
     "x": "x0",
     "left_preconditioning": "left",

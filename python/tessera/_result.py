@@ -34,7 +34,8 @@ class Result:
         "rounding_limit").
     status : str
         "converged", "max_iterations", "max_seconds", "accuracy_lost", "stagnated", "breakdown",
-        "non_finite", "singular_block", "interrupted", "unbalanced" or "rounding_limit".
+        "non_finite", "singular_block", "interrupted", "unbalanced", "rounding_limit" or
+        "least_squares".
     message : str
         One sentence unless it converged.
     iterations : int
@@ -45,6 +46,9 @@ class Result:
         ``norm(b - A @ x) / norm(b)``.
     backward_error : float
         Largest ``abs(b - A @ x) / (abs(A) @ abs(x) + abs(b))``; NaN where `A` is an operator.
+    null_space_part : float
+        The part of b in the null space of A, over the norm of b: it was left out, and residuals are
+        relative to what remains. 0 where no null space is known.
     timings : dict of str to float
         Seconds of "setup" (0 where it was done before) and "solve".
     memory : int
@@ -59,8 +63,8 @@ class Result:
     warnings : list of str
         What made the solve slow, and the remedy.
     columns : list of dict
-        Status, message, iterations, residuals, true_residual and backward_error of each right-hand
-        side.
+        Status, message, iterations, residuals, true_residual, backward_error and null_space_part of
+        each right-hand side.
     """
 
     x: Any
@@ -71,6 +75,7 @@ class Result:
     residuals: list[float]
     true_residual: float
     backward_error: float
+    null_space_part: float
     timings: dict[str, float]
     memory: int
     solver: str
@@ -142,6 +147,7 @@ _ORDER = (
     "converged",
     "rounding_limit",
     "unbalanced",
+    "least_squares",
     "max_iterations",
     "max_seconds",
     "stagnated",
@@ -169,6 +175,13 @@ class Setup(NamedTuple):
     attempt: int
 
 
+def null_space_notes(report: dict[str, Any]) -> list[str]:
+    part = report["null_space_part"]
+    if not part > 1e-10:
+        return []
+    return [f"A is singular: {part:.1e} of b is in the null space and was left out"]
+
+
 def result_of(
     x: Any, reports: list[dict[str, Any]], setup: Setup, setup_seconds: float, context: Any
 ) -> Result:
@@ -179,6 +192,7 @@ def result_of(
         return {name: each[name] for name in names} | {
             "true_residual": each["true_relative_residual"],
             "backward_error": each["backward_error"],
+            "null_space_part": each["null_space_part"],
         }
 
     return Result(
@@ -193,7 +207,7 @@ def result_of(
         device=context.description,
         chosen=setup.chosen,
         report=setup.report,
-        warnings=list(setup.report.get("warnings", [])),
+        warnings=list(setup.report.get("warnings", [])) + null_space_notes(report),
         columns=[column(each) for each in reports],
         _recursive=report["relative_residual"],
         _attempt=setup.attempt,

@@ -20,6 +20,7 @@ def solve(
     M: Any = "auto",
     coordinates: Any = None,
     near_null: Any = None,
+    nullspace: Any = None,
     *,
     x0: Any = None,
     rtol: float | None = None,
@@ -50,6 +51,10 @@ def solve(
         many nodes lack unknowns (points, unknowns), as in `preconditioner`.
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
+    nullspace : "constant", "rigid_body" or array of shape (n, k), optional
+        Vectors z with ``A @ z = 0``, A symmetric. Their part of b is left out
+        (`Result.null_space_part`), and x is orthogonal to them. By default constants and rigid
+        motions for which the product vanishes up to rounding, if a word is "auto".
     x0 : array, optional
         Start, of the shape of `b`; by default zero.
     rtol, atol : float
@@ -84,6 +89,7 @@ def solve(
         M=M,
         coordinates=coordinates,
         near_null=near_null,
+        nullspace=nullspace,
         format=format,
         device=device,
         stream=stream,

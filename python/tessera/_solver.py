@@ -52,6 +52,10 @@ class Solver:
         `preconditioner`. In float64 on the host they are not copied, and must not change.
     near_null : array of shape (n, k), optional
         Near-null vectors for multigrid, which `M` is then.
+    nullspace : "constant", "rigid_body" or array of shape (n, k), optional
+        Vectors z with ``A @ z = 0``, A symmetric. Their part of b is left out
+        (`Result.null_space_part`), and x is orthogonal to them. By default constants and rigid
+        motions for which the product vanishes up to rounding, if a word is "auto".
     format : str
         Format of the matrix in products: "auto", "csr", "sbell:3", ...
     device : str, optional
@@ -83,6 +87,7 @@ class Solver:
         M: Any = "auto",
         coordinates: Any = None,
         near_null: Any = None,
+        nullspace: Any = None,
         format: str = "auto",
         device: str | None = None,
         stream: Any = None,
@@ -99,6 +104,7 @@ class Solver:
         self._coordinates = coordinates
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
+        self._null_space = nullspace
         self._closed = False
         self._seen = 0  # Updates of the operators before the latest solve.
         self._operator: Any = None
@@ -145,14 +151,31 @@ class Solver:
         self._core = core.Solver(self._context, self._method, text, self._format)
         self._core.__dict__["maps"] = m  # Keeps functions of Python.
         try:
-            self._core.setup(self._matrix, self._points, self._unknowns or [], near_null, m)
+            null_space = self._null_space_array()
+            unknowns = self._unknowns or []
+            self._core.setup(self._matrix, self._points, unknowns, near_null, null_space, m)
         except ValueError as error:
             name = "A" if self._m in ("auto", "none") or near_null is not None else "M"
             raise_named(error, name, self._matrix, preconditioner=name)
 
+    def _null_space_array(self) -> Any:
+        vectors, rows = self._null_space, self._matrix.rows
+        if isinstance(vectors, str):
+            if vectors == "constant":
+                vectors = np.ones((rows, 1))
+            elif vectors == "rigid_body":
+                if self._points is None or self._unknowns is not None:
+                    raise ValueError("nullspace: 'rigid_body' needs the coordinates of all nodes")
+                vectors = core.rigid_body_modes(self._points)
+            else:
+                raise ValueError(f"nullspace: {vectors!r} is neither 'constant' nor 'rigid_body'")
+        return None if vectors is None else near_null_array(vectors, "nullspace", rows)
+
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
             raise ValueError("device: an operator is not copied; leave it out")
+        if self._null_space is not None:
+            raise ValueError("nullspace: it needs a matrix, A is an operator")
         if self._near_null is not None:
             raise ValueError("near_null: multigrid needs a matrix, A is an operator")
         if self._points is not None:

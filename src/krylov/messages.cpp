@@ -58,7 +58,7 @@ const char* to_string(Status status) {
     static constexpr const char* names[] = {"converged",     "max_iterations", "max_seconds",
                                             "accuracy_lost", "stagnated",      "breakdown",
                                             "non_finite",    "singular_block", "interrupted",
-                                            "unbalanced",    "rounding_limit"};
+                                            "unbalanced",    "rounding_limit", "least_squares"};
     return names[int(status)];
 }
 
@@ -114,6 +114,11 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                    ", which is below what rounding "
                    "allows; the componentwise backward error is " +
                    number(report.backward_error) + ").";
+        case Status::least_squares:
+            return "Solved in the sense of least squares: A is singular, b is not in its range, "
+                   "and "
+                   "no x has a smaller residual (the relative residual is " +
+                   number(report.true_relative_residual) + "); are supports missing?";
         case Status::interrupted:
             return "Interrupted after " + std::to_string(report.iterations) +
                    (report.iterations == 1 ? " iteration (" : " iterations (") + reached + ").";

@@ -9,7 +9,15 @@
 namespace tessera {
 
 /// How the recursion of a method ended; running: not yet.
-enum class Outcome : int { running, converged, max_iterations, stagnated, breakdown, non_finite };
+enum class Outcome : int {
+    running,
+    converged,
+    max_iterations,
+    stagnated,
+    breakdown,
+    non_finite,
+    least_squares,
+};
 
 /// Why a recursion broke down; selects the message of the report.
 enum class BreakdownCause : int {

@@ -45,6 +45,7 @@ struct SolveArguments {
     int threads = 0;
     std::string precision = "f64";
     std::string start;
+    std::string null_space;
     std::uint64_t seed = 1;
     std::string json;
     std::string out;

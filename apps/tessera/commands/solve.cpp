@@ -15,6 +15,7 @@
 #include "run/saved_options.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
+#include "system/null_space.hpp"
 #include "system/right_hand_side.hpp"
 #include "system/system.hpp"
 #include "tessera/tessera.hpp"
@@ -66,6 +67,8 @@ class SolveCommand : SolveProblem<T> {
         context_.time_phases();
         Solver<T> solver(context_, parsed_.method);
         solver.use_coordinates(system_.coordinates);
+        solver.use_null_space(
+            parse_null_space(arguments_.null_space, matrix_.rows, *system_.coordinates));
         solver.on_attempt([&](const AttemptEvent& event) { follow(event, solver); });
         solver.setup(matrix_);
         run(solver);
@@ -183,6 +186,11 @@ class SolveCommand : SolveProblem<T> {
         if (!attempts.empty()) {
             record_attempt(attempts[std::size_t(solver.attempt())], report_.solve.iterations);
         }
+        if (report_.solve.null_space_part > 1e-10 && !arguments_.quiet) {
+            print_note("A is singular: a part of b of " +
+                       format("%.1e", report_.solve.null_space_part) +
+                       " of its norm is in the null space and was left out");
+        }
         const Status status = report_.solve.status;
         const bool may_be_singular = status == Status::breakdown || status == Status::stagnated ||
                                      status == Status::accuracy_lost ||
@@ -273,6 +281,7 @@ class SolveCommand : SolveProblem<T> {
             case Status::accuracy_lost:
             case Status::stagnated:
             case Status::unbalanced:
+            case Status::least_squares:
                 return exit_not_converged;
         }
         return exit_internal;

@@ -1,27 +1,35 @@
-#include "krylov/choice/facts.hpp"
-
 #include <algorithm>
 
 #include "base/checks.hpp"
+#include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
+#include "krylov/choice/row_scan.hpp"
 #include "tessera/choice.hpp"
 #include "tessera/detail/blocks.hpp"
-#include "tessera/vector_ops.hpp"
 
 namespace tessera {
 
 namespace {
 
+double product(Offset one, Offset other) {
+    return std::bit_cast<double>(one) * std::bit_cast<double>(other);
+}
+
+/// Fills the facts that the rows tell one by one.
 template <class T>
-bool has_positive_diagonal(const Context& context, const CsrView<T>& matrix) {
-    const Scratch<T> memory(context, Offset(matrix.rows) + 1);
-    const std::span<T> flags = memory.view().first(std::size_t(matrix.rows));
-    const std::span<T> count = memory.view().last(1);
-    for_each_index(context, matrix.rows, FlagDiagonal<T>{matrix, flags.data()});
-    dot<T>(context, flags, flags, count.data());
-    T faults = 0;
-    copy_to_host(context, std::span<const T>(count), std::span<T>(&faults, 1));
-    return faults == T(0);
+void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts& facts) {
+    const Scratch<RowScan> memory(context, 1);
+    context.state().fill_bytes(memory.data(), 0, Offset(sizeof(RowScan)));
+    for_each_index(context, matrix.rows, ScanRow<T>{matrix, memory.data()});
+    RowScan scan;
+    copy_to_host(context, std::span<const RowScan>(memory.view()), std::span<RowScan>(&scan, 1));
+    facts.positive_diagonal = scan.has_negative == 0 && scan.has_zero == 0;
+    facts.negative_diagonal = scan.has_positive == 0 && scan.has_zero == 0;
+    facts.row_sums_vanish = scan.has_row_sum == 0;
+    facts.row_span = product(scan.largest, scan.smallest_inverse);
+    facts.has_odd_rows =
+        product(scan.largest_fixed, scan.smallest_inverse) > 1e6 * facts.row_span ||
+        product(scan.largest, scan.smallest_fixed_inverse) > 1e6 * facts.row_span;
 }
 
 /// The unknowns of a node where coordinates or natural blocks tell, else 1.
@@ -55,7 +63,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
         facts.symmetric = facts.positive_diagonal = true;
         return facts;
     }
-    facts.positive_diagonal = has_positive_diagonal(context, matrix);
+    look_at_rows(context, matrix, facts);
     facts.symmetric = is_symmetric(context, matrix);
     facts.natural_blocks =
         std::make_shared<const BlockPartition>(find_blocks(context, matrix, 8, Blocking::natural));

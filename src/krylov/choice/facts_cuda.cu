@@ -1,9 +1,8 @@
-#include "krylov/choice/facts.hpp"
-
 #include "gpu/for_each.cuh"
+#include "krylov/choice/row_scan.hpp"
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(FlagDiagonal)
+TESSERA_FOR_EACH_REAL(ScanRow)
 
 }  // namespace tessera::cuda

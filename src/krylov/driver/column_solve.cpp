@@ -117,6 +117,8 @@ std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
             return drifted ? Status::accuracy_lost : Status::stagnated;
         case Outcome::max_iterations:
             return Status::max_iterations;
+        case Outcome::least_squares:
+            return Status::least_squares;
         case Outcome::breakdown: {
             if (recovered()) break;
             const bool is_final = state_.cause == BreakdownCause::indefinite_matrix ||

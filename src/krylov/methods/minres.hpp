@@ -20,6 +20,9 @@ struct MinresState {
     T c_before;  ///< Second previous rotation
     T s_before;
     T phi_bar;                         ///< +-||r|| in the norm of M^-1
+    T size;                            ///< A bound from below of ||A||
+    T smallest_ratio;                  ///< The smallest ||A r|| / (||A|| ||r||) so far
+    T phi_at_smallest;                 ///< |phi_bar| there
     T w_of_p, w_of_w, w_of_before;     ///< w_(k+1) = w_of_p A z_k + w_of_w w_k + ... w_(k-1)
     T d_of_z, d_of_last, d_of_before;  ///< d_k of z_k, d_(k-1), d_(k-2)
     T step;                            ///< x += step d_k
@@ -35,6 +38,9 @@ struct MinresState {
         before = 0;
         c = c_before = 1;
         s = s_before = 0;
+        size = 0;
+        smallest_ratio = 1;
+        phi_at_smallest = phi_bar;
     }
 
     /// The next row of the Lanczos process.
@@ -68,6 +74,10 @@ struct MinresState {
         const T coupling = before > 0 ? beta : T(0);
         const T above = c_before * coupling;
         const T bar = c * alpha - s * above;
+        size = std::max(size, std::hypot(std::hypot(alpha, coupling), next));
+        if (minimises(std::hypot(bar, c * next) / size)) {
+            return recurrence.stop(Outcome::least_squares);
+        }
         const T gamma = std::hypot(bar, next);
         if (!(gamma > 0)) {
             return recurrence.stop(Outcome::breakdown, BreakdownCause::singular_projection);
@@ -85,6 +95,19 @@ struct MinresState {
         add = next > 0 ? c * phi_bar / next : T(0);
         before = beta;
         beta = next;
+    }
+
+    /// Whether ||r|| is the smallest of all x, `ratio` = ||A r|| / (||A|| ||r||): that is rounding
+    /// error, or has grown again while r stays. x would then grow along the null space of A.
+    TESSERA_HOST_DEVICE bool minimises(T ratio) {
+        constexpr T epsilon = std::numeric_limits<T>::epsilon();
+        if (ratio <= 16 * epsilon) return true;
+        if (ratio < smallest_ratio) {
+            smallest_ratio = ratio;
+            phi_at_smallest = std::abs(phi_bar);
+        }
+        return smallest_ratio * smallest_ratio <= epsilon && ratio > 30 * smallest_ratio &&
+               std::abs(phi_bar) >= T(0.99) * phi_at_smallest;
     }
 
     TESSERA_HOST_DEVICE void end() {

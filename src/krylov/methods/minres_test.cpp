@@ -161,6 +161,54 @@ TEST(minres, takes_consistent_singular_systems) {
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
 }
 
+/// The least-squares solution of a rod without supports, whose load is not in equilibrium.
+template <class T>
+void expect_least_squares() {
+    const Index n = 30;
+    const CsrMatrix<T> rod = matrix_of<T>(n, [](Index i, Index j) {
+        if (i == j) return i == 0 || i == 29 ? 1.0 : 2.0;
+        return std::abs(i - j) == 1 ? -1.0 : 0.0;
+    });
+    auto random = generator();
+    const auto x = random_vector<T>(random, std::size_t(n));
+    auto b = rounded_product(rod, x);
+    for (T& element : b) element += T(0.1);
+    for (const bool preconditioned : {false, true}) {
+        SCOPED_TRACE(preconditioned);
+        const std::vector<T> d =
+            preconditioned ? std::vector<T>(std::size_t(n), T(0.5)) : std::vector<T>();
+        const auto solved = run(context(), "minres", rod, b, {}, {}, d);
+        EXPECT_EQ(solved.report.status, Status::least_squares);
+        EXPECT_LE(solved.report.iterations, 100);
+        // What remains of b is the constant. ||x - x*|| <= ||A^+|| ||A (x - x*)||, and the method
+        // ends where ||A r|| / (||A|| ||r||) is below sqrt(epsilon), or soon after.
+        EXPECT_NEAR(solved.report.true_relative_residual, 0.1 * std::sqrt(double(n)) / norm(b),
+                    1e-3);
+        double mean = 0, error = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) mean += double(solved.x[i] - x[i]) / n;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            error = std::max(error, std::abs(double(solved.x[i] - x[i]) - mean));
+        }
+        const double inverse = 1 / (2 - 2 * std::cos(3.14159265 / n));
+        const double root = std::sqrt(double(std::numeric_limits<T>::epsilon()));
+        EXPECT_LE(error, inverse * 4 * 30 * root * norm(b));
+    }
+}
+
+TEST(minres, ends_at_the_least_squares_solution) {
+    expect_least_squares<float>();
+    expect_least_squares<double>();
+    // Eigenvalues 1, 2, 3 and 0.
+    const CsrMatrix<double> diagonal =
+        matrix_of<double>(4, [](Index i, Index j) { return i == j && i < 3 ? i + 1.0 : 0.0; });
+    const auto solved = run(context(), "minres", diagonal, std::vector<double>(4, 1.0));
+    EXPECT_EQ(solved.report.status, Status::least_squares);
+    EXPECT_EQ(solved.report.iterations, 4);
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_NEAR(solved.x[i], 1 / (i + 1.0), gamma<double>(1000));
+    }
+}
+
 TEST(minres, says_when_the_preconditioner_is_not_positive_definite) {
     const Context where = context();
     auto random = generator();

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include "krylov/reduction/row_scan.hpp"
-
 namespace tessera {
 
 namespace {
+
+/// Sums of these over the columns of two rows are equal where the rows have the same columns, and
+/// hardly elsewhere.
+std::uint64_t column_hash(Index column) {
+    const std::uint64_t z = (std::uint64_t(column) + 1) * 0x9e3779b97f4a7c15ULL;
+    return (z ^ (z >> 32)) * 0xbf58476d1ce4e5b9ULL;
+}
 
 /// The kept columns of a kept row, ascending.
 template <class T>

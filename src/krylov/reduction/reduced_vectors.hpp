@@ -10,7 +10,7 @@ template <class T>
 struct FixUnknowns {
     static constexpr int work = 4;
     const Index* fixed;
-    const T* diagonal;  ///< Of the fixed rows.
+    const T* diagonal;  ///< Their diagonal entries.
     const T* residual;
     T* x;
 

@@ -7,8 +7,9 @@
 
 #include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
+#include "krylov/choice/row_scan.hpp"
 #include "krylov/reduction/node_order.hpp"
-#include "krylov/reduction/row_scan.hpp"
+#include "krylov/reduction/twin_rows.hpp"
 
 namespace tessera {
 
@@ -17,45 +18,15 @@ namespace {
 /// Entries that differ by less from their mirror images, relative to the rows, are taken as equal.
 constexpr double symmetry_limit = 1e-4;
 
-struct Scanned {
-    RowScan rows;
-    bool may_need_order = false;  ///< Rows far apart have equal columns.
-
-    /// The largest |a_ij| of kept rows over the smallest.
-    double span() const { return product(rows.largest, rows.smallest_inverse); }
-    /// Whether fixed rows are so much larger or smaller than all others that a norm of residuals
-    /// sees only one kind of them.
-    bool has_odd_fixed() const {
-        return product(rows.largest_fixed, rows.smallest_inverse) > 1e6 * span() ||
-               product(rows.largest, rows.smallest_fixed_inverse) > 1e6 * span();
-    }
-    static double product(Offset one, Offset other) {
-        return std::bit_cast<double>(one) * std::bit_cast<double>(other);
-    }
-};
-
+/// Whether most rows have the columns of other rows, which are not beside them: of a sample.
 template <class T>
-Scanned scan_rows(const Context& context, const CsrView<T>& matrix, bool looks_for_twins) {
-    const Scratch<RowScan> scan(context, 1);
-    const Scratch<std::uint64_t> hashes(context, looks_for_twins ? matrix.rows : 1);
-    context.state().fill_bytes(scan.data(), 0, Offset(sizeof(RowScan)));
-    for_each_index(context, matrix.rows,
-                   ScanRow<T>{matrix, looks_for_twins ? hashes.data() : nullptr, scan.data()});
-    Scanned result;
-    copy_to_host(context, std::span<const RowScan>(scan.view()),
-                 std::span<RowScan>(&result.rows, 1));
-    if (!looks_for_twins) return result;
-    const Scratch<int> twins(context, twin_samples);
-    context.state().fill_bytes(twins.data(), 0, Offset(twin_samples * sizeof(int)));
-    FindTwin find{hashes.data(), matrix.rows, {}, twins.data()};
-    for (int s = 0; s < twin_samples; ++s) {
-        find.samples[s] = Index(Offset(matrix.rows) * (2 * s + 1) / (2 * twin_samples));
-    }
-    for_each_index(context, matrix.rows, find);
-    int found[twin_samples];
+bool may_need_order(const Context& context, const CsrView<T>& matrix) {
+    constexpr int samples = 64;
+    const Scratch<int> twins(context, samples);
+    for_each_index(context, samples, FindTwinRow<T>{matrix, samples, twins.data()});
+    int found[samples];
     copy_to_host(context, std::span<const int>(twins.view()), std::span<int>(found));
-    result.may_need_order = 2 * std::accumulate(found, found + twin_samples, 0) > twin_samples;
-    return result;
+    return 2 * std::accumulate(found, found + samples, 0) > samples;
 }
 
 /// The rows of a matrix in host memory that give one unknown each.
@@ -95,11 +66,11 @@ std::vector<double> symmetric_scale(const KeptPart<T>& part, const std::vector<d
 template <class T>
 class Search {
   public:
-    Search(const CsrView<T>& matrix, const MatrixFacts& facts, const Scanned& scanned, int threads)
-        : matrix_(matrix), facts_(facts), scanned_(scanned), threads_(threads) {}
+    Search(const CsrView<T>& matrix, const MatrixFacts& facts, int threads)
+        : matrix_(matrix), facts_(facts), threads_(threads) {}
 
     std::optional<Reduction> find(bool may_fix, bool may_order) {
-        const bool is_odd = scanned_.has_odd_fixed();
+        const bool is_odd = facts_.has_odd_rows;
         if (may_fix && (is_odd || !facts_.symmetric)) keep_all_but(fixed_rows(matrix_));
         if (part_.rows.empty()) keep_all_but({});
         if (!is_finite()) return {};
@@ -209,7 +180,6 @@ class Search {
 
     const CsrView<T> matrix_;
     const MatrixFacts& facts_;
-    const Scanned& scanned_;
     const int threads_;
     Reduction result_;
     KeptPart<T> part_;
@@ -226,16 +196,16 @@ std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>
     // An order by nodes would contradict coordinates that tell the node of each row.
     const bool has_nodes = facts.rows_per_node > 1 && !facts.has_coordinates;
     const bool may_order = !has_nodes && coordinates.unknowns.empty();
-    const Scanned scanned = scan_rows(context, matrix, may_order);
-    const bool is_negative = scanned.rows.has_positive == 0 && scanned.rows.has_zero == 0;
-    const bool is_needed = !facts.symmetric || scanned.has_odd_fixed() || scanned.may_need_order ||
-                           is_negative || (!facts.positive_diagonal && scanned.span() > 1e4);
-    if (!is_needed) return {};
+    const bool needs_order = may_order && may_need_order(context, matrix);
+    const bool is_scaled = !facts.positive_diagonal && facts.row_span > 1e4;
+    if (facts.symmetric && !facts.has_odd_rows && !facts.negative_diagonal && !is_scaled &&
+        !needs_order)
+        return {};
     const bool may_fix = !facts.has_coordinates || tell_rows(coordinates, matrix.rows);
     CsrMatrix<T> copied;
     if (context.on_gpu()) copied = copy_to_host(context, matrix);
     const CsrView<T> host = context.on_gpu() ? copied.view() : matrix;
-    return Search<T>(host, facts, scanned, context.threads()).find(may_fix, scanned.may_need_order);
+    return Search<T>(host, facts, context.threads()).find(may_fix, needs_order);
 }
 
 bool tell_rows(const NodeCoordinates& coordinates, Index rows) {

@@ -11,9 +11,9 @@ template <class T>
 struct KeptPart {
     CsrView<T> matrix;
     std::vector<Index> rows;       ///< Ascending.
-    std::vector<Index> number;     ///< Of each row of the matrix its place in `rows`, or -1.
-    std::vector<double> largest;   ///< Of each kept row the largest |a_ij| of kept columns.
-    std::vector<double> diagonal;  ///< Of each kept row.
+    std::vector<Index> number;     ///< The place in `rows` of each row of the matrix, or -1.
+    std::vector<double> largest;   ///< The largest |a_ij| of each kept row and kept columns.
+    std::vector<double> diagonal;  ///< The diagonal entry of each kept row, or 0.
 };
 
 template <class T>

@@ -88,7 +88,19 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
     given_operator_ = nullptr;
     given_preconditioner_ = operator_m;
     find_facts_and_reduce();
+    find_null_space();
     use_first_of(choose_attempts(left_));
+}
+
+/// The null space that a caller named, or that is found where auto looks at the matrix.
+template <class T>
+void AttemptEngine<T>::find_null_space() {
+    null_space_ = {};
+    if (!given_null_->values.empty()) {
+        null_space_ = NullSpace<T>(context_, given_matrix_, *given_null_);
+    } else if (is_automatic()) {
+        null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
+    }
 }
 
 /// Looks at the matrix, if attempts are chosen by its facts, and reduces the system where that
@@ -121,6 +133,7 @@ void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* opera
     given_operator_ = &matrix;
     given_preconditioner_ = operator_m;
     facts_ = {};
+    null_space_ = {};
     reduced_.reset();
     use_first_of(choose_attempts(left_));
 }
@@ -229,6 +242,10 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
     require(matrix.rows == given_matrix_.rows && matrix.nonzeros == given_matrix_.nonzeros,
             "Solver::update: the matrix must have the pattern of that in setup");
     given_matrix_ = matrix;
+    if (null_space_.vectors() > 0) {
+        if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
+        find_null_space();
+    }
     if (is_reduced() && !reduce_anew()) {
         drop();
         return use_first_of(choose_attempts(left_));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "krylov/reduction/null_space.hpp"
 #include "krylov/reduction/reduced_system.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "tessera/solution_errors.hpp"
@@ -19,6 +20,7 @@ class AttemptEngine {
         : context_(context), given_method_(std::move(method)) {}
 
     void use_coordinates(const Shared<NodeCoordinates>& coordinates) { coordinates_ = coordinates; }
+    void use_null_space(const Shared<NearNullSpace>& vectors) { given_null_ = vectors; }
     void use_near_null_space(const Shared<NearNullSpace>& vectors) { near_null_ = vectors; }
     void on_attempt(std::function<void(const AttemptEvent&)> listener) {
         listener_ = std::move(listener);
@@ -40,13 +42,14 @@ class AttemptEngine {
     bool is_automatic() const { return given_method_.is_automatic(); }
     const std::vector<Attempt>& attempts() const { return attempts_; }
     std::size_t attempt() const { return attempt_; }
-    /// Of the matrix that the attempt in use solves with.
+    /// The facts of the matrix that the attempt in use solves with.
     const MatrixFacts& facts() const { return is_reduced() ? reduced_facts_ : facts_; }
 
   private:
     void check(const CsrView<T>& matrix, const char* function) const;
     void check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const;
     void find_facts_and_reduce();
+    void find_null_space();
     bool reduce_anew();
     void forget_reduced_attempts(std::size_t from);
     std::vector<Attempt> choose_for(const MatrixFacts& facts, bool on_the_left) const;
@@ -74,6 +77,8 @@ class AttemptEngine {
     /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
     void explain_asymmetry(SolveReport& report) const;
+    std::vector<SolveReport> solve_by_attempts(Vectors<const T> b, Vectors<T> x,
+                                               const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
                                         const SolveOptions& options);
     std::vector<SolveReport> solve_by_reduction(Vectors<const T> b, Vectors<T> x,
@@ -94,20 +99,21 @@ class AttemptEngine {
     const Context context_;
     const MethodConfig given_method_;
     Shared<NodeCoordinates> coordinates_;
-    Shared<NearNullSpace> near_null_;
+    Shared<NearNullSpace> near_null_, given_null_;
     std::function<void(const AttemptEvent&)> listener_;
 
     CsrView<T> given_matrix_;  ///< The matrix of the latest setup or update, if it is no operator.
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
-    MatrixFacts facts_;  ///< Of the matrix that was given; filled only if a text is auto.
+    MatrixFacts facts_;  ///< Those of the matrix that was given; filled only if a text is auto.
+    NullSpace<T> null_space_;
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;
     Shared<NearNullSpace> reduced_near_null_;
     bool left_ = false;              ///< The side of the latest solve.
     std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
-    std::vector<bool> on_reduced_;   ///< Of each attempt.
+    std::vector<bool> on_reduced_;   ///< Whether an attempt solves with the reduced matrix.
     std::size_t attempt_ = 0;        ///< Index of the one in use.
     Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
     bool at_work_ = false;

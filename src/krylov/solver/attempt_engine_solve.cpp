@@ -29,6 +29,11 @@ bool can_be_judged(Status status) {
     }
 }
 
+template <class T>
+double norm(const Context& context, std::span<const T> v) {
+    return std::sqrt(double(dot_to_host<const T>(context, v, v)));
+}
+
 }  // namespace
 
 /// Names the likely cause where a method for symmetric matrices failed.
@@ -195,6 +200,39 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
                                                  const SolveOptions& options) {
     const AtWork guard(at_work_);
     require_matrix("Solver::solve");
+    if (null_space_.vectors() == 0) return solve_by_attempts(b, x, options);
+    check(b, x, options);
+    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+    Buffer<T> kept(context_, b.size * b.count);
+    const Vectors<T> right(kept.data(), b.size, b.count, b.size);
+    std::vector<double> parts;
+    for (int j = 0; j < b.count; ++j) {
+        copy<T>(context_, b[j], right[j]);
+        const double size = norm(context_, b[j]);
+        const double removed = null_space_.remove_from(context_, right[j]);
+        parts.push_back(size > 0 ? removed / size : 0);
+        // What remains of a b in the null space is rounding error.
+        if (norm(context_, std::span<const T>(right[j])) <= 100 * epsilon * size) {
+            fill(context_, T(0), right[j]);
+        }
+    }
+    std::vector<SolveReport> reports = solve_by_attempts(right, x, options);
+    for (int j = 0; j < b.count; ++j) {
+        SolveReport& report = reports[std::size_t(j)];
+        null_space_.remove_from(context_, x[j]);
+        report.null_space_part = parts[std::size_t(j)];
+        const bool was_named = !given_null_->values.empty();
+        if (was_named || report.null_space_part <= 1e-3 || !is_solved(report.status)) continue;
+        report.status = Status::least_squares;
+        report.true_relative_residual = report.null_space_part;
+        report.message = status_message(report, {}, 0, 0);
+    }
+    return reports;
+}
+
+template <class T>
+std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b, Vectors<T> x,
+                                                             const SolveOptions& options) {
     if (is_automatic() && options.left_preconditioning != left_) {
         check(b, x, options);
         change_side();

@@ -229,7 +229,13 @@ TEST(solution_errors, a_singular_system_is_not_solved) {
         for (const char* solver : {"auto", "gmres:50", "minres", "sqmr", "bicgstab"}) {
             std::vector<double> x(b.size(), 0.0);
             const SolveReport report = solve_by(solver, "none", free, b, x);
-            EXPECT_FALSE(is_solved(report.status)) << solver << " " << load << report.message;
+            const std::string what = std::string(solver) + " " + report.message;
+            if (solver == std::string("auto") && load < 1e-3) {  // It finds the constant.
+                EXPECT_EQ(report.status, Status::converged) << what;
+                EXPECT_NEAR(report.null_space_part, load * std::sqrt(n) / norm(b), 1e-12);
+                continue;
+            }
+            EXPECT_FALSE(is_solved(report.status)) << what;
         }
     }
 }

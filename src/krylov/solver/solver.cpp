@@ -37,6 +37,11 @@ void Solver<T>::use_near_null_space(const Shared<NearNullSpace>& vectors) {
 }
 
 template <class T>
+void Solver<T>::use_null_space(const Shared<NearNullSpace>& vectors) {
+    state().use_null_space(vectors);
+}
+
+template <class T>
 void Solver<T>::on_attempt(std::function<void(const AttemptEvent&)> listener) {
     state().on_attempt(std::move(listener));
 }

@@ -57,7 +57,8 @@ enum {
     TESSERA_SINGULAR_BLOCK = 7, /* The preconditioner cannot be used. */
     TESSERA_INTERRUPTED = 8,    /* By the observer. */
     TESSERA_UNBALANCED = 9,     /* ||b - A x|| is small, the residual of some row is not. */
-    TESSERA_ROUNDING_LIMIT = 10 /* Solved as accurately as the type allows, not to the tolerance. */
+    TESSERA_ROUNDING_LIMIT = 10, /* Solved as accurately as the type allows, not to the tolerance. */
+    TESSERA_LEAST_SQUARES = 11 /* x minimises ||b - A x||: A is singular, b not in its range. */
 };
 
 struct CUstream_st;

@@ -1,11 +1,12 @@
 #include "gpu/for_each.cuh"
+#include "krylov/reduction/null_space_rows.hpp"
 #include "krylov/reduction/reduced_vectors.hpp"
-#include "krylov/reduction/row_scan.hpp"
+#include "krylov/reduction/twin_rows.hpp"
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(ScanRow)
-template void for_each_index(const Context&, Offset, const FindTwin&);
+TESSERA_FOR_EACH_REAL(FindTwinRow)
+TESSERA_FOR_EACH_REAL(ProductSize)
 TESSERA_FOR_EACH_REAL(FixUnknowns)
 TESSERA_FOR_EACH_REAL(RestrictResidual)
 TESSERA_FOR_EACH_REAL(AddReduced)

@@ -1,0 +1,132 @@
+#include "krylov/reduction/null_space.hpp"
+
+#include "krylov/test_systems.hpp"
+#include "tessera/problems.hpp"
+#include "tessera/solver.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// A Laplacian without boundary values.
+CsrMatrix<double> free_laplacian(Index side) {
+    CsrMatrix<double> matrix = laplacian_2d<double>(side);
+    const CsrView<double> view = matrix.view();
+    for (Index i = 0; i < view.rows; ++i) {
+        const auto first = view.row_offsets[i], end = view.row_offsets[i + 1];
+        for (Offset k = first; k < end; ++k) {
+            if (view.column_indices[k] == i) {
+                matrix.values().data()[k] = double(end - first - 1);
+            }
+        }
+    }
+    return matrix;
+}
+
+struct Ended {
+    SolveReport report;
+    std::vector<double> x;
+};
+
+Ended solve_with(Solver<double>& solver, const CsrMatrix<double>& matrix,
+                 const std::vector<double>& b) {
+    const CsrMatrix<double> a = copy_to(context(), matrix);
+    const Buffer<double> right = copy_to_buffer(context(), b);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(b.size()));
+    solver.setup(a);
+    SolveReport report = solver.solve(right, x);
+    return {std::move(report), copy_to_host(context(), x)};
+}
+
+double mean(const std::vector<double>& v) {
+    double sum = 0;
+    for (const double element : v) sum += element;
+    return sum / double(v.size());
+}
+
+TEST(null_space, the_constant_is_found_and_left_out) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = free_laplacian(20);
+    const auto exact = random_vector<double>(random, 400);
+    const auto balanced = rounded_product(matrix, exact);
+    for (const double imbalance : {0.0, 1e-7, 1e-4, 0.5}) {
+        SCOPED_TRACE(imbalance);
+        std::vector<double> b = balanced;
+        for (double& element : b) element += imbalance;
+        Solver<double> solver(context());
+        const Ended ended = solve_with(solver, matrix, b);
+        EXPECT_EQ(ended.report.status, imbalance > 0.1 ? Status::least_squares : Status::converged);
+        const double part = imbalance * 20 / norm(b);
+        EXPECT_NEAR(ended.report.null_space_part, part, gamma<double>(4000));
+        EXPECT_LE(std::abs(mean(ended.x)), gamma<double>(4000) * norm(ended.x));
+        EXPECT_LT(ended.report.iterations, 100);
+        // ||x - x*|| <= rtol ||b|| / lambda_2.
+        const double second = 2 - 2 * std::cos(3.14159265 / 20), shift = mean(exact);
+        for (std::size_t i = 0; i < exact.size(); ++i) {
+            EXPECT_NEAR(ended.x[i], exact[i] - shift, 1.01e-8 * norm(b) / second);
+        }
+    }
+}
+
+TEST(null_space, a_right_hand_side_of_constants_alone) {
+    Solver<double> solver(context());
+    const Ended ended = solve_with(solver, free_laplacian(10), std::vector<double>(100, 3.0));
+    EXPECT_EQ(ended.report.status, Status::least_squares);
+    EXPECT_EQ(ended.x, std::vector<double>(100));
+}
+
+TEST(null_space, motions_of_a_free_body) {
+    auto random = generator();
+    for (const std::string text : {"elasticity2d:5,free", "elasticity3d:4,free"}) {
+        SCOPED_TRACE(text);
+        const auto problem = problems::generate<double>(host(), Spec(text));
+        const CsrMatrix<double> a = copy_to(context(), problem.matrix);
+        const MatrixFacts facts = find_facts(context(), a.view(), problem.coordinates);
+        EXPECT_TRUE(facts.row_sums_vanish);
+        const int dimensions = problem.coordinates.dimensions;
+        EXPECT_EQ(NullSpace<double>::found(context(), a.view(), facts, {}).vectors(), dimensions);
+        EXPECT_EQ(
+            NullSpace<double>::found(context(), a.view(), facts, problem.coordinates).vectors(),
+            dimensions == 2 ? 3 : 6);
+        // A weight, which nothing holds.
+        Solver<double> solver(context());
+        solver.use_coordinates(problem.coordinates);
+        std::vector<double> b = random_vector<double>(random, std::size_t(a.rows()));
+        const Ended ended = solve_with(solver, problem.matrix, b);
+        EXPECT_EQ(ended.report.status, Status::least_squares);
+        // What is left out is all of the residual.
+        const double size = residual(problem.matrix, b, ended.x).norm / norm(b);
+        EXPECT_NEAR(size, ended.report.null_space_part, 1e-7);
+    }
+}
+
+TEST(null_space, vectors_of_a_caller) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = free_laplacian(12);
+    auto b = random_vector<double>(random, 144);
+    const double size = norm(b), part = std::abs(mean(b)) * 12 / size;
+    Solver<double> named(context(), "cg", "jacobi");
+    named.use_null_space(translations(144, 1));
+    const Ended ended = solve_with(named, matrix, b);
+    EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
+    EXPECT_NEAR(ended.report.null_space_part, part, gamma<double>(4000));
+    EXPECT_NEAR(residual(matrix, b, ended.x).norm / size, part, 1e-8);
+    // The constant twice is the constant once.
+    named.use_null_space(NearNullSpace{2, std::vector<double>(288, 1.0)});
+    EXPECT_NEAR(solve_with(named, matrix, b).report.null_space_part, part, gamma<double>(4000));
+    named.use_null_space(translations(144, 1));
+    EXPECT_THROW(solve_with(named, laplacian_2d<double>(12), b), InvalidArgument);
+    named.use_null_space(translations(143, 1));
+    EXPECT_THROW(solve_with(named, matrix, b), InvalidArgument);
+}
+
+TEST(null_space, a_regular_matrix_has_none) {
+    const CsrMatrix<double> a = copy_to(context(), laplacian_2d<double>(12));
+    const MatrixFacts facts = find_facts(context(), a.view());
+    EXPECT_FALSE(facts.row_sums_vanish);
+    EXPECT_EQ(NullSpace<double>::found(context(), a.view(), facts, {}).vectors(), 0);
+}
+
+}  // namespace
+
+}  // namespace tessera::test
