@@ -22,9 +22,9 @@ TEST_F(cli_automatic, automatic_solver_fits_the_matrix) {
 }
 
 TEST_F(cli_automatic, automatic_choice_changes_once_it_goes_badly) {
-    const Outcome outcome = solve({"kkt:1500,spread=5", "--explain", "--json", "-"});
+    const Outcome outcome = solve({"kkt:1800,spread=5", "--explain", "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    expect_contains(outcome.err, "auto sees: 2250 rows");
+    expect_contains(outcome.err, "auto sees: 2700 rows");
     expect_contains(outcome.err, "first minres with none, format csr, at most 1200 iterations: ");
     expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
     expect_contains(outcome.err, "minres with none does not solve it (max_iterations, ");
@@ -34,7 +34,7 @@ TEST_F(cli_automatic, automatic_choice_changes_once_it_goes_badly) {
     EXPECT_EQ(json["attempts"][0]["iterations"], 1200);
     EXPECT_EQ(json["attempts"][1]["solver"], json["solver"]);
     EXPECT_EQ(json["residuals"].size(), json["iterations"].get<std::size_t>() + 1);
-    const Outcome few = solve({"kkt:1500,spread=5", "--max-iterations", "1200", "--quiet"});
+    const Outcome few = solve({"kkt:1800,spread=5", "--max-iterations", "1200", "--quiet"});
     EXPECT_EQ(few.code, 3);
     EXPECT_EQ(few.err, "");
 }

@@ -15,6 +15,7 @@ struct MatrixFacts {
     bool symmetric = false;          ///< Up to rounding (is_symmetric).
     bool positive_diagonal = false;  ///< Every diagonal entry is stored and positive.
     bool negative_diagonal = false;  ///< Every diagonal entry is stored and negative.
+    bool zeros_on_diagonal = false;  ///< Some diagonal entry is 0 or not stored.
     bool row_sums_vanish = false;    ///< A 1 = 0 up to rounding: constants are in the null space.
     double row_span = 1;  ///< The largest |a_ij| of a row: that of the largest over the smallest.
     /// Some rows have no other entry than the diagonal one, or only negligible ones, and are 1e6
@@ -29,6 +30,8 @@ struct MatrixFacts {
     /// Found from nearly full blocks: rows of a node differ where zeros are not stored.
     bool nodes_without_zeros = false;
     bool has_coordinates = false;
+    /// About how many nodes lie along the longest side of the box around them; 0: unknown.
+    double nodes_along = 0;
     /// How the system was made a smaller or better one with the same solution, whose facts these
     /// are: half sentences; empty: it was not. Class Solver alone does so.
     std::string reduction = {};

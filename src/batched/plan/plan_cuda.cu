@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/for_each.hpp"
 #include "base/check_cuda.hpp"
 #include "batched/plan/kernels.hpp"
 #include "gpu/launch.cuh"
@@ -75,12 +76,6 @@ __global__ void __launch_bounds__(32 * sort_warps)
     }
 }
 
-/// The counts as 64-bit numbers, for their scan.
-struct CountsAsOffsets {
-    const Index* counts;
-    __device__ Offset operator()(Offset i) const { return counts[i]; }
-};
-
 /// Counting sort, last pass, after an exclusive scan of tile_counts; one tile per thread block.
 /// Writes the matrices to their positions, in stable order; the first thread block writes `begin`.
 __global__ void __launch_bounds__(32 * sort_warps)
@@ -137,7 +132,7 @@ Index sort_by_size(const Context& context, Index count, const Index* sizes, Inde
     count_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_counts.data(),
                                                         first_invalid);
     TESSERA_CUDA(cudaGetLastError());
-    exclusive_scan(context, table, CountsAsOffsets{tile_counts.data()}, tile_starts.data());
+    exclusive_scan(context, table, CountAt{tile_counts.data()}, tile_starts.data());
     scatter_kernel<<<tiles, 32 * sort_warps, 0, stream>>>(count, sizes, tile_starts.data(), order,
                                                           result.data());
     TESSERA_CUDA(cudaGetLastError());

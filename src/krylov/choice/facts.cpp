@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
@@ -25,11 +26,32 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
     copy_to_host(context, std::span<const RowScan>(memory.view()), std::span<RowScan>(&scan, 1));
     facts.positive_diagonal = scan.has_negative == 0 && scan.has_zero == 0;
     facts.negative_diagonal = scan.has_positive == 0 && scan.has_zero == 0;
+    facts.zeros_on_diagonal = scan.has_zero != 0;
     facts.row_sums_vanish = scan.has_row_sum == 0;
     facts.row_span = product(scan.largest, scan.smallest_inverse);
     facts.has_odd_rows =
         product(scan.largest_fixed, scan.smallest_inverse) > 1e6 * facts.row_span ||
         product(scan.largest, scan.smallest_fixed_inverse) > 1e6 * facts.row_span;
+}
+
+/// The longest side of the box around the nodes over the mean distance of nodes.
+double nodes_along(const NodeCoordinates& points) {
+    const auto dimensions = std::size_t(std::max(points.dimensions, 1));
+    const std::size_t nodes = points.values.size() / dimensions;
+    double longest = 0, volume = 1;
+    int sides = 0;
+    for (std::size_t c = 0; c < dimensions; ++c) {
+        double least = points.values[c], most = least;
+        for (std::size_t k = 1; k < nodes; ++k) {
+            least = std::min(least, points.values[k * dimensions + c]);
+            most = std::max(most, points.values[k * dimensions + c]);
+        }
+        longest = std::max(longest, most - least);
+        if (!(most > least)) continue;  // All in one plane or line.
+        volume *= most - least;
+        ++sides;
+    }
+    return sides == 0 ? 0 : longest * std::pow(double(nodes) / volume, 1.0 / sides);
 }
 
 /// The unknowns of a node where coordinates or natural blocks tell, else 1.
@@ -59,6 +81,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.nonzeros = matrix.nonzeros;
     facts.on_gpu = context.on_gpu();
     facts.has_coordinates = !coordinates.values.empty();
+    if (facts.has_coordinates) facts.nodes_along = nodes_along(coordinates);
     if (matrix.rows == 0) {
         facts.symmetric = facts.positive_diagonal = true;
         return facts;

@@ -18,6 +18,12 @@ constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_defi
 
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
+    // Long bodies; a column is 60 to 75 nodes long:
+    //   cantilever2d:3,length=25     600 rows  multigrid 2.0 ms  jacobi  2.0 ms
+    //   cantilever3d:3,length=25   3,600       multigrid  16     jacobi   20
+    //   cantilever3d:8,length=8   15,600       multigrid  61     jacobi   63
+    //   cantilever3d:10,length=6  21,800       multigrid  81     jacobi   72
+    if (a.nodes_along >= 60) return 500;
     //   plate_hole:40      6,600 rows   multigrid 6.6 ms   jacobi  12 ms
     //   plate_hole:120    58,000        multigrid  57      jacobi 271
     //   elasticity2d:50    5,100        multigrid 5.3      jacobi 6.0
@@ -160,6 +166,19 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
         return {{"minres", "none", "csr", 1200, "symmetric, not definite"},
                 {"sqmr", "block_ldlt:16,fill=2", "csr", 2000, next},
                 {"sqmr", "block_ldlt:8,fill=1", "csr", 0, "smaller blocks drop other entries"}};
+    }
+    // Saddle points; FE: Taylor-Hood elements on triangles:
+    //   Stokes, FE   842 rows  block LDL^T 4.4 ms  minres  12 ms
+    //   Stokes, FE 2,210       block LDL^T  13     minres  58
+    //   stokes:24  1,700       block LDL^T 6.6     minres 4.0
+    //   darcy:24   1,700       block LDL^T 5.3     minres  16
+    //   stokes:32  3,000       block LDL^T  15     minres 8.5
+    if (a.zeros_on_diagonal && a.rows < 2'500) {
+        return {{"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 500,
+                 "a small saddle point problem"},
+                {"minres", "none", "csr", 1200, "block LDL^T did not converge"},
+                {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0,
+                 "the incomplete factors need more fill"}};
     }
     //   shell:60             minres       1.2 ms  block LDL^T     6.6 ms
     //   stokes:48            minres        15     block LDL^T      35

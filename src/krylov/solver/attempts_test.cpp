@@ -42,7 +42,7 @@ TEST(attempts, solves_systems_of_each_kind) {
 }
 
 TEST(attempts, goes_on_from_the_better_x_where_the_first_attempt_ends) {
-    const CsrMatrix<double> matrix = problem("kkt:1500,spread=5");
+    const CsrMatrix<double> matrix = problem("kkt:1800,spread=5");
     const Solved solved = solve_auto(matrix);
     ASSERT_EQ(solved.attempts.at(0).solver, "minres");
     ASSERT_GE(solved.attempt, 1) << "minres should need more than its limit";
@@ -59,7 +59,7 @@ TEST(attempts, goes_on_from_the_better_x_where_the_first_attempt_ends) {
 }
 
 TEST(attempts, limits_of_the_caller_hold_for_all_attempts_together) {
-    const CsrMatrix<double> matrix = problem("kkt:1500,spread=5");
+    const CsrMatrix<double> matrix = problem("kkt:1800,spread=5");
     SolveOptions options;
     std::vector<Offset> seen;
     const Offset limit = choose(facts_of(matrix), "auto", "auto", "auto")[0].max_iterations;
@@ -110,7 +110,7 @@ TEST(attempts, a_singular_matrix_is_called_so) {
 }
 
 TEST(attempts, later_solves_and_updates_keep_the_attempt) {
-    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1500,spread=5"));
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1800,spread=5"));
     const Buffer<double> b =
         copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows()), 1.0));
     Buffer<double> x = copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows())));
@@ -190,7 +190,7 @@ TEST(attempts, values_of_an_update_that_no_attempt_fits_end_the_solve_as_a_statu
 }
 
 TEST(attempts, several_right_hand_sides) {
-    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1500,spread=5"));
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1800,spread=5"));
     const Offset n = matrix.rows();
     std::vector<double> both(std::size_t(2 * n), 1.0);
     std::fill(both.begin() + n, both.end(), 0.0);  // The second one is solved at once.
