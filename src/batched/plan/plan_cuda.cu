@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "base/for_each.hpp"
 #include "base/check_cuda.hpp"
+#include "base/for_each.hpp"
 #include "batched/plan/kernels.hpp"
 #include "gpu/launch.cuh"
 #include "gpu/scan.cuh"

@@ -49,11 +49,11 @@ struct Automatic {
 
 template <class T>
 Automatic<T> solve_by_auto(const CsrMatrix<T>& matrix, const std::vector<T>& b,
-                           const SolveOptions& options = {}) {
+                           const SolveOptions& options = {}, const char* preconditioner = "auto") {
     const CsrMatrix<T> a = copy_to(context(), matrix);
     const Buffer<T> right = copy_to_buffer(context(), b);
     Buffer<T> x = copy_to_buffer(context(), std::vector<T>(b.size()));
-    Solver<T> solver(context());
+    Solver<T> solver(context(), "auto", preconditioner, "auto");
     solver.setup(a);
     SolveReport report = solver.solve(right, x, options);
     return {std::move(report), copy_to_host(context(), x), solver.facts().reduction};
@@ -304,14 +304,14 @@ TEST(reduction, reports_are_of_the_system_that_was_given) {
         last = progress;
         return progress.iterations < 15;
     };
-    const auto solved = solve_by_auto(a, b, options);
+    const auto solved = solve_by_auto(a, b, options, "jacobi");
     EXPECT_EQ(solved.report.status, Status::interrupted);
     EXPECT_EQ(solved.x, seen);
     EXPECT_NEAR(relative_residual(a, seen, b), solved.report.true_relative_residual, 1e-12);
     EXPECT_NEAR(last.relative_residual, solved.report.true_relative_residual, 1e-10);
     options = {};
     options.max_iterations = 5;
-    const auto limited = solve_by_auto(a, b, options);
+    const auto limited = solve_by_auto(a, b, options, "jacobi");
     EXPECT_EQ(limited.report.status, Status::max_iterations);
     EXPECT_EQ(limited.report.iterations, 5);
     EXPECT_EQ(limited.report.residuals.size(), 6U);

@@ -87,9 +87,29 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
     given_matrix_ = matrix;
     given_operator_ = nullptr;
     given_preconditioner_ = operator_m;
+    choose_anew();
+}
+
+/// Looks at the matrix and chooses attempts for it.
+template <class T>
+void AttemptEngine<T>::choose_anew() {
     find_facts_and_reduce();
     find_null_space();
     use_first_of(choose_attempts(left_));
+}
+
+/// Chooses anew if the values of an update are no longer symmetric, or their diagonal no longer
+/// positive, or the other way round.
+template <class T>
+bool AttemptEngine<T>::choose_anew_if_changed() {
+    if (!is_automatic() || !was_updated_) return false;
+    was_updated_ = false;
+    const MatrixFacts now = find_facts(context_, given_matrix_, *coordinates_);
+    if (now.symmetric == facts_.symmetric && now.positive_diagonal == facts_.positive_diagonal) {
+        return false;
+    }
+    choose_anew();
+    return true;
 }
 
 /// The null space that a caller named, or that is found where auto looks at the matrix.
@@ -140,6 +160,7 @@ void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* opera
 
 template <class T>
 void AttemptEngine<T>::use_first_of(Plan plan) {
+    was_updated_ = false;
     attempts_ = std::move(plan.attempts);
     on_reduced_ = std::move(plan.on_reduced);
     attempt_ = 0;
@@ -242,22 +263,26 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
     require(matrix.rows == given_matrix_.rows && matrix.nonzeros == given_matrix_.nonzeros,
             "Solver::update: the matrix must have the pattern of that in setup");
     given_matrix_ = matrix;
+    was_updated_ = true;
     if (null_space_.vectors() > 0) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();
     }
-    if (is_reduced() && !reduce_anew()) {
-        drop();
-        return use_first_of(choose_attempts(left_));
-    }
+    if (is_reduced() && !reduce_anew()) return use_first_of(choose_attempts(left_));
     if (reduced_ && !is_reduced()) {
         forget_reduced_attempts(0);
         reduced_.reset();
     }
-    guarded([&] {
-        system_->update(context_, matrix_in_use(), preconditioner_matrix());
-        iterative_->operators_changed();
-    });
+    try {
+        guarded([&] {
+            system_->update(context_, matrix_in_use(), preconditioner_matrix());
+            iterative_->operators_changed();
+        });
+    } catch (const Error& error) {  // Values of another kind may need other attempts.
+        if (!is_automatic() || !worth_another(error)) throw;
+        if (first_non_finite_row(context_, matrix) >= 0) throw;
+        choose_anew();
+    }
 }
 
 /// Reduces the system with new values; whether the reduced matrix has the pattern that it had.

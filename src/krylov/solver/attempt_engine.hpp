@@ -50,6 +50,8 @@ class AttemptEngine {
     void check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const;
     void find_facts_and_reduce();
     void find_null_space();
+    void choose_anew();
+    bool choose_anew_if_changed();
     bool reduce_anew();
     void forget_reduced_attempts(std::size_t from);
     std::vector<Attempt> choose_for(const MatrixFacts& facts, bool on_the_left) const;
@@ -117,6 +119,7 @@ class AttemptEngine {
     std::size_t attempt_ = 0;        ///< Index of the one in use.
     Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
     bool at_work_ = false;
+    bool was_updated_ = false;  ///< The values are others than those that attempts were chosen for.
 
     // The attempt in use: its options, its operators, its solver.
     MethodConfig method_;

@@ -147,7 +147,7 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
     if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
     const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
-    return scaled.error <= 10 * roundoff && scaled.growth <= 1e-2 / roundoff;
+    return scaled.error <= 10 * roundoff && scaled.growth <= 1e-3 / roundoff;
 }
 
 /// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
@@ -256,7 +256,8 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         iterations_ = longest.iterations;
         const bool has_more =
             iterations_ < options.max_iterations && longest.seconds < options.max_seconds;
-        if (failed == nullptr || !has_more || !set_up_next_attempt(*failed, total)) return total;
+        if (failed == nullptr || !has_more) return total;
+        if (!choose_anew_if_changed() && !set_up_next_attempt(*failed, total)) return total;
     }
 }
 
