@@ -18,8 +18,9 @@ struct MatrixFacts {
     bool zeros_on_diagonal = false;  ///< Some diagonal entry is 0 or not stored.
     bool row_sums_vanish = false;    ///< A 1 = 0 up to rounding: constants are in the null space.
     double row_span = 1;  ///< The largest |a_ij| of a row: that of the largest over the smallest.
-    /// Some rows have no other entry than the diagonal one, or only negligible ones, and are 1e6
-    /// times larger or smaller than all others: they alone decide the norm of residuals.
+    /// Some rows have no other entry than the diagonal one, or only negligible ones.
+    bool has_fixed_rows = false;
+    /// They are 1e6 times larger or smaller than all others, and alone decide norms of residuals.
     bool has_odd_rows = false;
     Index blocks = 0;         ///< Natural blocks of at most 8 rows (find_blocks).
     Index largest_block = 0;  ///< Rows of the largest of them.

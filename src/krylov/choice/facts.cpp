@@ -29,6 +29,7 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
     facts.zeros_on_diagonal = scan.has_zero != 0;
     facts.row_sums_vanish = scan.has_row_sum == 0;
     facts.row_span = product(scan.largest, scan.smallest_inverse);
+    facts.has_fixed_rows = scan.largest_fixed != 0;
     facts.has_odd_rows =
         product(scan.largest_fixed, scan.smallest_inverse) > 1e6 * facts.row_span ||
         product(scan.largest, scan.smallest_fixed_inverse) > 1e6 * facts.row_span;

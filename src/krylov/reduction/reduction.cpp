@@ -9,6 +9,7 @@
 #include "base/scratch/scratch.hpp"
 #include "krylov/choice/row_scan.hpp"
 #include "krylov/reduction/node_order.hpp"
+#include "krylov/reduction/symmetry_walk.hpp"
 #include "krylov/reduction/twin_rows.hpp"
 
 namespace tessera {
@@ -18,15 +19,15 @@ namespace {
 /// Entries that differ by less from their mirror images, relative to the rows, are taken as equal.
 constexpr double symmetry_limit = 1e-4;
 
-/// Whether most rows have the columns of other rows, which are not beside them: of a sample.
-template <class T>
-bool may_need_order(const Context& context, const CsrView<T>& matrix) {
+/// How many of 64 rows a loop body flags.
+template <class Look, class T>
+int flagged_rows(const Context& context, const CsrView<T>& matrix) {
     constexpr int samples = 64;
-    const Scratch<int> twins(context, samples);
-    for_each_index(context, samples, FindTwinRow<T>{matrix, samples, twins.data()});
+    const Scratch<int> flags(context, samples);
+    for_each_index(context, samples, Look{matrix, samples, flags.data()});
     int found[samples];
-    copy_to_host(context, std::span<const int>(twins.view()), std::span<int>(found));
-    return 2 * std::accumulate(found, found + samples, 0) > samples;
+    copy_to_host(context, std::span<const int>(flags.view()), std::span<int>(found));
+    return std::accumulate(found, found + samples, 0);
 }
 
 /// The rows of a matrix in host memory that give one unknown each.
@@ -66,15 +67,17 @@ std::vector<double> symmetric_scale(const KeptPart<T>& part, const std::vector<d
 template <class T>
 class Search {
   public:
-    Search(const CsrView<T>& matrix, const MatrixFacts& facts, int threads)
-        : matrix_(matrix), facts_(facts), threads_(threads) {}
+    Search(const CsrView<T>& matrix, const MatrixFacts& facts, bool may_be_symmetric, int threads)
+        : matrix_(matrix), facts_(facts), may_be_symmetric_(may_be_symmetric), threads_(threads) {}
 
     std::optional<Reduction> find(bool may_fix, bool may_order) {
         const bool is_odd = facts_.has_odd_rows;
-        if (may_fix && (is_odd || !facts_.symmetric)) keep_all_but(fixed_rows(matrix_));
+        if (may_fix && facts_.has_fixed_rows && (is_odd || !facts_.symmetric)) {
+            keep_all_but(fixed_rows(matrix_));
+        }
         if (part_.rows.empty()) keep_all_but({});
         if (!is_finite()) return {};
-        result_.is_symmetric = facts_.symmetric || make_symmetric();
+        result_.is_symmetric = facts_.symmetric || (may_be_symmetric_ && make_symmetric());
         // What stays nonsymmetric is as easy with such rows (fs_760_2: easier).
         if (!result_.is_symmetric && !is_odd) keep_all_but({});
         if (result_.is_symmetric) {
@@ -180,6 +183,7 @@ class Search {
 
     const CsrView<T> matrix_;
     const MatrixFacts& facts_;
+    const bool may_be_symmetric_;
     const int threads_;
     Reduction result_;
     KeptPart<T> part_;
@@ -196,16 +200,18 @@ std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>
     // An order by nodes would contradict coordinates that tell the node of each row.
     const bool has_nodes = facts.rows_per_node > 1 && !facts.has_coordinates;
     const bool may_order = !has_nodes && coordinates.unknowns.empty();
-    const bool needs_order = may_order && may_need_order(context, matrix);
+    const bool needs_order = may_order && flagged_rows<FindTwinRow<T>>(context, matrix) > 32;
+    const bool may_be_symmetric =
+        facts.symmetric || flagged_rows<WalkAgainstSymmetry<T>>(context, matrix) == 0;
     const bool is_scaled = !facts.positive_diagonal && facts.row_span > 1e4;
-    if (facts.symmetric && !facts.has_odd_rows && !facts.negative_diagonal && !is_scaled &&
-        !needs_order)
-        return {};
+    const bool is_as_it_seems =
+        facts.symmetric ? !facts.negative_diagonal && !is_scaled : !may_be_symmetric;
+    if (is_as_it_seems && !facts.has_odd_rows && !needs_order) return {};
     const bool may_fix = !facts.has_coordinates || tell_rows(coordinates, matrix.rows);
     CsrMatrix<T> copied;
     if (context.on_gpu()) copied = copy_to_host(context, matrix);
     const CsrView<T> host = context.on_gpu() ? copied.view() : matrix;
-    return Search<T>(host, facts, context.threads()).find(may_fix, needs_order);
+    return Search<T>(host, facts, may_be_symmetric, context.threads()).find(may_fix, needs_order);
 }
 
 bool tell_rows(const NodeCoordinates& coordinates, Index rows) {

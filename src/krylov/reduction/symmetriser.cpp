@@ -8,6 +8,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/parallel.hpp"
+#include "krylov/reduction/symmetry_walk.hpp"
 
 namespace tessera {
 
@@ -97,7 +98,7 @@ std::vector<double> find_symmetriser(const KeptPart<T>& part, double limit) {
                 if (image == 0) return {};
                 if (d[other] == 0) {
                     visit(other, d[k] * value / image);
-                    if (!(largest <= 1e6 * smallest)) return {};
+                    if (!(largest <= symmetriser_span * smallest)) return {};
                 } else if (!(std::abs(d[k] * value - d[other] * image) <=
                              10 * limit * std::abs(d[k]) * part.largest[k])) {
                     return {};
