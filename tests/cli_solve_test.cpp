@@ -298,6 +298,20 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     EXPECT_EQ(adaptive["blocks"]["working_bytes"], 32);
 }
 
+TEST_F(cli_solve, several_right_hand_sides_have_one_setup) {
+    const std::string b = write("b.txt", "1 2\n0 0\n0 0\n1 2\n");
+    const Json json = solve_json({"poisson2d:2", b, "--out", "x.mtx", "--precond", "jacobi"});
+    EXPECT_EQ(json["status"], "converged");
+    EXPECT_EQ(json["right_hand_sides"], 2);
+    EXPECT_EQ(json["solved_right_hand_sides"], 2);
+    const auto x = io::read_vectors<double>(host(), path("x.mtx"), 4);
+    ASSERT_EQ(x.size(), 8U);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(x[i + 4], 2 * x[i], 1e-8);
+    expect_contains(solve({"poisson2d:2", b}).out, "right sides     2, 2 solved");
+    EXPECT_EQ(solve({"poisson2d:2", b, "--x0", "x.mtx"}).code, 2);
+    EXPECT_EQ(run({"tune", "poisson2d:2", b}).code, 2);
+}
+
 TEST_F(cli_solve, known_singular_problem_needs_a_word) {
     const Outcome rejected = solve({"elasticity2d:3,free"});
     EXPECT_EQ(rejected.code, 2);

@@ -166,7 +166,7 @@ TEST_F(cli, not_square_and_wrong_sizes) {
     EXPECT_EQ(outcome.code, 2);
     expect_contains(outcome.err, "2 x 3");
     const std::string b = write("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n1\n");
-    expect_contains(solve({"poisson2d:2", b}).err, "has 2 entries, but the matrix has 4 rows");
+    expect_contains(solve({"poisson2d:2", b}).err, "expected vectors of 4 elements, found 2");
     EXPECT_EQ(run({"info", wide}).code, 0);
 }
 

@@ -40,10 +40,16 @@ template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      FileHeader* header = nullptr, bool allow_empty_rows = false);
 
-/// Reads a vector: a Matrix Market file with one column or one row, or a PETSc binary vector;
-/// errors as read_matrix.
+/// Reads a vector: a Matrix Market file with one column or one row, a PETSc binary vector, or plain
+/// text of numbers alone; errors as read_matrix.
 template <class T>
 TESSERA_API std::vector<T> read_vector(const Context& cpu, const std::string& path);
+
+/// Reads vectors of `rows` elements, one after the other: as read_vector, or the columns of a dense
+/// array, of Matrix Market or of plain text with equally many numbers in each line. In plain text
+/// `rows` may stand before the elements. Throws ParseError for other lengths.
+template <class T>
+TESSERA_API std::vector<T> read_vectors(const Context& cpu, const std::string& path, Index rows);
 
 /// Writes a matrix in host memory; the ending chooses the format: .mtx, .mtx.gz (Matrix Market
 /// coordinate real; numbers read back bitwise), .petsc (32-bit indices). `symmetry` other than
@@ -59,6 +65,11 @@ TESSERA_ACCEPT_OWNERS(write_matrix)
 template <class T>
 TESSERA_API void write_vector(const Context& cpu, const std::string& path,
                               std::span<const T> vector);
+/// Writes vectors of equal length, one after the other in memory, as the columns of an array; one
+/// alone in a PETSc file.
+template <class T>
+TESSERA_API void write_vectors(const Context& cpu, const std::string& path,
+                               std::span<const T> vectors, int count);
 /// A std::vector, or a std::span or Buffer that may be written.
 template <class Vector>
 requires requires(const Vector& vector) {

@@ -26,6 +26,7 @@ from ._maps import operator_map
 from ._matrices import Parts, build, checked_device, is_matrix, take_apart
 from ._operators import LinearOperator
 from ._texts import checked_text
+from ._typing import Array, Matrix, Preconditioning
 
 __all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
 
@@ -45,7 +46,7 @@ def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
 def _solve(
     method: str,
     a: Any,
-    b: Any,
+    b: Array,
     x0: Any,
     rtol: float,
     atol: float,
@@ -185,14 +186,14 @@ def _documented(function: Any) -> Any:
 
 @_documented
 def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
@@ -202,14 +203,14 @@ def cg(
 
 @_documented
 def fcg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
@@ -219,14 +220,14 @@ def fcg(
 
 @_documented
 def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
@@ -236,15 +237,15 @@ def bicgstab(
 
 @_documented
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     restart: int | None = 30,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     callback_type: str | None = None,
     stream: Any = None,
@@ -264,14 +265,14 @@ def gmres(
 
 @_documented
 def minres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
@@ -281,15 +282,15 @@ def minres(
 
 @_documented
 def idr(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     s: int = 4,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:
@@ -300,14 +301,14 @@ def idr(
 
 @_documented
 def sqmr(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Array,
+    x0: Array | None = None,
     *,
     rtol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Preconditioning = None,
     callback: Callable[[Any], Any] | None = None,
     stream: Any = None,
 ) -> tuple[Any, int]:

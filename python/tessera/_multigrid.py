@@ -20,6 +20,7 @@ from ._coordinates import check_coordinates, coordinates_of, near_null_array, po
 from ._errors import raise_named
 from ._maps import map_solver
 from ._preconditioners import Preconditioner
+from ._typing import Array, Coordinates, Matrix
 
 __all__ = ["MultilevelSolver", "rigid_body_modes", "smoothed_aggregation_solver"]
 
@@ -52,8 +53,8 @@ class MultilevelSolver(Preconditioner):
 
     def solve(
         self,
-        b: Any,
-        x0: Any = None,
+        b: Array,
+        x0: Array | None = None,
         tol: float = 1e-5,
         maxiter: int = 100,
         cycle: str = "V",
@@ -233,9 +234,9 @@ def _hierarchy(
 
 
 def smoothed_aggregation_solver(
-    A: Any,
+    A: Matrix,
     B: Any = None,
-    coordinates: Any = None,
+    coordinates: Coordinates = None,
     *,
     block: int | None = None,
     theta: float = 0.02,

@@ -13,6 +13,7 @@ from ._errors import fault, raise_named
 from ._matrices import build, checked_values, owners, without_values
 from ._operators import LinearOperator, parts_of
 from ._texts import checked_text
+from ._typing import Coordinates, Matrix
 
 __all__ = [
     "Preconditioner",
@@ -104,7 +105,7 @@ class Preconditioner(LinearOperator):
 
 
 def preconditioner(
-    A: Any, text: str, *, coordinates: Any = None, dtype: Any = None, stream: Any = None,
+    A: Matrix, text: str, *, coordinates: Coordinates = None, dtype: Any = None, stream: Any = None,
     device: str | None = None,
 ) -> Preconditioner:  # fmt: skip
     """The preconditioner that a text names.
@@ -194,7 +195,7 @@ def jacobi(
 
 
 def block_jacobi(
-    A: Any,
+    A: Matrix,
     block_size: int | None = None,
     storage: str = "adaptive",
     *,
@@ -248,7 +249,7 @@ def block_jacobi(
 
 
 def polynomial(
-    A: Any,
+    A: Matrix,
     kind: str = "chebyshev",
     degree: int = 6,
     *,
@@ -299,7 +300,7 @@ def polynomial(
 
 
 def block_ldlt(
-    A: Any,
+    A: Matrix,
     block_size: int = 8,
     *,
     fill: int = 0,

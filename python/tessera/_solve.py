@@ -9,20 +9,21 @@ import numpy as np
 from ._arguments import Callback
 from ._result import Result
 from ._solver import Solver
+from ._typing import Array, Coordinates, Matrix, Preconditioning
 
 __all__ = ["solve"]
 
 
 def solve(
-    A: Any,
-    b: Any,
+    A: Matrix,
+    b: Array,
     method: str = "auto",
-    M: Any = "auto",
-    coordinates: Any = None,
-    near_null: Any = None,
-    nullspace: Any = None,
+    M: Preconditioning = "auto",
+    coordinates: Coordinates = None,
+    near_null: Array | None = None,
+    nullspace: str | Array | None = None,
     *,
-    x0: Any = None,
+    x0: Array | None = None,
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int = 10000,

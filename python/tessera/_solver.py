@@ -29,6 +29,7 @@ from ._operators import LinearOperator, SparseMatrix, parts_of
 from ._preconditioners import Preconditioner
 from ._result import Result, Setup, name_non_finite_row, result_of
 from ._texts import checked_text
+from ._typing import Array, Coordinates, Matrix, Preconditioning
 
 __all__ = ["Solver"]
 
@@ -81,13 +82,13 @@ class Solver:
 
     def __init__(
         self,
-        A: Any,
+        A: Matrix,
         *,
         method: str = "auto",
-        M: Any = "auto",
-        coordinates: Any = None,
-        near_null: Any = None,
-        nullspace: Any = None,
+        M: Preconditioning = "auto",
+        coordinates: Coordinates = None,
+        near_null: Array | None = None,
+        nullspace: str | Array | None = None,
         format: str = "auto",
         device: str | None = None,
         stream: Any = None,
@@ -261,8 +262,8 @@ class Solver:
 
     def solve(
         self,
-        b: Any,
-        x0: Any = None,
+        b: Array,
+        x0: Array | None = None,
         *,
         rtol: float | None = None,
         atol: float = 0.0,

@@ -81,7 +81,7 @@ def test_a_solver_that_its_callback_closes():
 
 @pytest.mark.parametrize("near_null", [None, np.ones(60)])
 def test_a_failed_update_is_told_until_the_next(near_null):
-    solver = tessera.Solver(A, M="amg", near_null=near_null)
+    solver = tessera.Solver(A, method="fcg", M="amg", near_null=near_null, format="csr")
     with pytest.raises(ValueError, match="values: "):
         solver.update(-A.data)
     with pytest.raises(RuntimeError, match="the latest update failed"):
@@ -90,13 +90,12 @@ def test_a_failed_update_is_told_until_the_next(near_null):
     assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
 
 
-def test_values_that_the_method_does_not_fit_are_told_of_the_matrix():
+def test_values_of_another_kind_get_another_method():
     """auto chose methods for a symmetric matrix; the values are no longer those of one."""
     solver = tessera.Solver(A)
     solver.update(A.data * np.random.default_rng(1).uniform(-1, 1, A.nnz))
     result = solver.solve(B)
-    assert not result.converged
-    assert "No other way can be set up" in result.message and "not symmetric" in result.message
+    assert result.converged, result.message
     solver.update(A.data)
     assert solver.solve(B).converged
 

@@ -71,3 +71,26 @@ def test_the_lines_of_the_readme_run():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("converged")
+
+
+def test_arguments_of_other_types_are_refused(tmp_path):
+    lines = {
+        "tessera.solve(A, b, M='amg')": True,
+        "tessera.solve(A, b, M=lambda r: r)": True,
+        "tessera.cg((A, A, A), b, M=tessera.preconditioner(A, 'jacobi'))": True,
+        "tessera.Solver(A, coordinates=(A, [0, 1]))": True,
+        "tessera.solve(A, b, M=3)": False,
+        "tessera.solve(A, 3)": False,
+        "tessera.solve(3, b)": False,
+        "tessera.gmres(A, b, M=2.5)": False,
+        "tessera.solve(A, b, nullspace=1)": False,
+    }
+    head = "import numpy as np\nimport tessera\n\nA, b = np.eye(3), np.ones(3)\n"
+    for line, fits in lines.items():
+        program = tmp_path / "program.py"
+        program.write_text(head + line + "\n")
+        if fits:
+            run_mypy(str(program))
+        else:
+            with pytest.raises(AssertionError, match="arg-type"):
+                run_mypy(str(program))

@@ -41,8 +41,19 @@ inline constexpr std::size_t default_chunk_bytes = std::size_t(1) << 18;
 /// The result does not depend on `chunk_bytes`.
 CsrMatrix<double> parse_matrix_market(InputFile&& file,
                                       std::size_t chunk_bytes = default_chunk_bytes);
-/// A vector from a Matrix Market file with one row or one column.
-std::vector<double> parse_matrix_market_vector(InputFile&& file);
+/// Vectors as the columns of a dense array, one after the other.
+struct DenseColumns {
+    Index rows = 0, columns = 0;
+    std::vector<double> values;
+};
+/// The columns of a Matrix Market file; one row is one column.
+DenseColumns parse_matrix_market_columns(InputFile&& file);
+
+/// Numbers divided by blanks, commas, semicolons or ends of lines; # and % begin comments. Lines of
+/// several numbers, equally many in each, are the rows of an array; otherwise they are one vector.
+bool is_plain_text(std::string_view start);
+DenseColumns parse_plain_text(InputFile&& file);
+
 /// Matrix Market text of a matrix (its lower triangle where `symmetry` is not general), numbers
 /// (finite ones) in the shortest form that reads back bitwise.
 template <class T>

@@ -56,6 +56,8 @@ constexpr OtherFormat other_formats[] = {
      "an HDF5 file, as MATLAB's of version 7.3 are: write its matrix as Matrix Market"},
     {"\x93NUMPY"sv, 0,
      "an array of NumPy: in Python scipy.io.mmwrite('A.mtx', numpy.load('A.npy'))"},
+    {"%%NVAMGBin"sv, 0,
+     "a binary system of AMGX: write it as text, by its option matrix_writer=matrixmarket"},
     {"\xff\xfe"sv, 0, "text in UTF-16: save it as UTF-8"},
     {"\xfe\xff"sv, 0, "text in UTF-16: save it as UTF-8"},
 };
@@ -82,11 +84,16 @@ CsrMatrix<double> parse_matrix(InputFile&& file, std::string_view start) {
                          "Rutherford-Boeing, PETSc binary");
 }
 
-std::vector<double> parse_vector(InputFile&& file, std::string_view start) {
-    if (is_matrix_market(start)) return parse_matrix_market_vector(std::move(file));
-    if (is_petsc_binary(start)) return parse_petsc_vector(std::move(file));
+DenseColumns parse_columns(InputFile&& file, std::string_view start) {
+    if (is_matrix_market(start)) return parse_matrix_market_columns(std::move(file));
+    if (is_petsc_binary(start)) {
+        std::vector<double> values = parse_petsc_vector(std::move(file));
+        return {Index(values.size()), 1, std::move(values)};
+    }
+    if (is_plain_text(start)) return parse_plain_text(std::move(file));
     throw_unknown_format(file, start,
-                         "Matrix Market (first word %%MatrixMarket), PETSc binary vectors");
+                         "Matrix Market (first word %%MatrixMarket), PETSc binary vectors, plain "
+                         "text with numbers alone");
 }
 
 /// What was read in double precision, in T.
@@ -126,7 +133,33 @@ CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path, FileHeader
 template <class T>
 std::vector<T> read_vector(const Context& cpu, const std::string& path) {
     return with_file(cpu, "read_vector", path, [&](InputFile& file, std::string_view start) {
-        return rounded<T>(parse_vector(std::move(file), start));
+        const std::string name = file.name;
+        DenseColumns found = parse_columns(std::move(file), start);
+        if (found.columns == 1) return rounded<T>(std::move(found.values));
+        throw ParseError(name, 0,
+                         concat("expected a vector (one row or one column), found a matrix of ",
+                                found.rows, " x ", found.columns));
+    });
+}
+
+template <class T>
+std::vector<T> read_vectors(const Context& cpu, const std::string& path, Index rows) {
+    return with_file(cpu, "read_vectors", path, [&](InputFile& file, std::string_view start) {
+        const bool is_plain = !is_matrix_market(start) && is_plain_text(start);
+        const std::string name = file.name;
+        DenseColumns found = parse_columns(std::move(file), start);
+        std::vector<double>& values = found.values;
+        // Text that begins with its number of elements.
+        if (is_plain && found.columns == 1 && found.rows == rows + 1 && values[0] == rows) {
+            values.erase(values.begin());
+            found.rows = rows;
+        }
+        if (found.rows != rows) {
+            throw ParseError(name, 0,
+                             concat("expected vectors of ", rows, " elements, found ", found.rows,
+                                    found.columns == 1 ? "" : " in each column"));
+        }
+        return rounded<T>(std::move(values));
     });
 }
 
@@ -140,7 +173,8 @@ Mesh read_mesh(const Context& cpu, const std::string& path) {
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template CsrMatrix<T> read_matrix<T>(const Context&, const std::string&, FileHeader*, bool); \
-    template std::vector<T> read_vector<T>(const Context&, const std::string&);
+    template std::vector<T> read_vector<T>(const Context&, const std::string&);                  \
+    template std::vector<T> read_vectors<T>(const Context&, const std::string&, Index);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

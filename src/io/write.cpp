@@ -110,13 +110,13 @@ Offset lower_entries(const Context& cpu, const CsrView<T>& matrix) {
 }
 
 template <class T>
-std::vector<FileSection> matrix_market_text(std::span<const T> vector) {
+std::vector<FileSection> matrix_market_text(std::span<const T> vector, int columns) {
     const auto append = [vector](Offset k, std::string& text) {
         append_text(text, vector[std::size_t(k)], '\n');
     };
-    return {
-        text_section(concat("%%MatrixMarket matrix array real general\n", vector.size(), " 1\n")),
-        item_section(Offset(vector.size()), append)};
+    return {text_section(concat("%%MatrixMarket matrix array real general\n",
+                                vector.size() / std::size_t(columns), " ", columns, "\n")),
+            item_section(Offset(vector.size()), append)};
 }
 
 }  // namespace
@@ -160,13 +160,23 @@ void write_matrix(const Context& cpu, const std::string& path, const CsrView<T>&
 
 template <class T>
 void write_vector(const Context& cpu, const std::string& path, std::span<const T> vector) {
+    write_vectors(cpu, path, vector, 1);
+}
+
+template <class T>
+void write_vectors(const Context& cpu, const std::string& path, std::span<const T> vector,
+                   int count) {
     require_cpu(cpu, "write_vector");
+    require_argument("count", count >= 1 && vector.size() % std::size_t(count) == 0,
+                     "write_vectors: ", vector.size(), " numbers are not ", count, " vectors");
     check_vector("write_vector", "vector", vector, Offset(vector.size()));
     check_ending(path);
     naming_argument("vector", [&] { check_finite(cpu, "write_vector", vector); });
     const bool petsc = path.ends_with(".petsc");
+    require_argument("path", !petsc || count == 1,
+                     "write_vectors: a PETSc file has one vector; write a .mtx file");
     write_sections(cpu, path, path.ends_with(".gz"),
-                   petsc ? petsc_binary(vector) : matrix_market_text(vector));
+                   petsc ? petsc_binary(vector) : matrix_market_text(vector, count));
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                 \
@@ -174,7 +184,8 @@ void write_vector(const Context& cpu, const std::string& path, std::span<const T
                                                             Symmetry);                         \
     template void write_matrix<T>(const Context&, const std::string&, const CsrView<T>&,       \
                                   Symmetry);                                                   \
-    template void write_vector<T>(const Context&, const std::string&, std::span<const T>);
+    template void write_vector<T>(const Context&, const std::string&, std::span<const T>);     \
+    template void write_vectors<T>(const Context&, const std::string&, std::span<const T>, int);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -54,7 +54,7 @@ inline std::string check_matrix_market(const Context& cpu, std::string_view text
         }
     }
     try {
-        parse_matrix_market_vector({cpu, text, "f"});
+        parse_matrix_market_columns({cpu, text, "f"});
     } catch (const ParseError&) {
     }
     if (!error.empty()) return "";

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -58,8 +59,13 @@ class SolveCommand : SolveProblem<T> {
         load();
         vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
                                    CsrOperator<T>(context_, matrix_), system_.load);
+        report_.right_hand_sides = int(vectors_.b.size() / std::max<Offset>(matrix_.rows, 1));
+        const bool is_one = report_.right_hand_sides == 1;
+        if (!is_one && !arguments_.start.empty()) {
+            throw InvalidArgument("--x0: there are several right-hand sides; a start is for one");
+        }
         x_ = arguments_.start.empty()
-                 ? Buffer<T>(context_, matrix_.rows)
+                 ? Buffer<T>(context_, vectors_.b.size())
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
                                                                  matrix_.rows, "the start"));
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
@@ -178,7 +184,15 @@ class SolveCommand : SolveProblem<T> {
         };
         is_solving_ = true;
         begin_iterations();
-        report_.solve = solver.solve(std::as_const(vectors_.b).view(), x_.view(), options);
+        const int count = report_.right_hand_sides;
+        const std::vector<SolveReport> reports = solver.solve(
+            tessera::Vectors<const T>(vectors_.b.data(), matrix_.rows, count, matrix_.rows),
+            tessera::Vectors<T>(x_.data(), matrix_.rows, count, matrix_.rows), options);
+        report_.solve = *std::ranges::max_element(reports, {}, [](const SolveReport& each) {
+            return std::pair(!is_solved(each.status), each.iterations);
+        });
+        report_.solved_right_hand_sides = int(std::ranges::count_if(
+            reports, [](const SolveReport& each) { return is_solved(each.status); }));
         end_iterations();
         describe(solver);
         solved_ = report_.setup.unusable.empty();
@@ -261,7 +275,10 @@ class SolveCommand : SolveProblem<T> {
         failures.attempt(!arguments_.quiet && arguments_.json != "-",
                          [&] { write_text("-", to_table(report_)); });
         failures.attempt(solved_ && !arguments_.out.empty(), [&] {
-            write_output(arguments_.out, [&] { io::write_vector<T>(host_, arguments_.out, x); });
+            write_output(arguments_.out, [&] {
+                io::write_vectors<T>(host_, arguments_.out, std::span<const T>(x),
+                                     report_.right_hand_sides);
+            });
         });
     }
 

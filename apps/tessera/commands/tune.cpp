@@ -37,6 +37,9 @@ class Tuning : SolveProblem<T> {
         Problem::upload_matrix();
         vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
                                    CsrOperator<T>(context_, matrix_), system_.load);
+        if (vectors_.b.size() != matrix_.rows) {
+            throw InvalidArgument("tune measures one right-hand side; the file has several");
+        }
         x_ = Buffer<T>(context_, matrix_.rows);
         note_fallback(why_not_cuda_, given_.quiet);
         guard_.emplace();

@@ -25,7 +25,8 @@ struct RunReport {
     std::vector<Tried> attempts;
     Offset singular_blocks = 0;
     PreconditionerReport setup;
-    SolveReport solve;
+    SolveReport solve;  ///< The report of the right-hand side that ended worst.
+    int right_hand_sides = 1, solved_right_hand_sides = 0;
     /// Size and results of a system made from a mesh.
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.

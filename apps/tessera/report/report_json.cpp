@@ -53,6 +53,10 @@ std::string to_json(const RunReport& report) {
     json["peak_memory_bytes"] = report.peak_memory_bytes;
     json["copy_bytes_per_second"] =
         report.copy_bandwidth > 0 ? number(report.copy_bandwidth) : Json(nullptr);
+    if (report.right_hand_sides > 1) {
+        json["right_hand_sides"] = report.right_hand_sides;
+        json["solved_right_hand_sides"] = report.solved_right_hand_sides;
+    }
     json["forward_error"] = report.forward_error < 0 ? Json(nullptr) : number(report.forward_error);
     for (const RunReport::Tried& tried : report.attempts) {
         json["attempts"].push_back({{"solver", tried.solver},

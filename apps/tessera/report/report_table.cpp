@@ -221,6 +221,10 @@ std::string to_table(const RunReport& report) {
         line("von Mises",
              format("largest %.6g (at element centres)", report.structure.largest_von_mises));
     }
+    if (report.right_hand_sides > 1) {
+        line("right sides", format("%d, %d solved; the numbers here are those of the worst",
+                                   report.right_hand_sides, report.solved_right_hand_sides));
+    }
     if (report.forward_error >= 0) line("forward error", format("%.3e", report.forward_error));
     line("seconds",
          format("read %.3f, find blocks %.3f, setup %.3f, solve %.3f", report.seconds.read,

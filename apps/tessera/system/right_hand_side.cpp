@@ -75,9 +75,7 @@ Vectors<T> make_vectors(const Context& context, const Context& host, const Right
     using Kind = RightHandSide::Kind;
     const Index rows = matrix.rows();
     if (requested.kind == Kind::file) {
-        return {copy_to_buffer(context, read_sized_vector<T>(host, requested.file, rows,
-                                                             "the right-hand side")),
-                {}};
+        return {copy_to_buffer(context, io::read_vectors<T>(host, requested.file, rows)), {}};
     }
     if (requested.kind == Kind::load && load.empty()) {
         throw InvalidArgument("this matrix has no load; use --rhs ones, or a file");

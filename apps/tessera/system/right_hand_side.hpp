@@ -22,7 +22,7 @@ struct RightHandSide {
     }
 };
 
-/// b and, if known, the solution; in the memory of a Context.
+/// b, or several one after the other, and, if known, the solution; in the memory of a Context.
 template <class T>
 struct Vectors {
     Buffer<T> b;

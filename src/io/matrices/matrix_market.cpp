@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "io/formats.hpp"
+#include "io/matrices/amgx.hpp"
 #include "io/matrices/assemble.hpp"
 #include "io/matrices/line_chunks.hpp"
 #include "tessera/spec.hpp"
@@ -16,9 +17,8 @@ constexpr const char* banner_example = "'%%MatrixMarket matrix coordinate real g
 
 struct MarketHeader : MatrixHeader {
     bool array = false;
+    AmgxWords amgx = {};
 };
-
-/// Some editors put a byte order mark at the beginning of a text.
 
 void check_keyword(const char* what, std::string_view word, const std::vector<std::string>& valid) {
     if (std::ranges::find(valid, word) != valid.end()) return;
@@ -39,8 +39,9 @@ void parse_banner(std::string_view line, MarketHeader& header) {
            banner_example, ", found ", Quoted{found});
     expect(banner.size() == 5, "the banner needs five words, as in ", banner_example, ", found ",
            Quoted{found});
-    check_keyword("object", banner[1], {"matrix"});
+    check_keyword("object", banner[1], {"matrix", "vector"});
     check_keyword("format", banner[2], {"coordinate", "array"});
+    expect(banner[1] == "matrix" || banner[2] == "array", "a vector has the format array");
     expect(banner[3] != "complex", complex_message);
     check_keyword("field", banner[3], {"real", "double", "integer", "unsigned-integer", "pattern"});
     expect(banner[4] != "hermitian", hermitian_message);
@@ -59,10 +60,12 @@ void parse_banner(std::string_view line, MarketHeader& header) {
 
 void parse_sizes(std::string_view line, const InputFile& file, MarketHeader& header) {
     const auto numbers = words(line);
-    const std::size_t expected = header.array ? 2 : 3;
+    // Some programs write a vector with its number of rows alone.
+    const bool is_vector = header.array && numbers.size() == 1;
+    const std::size_t expected = is_vector ? 1 : header.array ? 2 : 3;
     expect(numbers.size() == expected, "expected the sizes 'rows columns",
            header.array ? "" : " entries", "', found ", Quoted{line});
-    Offset sizes[3] = {};
+    Offset sizes[3] = {1, 1, 0};
     constexpr const char* what[3] = {"number of rows", "number of columns", "number of entries"};
     for (std::size_t k = 0; k < expected; ++k) sizes[k] = integer_of(numbers[k], what[k]);
     header.set_sizes(sizes[0], sizes[1], file);
@@ -96,7 +99,11 @@ MarketHeader parse_header(InputFile& file) {
         parse_banner(line, header);
         while (lines.next(line)) {
             line = trimmed(line);
-            if (line.empty() || line[0] == '%') continue;
+            if (line.empty()) continue;
+            if (line[0] == '%') {
+                if (!header.amgx.found) parse_amgx_words(line, header.amgx);
+                continue;
+            }
             header.line = lines.number();
             parse_sizes(line, file, header);
             return header;
@@ -271,6 +278,7 @@ bool is_matrix_market(std::string_view start) {
 namespace {
 
 CsrMatrix<double> parse_rest(InputFile& file, const MarketHeader& header, std::size_t chunk_bytes) {
+    if (header.amgx.found && !header.array) return parse_amgx_body(file, header, header.amgx);
     if (header.array) {
         const std::vector<double> values = parse_array(file, header, chunk_bytes);
         return assemble_dense(file, header, values);
@@ -295,25 +303,26 @@ CsrMatrix<double> parse_matrix_market(InputFile&& file, std::size_t chunk_bytes)
     return parse_rest(file, header, chunk_bytes);
 }
 
-std::vector<double> parse_matrix_market_vector(InputFile&& file) {
+DenseColumns parse_matrix_market_columns(InputFile&& file) {
     const MarketHeader header = parse_header(file);
-    if (header.rows != 1 && header.columns != 1) {
-        throw ParseError(file.name, header.line,
-                         concat("expected a vector (one row or one column), found a matrix of ",
-                                header.rows, " x ", header.columns));
-    }
+    const bool is_row = header.rows == 1;
+    DenseColumns result{is_row ? header.columns : header.rows, is_row ? 1 : header.columns, {}};
     if (header.array && header.symmetry == Symmetry::general) {
-        return parse_array(file, header, default_chunk_bytes);
+        result.values = parse_array(file, header, default_chunk_bytes);
+        return result;
     }
+    // Sparse columns take more memory than they seem to need.
+    require_memory(file, double(header.rows) * double(header.columns) * sizeof(double));
     const CsrMatrix<double> matrix = parse_rest(file, header, default_chunk_bytes);
     const CsrView<double> view = matrix.view();
-    std::vector<double> vector(std::size_t(header.rows) * std::size_t(header.columns));
+    result.values.assign(std::size_t(header.rows) * std::size_t(header.columns), 0.0);
     for (Index i = 0; i < view.rows; ++i) {
         for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
-            vector[std::size_t(i + view.column_indices[k])] = view.values[k];
+            const auto column = std::size_t(view.column_indices[k]);
+            result.values[column * std::size_t(header.rows) + std::size_t(i)] = view.values[k];
         }
     }
-    return vector;
+    return result;
 }
 
 }  // namespace tessera::io

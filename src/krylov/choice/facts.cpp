@@ -4,7 +4,7 @@
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
-#include "krylov/choice/row_scan.hpp"
+#include "krylov/row_scan.hpp"
 #include "tessera/choice.hpp"
 #include "tessera/detail/blocks.hpp"
 

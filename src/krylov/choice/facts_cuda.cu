@@ -1,5 +1,5 @@
 #include "gpu/for_each.cuh"
-#include "krylov/choice/row_scan.hpp"
+#include "krylov/row_scan.hpp"
 
 namespace tessera::cuda {
 

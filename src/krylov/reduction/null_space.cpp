@@ -1,12 +1,12 @@
-#include "krylov/reduction/null_space.hpp"
+#include "krylov/null_space.hpp"
 
 #include <cmath>
 
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
-#include "krylov/choice/row_scan.hpp"
 #include "krylov/reduction/null_space_rows.hpp"
+#include "krylov/row_scan.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "krylov/reduction/null_space.hpp"
+#include "krylov/null_space.hpp"
 
 #include "krylov/test_systems.hpp"
 #include "tessera/problems.hpp"

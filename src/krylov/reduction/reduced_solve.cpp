@@ -1,13 +1,13 @@
-#include "krylov/reduction/reduced_solve.hpp"
+#include "krylov/reduced_solve.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/scratch/scratch.hpp"
+#include "krylov/attempts.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
-#include "krylov/solver/attempts.hpp"
 
 namespace tessera {
 

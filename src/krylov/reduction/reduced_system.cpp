@@ -1,4 +1,4 @@
-#include "krylov/reduction/reduced_system.hpp"
+#include "krylov/reduced_system.hpp"
 
 #include <algorithm>
 

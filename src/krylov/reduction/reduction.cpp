@@ -1,4 +1,4 @@
-#include "krylov/reduction/reduction.hpp"
+#include "krylov/reduction.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 
 #include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
-#include "krylov/choice/row_scan.hpp"
 #include "krylov/reduction/node_order.hpp"
 #include "krylov/reduction/symmetry_walk.hpp"
 #include "krylov/reduction/twin_rows.hpp"
+#include "krylov/row_scan.hpp"
 
 namespace tessera {
 

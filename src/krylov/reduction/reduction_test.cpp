@@ -1,4 +1,4 @@
-#include "krylov/reduction/reduction.hpp"
+#include "krylov/reduction.hpp"
 
 #include <cmath>
 #include <numeric>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "krylov/choice/row_scan.hpp"
+#include "krylov/row_scan.hpp"
 
 namespace tessera {
 

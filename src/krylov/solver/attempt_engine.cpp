@@ -5,8 +5,8 @@
 
 #include "base/checks.hpp"
 #include "krylov/at_work.hpp"
+#include "krylov/attempts.hpp"
 #include "krylov/rules.hpp"
-#include "krylov/solver/attempts.hpp"
 
 namespace tessera {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "krylov/reduction/null_space.hpp"
-#include "krylov/reduction/reduced_system.hpp"
+#include "krylov/null_space.hpp"
+#include "krylov/reduced_system.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
@@ -107,7 +107,7 @@ class AttemptEngine {
     CsrView<T> given_matrix_;  ///< The matrix of the latest setup or update, if it is no operator.
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
-    MatrixFacts facts_;  ///< Those of the matrix that was given; filled only if a text is auto.
+    MatrixFacts facts_;  ///< Facts of the matrix that was given; filled only if a text is auto.
     NullSpace<T> null_space_;
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;

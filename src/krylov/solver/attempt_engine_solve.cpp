@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "krylov/at_work.hpp"
+#include "krylov/attempts.hpp"
 #include "krylov/messages.hpp"
-#include "krylov/reduction/reduced_solve.hpp"
+#include "krylov/reduced_solve.hpp"
 #include "krylov/rules.hpp"
 #include "krylov/solver/attempt_engine.hpp"
-#include "krylov/solver/attempts.hpp"
 
 // The solving half of AttemptEngine.
 namespace tessera {

@@ -1,4 +1,4 @@
-#include "krylov/solver/attempts.hpp"
+#include "krylov/attempts.hpp"
 
 #include <algorithm>
 #include <cstdio>

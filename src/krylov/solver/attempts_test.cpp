@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "krylov/attempts.hpp"
 #include "krylov/choice/test_choice.hpp"
-#include "krylov/solver/attempts.hpp"
 #include "krylov/test_systems.hpp"
 #include "support/messages.hpp"
 #include "tessera/precond.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "krylov/reduction/reduction.hpp"
+#include "krylov/reduction.hpp"
 #include "tessera/operator.hpp"
 
 namespace tessera {

@@ -63,8 +63,8 @@ TESSERA_HOST_DEVICE RowSums summed(const CsrView<T>& a, Index i) {
 struct RowScan {
     int has_positive, has_negative, has_zero;  ///< Whether a diagonal entry is so.
     int has_row_sum;  ///< Whether the sum of a row is more than rounding errors of its entries.
-    /// Of the rows that alone give their unknown, and of the others: max and 1 / min of their
-    /// largest |a_ij|.
+    /// max and 1 / min of the largest |a_ij| of rows: first those that alone give their unknown,
+    /// then the others.
     Offset largest_fixed, smallest_fixed_inverse, largest, smallest_inverse;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "krylov/reduction/reduced_system.hpp"
+#include "krylov/reduced_system.hpp"
 
 namespace tessera {
 

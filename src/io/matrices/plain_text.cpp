@@ -1,0 +1,75 @@
+#include <algorithm>
+
+#include "io/formats.hpp"
+#include "io/text.hpp"
+
+namespace tessera::io {
+
+namespace {
+
+bool is_comment(std::string_view line) { return line[0] == '#' || line[0] == '%'; }
+
+/// The words of a line, which commas or semicolons may divide as well.
+std::vector<std::string_view> numbers_of(std::string& line) {
+    std::ranges::replace(line, ',', ' ');
+    std::ranges::replace(line, ';', ' ');
+    return words(line);
+}
+
+bool is_number(std::string_view word) {
+    try {
+        real_of(word, "value");
+        return true;
+    } catch (const InputError&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+bool is_plain_text(std::string_view start) {
+    if (start.starts_with(byte_order_mark)) start.remove_prefix(byte_order_mark.size());
+    while (!start.empty()) {
+        const std::size_t end = start.find('\n');
+        std::string line(trimmed(start.substr(0, end)));
+        start.remove_prefix(end == start.npos ? start.size() : end + 1);
+        if (line.empty() || is_comment(line)) continue;
+        return std::ranges::all_of(numbers_of(line), is_number);
+    }
+    return false;
+}
+
+DenseColumns parse_plain_text(InputFile&& file) {
+    skip_byte_order_mark(file.stream);
+    Lines lines(file.stream);
+    std::vector<double> by_rows;
+    Index rows = 0;
+    std::size_t width = 0;
+    bool is_table = true;
+    with_error_line(file.name, lines.number(), [&] {
+        std::string_view text;
+        while (lines.next(text)) {
+            std::string line(trimmed(text));
+            if (line.empty() || is_comment(line)) continue;
+            const auto found = numbers_of(line);
+            for (const std::string_view word : found) by_rows.push_back(real_of(word, "value"));
+            if (rows == 0) width = found.size();
+            is_table = is_table && found.size() == width;
+            ++rows;
+        }
+        return 0;
+    });
+    // Numbers in lines of any length are one vector, and so are those of one line.
+    if (!is_table || width == 1 || rows == 1) {
+        return {Index(by_rows.size()), 1, std::move(by_rows)};
+    }
+    DenseColumns table{rows, Index(width), std::vector<double>(by_rows.size())};
+    for (std::size_t i = 0; i < std::size_t(rows); ++i) {
+        for (std::size_t j = 0; j < width; ++j) {
+            table.values[j * std::size_t(rows) + i] = by_rows[i * width + j];
+        }
+    }
+    return table;
+}
+
+}  // namespace tessera::io
