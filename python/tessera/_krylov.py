@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ._texts import checked_text
 from ._typing import Array, Matrix, Preconditioning
 
 __all__ = ["bicgstab", "cg", "fcg", "gmres", "idr", "minres", "sqmr"]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
@@ -179,8 +182,8 @@ _ABOUT = """
 """
 
 
-def _documented(function: Any) -> Any:
-    function.__doc__ += _ABOUT
+def _documented(function: _Function) -> _Function:
+    function.__doc__ = (function.__doc__ or "") + _ABOUT
     return function
 
 

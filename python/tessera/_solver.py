@@ -160,7 +160,8 @@ class Solver:
             raise_named(error, name, self._matrix, preconditioner=name)
 
     def _null_space_array(self) -> Any:
-        vectors, rows = self._null_space, self._matrix.rows
+        vectors: Any = self._null_space
+        rows = self._matrix.rows
         if isinstance(vectors, str):
             if vectors == "constant":
                 vectors = np.ones((rows, 1))

@@ -238,7 +238,7 @@ CASES = [
     (lambda: tessera.info(A, (POINTS, [])), ValueError, "coordinates: 0 unknowns of rows, A has"),
     (lambda: tessera.solve(A, B, coordinates=(POINTS, [])), ValueError, "coordinates: 0 unknowns"),
     (lambda: tessera.smoothed_aggregation_solver(-A), ValueError, "A: amg"),
-    (lambda: tessera.solve(-A, B, M="amg"), ValueError, "M: amg"),
+    (lambda: tessera.solve(-A, B, method="fcg", M="amg", format="csr"), ValueError, "M: amg"),
     (lambda: tessera.solve(A, B, "cg", left=True), ValueError, "left: cg takes"),
     (lambda: tessera.preconditioner(A, "none"), ValueError, "text: 'none'"),
     (lambda: solver().update(A.data[:3]), ValueError, "values: the shape"),

@@ -143,10 +143,12 @@ TEST(io, vectors_are_read_in_every_form) {
     EXPECT_EQ(vector_of("%%MatrixMarket matrix coordinate pattern general\n1 3 1\n1 2\n"),
               "0;1;0;");
     EXPECT_EQ(vector_of("%%MatrixMarket matrix array real general\n2 2\n1\n0\n2\n3\n"),
-              "f:2: expected a vector (one row or one column), found a matrix of 2 x 2");
-    EXPECT_EQ(vector_of("1\n2\n"),
+              "f: expected a vector (one row or one column), found a matrix of 2 x 2");
+    EXPECT_EQ(vector_of("1\n2\n"), "1;2;");
+    EXPECT_EQ(vector_of("one\n2\n"),
               "f:1: the format is not known; files that can be read: Matrix Market (first word "
-              "%%MatrixMarket), PETSc binary vectors. The file starts with '1'");
+              "%%MatrixMarket), PETSc binary vectors, plain text with numbers alone. The file "
+              "starts with 'one'");
 }
 
 TEST(io, a_file_that_cannot_be_read_says_why) {

@@ -128,20 +128,24 @@ CsrMatrix<double> parse_amgx_body(InputFile& file, const MatrixHeader& header,
             entries.insert(entries.end(), images.data(), images.data() + (end - images.data()));
         }
         if (amgx.separate_diagonal) read_diagonal(text, header, amgx, entries);
-        if (amgx.right_hand_side && result != nullptr) {
-            read_right_hand_side(text, header, amgx, *result);
+    };
+    const auto with_lines = [&](auto&& work) {
+        try {
+            work();
+        } catch (const InputError& error) {
+            throw ParseError(file.name, header.line + text.line(), error.message);
         }
     };
-    try {
-        read();
-    } catch (const InputError& error) {
-        throw ParseError(file.name, header.line + text.line(), error.message);
-    }
-    // Text that is not needed.
-    while (!text.next().empty()) continue;
+    with_lines(read);
     MatrixHeader whole = header;
     whole.entries = Offset(entries.size());
     CsrMatrix<double> matrix = assemble(file, whole, std::span<const Entry>(entries));
+    with_lines([&] {
+        if (amgx.right_hand_side && result != nullptr) {
+            read_right_hand_side(text, header, amgx, *result);
+        }
+        while (!text.next().empty()) continue;  // What is not needed.
+    });
     return matrix;
 }
 

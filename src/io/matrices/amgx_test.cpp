@@ -58,7 +58,7 @@ TEST(amgx, faults_are_named) {
     const auto fault = [](const std::string& text) { return read(text).matrix; };
     EXPECT_NE(fault(banner + "%%AMGX rhs\n2 2 4\n" + entries + "5\n").find("expected 2 numbers"),
               std::string::npos);
-    EXPECT_NE(fault(banner + "%%AMGX\n2 2 4\n1 1 4\n").find("the file ends before"),
+    EXPECT_NE(fault(banner + "%%AMGX\n2 2 3\n1 1 4\n2 2  100000000\n").find("the file ends before"),
               std::string::npos);
     EXPECT_NE(
         fault(banner + "%%AMGX\n2 2 4\n1 1 4\n1 3 4\n2 1 1\n2 2 2\n").find("a.mtx:5: column 3"),

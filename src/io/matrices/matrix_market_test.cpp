@@ -90,8 +90,7 @@ const Case bad[] = {
     {" %%MatrixMarketX matrix coordinate real general\n1 1 0\n",
      "f:1: expected a banner such as '%%MatrixMarket matrix coordinate real general', found "
      "'%%MatrixMarketX matrix coordinate real general'"},
-    {"%%MatrixMarket vector coordinate real general\n",
-     "f:1: unknown object 'vector'. Valid: matrix"},
+    {"%%MatrixMarket vector coordinate real general\n", "f:1: a vector has the format array"},
     {"%%MatrixMarket matrix coordinat real general\n",
      "f:1: unknown format 'coordinat'; did you mean 'coordinate'? Valid: coordinate, array"},
     {"%%MatrixMarket matrix coordinate rael general\n",
