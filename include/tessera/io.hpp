@@ -18,24 +18,24 @@ struct FileHeader {
     Symmetry symmetry = Symmetry::general;
     Offset duplicates = 0;  ///< Entries that were summed into another one.
     /// The first right-hand side in the file of a matrix: a full one of a Harwell-Boeing file, a
-    /// vector after a PETSc matrix. Empty: none.
+    /// vector after a PETSc matrix, rhs of an AMGX system. Empty: none.
     std::vector<double> right_hand_side = {};
     std::string note = {};  ///< What the file has and was not read, in a sentence; or empty.
 };
 
 /// Reads a sparse matrix into host memory of `cpu` (a CPU context, whose threads parse): Matrix
-/// Market (all but complex), Harwell-Boeing and Rutherford-Boeing (assembled), PETSc binary (32-bit
-/// indices; the first object), each also gzipped; recognised by content. Right-hand sides in these
-/// files are read if there is a `header` for them. Symmetric files are expanded (either triangle
-/// may hold an entry), duplicates summed in file order, columns sorted; the zeros of dense forms
-/// are not stored. The result does not depend on the threads. The file is read in pieces, and
-/// memory is allocated as entries are found, so that it may be a pipe and its header need not be
-/// correct. Throws ParseError with the first bad line, also for lines of more than 1 MiB, values
-/// that are not finite, integers that a double cannot hold (files of field real may have them),
-/// sizes the file is too short for (more than max(2^20, 16 x file bytes) rows or columns, unless
-/// `allow_empty_rows`), a file that another program changed while it was read, and values that must
-/// not be rounded to T (float_range_fault); OutOfMemory before it allocates memory that is not
-/// free.
+/// Market (all but complex, also systems of AMGX), Harwell-Boeing and Rutherford-Boeing
+/// (assembled), PETSc binary (32-bit indices; the first object), each also gzipped; recognised by
+/// content. Right-hand sides in these files are read if there is a `header` for them. Symmetric
+/// files are expanded (either triangle may hold an entry), duplicates summed in file order, columns
+/// sorted; the zeros of dense forms are not stored. The result does not depend on the threads. The
+/// file is read in pieces, and memory is allocated as entries are found, so that it may be a pipe
+/// and its header need not be correct. Throws ParseError with the first bad line, also for lines of
+/// more than 1 MiB, values that are not finite, integers that a double cannot hold (files of field
+/// real may have them), sizes the file is too short for (more than max(2^20, 16 x file bytes) rows
+/// or columns, unless `allow_empty_rows`), a file that another program changed while it was read,
+/// and values that must not be rounded to T (float_range_fault); OutOfMemory before it allocates
+/// memory that is not free.
 template <class T>
 TESSERA_API CsrMatrix<T> read_matrix(const Context& cpu, const std::string& path,
                                      FileHeader* header = nullptr, bool allow_empty_rows = false);

@@ -91,9 +91,11 @@ class TESSERA_API Solver {
     /// Converts a square matrix in the memory of the Context and sets up the preconditioner. The
     /// arrays must outlive the solver, or its next setup or update: solutions are judged by them
     /// row by row. With auto the attempts are chosen here; one whose setup fails for this
-    /// matrix is skipped. Blocks until the work is complete. Invalid arguments change nothing; if
-    /// it fails later, the solver has no matrix. Throws InvalidArgument if an inverse is out of the
-    /// range of the precision that was requested for it.
+    /// matrix is skipped. Where solver or preconditioner is auto, an equivalent system that is
+    /// smaller or symmetric is solved instead (MatrixFacts::reduction; docs/guide/reductions.md).
+    /// Blocks until the work is complete. Invalid arguments change nothing; if it fails later, the
+    /// solver has no matrix. Throws InvalidArgument if an inverse is out of the range of the
+    /// precision that was requested for it.
     void setup(const CsrView<T>& matrix);
     void setup(CsrMatrix<T>&&) = delete;  ///< A temporary would not outlive the solver.
     /// Sets up with a preconditioner of the caller in place of that of the text. It must outlive
@@ -103,7 +105,9 @@ class TESSERA_API Solver {
     /// `preconditioner` nullptr: none. A solver auto is gmres:50.
     void setup(const Operator<T>& matrix, const Operator<T>* preconditioner);
 
-    /// New values on the same pattern, which is not compared; otherwise as setup.
+    /// New values on the same pattern, which is not compared; otherwise as setup. With auto the
+    /// attempts are chosen anew if the one in use cannot be set up for them, or fails and they are
+    /// no longer symmetric, or their diagonal no longer positive, or the other way round.
     void update(const CsrView<T>& matrix);
     void update(CsrMatrix<T>&&) = delete;
     /// Call it after an operator of the caller has changed.
