@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-/// An orthonormal basis of vectors z with A z = 0, A symmetric: A x = b has solutions where b is
-/// orthogonal to them, and x is known up to them.
+/// An orthonormal basis of vectors z with A z = 0: x of A x = b is known up to them. If A is
+/// symmetric, there are solutions where b is orthogonal to them.
 template <class T>
 class NullSpace {
   public:
@@ -15,9 +15,12 @@ class NullSpace {
     /// element more than 1e-6 (float: 1e-3) of the sum of its absolute terms.
     NullSpace(const Context& context, const CsrView<T>& matrix, const NearNullSpace& vectors);
     /// The constant, the translations and, with coordinates, the rotations with A z = 0 up to
-    /// rounding, if the row sums of the symmetric matrix vanish; else none.
+    /// rounding, if the row sums of the matrix vanish; else none.
     static NullSpace found(const Context& context, const CsrView<T>& matrix,
                            const MatrixFacts& facts, const NodeCoordinates& coordinates);
+
+    /// The space of D z, D the diagonal matrix of `factors`: that of A^T where D A is symmetric.
+    NullSpace times(const Context& context, const std::vector<double>& factors) const;
 
     int vectors() const { return count_; }
     /// v -= Z Z^T v. Waits; ||Z^T v||.

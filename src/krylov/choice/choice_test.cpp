@@ -36,6 +36,52 @@ TEST(choice, facts_see_each_row_of_the_diagonal) {
     EXPECT_FALSE(facts_of(problem("convection3d:5")).symmetric);
 }
 
+TEST(choice, facts_of_the_rows) {
+    const MatrixFacts facts = facts_of(problem("poisson2d:20"));
+    EXPECT_EQ(facts.row_span, 1);  // The largest entry of each row is that of the diagonal.
+    EXPECT_FALSE(facts.negative_diagonal || facts.zeros_on_diagonal || facts.row_sums_vanish ||
+                 facts.has_fixed_rows || facts.has_odd_rows);
+    EXPECT_TRUE(facts_of(problem("stokes:6")).zeros_on_diagonal);
+    const auto chain = [](double end, double fixed) {
+        return facts_of(matrix_of<double>(30, [&](Index i, Index j) {
+            if (i == 29 || j == 29) return i == j ? fixed : 0.0;
+            if (i == j) return i == 0 || i == 28 ? end : -2 * end;
+            return std::abs(i - j) == 1 ? 1.0 : 0.0;
+        }));
+    };
+    EXPECT_TRUE(chain(-1, 1).row_sums_vanish == false);  // The last row sums to 1.
+    EXPECT_TRUE(facts_of(problem("elasticity2d:4,free")).row_sums_vanish);
+    EXPECT_TRUE(chain(-1, 2).has_fixed_rows);
+    EXPECT_FALSE(chain(-1, 2).has_odd_rows);
+    EXPECT_TRUE(chain(-1, 1e7).has_odd_rows);
+    EXPECT_TRUE(chain(-1, 1e-7).has_odd_rows);
+    EXPECT_TRUE(facts_of(matrix_of<double>(5, [](Index i, Index j) {
+                    return i == j ? -1.0 : 0.0;
+                })).negative_diagonal);
+}
+
+TEST(choice, nodes_along_a_body) {
+    const auto beam = problems::generate<double>(Context::cpu(), Spec("cantilever2d:4,length=20"));
+    EXPECT_NEAR(facts_of(beam.matrix, beam.coordinates).nodes_along, 80, 20);
+    const auto cube = problems::generate<double>(Context::cpu(), Spec("elasticity3d:10"));
+    EXPECT_NEAR(facts_of(cube.matrix, cube.coordinates).nodes_along, 10, 3);
+    EXPECT_EQ(facts_of(cube.matrix).nodes_along, 0);
+    // Long bodies get multigrid at once, on the CPU.
+    MatrixFacts facts = facts_of(beam.matrix, beam.coordinates);
+    facts.on_gpu = false;
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "amg");
+    facts.nodes_along = 10;
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner, "jacobi");
+}
+
+TEST(choice, small_saddle_points_begin_with_factors) {
+    MatrixFacts facts = facts_of(problem("stokes:8"));
+    facts.on_gpu = false;
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].solver, "sqmr");
+    facts.rows = 5000;
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].solver, "minres");
+}
+
 TEST(choice, facts_of_nodes_with_several_unknowns) {
     const auto body = problems::generate<double>(Context::cpu(), Spec("elasticity3d:4"));
     EXPECT_EQ(facts_of(body.matrix).rows_per_node, 3);

@@ -106,7 +106,7 @@ template <class T>
 NullSpace<T> NullSpace<T>::found(const Context& context, const CsrView<T>& matrix,
                                  const MatrixFacts& facts, const NodeCoordinates& coordinates) {
     NullSpace space;
-    if (!facts.symmetric || !facts.row_sums_vanish || facts.rows == 0) return space;
+    if (!facts.row_sums_vanish || facts.rows == 0) return space;
     const NearNullSpace vectors = candidates(facts, coordinates);
     for (int c = 0; c < vectors.columns; ++c) {
         const Buffer<T> z = column<T>(context, vectors, c);
@@ -119,6 +119,20 @@ NullSpace<T> NullSpace<T>::found(const Context& context, const CsrView<T>& matri
     fill(context, T(1), constant.view());
     space.add(context, constant.view());
     return space;
+}
+
+template <class T>
+NullSpace<T> NullSpace<T>::times(const Context& context, const std::vector<double>& factors) const {
+    NullSpace product;
+    const auto n = factors.size();
+    const Buffer<T> d = copy_to_buffer(context, std::vector<T>(factors.begin(), factors.end()));
+    Buffer<T> z(context, Offset(n));
+    for (int k = 0; k < count_; ++k) {
+        multiply_elementwise<T>(context, d.view(), basis_.view().subspan(std::size_t(k) * n, n),
+                                z.view());
+        product.add(context, z.view());
+    }
+    return product;
 }
 
 template class NullSpace<float>;

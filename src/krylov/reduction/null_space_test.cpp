@@ -120,6 +120,31 @@ TEST(null_space, vectors_of_a_caller) {
     EXPECT_THROW(solve_with(named, matrix, b), InvalidArgument);
 }
 
+TEST(null_space, rows_divided_by_volumes) {
+    auto random = generator();
+    const CsrMatrix<double> symmetric = free_laplacian(20);
+    std::vector<double> volumes(400);
+    for (std::size_t i = 0; i < volumes.size(); ++i) volumes[i] = std::pow(10.0, double(i % 4));
+    CsrMatrix<double> divided = free_laplacian(20);
+    for (Index i = 0; i < 400; ++i) {
+        for (Offset k = divided.row_offsets().data()[i]; k < divided.row_offsets().data()[i + 1];
+             ++k) {
+            divided.values().data()[k] /= volumes[std::size_t(i)];
+        }
+    }
+    auto b = rounded_product(symmetric, random_vector<double>(random, 400));
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = b[i] / volumes[i];
+    const double size = norm(b);
+    for (double& element : b) element += 1e-6 * size;
+    Solver<double> solver(context());
+    const Ended ended = solve_with(solver, divided, b);
+    EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
+    EXPECT_GT(ended.report.null_space_part, 1e-7);
+    EXPECT_NEAR(residual(divided, b, ended.x).norm / norm(b), ended.report.null_space_part,
+                1.01e-8);
+    EXPECT_LE(std::abs(mean(ended.x)), gamma<double>(4000) * norm(ended.x));
+}
+
 TEST(null_space, a_regular_matrix_has_none) {
     const CsrMatrix<double> a = copy_to(context(), laplacian_2d<double>(12));
     const MatrixFacts facts = find_facts(context(), a.view());

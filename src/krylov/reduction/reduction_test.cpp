@@ -267,6 +267,22 @@ TEST(reduction, coordinates_of_the_kept_rows) {
               (std::vector<double>{2, 1.5, 1.5}));
 }
 
+TEST(reduction, coupled_fields_in_units_whose_signs_differ) {
+    // Rows of a displacement in newtons, rows of a pressure with the other sign.
+    const Index n = 60;
+    const CsrMatrix<double> a = matrix_of<double>(2 * n, [](Index i, Index j) {
+        const bool is_u = i < n, to_u = j < n;
+        if (is_u != to_u) return i % n == j % n ? (is_u ? 1.0 : -1.0) : 0.0;
+        const double scale = is_u ? 1e9 : 1e-9;
+        return scale * (i == j ? 3.0 : std::abs(i - j) == 1 ? -1.0 : 0.0);
+    });
+    const auto found = find(a);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->is_symmetric);
+    const auto sign = [](double factor) { return factor > 0 ? 1 : -1; };
+    EXPECT_EQ(sign(found->row_factors[0]), -sign(found->row_factors[std::size_t(n)]));
+}
+
 TEST(reduction, new_values_are_reduced_anew) {
     auto random = generator();
     const Index side = 20;

@@ -91,11 +91,13 @@ std::vector<double> find_symmetriser(const KeptPart<T>& part, double limit) {
                 const Index m = part.number[std::size_t(a.column_indices[e])];
                 const auto other = std::size_t(m);
                 const double value = double(a.values[e]);
-                // An entry of rounding errors tells nothing.
-                if (m < 0 || other == k || std::abs(value) <= 1e-6 * part.largest[k]) continue;
+                if (m < 0 || other == k) continue;
                 const Offset mirror = find_csr_entry(a, a.column_indices[e], i);
                 const double image = mirror < 0 ? 0 : double(a.values[mirror]);
-                if (image == 0) return {};
+                const bool is_small = std::abs(value) <= 1e-6 * part.largest[k];
+                // Entries of rounding errors tell nothing.
+                if (is_small && std::abs(image) <= 1e-6 * part.largest[other]) continue;
+                if (image == 0 || value == 0) return {};
                 if (d[other] == 0) {
                     visit(other, d[k] * value / image);
                     if (!(largest <= symmetriser_span * smallest)) return {};

@@ -116,10 +116,18 @@ bool AttemptEngine<T>::choose_anew_if_changed() {
 template <class T>
 void AttemptEngine<T>::find_null_space() {
     null_space_ = {};
+    left_null_space_ = {};
     if (!given_null_->values.empty()) {
         null_space_ = NullSpace<T>(context_, given_matrix_, *given_null_);
-    } else if (is_automatic()) {
+        return;
+    }
+    if (!is_automatic()) return;
+    if (facts_.symmetric) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
+    } else if (reduced_ && reduced_->reduction().is_symmetric &&
+               reduced_->rows() == given_matrix_.rows && !reduced_->reduction().is_reordered) {
+        null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
+        left_null_space_ = null_space_.times(context_, reduced_->reduction().row_factors);
     }
 }
 
@@ -154,6 +162,7 @@ void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* opera
     given_preconditioner_ = operator_m;
     facts_ = {};
     null_space_ = {};
+    left_null_space_ = {};
     reduced_.reset();
     use_first_of(choose_attempts(left_));
 }

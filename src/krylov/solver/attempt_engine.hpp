@@ -108,7 +108,7 @@ class AttemptEngine {
     const Operator<T>* given_operator_ = nullptr;
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
     MatrixFacts facts_;  ///< Facts of the matrix that was given; filled only if a text is auto.
-    NullSpace<T> null_space_;
+    NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;

@@ -150,6 +150,7 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     if (!(scaled.error <= 10 * roundoff && scaled.growth <= 1e-3 / roundoff)) return false;
     // What a method that was named has not looked for.
     const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
+    if (!facts.symmetric) return true;
     const auto null_space = NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
     Buffer<T> kept(context_, Offset(b.size()));
     copy<T>(context_, b, kept.view());
@@ -213,10 +214,11 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
     Buffer<T> kept(context_, b.size * b.count);
     const Vectors<T> right(kept.data(), b.size, b.count, b.size);
     std::vector<double> parts;
+    const NullSpace<T>& left = left_null_space_.vectors() > 0 ? left_null_space_ : null_space_;
     for (int j = 0; j < b.count; ++j) {
         copy<T>(context_, b[j], right[j]);
         const double size = norm(context_, b[j]);
-        const double removed = null_space_.remove_from(context_, right[j]);
+        const double removed = left.remove_from(context_, right[j]);
         parts.push_back(size > 0 ? removed / size : 0);
         // What remains of a b in the null space is rounding error.
         if (norm(context_, std::span<const T>(right[j])) <= 100 * epsilon * size) {
