@@ -22,7 +22,7 @@ TESSERA_HOST_DEVICE bool have_same_columns(const CsrView<T>& a, Index one, Index
 /// its diagonal entry is missing.
 template <class T>
 struct FindTwinRow {
-    static constexpr int work = 1 << 12;
+    static constexpr int work = 1 << 8;  // 64 rows are not worth a second thread.
     CsrView<T> a;
     int samples;
     int* found;
