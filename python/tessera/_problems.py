@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ._archives import is_npz, unpacked
 from ._arguments import whole
 from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
@@ -111,8 +112,9 @@ def _existing(path: Any) -> str:
 
 
 def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
-    """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing or PETSc binary, also
-    gzipped, recognised by content.
+    """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary, systems
+    of AMGX, also compressed by gzip, xz or bzip2, or alone in a zip or tar archive; and what
+    scipy.sparse.save_npz writes. Recognised by content.
 
     Parameters
     ----------
@@ -137,7 +139,17 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """
     file = _existing(path)
     chosen = named_type(dtype)
-    return _matrix(core.read_matrix(host_context(), file, chosen.itemsize))
+    if is_npz(file):
+        import scipy.sparse as sp
+
+        return sp.csr_array(sp.load_npz(file), dtype=chosen)
+    with unpacked(file) as path_on_disk:
+        try:
+            return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
+        except core.ParseError as error:
+            if path_on_disk == file:
+                raise
+            raise core.ParseError(str(error).replace(path_on_disk, file)) from None
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:

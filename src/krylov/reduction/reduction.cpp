@@ -100,7 +100,9 @@ class Search {
         column_ = d_;
         result_.reason.clear();
         if (!fixed.empty()) {
-            say(std::to_string(fixed.size()) + " rows that give one unknown each are solved first");
+            say(fixed.size() == 1 ? "a row that gives one unknown is solved first"
+                                  : std::to_string(fixed.size()) +
+                                        " rows that give one unknown each are solved first");
         }
         result_.fixed = std::move(fixed);
     }

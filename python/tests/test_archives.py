@@ -1,0 +1,65 @@
+"""Matrices in compressed files and archives."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import tarfile
+import zipfile
+
+import numpy as np
+import pytest
+
+import tessera
+
+sp = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
+A = sp.csr_array(sp.diags_array([-1.0, 4.0, -2.0], offsets=[-1, 0, 1], shape=(20, 20)))
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "a.mtx"
+    tessera.write(path, A)
+    return path
+
+
+def same(path) -> bool:
+    return abs(sp.csr_array(tessera.read(path)) - A).max() == 0
+
+
+def test_compressed_files(text, tmp_path):
+    for name, module in (("a.mtx.xz", lzma), ("a.mtx.bz2", bz2)):
+        path = tmp_path / name
+        path.write_bytes(module.compress(text.read_bytes()))
+        assert same(path)
+
+
+def test_archives_with_one_file(text, tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.write(text, "folder/a.mtx")
+    assert same(tmp_path / "a.zip")
+    for ending, mode in ((".tar", "w"), (".tar.gz", "w:gz"), (".tar.xz", "w:xz")):
+        path = tmp_path / ("a" + ending)
+        with tarfile.open(path, mode) as archive:
+            archive.add(text, "folder/a.mtx")
+        assert same(path)
+        with tarfile.open(path, mode) as archive:
+            archive.add(text, "a.mtx")
+            archive.add(text, "b.mtx")
+        with pytest.raises(ValueError, match="this one has 2: a.mtx, b.mtx"):
+            tessera.read(path)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_matrices_of_scipy(kind, tmp_path):
+    path = tmp_path / "a.npz"
+    sp.save_npz(path, A.asformat(kind))
+    assert same(path)
+    assert tessera.read(path, np.float32).dtype == np.float32
+
+
+def test_errors_name_the_file_that_was_given(tmp_path):
+    path = tmp_path / "a.mtx.xz"
+    path.write_bytes(lzma.compress(b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 2 3\n"))
+    with pytest.raises(tessera.ParseError, match=f"^{path}:3: column 2"):
+        tessera.read(path)
