@@ -111,6 +111,9 @@ def _existing(path: Any) -> str:
     return found
 
 
+_parse_error: Any = vars(core)["ParseError"]  # The stub of the core has no exceptions.
+
+
 def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary, systems
     of AMGX, also compressed by gzip, xz or bzip2, or alone in a zip or tar archive; and what
@@ -146,10 +149,10 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     with unpacked(file) as path_on_disk:
         try:
             return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
-        except core.ParseError as error:
+        except _parse_error as error:
             if path_on_disk == file:
                 raise
-            raise core.ParseError(str(error).replace(path_on_disk, file)) from None
+            raise _parse_error(str(error).replace(path_on_disk, file)) from None
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:

@@ -13,7 +13,7 @@ import pytest
 import tessera
 
 sp = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
-A = sp.csr_array(sp.diags_array([-1.0, 4.0, -2.0], offsets=[-1, 0, 1], shape=(20, 20)))
+A = sp.csr_array(sp.diags([-1.0, 4.0, -2.0], [-1, 0, 1], shape=(20, 20)))
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import tessera
 
 sp = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")
 N = 30
-ROD = sp.diags_array([-np.ones(N - 1), np.r_[1, 2 * np.ones(N - 2), 1.0], -np.ones(N - 1)],
-                     offsets=[-1, 0, 1])  # fmt: skip
-A = sp.csr_array(sp.kron(ROD, sp.eye_array(N)) + sp.kron(sp.eye_array(N), ROD))
+ROD = sp.diags([-np.ones(N - 1), np.r_[1, 2 * np.ones(N - 2), 1.0], -np.ones(N - 1)], [-1, 0, 1])
+A = sp.csr_array(sp.kron(ROD, sp.eye(N)) + sp.kron(sp.eye(N), ROD))
 X = np.random.default_rng(0).standard_normal(N * N)
 B = A @ X
 
