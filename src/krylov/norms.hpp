@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "base/scratch/scratch.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -13,6 +14,16 @@ namespace tessera {
 /// Whether the norm of a residual fell by a tenth: a restart or correction that reduces it by less
 /// is the last one. Strictly, as 0.9 times the smallest numbers is rounded to themselves.
 inline bool is_reduced(double now, double before) { return now < before && now <= 0.9 * before; }
+
+/// ||v||, in work space of the Context. Waits.
+template <class T>
+double norm(const Context& context, std::span<const T> v) {
+    const Scratch<T> square(context, 1);
+    dot<T>(context, v, v, square.data());
+    T on_host = 0;
+    copy_to_host(context, std::span<const T>(square.view()), std::span<T>(&on_host, 1));
+    return std::sqrt(double(on_host));
+}
 
 /// Norms of vectors in the memory of a Context, on the host. Every function waits.
 template <class T>

@@ -28,8 +28,6 @@ struct Reduction {
     /// (rdb1250: 75 iterations of bicgstab, 226 of minres; rdb1250l: 526 and 245).
     bool is_second = false;
     std::string reason;  ///< What was done and why: half sentences.
-
-    bool operator==(const Reduction&) const = default;
 };
 
 /// The reduction of a square matrix in the memory of `context`, if there is one that helps; `facts`

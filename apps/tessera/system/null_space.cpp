@@ -6,16 +6,13 @@ namespace tessera::cli {
 
 namespace {
 
-NearNullSpace read_vectors(const std::string& path) {
-    const auto matrix = io::read_matrix<double>(Context::cpu(1), path, nullptr, true);
-    NearNullSpace vectors{matrix.columns(), {}};
-    const auto width = std::size_t(matrix.columns());
-    vectors.values.assign(std::size_t(matrix.rows()) * width, 0.0);
-    const CsrView<double> view = matrix.view();
-    for (Index i = 0; i < view.rows; ++i) {
-        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
-            vectors.values[std::size_t(i) * width + std::size_t(view.column_indices[k])] =
-                view.values[k];
+NearNullSpace read_null_space(const std::string& path, Index rows) {
+    const auto by_columns = io::read_vectors<double>(Context::cpu(1), path, rows);
+    const std::size_t n = std::size_t(rows), columns = by_columns.size() / n;
+    NearNullSpace vectors{int(columns), std::vector<double>(by_columns.size())};
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t c = 0; c < columns; ++c) {
+            vectors.values[i * columns + c] = by_columns[c * n + i];
         }
     }
     return vectors;
@@ -25,9 +22,9 @@ NearNullSpace read_vectors(const std::string& path) {
 
 NearNullSpace parse_null_space(const std::string& text, Index rows,
                                const NodeCoordinates& coordinates) {
-    if (text.empty()) return {};
+    if (text.empty() || rows == 0) return {};
     if (text == "constant") return translations(rows, 1);
-    if (text != "rigid_body") return read_vectors(text);
+    if (text != "rigid_body") return read_null_space(text, rows);
     const auto unknowns = Offset(coordinates.values.size());
     if (unknowns != rows || !coordinates.unknowns.empty()) {
         throw InvalidArgument(

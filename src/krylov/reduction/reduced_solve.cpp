@@ -25,14 +25,13 @@ class Passes {
           b_(b),
           x_(x),
           options_(options),
-          norms_(context),
           start_(context, Offset(x.size())),
           residual_(context, Offset(x.size())),
           right_(context, system.rows()),
           correction_(context, system.rows()) {}
 
     SolveReport run() {
-        size_b_ = norms_(b_);
+        size_b_ = size_of(b_);
         if (size_b_ == 0) {
             fill(context_, T(0), x_);
             return {};
@@ -40,8 +39,39 @@ class Passes {
         target_ = std::max(options_.rtol.value_or(default_rtol<T>), options_.atol / size_b_);
         copy<T>(context_, x_, start_.view());
         system_.residual(b_, x_, residual_.view());
-        const double start = norms_(residual_.view());
+        const double start = size_of(residual_.view());
         const double limit = target_ * reference();
+        try {
+            improve(limit);
+        } catch (...) {  // What the observer throws leaves x as it was.
+            copy<T>(context_, start_.view(), x_);
+            throw;
+        }
+        finish(start);
+        return std::move(report_);
+    }
+
+  private:
+    double size_of(std::span<const T> v) const { return norm<T>(context_, v); }
+
+    /// ||b - A x|| of the kept rows for x = 0 but for the fixed unknowns: the norm that the
+    /// tolerance is relative to. It is at most that of b.
+    double reference() {
+        if (system_.reduction().fixed.empty()) return size_b_;
+        // The start was measured already.
+        fill(context_, T(0), x_);
+        system_.fix_unknowns(b_, x_);
+        system_.residual(b_, x_, residual_.view());
+        system_.take_kept(residual_.view(), right_.view());
+        const double result = std::min(size_b_, size_of(right_.view()));
+        copy<T>(context_, start_.view(), x_);
+        system_.residual(b_, x_, residual_.view());
+        return result;
+    }
+
+    /// Corrects x until the residual of the kept rows is at most `limit` or no longer falls by
+    /// half.
+    void improve(double limit) {
         double before = 0;
         for (int pass = 0;; ++pass) {
             now_ = kept_residual();
@@ -56,24 +86,6 @@ class Passes {
             before = now_;
             correct(remaining, limit / now_ * (pass > 0 ? 0.5 : 1));
         }
-        finish(start);
-        return std::move(report_);
-    }
-
-  private:
-    /// ||b - A x|| of the kept rows for x = 0 but for the fixed unknowns: the norm that the
-    /// tolerance is relative to. It is at most that of b.
-    double reference() {
-        if (system_.reduction().fixed.empty()) return size_b_;
-        // The start was measured already.
-        fill(context_, T(0), x_);
-        system_.fix_unknowns(b_, x_);
-        system_.residual(b_, x_, residual_.view());
-        system_.take_kept(residual_.view(), right_.view());
-        const double result = std::min(size_b_, norms_(right_.view()));
-        copy<T>(context_, start_.view(), x_);
-        system_.residual(b_, x_, residual_.view());
-        return result;
     }
 
     /// Sets the fixed unknowns; the norm of the residual of the other rows.
@@ -83,7 +95,7 @@ class Passes {
             system_.residual(b_, x_, residual_.view());
         }
         system_.take_kept(residual_.view(), right_.view());
-        return norms_(right_.view());
+        return size_of(right_.view());
     }
 
     /// One solve of the reduced system, whose residual shall fall to `factor` of what it is.
@@ -124,7 +136,7 @@ class Passes {
 
     /// Completes the report, and takes the start back if x is worse.
     void finish(double start) {
-        double size = norms_(residual_.view());
+        double size = size_of(residual_.view());
         if (!(size <= start)) {
             copy<T>(context_, start_.view(), x_);
             size = start;
@@ -145,7 +157,6 @@ class Passes {
     const std::span<const T> b_;
     const std::span<T> x_;
     const SolveOptions& options_;
-    Norms<T> norms_;
     const Scratch<T> start_, residual_, right_, correction_;
     double size_b_ = 0, target_ = 0;
     double now_ = 0;  ///< The norm of the residual of the kept rows.

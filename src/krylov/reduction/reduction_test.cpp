@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/context_state.hpp"
 #include "base/find_csr_entry.hpp"
 #include "krylov/reduction/symmetriser.hpp"
 #include "krylov/test_systems.hpp"
@@ -335,6 +336,25 @@ TEST(reduction, reports_are_of_the_system_that_was_given) {
     std::vector<double> faulty = b;
     faulty[40] = std::numeric_limits<double>::quiet_NaN();
     EXPECT_EQ(solve_by_auto(a, faulty).report.status, Status::non_finite);
+}
+
+TEST(reduction, an_exception_of_the_observer_leaves_x) {
+    auto random = generator();
+    const CsrMatrix<double> a = copy_to(context(), with_border<double>(30, 1, 0));
+    const auto start = random_vector<double>(random, std::size_t(a.rows()));
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>(start.size(), 1.0));
+    Buffer<double> x = copy_to_buffer(context(), start);
+    Solver<double> solver(context(), "auto", "jacobi", "auto");
+    solver.setup(a);
+    SolveOptions options;
+    options.observer = [](const Progress&) -> bool { throw std::runtime_error("enough"); };
+    EXPECT_THROW(solver.solve(b, x, options), std::runtime_error);
+    EXPECT_EQ(copy_to_host(context(), x), start);
+    // Solves after the first one allocate nothing.
+    solver.solve(b, x);
+    const Offset allocations = context().state().allocations;
+    solver.solve(b, x);
+    EXPECT_EQ(context().state().allocations, allocations);
 }
 
 TEST(reduction, several_right_hand_sides_and_starts) {

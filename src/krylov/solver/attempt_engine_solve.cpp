@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/scratch/scratch.hpp"
 #include "krylov/at_work.hpp"
 #include "krylov/attempts.hpp"
 #include "krylov/messages.hpp"
+#include "krylov/norms.hpp"
 #include "krylov/reduced_solve.hpp"
 #include "krylov/rules.hpp"
 #include "krylov/solver/attempt_engine.hpp"
@@ -27,11 +29,6 @@ bool can_be_judged(Status status) {
         default:
             return false;
     }
-}
-
-template <class T>
-double norm(const Context& context, std::span<const T> v) {
-    return std::sqrt(double(dot_to_host<const T>(context, v, v)));
 }
 
 }  // namespace
@@ -152,7 +149,7 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
     if (!facts.symmetric) return true;
     const auto null_space = NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
-    Buffer<T> kept(context_, Offset(b.size()));
+    const Scratch<T> kept(context_, Offset(b.size()));
     copy<T>(context_, b, kept.view());
     const double removed = null_space.remove_from(context_, kept.view());
     return removed <= 1000 * roundoff * norm(context_, b);
@@ -211,7 +208,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
     if (null_space_.vectors() == 0) return solve_by_attempts(b, x, options);
     check(b, x, options);
     constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-    Buffer<T> kept(context_, b.size * b.count);
+    const Scratch<T> kept(context_, b.size * b.count);
     const Vectors<T> right(kept.data(), b.size, b.count, b.size);
     std::vector<double> parts;
     const NullSpace<T>& left = left_null_space_.vectors() > 0 ? left_null_space_ : null_space_;
