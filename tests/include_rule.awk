@@ -21,6 +21,7 @@ BEGIN {
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = 3
+    public["tessera/direct.hpp"] = 3
     public["tessera/krylov.hpp"] = public["tessera/detail/report_json.hpp"] = 4
     public["tessera/solver.hpp"] = public["tessera/solution_errors.hpp"] = 4
     public["tessera/choice.hpp"] = 4

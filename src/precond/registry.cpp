@@ -3,6 +3,7 @@
 #include "base/checks.hpp"
 #include "precond/block_jacobi/config.hpp"
 #include "precond/block_ldlt/config.hpp"
+#include "precond/direct/config.hpp"
 #include "precond/jacobi/config.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/polynomial/config.hpp"
@@ -81,6 +82,7 @@ const std::vector<Entry>& entries() {
         entry<JacobiConfig>("jacobi"),
         entry<BlockJacobiConfig>("block_jacobi"),
         entry<BlockLdltConfig>("block_ldlt"),
+        entry<DirectConfig>("direct"),
         entry<AmgConfig>("amg"),
         entry<PolynomialConfig>("neumann"),
         entry<PolynomialConfig>("least_squares"),

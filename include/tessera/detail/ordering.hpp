@@ -36,11 +36,34 @@ struct SymmetricMatching {
 template <class T>
 TESSERA_API SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix);
 
+/// A permutation of the rows of a matrix and scalings of its rows and columns.
+struct ColumnMatching {
+    /// r, c: |r_i a_ij c_j| <= 1, with equality (up to rounding) for matched entries. Within
+    /// 2^-1000 .. 2^1000; 1 for rows and columns without nonzero entries.
+    std::vector<double> row_scaling, column_scaling;
+    /// The row of each column: a permutation. The last `rows - structural_rank` rows and columns
+    /// that remained free are joined in their order.
+    std::vector<Index> row_of_column;
+    Index structural_rank = 0;  ///< Number of matched rows; stored zeros do not count.
+};
+
+/// Matches the rows and columns of a square matrix with the largest product of |a_ij|. About
+/// O(nonzeros log rows) on most matrices.
+/// Source: I. S. Duff, J. Koster, "On algorithms for permuting large entries to the diagonal of a
+/// sparse matrix", SIAM J. Matrix Anal. Appl. 22 (2001), pp. 973-996.
+template <class T>
+TESSERA_API ColumnMatching match_columns(const Context& cpu, const CsrView<T>& matrix);
+
 /// Ordering of pairs and single rows: natural, by the first row of each; reverse Cuthill-McKee,
 /// with those that have more than 10 sqrt(vertices) neighbours last; approximate minimum degree
 /// (SuiteSparse), which orders these last as well.
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
+
+/// The rows of a symmetric pattern, ascending, with or without the diagonal, in the order of
+/// approximate minimum degree (SuiteSparse).
+TESSERA_API std::vector<Index> minimum_degree(Index rows, const Offset* offsets,
+                                              const Index* columns);
 
 /// The row in each slot of blocks of `block` slots; -1: an empty slot. Orders the graph whose
 /// vertices are the pairs (`partner` as in SymmetricMatching, or empty: no pairs) and single rows,

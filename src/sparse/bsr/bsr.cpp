@@ -3,7 +3,7 @@
 #include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/rows.hpp"
-#include "sparse/transpose_pattern.hpp"
+#include "base/transpose_pattern.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

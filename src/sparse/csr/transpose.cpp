@@ -1,5 +1,5 @@
 #include "base/checks.hpp"
-#include "sparse/transpose_pattern.hpp"
+#include "base/transpose_pattern.hpp"
 #include "tessera/csr.hpp"
 
 namespace tessera {

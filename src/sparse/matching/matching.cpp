@@ -28,10 +28,10 @@ std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
 }
 
 template <class T>
-Assignment solve_assignment(const Context& cpu, const CsrView<T>& matrix) {
+Assignment solve_assignment(const Context& cpu, const CsrView<T>& matrix, bool symmetric = true) {
     const std::vector<double> costs = log_costs(cpu, matrix.values_span());
     const matching::Costs all{matrix.rows, matrix.row_offsets, matrix.column_indices, costs.data()};
-    return matching::ShortestPaths(all, cpu.threads()).solve();
+    return matching::ShortestPaths(all, cpu.threads(), symmetric).solve();
 }
 
 double clamped_power(double exponent) { return std::exp2(std::clamp(exponent, -1000., 1000.)); }
@@ -122,6 +122,36 @@ SymmetricMatching match_symmetric(const Context& cpu, const CsrView<T>& matrix) 
     return result;
 }
 
+template <class T>
+ColumnMatching match_columns(const Context& cpu, const CsrView<T>& matrix) {
+    require(!cpu.on_gpu(), "match_columns works in host memory: give it a CPU context");
+    check_matrix("match_columns", matrix);
+    check_square("match_columns", matrix.rows, matrix.columns);
+    const Phase phase(cpu, "matching", 0);
+    const Assignment assignment = solve_assignment(cpu, matrix, false);
+    ColumnMatching result;
+    result.structural_rank = assignment.cardinality;
+    result.row_of_column.assign(std::size_t(matrix.rows), -1);
+    std::vector<Index> free_rows;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const Index j = assignment.column_of_row[i];
+        if (j < 0) {
+            free_rows.push_back(i);
+        } else {
+            result.row_of_column[j] = i;
+        }
+        result.row_scaling.push_back(clamped_power(assignment.row_dual[i]));
+        result.column_scaling.push_back(clamped_power(assignment.column_dual[i]));
+    }
+    auto next = free_rows.begin();
+    for (Index& row : result.row_of_column) {
+        if (row < 0) row = *next++;
+    }
+    return result;
+}
+
+template ColumnMatching match_columns<float>(const Context&, const CsrView<float>&);
+template ColumnMatching match_columns<double>(const Context&, const CsrView<double>&);
 template SymmetricMatching match_symmetric<float>(const Context&, const CsrView<float>&);
 template SymmetricMatching match_symmetric<double>(const Context&, const CsrView<double>&);
 

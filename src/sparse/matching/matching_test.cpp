@@ -275,6 +275,47 @@ TEST(matching, threads_do_not_matter) {
     EXPECT_EQ(one.partner, three.partner);
 }
 
+/// Matching of rows with columns of nonsymmetric matrices: a permutation of full structural rank,
+/// on which scaled entries have size 1, others at most that.
+TEST(matching, columns) {
+    auto random = test::generator();
+    std::uniform_real_distribution<double> exponent(-8, 8);
+    for (int k = 0; k < 200; ++k) {
+        const Index rows = 1 + Index(random() % 40);
+        std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(rows));
+        std::vector<std::vector<double>> values(pattern.size());
+        const std::uint64_t density = 1 + random() % 8;
+        for (auto i = std::size_t(0); i < pattern.size(); ++i) {
+            for (Index j = 0; j < rows; ++j) {
+                if (random() % std::uint64_t(rows) >= density) continue;
+                pattern[i].push_back(j);
+                values[i].push_back(random() % 9 == 0 ? 0 : std::exp2(exponent(random)));
+            }
+        }
+        const auto matrix = test::make_csr(rows, rows, pattern, values);
+        const ColumnMatching found = match_columns(test::host(), matrix.view());
+        EXPECT_EQ(found.structural_rank, structural_rank(matrix.view()));
+        std::vector<Index> row_of_column = found.row_of_column;
+        Index matched = 0;
+        for (Index i = 0; i < rows; ++i) {
+            for (std::size_t p = 0; p < pattern[std::size_t(i)].size(); ++p) {
+                const Index j = pattern[std::size_t(i)][p];
+                const double size =
+                    found.row_scaling[i] * values[std::size_t(i)][p] * found.column_scaling[j];
+                EXPECT_LE(size, 1 + slack);
+                if (row_of_column[j] != i || size == 0) continue;
+                if (found.structural_rank == rows) {
+                    EXPECT_GE(size, 1 - slack);
+                }
+                ++matched;
+            }
+        }
+        EXPECT_GE(matched, found.structural_rank);
+        std::ranges::sort(row_of_column);
+        for (Index i = 0; i < rows; ++i) EXPECT_EQ(row_of_column[i], i);
+    }
+}
+
 /// The symmetric indefinite matrices of a folder.
 std::vector<std::string> indefinite_matrices(const std::string& folder) {
     std::vector<std::string> paths;

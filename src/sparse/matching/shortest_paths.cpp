@@ -8,15 +8,20 @@
 
 namespace tessera::matching {
 
-ShortestPaths::ShortestPaths(const Costs& costs, int threads)
+ShortestPaths::ShortestPaths(const Costs& costs, int threads, bool symmetric)
     : costs_(costs),
       threads_(threads),
+      symmetric_(symmetric),
       columns_(std::size_t(costs.rows)),
       column_of_row_(std::size_t(costs.rows), -1),
       row_dual_(std::size_t(costs.rows), 0) {}
 
 Assignment ShortestPaths::solve() {
-    start_from_auction();
+    if (symmetric_) {
+        start_from_auction();
+    } else {
+        start_from_column_minima();
+    }
     for (Index row = 0; row < costs_.rows; ++row) {
         if (column_of_row_[row] < 0) augment(row);
     }
@@ -55,6 +60,37 @@ void ShortestPaths::start_from_auction() {
         }
     };
     parallel_ranges(threads_, costs_.rows, initialise, 1024);
+}
+
+/// Starts from the least cost of each column, then of each row what these leave, and matches rows
+/// with free columns on entries that are tight then.
+void ShortestPaths::start_from_column_minima() {
+    const Offset nonzeros = costs_.row_offsets[costs_.rows];
+    for (Offset k = 0; k < nonzeros; ++k) {
+        double& dual = columns_[costs_.columns[k]].dual;
+        dual = std::min(dual, costs_.costs[k]);
+    }
+    for (Column& column : columns_) {
+        if (column.dual == infinite) column.dual = 0;
+    }
+    for (Index i = 0; i < costs_.rows; ++i) {
+        double least = infinite;
+        Index best = -1;
+        for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
+            const Column& column = columns_[costs_.columns[k]];
+            const double left = costs_.costs[k] - column.dual;
+            // Among equal ones a free column, at best that of the diagonal.
+            const bool is_better =
+                left < least || (left == least && column.row < 0 &&
+                                 (costs_.columns[k] == i || columns_[best].row >= 0));
+            if (left == infinite || !is_better) continue;
+            least = left;
+            best = costs_.columns[k];
+        }
+        if (best < 0) continue;
+        row_dual_[i] = least;
+        if (columns_[best].row < 0) match(i, best);
+    }
 }
 
 /// Whether a cost equals the sum of two duals up to rounding.

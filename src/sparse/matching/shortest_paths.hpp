@@ -18,13 +18,13 @@ struct Assignment {
     Index cardinality = 0;
 };
 
-/// Solves the assignment problem for symmetric costs: the result of SymmetricAuction, then shortest
-/// augmenting paths for the rows left free (R. Jonker, A. Volgenant, "A shortest augmenting path
-/// algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
+/// Solves the assignment problem: an initial matching, by SymmetricAuction for symmetric costs,
+/// then shortest augmenting paths for the rows left free (R. Jonker, A. Volgenant, "A shortest
+/// augmenting path algorithm for dense and sparse linear assignment problems", Computing 38, 1987).
 class ShortestPaths {
   public:
     /// The result is the same for every number of threads.
-    ShortestPaths(const Costs& costs, int threads);
+    ShortestPaths(const Costs& costs, int threads, bool symmetric = true);
     Assignment solve();
 
   private:
@@ -41,6 +41,7 @@ class ShortestPaths {
     };
 
     void start_from_auction();
+    void start_from_column_minima();
     static bool is_tight(double cost, double row_dual, double column_dual);
     void augment(Index root);
     bool scan(Index row, double row_distance, double& best, Index& end);
@@ -60,6 +61,7 @@ class ShortestPaths {
 
     Costs costs_;
     int threads_;
+    bool symmetric_;
     std::vector<Column> columns_;
     std::vector<Index> column_of_row_;
     std::vector<double> row_dual_;

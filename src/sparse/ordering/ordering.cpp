@@ -24,30 +24,12 @@ void check_partners(std::span<const Index> partner, Index rows) {
     }
 }
 
-std::vector<Index> minimum_degree(const ordering::PairGraph& graph) {
-    const std::vector<SuiteSparse_long> offsets(graph.offsets.begin(), graph.offsets.end());
-    const std::vector<SuiteSparse_long> neighbours(graph.neighbours.begin(),
-                                                   graph.neighbours.end());
-    std::vector<SuiteSparse_long> order(std::size_t(graph.vertices()));
-    if (graph.neighbours.empty()) {  // AMD rejects a null pointer for an empty list.
-        std::iota(order.begin(), order.end(), 0);
-        return {order.begin(), order.end()};
-    }
-    const SuiteSparse_long status = amd_l_order(graph.vertices(), offsets.data(), neighbours.data(),
-                                                order.data(), nullptr, nullptr);
-    if (status == AMD_OUT_OF_MEMORY) {
-        throw OutOfMemory("minimum degree ordering: no memory for a graph with " +
-                          std::to_string(graph.neighbours.size()) + " entries");
-    }
-    return {order.begin(), order.end()};
-}
-
 std::vector<Index> vertex_order(const ordering::PairGraph& graph, OrderingMethod method) {
     switch (method) {
         case OrderingMethod::rcm:
             return ordering::reverse_cuthill_mckee(graph);
         case OrderingMethod::amd:
-            return minimum_degree(graph);
+            return minimum_degree(graph.vertices(), graph.offsets.data(), graph.neighbours.data());
         case OrderingMethod::natural:
             break;
     }
@@ -90,6 +72,30 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
 }
 
 }  // namespace
+
+std::vector<Index> minimum_degree(Index rows, const Offset* offsets, const Index* columns) {
+    std::vector<Index> order(static_cast<std::size_t>(rows));
+    const Offset entries = offsets[rows];
+    int status = AMD_OK;
+    if (entries == 0) {  // AMD rejects a null pointer for an empty list.
+        std::iota(order.begin(), order.end(), 0);
+    } else if (entries <= std::numeric_limits<Index>::max()) {
+        const std::vector<Index> narrow(offsets, offsets + rows + 1);
+        status = amd_order(rows, narrow.data(), columns, order.data(), nullptr, nullptr);
+    } else {
+        const std::vector<SuiteSparse_long> wide_offsets(offsets, offsets + rows + 1);
+        const std::vector<SuiteSparse_long> wide(columns, columns + entries);
+        std::vector<SuiteSparse_long> wide_order(order.size());
+        status = int(amd_l_order(rows, wide_offsets.data(), wide.data(), wide_order.data(), nullptr,
+                                 nullptr));
+        std::ranges::copy(wide_order, order.begin());
+    }
+    if (status == AMD_OUT_OF_MEMORY) {
+        throw OutOfMemory("minimum degree ordering: no memory for a graph with " +
+                          std::to_string(entries) + " entries");
+    }
+    return order;
+}
 
 const char* to_string(OrderingMethod method) {
     static constexpr const char* names[] = {"natural", "rcm", "amd"};

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tessera/operator.hpp"
+#include "tessera/spec.hpp"
+
+namespace tessera {
+
+struct DirectOptions {
+    /// A pivot is accepted if it is at least this times the largest entry of its column, 0..0.5;
+    /// others are delayed. Negative: 0.1 for LU, 0.01 for LDL^T.
+    double threshold = -1;
+    /// Permute large entries to the diagonal first. Not set: where some |a_ii| is smaller than 1e-3
+    /// of the largest entries of both its row and its column.
+    std::optional<bool> matching;
+    bool symmetric = true;  ///< LDL^T for symmetric matrices; false: LU for all.
+};
+
+/// Results of a factorisation.
+struct DirectReport {
+    bool symmetric = false;  ///< LDL^T, else LU.
+    bool matched = false;    ///< Whether large entries were permuted to the diagonal.
+    Index structural_rank = 0;
+    Index blocks = 0;           ///< Diagonal blocks of the block triangular form.
+    Index fronts = 0;           ///< Dense matrices that are factored one after the other.
+    Index largest_front = 0;    ///< Rows of the largest of them.
+    double flops = 0;           ///< Predicted operations, without delayed pivots.
+    Offset factor_entries = 0;  ///< Entries of the factors.
+    Offset delayed = 0;         ///< Times that a pivot was delayed to the parent of its front.
+    Index null_pivots = 0;      ///< Columns without a pivot: the matrix is singular.
+    /// The smallest pivot over the largest entry of the scaled matrix, and its row of A.
+    double smallest_pivot = 0;
+    Index smallest_pivot_row = -1;
+    /// Eigenvalues of A of each sign, for LDL^T; those that are zero are null_pivots.
+    Index positive = 0, negative = 0;
+    double analysis_seconds = 0, factor_seconds = 0;
+};
+
+/// Exact factors of any square matrix: L D L^T of symmetric, L U of others, with threshold
+/// pivoting, by the multifrontal method:
+///   z = D_c P_c B^-1 P_r D_r r,   B = P_r D_r A D_c P_c.
+/// D and P scale A and permute large entries to its diagonal where those there are small; a
+/// nonsymmetric matrix is brought to block triangular form; blocks are ordered by approximate
+/// minimum degree. Columns of similar pattern form dense fronts. Rows that have no pivot above the
+/// threshold in their front move to the next one. Factors are made in host memory, also of a matrix
+/// on a GPU, by the threads of the Context; results do not depend on how many there are.
+///
+/// One application solves to a relative residual of about 1e-14 if pivots did not grow; a step or
+/// two of richardson or gmres refine the result. A singular matrix is factored as far as possible:
+/// columns without pivot are left out (null_pivots).
+///
+/// Sources: I. S. Duff, J. K. Reid, "The multifrontal solution of indefinite sparse symmetric
+/// linear equations", ACM Trans. Math. Softw. 9 (1983), pp. 302-325; I. S. Duff, J. Koster
+/// (match_columns); J. W. H. Liu, "The role of elimination trees in sparse factorization", SIAM J.
+/// Matrix Anal. Appl. 11 (1990), pp. 134-172; J. R. Gilbert, E. G. Ng, B. W. Peyton, "An efficient
+/// algorithm to compute row and column counts for sparse Cholesky factorization", ibid. 15 (1994),
+/// pp. 1075-1091.
+template <class T>
+class TESSERA_API Direct final : public Preconditioner<T> {
+  public:
+    /// Blocks until the factors are complete. Throws InvalidArgument if the matrix is not square,
+    /// OutOfMemory, before the memory is allocated, where it does not suffice.
+    Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {});
+    ~Direct() override;
+    Index rows() const override;
+    Index columns() const override { return rows(); }
+    /// z = A^-1 r. On a GPU r and z are copied to the host and back; it waits.
+    void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
+    bool can_be_captured() const override;
+    /// Factors new values on the same pattern, with the permutations and scalings of the setup.
+    /// Throws InvalidArgument, and changes nothing, if the pattern differs.
+    void update(const Context& context, const CsrView<T>& matrix) override;
+    std::string describe() const override;
+    const DirectOptions& options() const;
+    const DirectReport& report() const;
+
+  private:
+    PreconditionerReport make_report() const override;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+template <class T>
+Direct(const Context&, const CsrMatrix<T>&, const DirectOptions& = {}) -> Direct<T>;
+
+/// Options from a text: direct[,threshold=U][,matching=on|off][,symmetric=on|off]. Throws
+/// InvalidArgument on others.
+TESSERA_API DirectOptions parse_direct(Spec spec);
+
+}  // namespace tessera

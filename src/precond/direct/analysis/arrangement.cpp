@@ -1,0 +1,165 @@
+#include "precond/direct/analysis/arrangement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/gather_rows.hpp"
+#include "base/transpose_pattern.hpp"
+#include "precond/direct/analysis/strong_components.hpp"
+#include "tessera/detail/ordering.hpp"
+
+namespace tessera::direct {
+
+namespace {
+
+/// Whether some diagonal entry is smaller than 1e-3 of the largest entries of its row and column.
+template <class T>
+bool has_small_diagonal(const CsrView<T>& a) {
+    const auto rows = std::size_t(a.rows);
+    std::vector<double> in_row(rows, 0), in_column(rows, 0), diagonal(rows, 0);
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const double size = std::abs(double(a.values[k]));
+            const Index j = a.column_indices[k];
+            in_row[i] = std::max(in_row[i], size);
+            in_column[j] = std::max(in_column[j], size);
+            if (i == j) diagonal[i] = size;
+        }
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+        if (!(diagonal[i] >= 1e-3 * std::min(in_row[i], in_column[i])) || diagonal[i] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// 1 / sqrt|a_ii|.
+template <class T>
+std::vector<double> diagonal_scaling(const CsrView<T>& a) {
+    std::vector<double> scaling(std::size_t(a.rows), 1);
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            if (a.column_indices[k] != i) continue;
+            scaling[i] = 1 / std::sqrt(std::abs(double(a.values[k])));
+        }
+    }
+    return scaling;
+}
+
+template <class T>
+GatheredRows transpose(const CsrView<T>& a) {
+    GatheredRows result{std::vector<Offset>(std::size_t(a.rows) + 1),
+                        std::vector<Index>(std::size_t(a.nonzeros))};
+    transpose_pattern(a.rows, a.row_offsets, a.column_indices, result.offsets, result.items.data(),
+                      [](Offset, Offset) {});
+    return result;
+}
+
+/// The pattern of the diagonal blocks and of their transpose, by columns.
+template <class T>
+GatheredRows union_pattern(const Context& cpu, const CsrView<T>& a, const GatheredRows& transposed,
+                           const Arrangement& arrangement) {
+    const std::vector<Index>& block = arrangement.block_of_column;
+    std::vector<Index> column_of_row(std::size_t(a.rows));
+    for (Index j = 0; j < a.rows; ++j) column_of_row[arrangement.row_of_column[j]] = j;
+    return gather_rows(cpu.threads(), a.rows, [&](Offset vertex, std::vector<Index>& list) {
+        const Index j = Index(vertex), row = arrangement.row_of_column[j];
+        const auto add = [&](Index other) {
+            if (other != j && block[other] == block[j]) list.push_back(other);
+        };
+        for (Offset k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+            add(a.column_indices[k]);
+        }
+        for (Offset k = transposed.offsets[j]; k < transposed.offsets[j + 1]; ++k) {
+            add(column_of_row[transposed.items[k]]);
+        }
+    });
+}
+
+/// The order of a pattern whose rows are single or in pairs.
+std::vector<Index> order_pairs(const Context& cpu, const PatternView& pattern,
+                               const std::vector<Index>& partner) {
+    std::vector<Index> vertex(std::size_t(pattern.rows), -1), first_row;
+    for (Index i = 0; i < pattern.rows; ++i) {
+        if (vertex[i] >= 0) continue;
+        vertex[i] = vertex[partner[i]] = Index(first_row.size());
+        first_row.push_back(i);
+    }
+    const auto vertices = Index(first_row.size());
+    const auto gather = [&](Offset v, std::vector<Index>& list) {
+        const auto add = [&](Index row) {
+            for (const Index j : pattern.row(row)) {
+                if (vertex[j] != v) list.push_back(vertex[j]);
+            }
+        };
+        const Index first = first_row[std::size_t(v)];
+        add(first);
+        if (partner[first] != first) add(partner[first]);
+    };
+    const GatheredRows graph = gather_rows(cpu.threads(), vertices, gather);
+    std::vector<Index> order;
+    for (const Index v : minimum_degree(vertices, graph.offsets.data(), graph.items.data())) {
+        order.push_back(first_row[v]);
+        if (partner[first_row[v]] != first_row[v]) order.push_back(partner[first_row[v]]);
+    }
+    return order;
+}
+
+}  // namespace
+
+template <class T>
+Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric,
+                    const DirectOptions& options) {
+    Arrangement result;
+    result.symmetric = symmetric;
+    result.matched = options.matching ? *options.matching : has_small_diagonal(matrix);
+    result.structural_rank = matrix.rows;
+    result.row_of_column.resize(std::size_t(matrix.rows));
+    std::iota(result.row_of_column.begin(), result.row_of_column.end(), 0);
+    result.block_of_column.assign(std::size_t(matrix.rows), 0);
+    if (!result.matched) {
+        result.row_scaling = result.column_scaling = diagonal_scaling(matrix);
+    } else if (symmetric) {
+        SymmetricMatching matching = match_symmetric(cpu, matrix);
+        result.row_scaling = result.column_scaling = std::move(matching.scaling);
+        result.structural_rank = matching.structural_rank;
+        if (matching.pairs > 0) result.partner = std::move(matching.partner);
+    } else {
+        ColumnMatching matching = match_columns(cpu, matrix);
+        result.row_scaling = std::move(matching.row_scaling);
+        result.column_scaling = std::move(matching.column_scaling);
+        result.row_of_column = std::move(matching.row_of_column);
+        result.structural_rank = matching.structural_rank;
+    }
+    if (!symmetric) {
+        result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
+    }
+    const GatheredRows transposed = transpose(matrix);
+    // A symmetric matrix may lack the mirror images of negligible entries.
+    const bool has_symmetric_pattern =
+        symmetric && std::ranges::equal(transposed.offsets, matrix.row_offsets_span()) &&
+        std::ranges::equal(transposed.items, matrix.column_indices_span());
+    if (!has_symmetric_pattern) {
+        result.symmetric_pattern = union_pattern(cpu, matrix, transposed, result);
+    }
+    return result;
+}
+
+std::vector<Index> elimination_order(const Context& cpu, const PatternView& pattern,
+                                     const Arrangement& arrangement) {
+    std::vector<Index> order = arrangement.partner.empty()
+                                   ? minimum_degree(pattern.rows, pattern.offsets, pattern.columns)
+                                   : order_pairs(cpu, pattern, arrangement.partner);
+    if (arrangement.blocks > 1) {
+        std::ranges::stable_sort(order, {},
+                                 [&](Index j) { return arrangement.block_of_column[j]; });
+    }
+    return order;
+}
+
+template Arrangement arrange(const Context&, const CsrView<float>&, bool, const DirectOptions&);
+template Arrangement arrange(const Context&, const CsrView<double>&, bool, const DirectOptions&);
+
+}  // namespace tessera::direct

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "tessera/direct.hpp"
+
+namespace tessera {
+
+/// Exact factors as registered.
+struct DirectConfig {
+    static constexpr const char* help =
+        R"([,threshold=U][,matching=auto|on|off][,symmetric=on|off]
+                           exact factors: LDL^T of symmetric, LU of other matrices, for richardson
+                           or gmres; threshold: least pivot over the largest entry of its column
+                           (0.01, LU 0.1); symmetric=off: LU also of symmetric matrices
+)";
+    DirectOptions options;
+
+    explicit DirectConfig(Spec spec) : options(parse_direct(std::move(spec))) {}
+    template <class T>
+    auto make(const Context& context, const CsrView<T>& matrix) const {
+        return std::make_unique<Direct<T>>(context, matrix, options);
+    }
+    /// Unknown before the order of elimination; the constructor checks.
+    Offset bytes(Index, Offset, Offset) const { return 0; }
+};
+
+}  // namespace tessera

@@ -1,0 +1,229 @@
+#include "tessera/direct.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "base/checks.hpp"
+#include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
+#include "precond/direct/solve.hpp"
+
+namespace tessera {
+
+using direct::Arrangement;
+using direct::EliminationTree;
+using direct::Fronts;
+
+template <class T>
+struct Direct<T>::State {
+    DirectOptions options;
+    DirectReport report;
+    Context host;  ///< For the work in host memory.
+    bool on_gpu;
+    std::vector<Offset> row_offsets;  ///< The pattern of A.
+    std::vector<Index> column_indices;
+    bool is_finite = true;  ///< Else there are no factors.
+    Arrangement arrangement = {};
+    Fronts fronts = {};
+    direct::Factor<T> factor = {};
+
+    void analyse(const CsrView<T>& matrix);
+    void compute(const CsrView<T>& matrix);
+    double threshold() const {
+        if (options.threshold >= 0) return options.threshold;
+        return report.symmetric ? 0.01 : 0.1;
+    }
+    bool has_pattern_of(const CsrView<T>& matrix) const {
+        return matrix.rows == Index(row_offsets.size()) - 1 && matrix.columns == matrix.rows &&
+               std::ranges::equal(matrix.row_offsets_span(), row_offsets) &&
+               std::ranges::equal(matrix.column_indices_span(), column_indices);
+    }
+};
+
+namespace {
+
+/// A matrix in host memory: that of the caller, or a copy of one on a GPU.
+template <class T>
+class HostMatrix {
+  public:
+    HostMatrix(const Context& context, const CsrView<T>& matrix) : view_(matrix) {
+        if (!context.on_gpu()) return;
+        copy_ = copy_to_host(context, matrix);
+        view_ = copy_.view();
+    }
+    const CsrView<T>& view() const { return view_; }
+
+  private:
+    CsrMatrix<T> copy_;
+    CsrView<T> view_;
+};
+
+}  // namespace
+
+/// Everything that the pattern, and the values at the setup, decide.
+template <class T>
+void Direct<T>::State::analyse(const CsrView<T>& matrix) {
+    const double start = now();
+    const bool symmetric = options.symmetric && is_symmetric(host, matrix);
+    arrangement = direct::arrange(host, matrix, symmetric, options);
+    {
+        const direct::PatternView pattern = arrangement.pattern(matrix);
+        const EliminationTree tree = direct::make_elimination_tree(
+            pattern, direct::elimination_order(host, pattern, arrangement));
+        fronts = direct::make_fronts(matrix, arrangement, tree);
+        report.flops = tree.flops(symmetric);
+    }
+    arrangement.symmetric_pattern = {};
+    report.symmetric = symmetric;
+    report.matched = arrangement.matched;
+    report.structural_rank = arrangement.structural_rank;
+    report.blocks = arrangement.blocks;
+    report.fronts = fronts.count();
+    report.analysis_seconds = now() - start;
+}
+
+template <class T>
+void Direct<T>::State::compute(const CsrView<T>& matrix) {
+    is_finite = first_non_finite_row(host, matrix) < 0;
+    if (!is_finite) return;
+    if (fronts.first.empty()) analyse(matrix);
+    const double analysed = now();
+    factor.compute(host, matrix, arrangement, fronts, threshold());
+    const direct::PivotCounts& pivots = factor.pivots();
+    report.largest_front = factor.largest_front();
+    report.factor_entries = factor.entries();
+    report.delayed = factor.delayed();
+    report.null_pivots = pivots.null_pivots;
+    report.positive = pivots.positive;
+    report.negative = pivots.negative;
+    report.smallest_pivot = pivots.smallest;
+    report.smallest_pivot_row =
+        pivots.smallest_row < 0 ? -1 : fronts.row[std::size_t(pivots.smallest_row)];
+    report.factor_seconds = now() - analysed;
+}
+
+template <class T>
+Direct<T>::Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options) {
+    require(options.threshold <= 0.5, "direct: threshold must be within 0..0.5");
+    check_matrix("direct", matrix);
+    check_memory(context, "direct", matrix);
+    check_square("direct", matrix.rows, matrix.columns);
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
+    const HostMatrix<T> host(context, matrix);
+    const CsrView<T>& view = host.view();
+    const auto offsets = view.row_offsets_span();
+    const auto columns = view.column_indices_span();
+    state_ = std::unique_ptr<State>(
+        new State{options,
+                  {},
+                  context.on_gpu() ? Context::cpu(context.threads()) : context,
+                  context.on_gpu(),
+                  {offsets.begin(), offsets.end()},
+                  {columns.begin(), columns.end()}});
+    state_->compute(view);
+}
+
+template <class T>
+Direct<T>::~Direct() = default;
+
+template <class T>
+Index Direct<T>::rows() const {
+    return Index(state_->row_offsets.size()) - 1;
+}
+
+template <class T>
+bool Direct<T>::can_be_captured() const {
+    return !state_->on_gpu;
+}
+
+template <class T>
+void Direct<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
+    apply_vectors(context, one_vector(r), one_vector(z));
+}
+
+template <class T>
+void Direct<T>::apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const {
+    check_vectors("direct", "r", r, rows());
+    check_vectors("direct", "z", z, rows());
+    require(r.count == z.count, "direct: r has ", r.count, " vectors, z has ", z.count);
+    const State& state = *state_;
+    const Phase phase(context, "apply", double(state.report.factor_entries) * sizeof(T) * r.count);
+    if (!state.is_finite) throw InvalidArgument("direct: the matrix has a NaN or infinity");
+    const auto solve = [&](const Context& host, Vectors<const T> b, Vectors<T> x) {
+        const Scratch<T> work(host, direct::solve_work(state.fronts, state.factor, b.count));
+        direct::solve_factors(host, state.arrangement, state.fronts, state.factor, b, x,
+                              work.data());
+    };
+    if (!state.on_gpu) return solve(context, r, z);
+    const Context host = Context::cpu(1);
+    std::vector<T> values(static_cast<std::size_t>(rows()));
+    for (int v = 0; v < r.count; ++v) {
+        copy_to_host(context, r[v], std::span<T>(values));
+        solve(host, one_vector(std::span<const T>(values)), one_vector(std::span<T>(values)));
+        copy_from_host(context, std::span<const T>(values), z[v]);
+    }
+}
+
+template <class T>
+void Direct<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("direct", matrix);
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
+    const HostMatrix<T> host(context, matrix);
+    require(state_->has_pattern_of(host.view()),
+            "direct: update needs the pattern that it was set up with");
+    if (state_->report.symmetric && !is_symmetric(state_->host, host.view())) {
+        state_->fronts = {};  // LU needs another analysis.
+    }
+    state_->compute(host.view());
+}
+
+template <class T>
+const DirectOptions& Direct<T>::options() const {
+    return state_->options;
+}
+
+template <class T>
+const DirectReport& Direct<T>::report() const {
+    return state_->report;
+}
+
+template <class T>
+PreconditionerReport Direct<T>::make_report() const {
+    const DirectReport& report = state_->report;
+    PreconditionerReport result;
+    if (!state_->is_finite) {
+        result.unusable = "the matrix has a NaN or infinity,";
+        return result;
+    }
+    ReportValues values{{"factorisation", report.symmetric ? "LDL^T" : "LU"},
+                        {"flops", report.flops},
+                        {"factor_entries", report.factor_entries},
+                        {"fronts", Offset(report.fronts)},
+                        {"largest_front", Offset(report.largest_front)},
+                        {"delayed_pivots", report.delayed}};
+    if (report.matched) values.push_back({"structural_rank", Offset(report.structural_rank)});
+    if (report.blocks > 1) values.push_back({"diagonal_blocks", Offset(report.blocks)});
+    if (report.symmetric) {
+        values.push_back({"positive_pivots", Offset(report.positive)});
+        values.push_back({"negative_pivots", Offset(report.negative)});
+    }
+    values.push_back({"null_pivots", Offset(report.null_pivots)});
+    values.push_back({"smallest_pivot", report.smallest_pivot});
+    result.values = {{"direct", std::move(values)}};
+    if (report.structural_rank < rows()) {
+        result.warnings.push_back(
+            "the matrix is singular whatever its values: its entries allow a "
+            "rank of at most " +
+            std::to_string(report.structural_rank) + " of " + std::to_string(rows()));
+    } else if (report.null_pivots > 0) {
+        result.warnings.push_back("the matrix is singular: " + std::to_string(report.null_pivots) +
+                                  " of its " + std::to_string(rows()) + " columns have no pivot");
+    }
+    return result;
+}
+
+template class Direct<float>;
+template class Direct<double>;
+
+}  // namespace tessera

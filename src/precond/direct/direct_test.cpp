@@ -1,0 +1,306 @@
+#include "tessera/direct.hpp"
+
+#include <fstream>
+#include <map>
+#include <numeric>
+
+#include "sparse/test_symmetric_matrices.hpp"
+#include "support/blocks.hpp"
+
+namespace tessera::test {
+namespace {
+
+/// A square matrix by its entries.
+class Entries {
+  public:
+    explicit Entries(Index rows) : rows_(std::size_t(rows)) {}
+    Entries& add(Index i, Index j, double value) {
+        rows_[std::size_t(i)][j] = value;
+        return *this;
+    }
+    template <class T>
+    CsrMatrix<T> matrix() const {
+        std::vector<std::vector<Index>> pattern(rows_.size());
+        std::vector<std::vector<T>> values(rows_.size());
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            for (const auto& [column, value] : rows_[i]) {
+                pattern[i].push_back(column);
+                values[i].push_back(T(value));
+            }
+        }
+        return make_csr<T>(Index(rows_.size()), Index(rows_.size()), pattern, values);
+    }
+
+  private:
+    std::vector<std::map<Index, double>> rows_;
+};
+
+/// A permutation with entries of size 1 to 4, and about `around` smaller entries per row.
+Entries random_square(std::mt19937_64& random, Index rows, double around) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<Index> columns(std::size_t(rows), 0);
+    std::iota(columns.begin(), columns.end(), 0);
+    std::shuffle(columns.begin(), columns.end(), random);
+    Entries entries(rows);
+    for (Index k = 0; k < Index(around * rows); ++k) {
+        entries.add(Index(random() % std::uint64_t(rows)), Index(random() % std::uint64_t(rows)),
+                    uniform(random));
+    }
+    for (Index i = 0; i < rows; ++i) {
+        entries.add(i, columns[std::size_t(i)],
+                    (random() % 2 ? 1 : -1) * (2.5 + 1.5 * uniform(random)));
+    }
+    return entries;
+}
+
+template <class T>
+std::vector<T> applied(const Context& device, const Direct<T>& factors, const std::vector<T>& b) {
+    const Buffer<T> right = copy_to_buffer(device, b);
+    Buffer<T> x(device, Offset(b.size()));
+    factors.apply(device, right.view(), x.view());
+    return copy_to_host(device, x);
+}
+
+/// The largest |b - A x|_i / (|A| |x| + |b|)_i over gamma_(n_i + 2), n_i the entries of row i, and
+/// the residual.
+template <class T>
+double backward_error(const CsrView<T>& a, const std::vector<T>& b, const std::vector<T>& x,
+                      std::vector<T>& residual) {
+    double worst = 0;
+    residual.resize(b.size());
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        long double rest = b[i], size = std::abs(b[i]);
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const long double term = (long double)a.values[k] * x[std::size_t(a.column_indices[k])];
+            rest -= term;
+            size += std::abs(term);
+        }
+        residual[i] = T(rest);
+        const double count = double(a.row_offsets[i + 1] - a.row_offsets[i]);
+        const double allowed = gamma<T>(count + 2) * double(size);
+        if (!(double(std::abs(rest)) <= worst * allowed)) worst = double(std::abs(rest)) / allowed;
+    }
+    return worst;
+}
+
+/// Solves, refines up to three times, and expects what rounding of a product with A allows
+/// (R. D. Skeel, "Iterative refinement implies numerical stability for Gaussian elimination", Math.
+/// Comput. 35, 1980).
+template <class T>
+void expect_solved(const CsrMatrix<T>& matrix, const DirectOptions& options,
+                   std::mt19937_64& random) {
+    const Context device = context();
+    const CsrMatrix<T> placed = copy_to(device, matrix.view());
+    const Direct<T> factors(device, placed.view(), options);
+    const auto b = random_vector<T>(random, std::size_t(matrix.rows()));
+    std::vector<T> x = applied(device, factors, b), residual;
+    double error = backward_error(matrix.view(), b, x, residual);
+    for (int step = 0; step < 3 && error > 1; ++step) {
+        const std::vector<T> change = applied(device, factors, residual);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] += change[i];
+        error = backward_error(matrix.view(), b, x, residual);
+    }
+    EXPECT_LE(error, 1) << matrix.rows() << " rows, " << factors.describe();
+    EXPECT_EQ(factors.report().null_pivots, 0);
+}
+
+}  // namespace
+
+TEST(direct, solves_random_matrices) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        for (const Index rows : {1, 2, 3, 7, 20, 60, 200}) {
+            for (const double around : {0.5, 2.0, 6.0}) {
+                const auto square = random_square(random, rows, around).matrix<T>();
+                expect_solved(square, {}, random);
+                expect_solved(square, {.threshold = 0.5}, random);
+                const auto symmetric = random_symmetric(random, rows, around, 1);
+                auto shifted = symmetric;
+                for (Index i = 0; i < rows; ++i) shifted.add(i, i, i % 3 == 0 ? -9 : 9);
+                expect_solved(shifted.template matrix<T>(), {}, random);
+                expect_solved(shifted.template matrix<T>(), {.symmetric = false}, random);
+            }
+        }
+    });
+}
+
+/// Without matching, zeros on the diagonal delay pivots.
+TEST(direct, delays_pivots) {
+    auto random = generator();
+    const auto matrix = random_kkt(random, 60, 25, 3).matrix<double>();
+    expect_solved(matrix, {}, random);
+    expect_solved(matrix, {.matching = false}, random);
+    expect_solved(matrix, {.matching = false, .symmetric = false}, random);
+    const Direct<double> factors(host(), matrix.view(), {.matching = false});
+    EXPECT_GT(factors.report().delayed, 0);
+    const auto square = random_square(random, 80, 2).matrix<double>();
+    expect_solved(square, {.matching = false}, random);
+    EXPECT_GT(Direct<double>(host(), square.view(), {.matching = false}).report().delayed, 0);
+}
+
+/// The signs of pivots are those of the eigenvalues: A = M D M^T, M unit lower triangular
+/// (Sylvester's law of inertia).
+TEST(direct, counts_eigenvalues_of_each_sign) {
+    auto random = generator();
+    for (const Index rows : {1, 5, 40, 150}) {
+        std::vector<std::map<Index, double>> m(static_cast<std::size_t>(rows));
+        std::vector<double> d;
+        Index positive = 0;
+        for (Index i = 0; i < rows; ++i) {
+            m[std::size_t(i)][i] = 1;
+            if (i > 0) m[std::size_t(i)][Index(random() % std::uint64_t(i))] = 1;
+            d.push_back(random() % 2 ? 2 : -2);
+            positive += d.back() > 0;
+        }
+        Entries entries(rows);
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < rows; ++j) {
+                double sum = 0;
+                bool is_stored = false;
+                for (const auto& [k, value] : m[std::size_t(i)]) {
+                    if (!m[std::size_t(j)].contains(k)) continue;
+                    is_stored = true;
+                    sum += value * d[std::size_t(k)] * m[std::size_t(j)][k];
+                }
+                if (is_stored) entries.add(i, j, sum);
+            }
+        }
+        const auto matrix = entries.matrix<double>();
+        const Direct<double> factors(host(), matrix.view());
+        EXPECT_TRUE(factors.report().symmetric);
+        EXPECT_EQ(factors.report().positive, positive);
+        EXPECT_EQ(factors.report().negative, rows - positive);
+    }
+}
+
+TEST(direct, names_singular_matrices) {
+    // Rows 0 and 1 have one entry, in the same column.
+    const auto structural =
+        Entries(3).add(0, 2, 1).add(1, 2, 2).add(2, 0, 3).add(2, 1, 1).matrix<double>();
+    const Direct<double> first(host(), structural.view());
+    EXPECT_EQ(first.report().structural_rank, 2);
+    EXPECT_EQ(first.report().null_pivots, 1);
+    ASSERT_EQ(first.Preconditioner<double>::report().warnings.size(), 1U);
+    EXPECT_EQ(first.Preconditioner<double>::report().warnings.front(),
+              "the matrix is singular whatever its values: its entries allow a rank of at most 2 "
+              "of 3");
+    // Two equal rows.
+    const auto numerical =
+        Entries(2).add(0, 0, 1).add(0, 1, 2).add(1, 0, 1).add(1, 1, 2).matrix<double>();
+    const Direct<double> second(host(), numerical.view());
+    EXPECT_EQ(second.report().null_pivots, 1);
+    ASSERT_EQ(second.Preconditioner<double>::report().warnings.size(), 1U);
+    EXPECT_EQ(second.Preconditioner<double>::report().warnings.front(),
+              "the matrix is singular: 1 of its 2 columns have no pivot");
+    for (const double x : applied(host(), second, {1.0, 1.0})) EXPECT_TRUE(std::isfinite(x));
+    const auto nan =
+        Entries(1).add(0, 0, std::numeric_limits<double>::quiet_NaN()).matrix<double>();
+    const Direct<double> third(host(), nan.view());
+    EXPECT_FALSE(third.Preconditioner<double>::report().unusable.empty());
+}
+
+/// Entries of different diagonal blocks are used in the solve only.
+TEST(direct, finds_the_block_triangular_form) {
+    auto random = generator();
+    Entries entries(90);
+    for (Index block = 0; block < 30; ++block) {  // 3 x 3 cycles, entries to later blocks.
+        for (Index k = 0; k < 3; ++k) {
+            const Index i = 3 * block + k;
+            entries.add(i, i, 4).add(i, 3 * block + (k + 1) % 3, 1);
+            if (i + 5 < 90) entries.add(i, i + 5 + Index(random() % std::uint64_t(85 - i)), 2);
+        }
+    }
+    const auto matrix = entries.matrix<double>();
+    EXPECT_EQ(Direct<double>(host(), matrix.view()).report().blocks, 30);
+    expect_solved(matrix, {}, random);
+}
+
+TEST(direct, does_not_depend_on_the_number_of_threads) {
+    for (const char* const text : {"poisson3d:12", "convection3d:12", "stokes:24"}) {
+        const auto matrix = problems::generate<double>(host(), Spec(text)).matrix;
+        const std::vector<double> b(std::size_t(matrix.rows()), 1);
+        const auto expected = applied(host(1), Direct<double>(host(1), matrix.view()), b);
+        for (const int threads : {2, 5}) {
+            const Direct<double> factors(host(threads), matrix.view());
+            EXPECT_EQ(applied(host(threads), factors, b), expected) << text;
+        }
+    }
+}
+
+TEST(direct, applies_to_several_vectors) {
+    const Context device = context();
+    const auto matrix = problems::generate<double>(device, Spec("convection3d:6")).matrix;
+    const Direct<double> factors(device, matrix.view());
+    auto random = generator();
+    const auto rows = std::size_t(matrix.rows());
+    const auto b = random_vector<double>(random, 5 * rows);
+    const Buffer<double> right = copy_to_buffer(device, b);
+    Buffer<double> x(device, Offset(b.size()));
+    factors.apply_vectors(device, {right.data(), Offset(rows), 5, Offset(rows)},
+                          {x.data(), Offset(rows), 5, Offset(rows)});
+    const auto together = copy_to_host(device, x);
+    for (std::size_t v = 0; v < 5; ++v) {
+        const std::vector<double> one(b.begin() + std::ptrdiff_t(v * rows),
+                                      b.begin() + std::ptrdiff_t((v + 1) * rows));
+        const std::vector<double> found(together.begin() + std::ptrdiff_t(v * rows),
+                                        together.begin() + std::ptrdiff_t((v + 1) * rows));
+        EXPECT_EQ(found, applied(device, factors, one));
+    }
+}
+
+TEST(direct, takes_new_values) {
+    const Context device = context();
+    auto random = generator();
+    const auto first = random_square(random, 50, 3).matrix<double>();
+    auto second = copy_to(host(), first.view());
+    for (double& value : second.values().view()) value *= 1.5;
+    Direct<double> factors(device, copy_to(device, first.view()).view());
+    factors.update(device, copy_to(device, second.view()).view());
+    const std::vector<double> b(50, 1);
+    const auto x = applied(device, factors, b);
+    const Direct<double> fresh(device, copy_to(device, first.view()).view());
+    const auto expected = applied(device, fresh, b);
+    for (std::size_t i = 0; i < 50; ++i) EXPECT_DOUBLE_EQ(1.5 * x[i], expected[i]);
+    const auto other = copy_to(device, random_square(random, 50, 2).matrix<double>().view());
+    EXPECT_THROW(factors.update(device, other.view()), InvalidArgument);
+    EXPECT_EQ(applied(device, factors, b), x);
+}
+
+/// Values that are no longer symmetric are factored by LU.
+TEST(direct, takes_values_that_are_no_longer_symmetric) {
+    auto random = generator();
+    auto matrix = problems::generate<double>(host(), Spec("poisson2d:8")).matrix;
+    Direct<double> factors(host(), matrix.view());
+    EXPECT_TRUE(factors.report().symmetric);
+    matrix.values().view()[1] = -0.5;
+    factors.update(host(), matrix.view());
+    EXPECT_FALSE(factors.report().symmetric);
+    const auto b = random_vector<double>(random, 64);
+    std::vector<double> residual;
+    EXPECT_LE(backward_error(matrix.view(), b, applied(host(), factors, b), residual), 10);
+}
+
+TEST(direct, describes_its_options) {
+    for (const char* const text : {"direct", "direct,threshold=0.25", "direct,matching=on",
+                                   "direct,matching=off,symmetric=off"}) {
+        const auto matrix = Entries(1).add(0, 0, 2).matrix<double>();
+        EXPECT_EQ(Direct<double>(host(), matrix.view(), parse_direct(Spec(text))).describe(), text);
+    }
+    EXPECT_THROW(parse_direct(Spec("direct,threshold=0.7")), InvalidArgument);
+    EXPECT_THROW(parse_direct(Spec("direct,thresold=0.1")), InvalidArgument);
+}
+
+TEST(direct, real_matrices) {
+    if (matrix_folder().empty()) GTEST_SKIP() << "TESSERA_TEST_MATRICES is not set";
+    auto random = generator();
+    for (const char* const name : {"lhr07", "stokes64", "oscil_dcop_01", "west0497", "bp_1400",
+                                   "sqd_cvxqp2_m_2x2_it10", "fs_760_3", "ex13", "tuma1"}) {
+        const std::string path = matrix_folder() + "/" + name + ".mtx.gz";
+        if (!std::ifstream(path)) continue;
+        SCOPED_TRACE(name);
+        expect_solved(io::read_matrix<double>(host(), path), {}, random);
+    }
+}
+
+}  // namespace tessera::test
