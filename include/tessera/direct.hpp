@@ -16,6 +16,7 @@ struct DirectOptions {
     /// of the largest entries of both its row and its column.
     std::optional<bool> matching;
     bool symmetric = true;  ///< LDL^T for symmetric matrices; false: LU for all.
+    double max_flops = 0;   ///< Refuse factorisations of more operations; 0: none.
 };
 
 /// Results of a factorisation.
@@ -60,8 +61,8 @@ struct DirectReport {
 template <class T>
 class TESSERA_API Direct final : public Preconditioner<T> {
   public:
-    /// Blocks until the factors are complete. Throws InvalidArgument if the matrix is not square,
-    /// OutOfMemory, before the memory is allocated, where it does not suffice.
+    /// Blocks until the factors are complete. Throws InvalidArgument if the matrix is not square or
+    /// the factorisation takes more than max_flops operations, OutOfMemory, before the memory is allocated, where it does not suffice.
     Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {});
     ~Direct() override;
     Index rows() const override;
@@ -85,7 +86,8 @@ class TESSERA_API Direct final : public Preconditioner<T> {
 template <class T>
 Direct(const Context&, const CsrMatrix<T>&, const DirectOptions& = {}) -> Direct<T>;
 
-/// Options from a text: direct[,threshold=U][,matching=on|off][,symmetric=on|off]. Throws
+/// Options from a text: direct[,threshold=U][,matching=on|off][,symmetric=on|off]
+/// [,max_flops=F]. Throws
 /// InvalidArgument on others.
 TESSERA_API DirectOptions parse_direct(Spec spec);
 

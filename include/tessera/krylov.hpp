@@ -26,6 +26,7 @@ enum class Status : std::uint8_t {
     unbalanced,      ///< ||b - A x|| is small, the residual of some row is not (Solver alone).
     rounding_limit,  ///< x is as accurate as T allows; the tolerance is below that (Solver alone).
     least_squares,   ///< x minimises ||b - A x||: A is singular, b not in its range.
+    singular,        ///< Exact factors found that A has no inverse, and no x (Solver alone).
 };
 TESSERA_API const char* to_string(Status status);
 /// Whether x solves the system: converged or rounding_limit.

@@ -14,7 +14,7 @@ module tessera
       tessera_max_seconds = 2, tessera_accuracy_lost = 3, tessera_stagnated = 4, &
       tessera_breakdown = 5, tessera_non_finite = 6, tessera_singular_block = 7, &
       tessera_interrupted = 8, tessera_unbalanced = 9, tessera_rounding_limit = 10, &
-      tessera_least_squares = 11
+      tessera_least_squares = 11, tessera_singular = 12
 
   type, bind(c) :: tessera_options
     integer(c_size_t) :: size

@@ -82,6 +82,7 @@ static_assert(int(Status::interrupted) == TESSERA_INTERRUPTED);
 static_assert(int(Status::unbalanced) == TESSERA_UNBALANCED);
 static_assert(int(Status::rounding_limit) == TESSERA_ROUNDING_LIMIT);
 static_assert(int(Status::least_squares) == TESSERA_LEAST_SQUARES);
+static_assert(int(Status::singular) == TESSERA_SINGULAR);
 
 /// use(solver, view) for a solver and a matrix of one type on one device.
 template <class Use>
@@ -304,6 +305,6 @@ const char* tessera_solver_json(tessera_solver* solver) {
 }
 
 const char* tessera_status_name(tessera_status status) {
-    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_LEAST_SQUARES;
+    const bool known = status >= TESSERA_CONVERGED && status <= TESSERA_SINGULAR;
     return known ? to_string(Status(status)) : "unknown";
 }

@@ -34,8 +34,8 @@ class Result:
         "rounding_limit").
     status : str
         "converged", "max_iterations", "max_seconds", "accuracy_lost", "stagnated", "breakdown",
-        "non_finite", "singular_block", "interrupted", "unbalanced", "rounding_limit" or
-        "least_squares".
+        "non_finite", "singular_block", "interrupted", "unbalanced", "rounding_limit",
+        "least_squares" or "singular".
     message : str
         One sentence unless it converged.
     iterations : int
@@ -148,6 +148,7 @@ _ORDER = (
     "rounding_limit",
     "unbalanced",
     "least_squares",
+    "singular",
     "max_iterations",
     "max_seconds",
     "stagnated",

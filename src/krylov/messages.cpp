@@ -55,10 +55,10 @@ bool has_diverged(const std::vector<double>& residuals) {
 }  // namespace
 
 const char* to_string(Status status) {
-    static constexpr const char* names[] = {"converged",     "max_iterations", "max_seconds",
-                                            "accuracy_lost", "stagnated",      "breakdown",
-                                            "non_finite",    "singular_block", "interrupted",
-                                            "unbalanced",    "rounding_limit", "least_squares"};
+    static constexpr const char* names[] = {
+        "converged",      "max_iterations", "max_seconds",    "accuracy_lost", "stagnated",
+        "breakdown",      "non_finite",     "singular_block", "interrupted",   "unbalanced",
+        "rounding_limit", "least_squares",  "singular"};
     return names[int(status)];
 }
 
@@ -119,6 +119,8 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                    "and "
                    "no x has a smaller residual (the relative residual is " +
                    number(report.true_relative_residual) + "); are supports missing?";
+        case Status::singular:
+            return "The matrix is singular (" + reached + "); are supports or equations missing?";
         case Status::interrupted:
             return "Interrupted after " + std::to_string(report.iterations) +
                    (report.iterations == 1 ? " iteration (" : " iterations (") + reached + ").";

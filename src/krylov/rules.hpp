@@ -10,6 +10,9 @@ namespace tessera {
 /// The attempts for a symmetric positive definite matrix alone.
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 
+/// Exact factors, where they take at most so many operations.
+Attempt exact_factors(double max_flops, const char* reason);
+
 /// The attempt for a preconditioner, or a matrix of unknown `facts`, that is an operator of the
 /// caller.
 Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left);

@@ -299,6 +299,7 @@ class SolveCommand : SolveProblem<T> {
             case Status::stagnated:
             case Status::unbalanced:
             case Status::least_squares:
+            case Status::singular:
                 return exit_not_converged;
         }
         return exit_internal;

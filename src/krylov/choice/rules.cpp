@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "krylov/rules.hpp"
 #include "tessera/precond.hpp"
@@ -15,6 +16,9 @@ constexpr const char* largest_blocks = "block_jacobi:32";
 constexpr const char* polynomial = "chebyshev:6";
 constexpr const char* rounded_polynomial = "chebyshev:10,precision=f32,values=f16";
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
+
+constexpr const char* few_operations = "exact factors take few operations";
+constexpr double most_flops = 1e12;  ///< Some minutes.
 
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
@@ -50,12 +54,6 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
         return {{"fcg", "amg", "csr", 500, "a large plane mesh (few entries per row)"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
-    //   1138_bus           1,138 rows  factors  1.4 ms  jacobi    3.6 ms
-    //   tridiagonal:20000 20,000       factors   14     multigrid  16
-    //   662_bus              662       factors  1.0     jacobi    0.5
-    if (a.entries_per_row() <= 4 && a.nonzeros > a.rows) {
-        return {{"cg", factors, "csr", 0, "so few entries per row that its factors are as sparse"}};
-    }
     //   bcsstk38          8,032 rows  blocks 172 ms  jacobi 1294 ms
     //   bcsstk11          1,473       blocks   7     jacobi   39
     //   poisson3d:60    216,000       jacobi  64     blocks   95
@@ -67,19 +65,13 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   elasticity3d:20  26,000 rows  sbell 51 ms  csr   61 ms
     //   elasticity3d:17  16,500       csr   31     sbell 37
     if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
-    //   elasticity3d:14   9,400 rows  multigrid 25 ms  factors 320 ms
-    //   poisson2d:100    10,000       multigrid 11     factors  20
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 0, "500 iterations cost as much as a setup of multigrid"}};
     }
-    //   bcsstk38   8,032 rows  factors  31 ms  without the window 142 ms
-    //   bcsstk18  11,948       factors  49     without the window  72
-    //   bcsstk13   2,003       factors   9     without the window  25
-    //   bcsstk15   3,948       factors  23     without the window  13
-    // In the slow ones the residual does not fall at all in 75 iterations.
+    // In slow ones (bcsstk38, bcsstk18) the residual does not fall at all in 75 iterations.
     first.stagnation_window = 75;
-    return {first, {"cg", factors, "csr", 0, "the residual did not fall, or slowly"}};
+    return {first};
 }
 
 /// Symmetric with a positive diagonal, on a GPU.
@@ -207,9 +199,21 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
             {"gmres:150", "block_jacobi:32,singular=shift", "csr", 0, "idr did not converge"}};
 }
 
+/// Adds exact factors to the attempts for a matrix that is not definite: first, or after the first
+/// attempt where the matrix is large; and last.
+std::vector<Attempt> with_exact_factors(const MatrixFacts& a, std::vector<Attempt> attempts) {
+    const double per_entry = a.symmetric ? 15'000 : 30'000;
+    const double limit = std::min(a.symmetric ? 5e9 : 1e10, per_entry * double(a.nonzeros));
+    const bool is_large = a.on_gpu || a.rows >= 40'000;
+    if (is_large) attempts.front().max_iterations = 100;
+    attempts.insert(attempts.begin() + (is_large ? 1 : 0), exact_factors(limit, few_operations));
+    attempts.push_back(exact_factors(most_flops, "no other method converged"));
+    return attempts;
+}
+
 std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
-    if (!facts.symmetric) return nonsymmetric(facts);
-    if (!facts.positive_diagonal) return indefinite(facts);
+    if (!facts.symmetric) return with_exact_factors(facts, nonsymmetric(facts));
+    if (!facts.positive_diagonal) return with_exact_factors(facts, indefinite(facts));
     // Solvers for definite matrices break down at once if the matrix is not (Si2, helmholtz:60).
     auto attempts = definite_attempts(facts);
     for (Attempt& attempt : indefinite(facts)) attempts.push_back(std::move(attempt));
@@ -229,8 +233,9 @@ std::vector<Attempt> left_attempts_for(const MatrixFacts& facts) {
 
 /// The solver for a preconditioner that was given.
 std::string solver_for(const MatrixFacts& facts, const std::string& preconditioner, bool left) {
-    if (left) return "idr:4";
     const std::string name = Spec(preconditioner).name();
+    if (name == "direct") return "richardson";
+    if (left) return "idr:4";
     if (facts.symmetric && facts.positive_diagonal && name != "block_ldlt") {
         return name == "amg" ? "fcg" : "cg";
     }
@@ -258,8 +263,23 @@ std::string sliced_format(const MatrixFacts& facts) {
     return "sbell:" + std::to_string(block);
 }
 
+Attempt exact_factors(double max_flops, const char* reason) {
+    char text[48];
+    std::snprintf(text, sizeof text, "direct,max_flops=%.0e", max_flops);
+    std::string words = text;
+    words.erase(words.find('+'), 1);
+    return {"richardson", words, "csr", 10, reason};
+}
+
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
-    return facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
+    std::vector<Attempt> attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
+    if (!facts.on_gpu && facts.rows < 20'000) {
+        attempts.insert(
+            attempts.begin(),
+            exact_factors(std::min(5e8, 1500 * double(facts.nonzeros)), few_operations));
+    }
+    attempts.push_back(exact_factors(most_flops, "no other method converged"));
+    return attempts;
 }
 
 Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left) {

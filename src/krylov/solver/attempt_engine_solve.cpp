@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -46,6 +47,19 @@ void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
     report.message = Spec(attempts_[attempt_].solver).name() +
                      " needs a symmetric matrix, which this one is not (the relative residual is " +
                      residual + "); use bicgstab, idr or gmres.";
+}
+
+/// Where exact factors found the matrix singular, and x is no solution, no method has another.
+template <class T>
+void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
+    const std::string& why = system_->report().singular;
+    if (why.empty() || is_solved(report.status) || !can_be_judged(report.status)) return;
+    char residual[48];
+    std::snprintf(residual, sizeof residual, "; the relative residual is %.2e.",
+                  report.true_relative_residual);
+    report.status = Status::singular;
+    report.message = why + residual;
+    report.message.front() = char(std::toupper(report.message.front()));
 }
 
 template <class T>
@@ -253,6 +267,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         const SolveReport* failed = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
             solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]));
+            explain_singularity(solved[j]);
             if (worth_another(solved[j], current.max_iterations) || is_too_far(solved[j])) {
                 failed = &solved[j];
             }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
+#include <limits>
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
@@ -43,6 +43,16 @@ struct Direct<T>::State {
 
 namespace {
 
+/// Throws InvalidArgument if a factorisation takes more operations than allowed.
+void require_few(double flops, double max_flops) {
+    if (max_flops <= 0 || flops <= max_flops) return;
+    char text[100];
+    std::snprintf(text, sizeof text,
+                  "direct: the factorisation takes %.1e operations, more than max_flops=%.1e",
+                  flops, max_flops);
+    throw InvalidArgument(text, "preconditioner");
+}
+
 /// A matrix in host memory: that of the caller, or a copy of one on a GPU.
 template <class T>
 class HostMatrix {
@@ -59,6 +69,28 @@ class HostMatrix {
     CsrView<T> view_;
 };
 
+/// PreconditionerReport::singular.
+template <class T>
+std::string singularity(const DirectReport& report, Index rows) {
+    const std::string size = std::to_string(rows);
+    if (report.structural_rank < rows) {
+        return "the matrix is singular whatever its values: its pattern allows a rank of " +
+               std::to_string(report.structural_rank) + " of " + size;
+    }
+    if (report.null_pivots > 0) {
+        return "the matrix is singular: " + std::to_string(report.null_pivots) + " of its " + size +
+               (report.null_pivots == 1 ? " columns has no pivot" : " columns have no pivot");
+    }
+    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+    if (report.smallest_pivot > epsilon * rows) return "";
+    char text[120];
+    std::snprintf(text, sizeof text,
+                  "the matrix is singular to working precision: the pivot of row %d is %.1e of the "
+                  "largest entry after scaling",
+                  int(report.smallest_pivot_row), report.smallest_pivot);
+    return text;
+}
+
 }  // namespace
 
 /// Everything that the pattern, and the values at the setup, decide.
@@ -71,8 +103,9 @@ void Direct<T>::State::analyse(const CsrView<T>& matrix) {
         const direct::PatternView pattern = arrangement.pattern(matrix);
         const EliminationTree tree = direct::make_elimination_tree(
             pattern, direct::elimination_order(host, pattern, arrangement));
-        fronts = direct::make_fronts(matrix, arrangement, tree);
         report.flops = tree.flops(symmetric);
+        require_few(report.flops, options.max_flops);
+        fronts = direct::make_fronts(matrix, arrangement, tree);
     }
     arrangement.symmetric_pattern = {};
     report.symmetric = symmetric;
@@ -211,15 +244,7 @@ PreconditionerReport Direct<T>::make_report() const {
     values.push_back({"null_pivots", Offset(report.null_pivots)});
     values.push_back({"smallest_pivot", report.smallest_pivot});
     result.values = {{"direct", std::move(values)}};
-    if (report.structural_rank < rows()) {
-        result.warnings.push_back(
-            "the matrix is singular whatever its values: its entries allow a "
-            "rank of at most " +
-            std::to_string(report.structural_rank) + " of " + std::to_string(rows()));
-    } else if (report.null_pivots > 0) {
-        result.warnings.push_back("the matrix is singular: " + std::to_string(report.null_pivots) +
-                                  " of its " + std::to_string(rows()) + " columns have no pivot");
-    }
+    result.singular = singularity<T>(report, rows());
     return result;
 }
 

@@ -13,6 +13,7 @@ DirectOptions parse_direct(Spec spec) {
     const std::string matching = spec.word("matching", "auto", {"auto", "on", "off"});
     if (matching != "auto") options.matching = matching == "on";
     options.symmetric = spec.word("symmetric", "on", {"on", "off"}) == "on";
+    options.max_flops = spec.real("max_flops", options.max_flops, 0, 1e30);
     spec.finish();
     return options;
 }
@@ -26,6 +27,7 @@ std::string Direct<T>::describe() const {
     if (options.threshold >= 0) text << ",threshold=" << options.threshold;
     if (options.matching) text << ",matching=" << (*options.matching ? "on" : "off");
     if (!options.symmetric) text << ",symmetric=off";
+    if (options.max_flops > 0) text << ",max_flops=" << options.max_flops;
     return text.str();
 }
 

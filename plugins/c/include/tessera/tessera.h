@@ -58,7 +58,8 @@ enum {
     TESSERA_INTERRUPTED = 8,    /* By the observer. */
     TESSERA_UNBALANCED = 9,     /* ||b - A x|| is small, the residual of some row is not. */
     TESSERA_ROUNDING_LIMIT = 10, /* Solved as accurately as the type allows, not to the tolerance. */
-    TESSERA_LEAST_SQUARES = 11 /* x minimises ||b - A x||: A is singular, b not in its range. */
+    TESSERA_LEAST_SQUARES = 11, /* x minimises ||b - A x||: A is singular, b not in its range. */
+    TESSERA_SINGULAR = 12 /* Exact factors found that A has no inverse. */
 };
 
 struct CUstream_st;

@@ -35,17 +35,26 @@ bool has_small_diagonal(const CsrView<T>& a) {
     return false;
 }
 
-/// 1 / sqrt|a_ii|.
+/// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero.
 template <class T>
 std::vector<double> diagonal_scaling(const CsrView<T>& a) {
-    std::vector<double> scaling(std::size_t(a.rows), 1);
+    std::vector<double> scaling;
     for (Index i = 0; i < a.rows; ++i) {
+        double diagonal = 0, largest = 0;
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            if (a.column_indices[k] != i) continue;
-            scaling[i] = 1 / std::sqrt(std::abs(double(a.values[k])));
+            const double size = std::abs(double(a.values[k]));
+            largest = std::max(largest, size);
+            if (a.column_indices[k] == i) diagonal = size;
         }
+        if (diagonal == 0) diagonal = largest;
+        scaling.push_back(diagonal > 0 ? 1 / std::sqrt(diagonal) : 1);
     }
     return scaling;
+}
+
+/// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
+void round_to_powers_of_two(std::vector<double>& scaling) {
+    for (double& s : scaling) s = std::exp2(std::round(std::log2(s)));
 }
 
 template <class T>
@@ -133,6 +142,8 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
         result.row_of_column = std::move(matching.row_of_column);
         result.structural_rank = matching.structural_rank;
     }
+    round_to_powers_of_two(result.row_scaling);
+    round_to_powers_of_two(result.column_scaling);
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
