@@ -73,6 +73,7 @@ AnyDict python_module::to_python(const PreconditionerReport& report) {
     }
     result["first_singular"] = singular;
     result["unusable"] = report.unusable;
+    result["singular"] = report.singular;
     result["warnings"] = report.warnings;
     result["values"] = python_module::to_python(report.values);
     return result;

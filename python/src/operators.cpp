@@ -74,8 +74,9 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
     const auto config = parse_preconditioner(text);
     PreconditionerInputs inputs;
     if (points) inputs.coordinates = to_coordinates(points, unknowns);
-    const bool blocks = Spec(text).name() == "block_jacobi";
-    return of_matrix(context, std::move(matrix), !blocks, [&]<class T>(const CsrView<T>& view) {
+    const std::string name = Spec(text).name();
+    const bool symmetric = name != "block_jacobi" && name != "direct";
+    return of_matrix(context, std::move(matrix), symmetric, [&]<class T>(const CsrView<T>& view) {
         auto made = config->make(context, view, inputs);
         if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
         return made;
@@ -113,6 +114,9 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
             const Vectors<T> out(pointer<T>(z), a->rows(), int(count), z_leading);
             if (!transposed || map.symmetric) return a->apply_vectors(context, in, out);
+            if (const auto* const direct = dynamic_cast<const Direct<T>*>(a.get())) {
+                return direct->apply_transposed(context, in, out);
+            }
             const auto* const blocks = dynamic_cast<const BlockJacobi<T>*>(a.get());
             if (blocks == nullptr) throw InvalidArgument("rmatvec: the transpose is not known");
             for (int j = 0; j < in.count; ++j) blocks->apply_transposed(context, in[j], out[j]);
@@ -176,6 +180,43 @@ AnyTuple levels(const Map& map) {
         map.any);
 }
 
+/// f(factors) of exact factors.
+template <class F>
+auto of_direct(const Map& map, const char* who, F&& f) {
+    nb::gil_scoped_release release;
+    const Users::Reader reader(map.users, "the preconditioner");
+    map.require_usable("preconditioner");
+    return std::visit(
+        [&]<class T>(const std::shared_ptr<Operator<T>>& any) {
+            const auto* const direct = dynamic_cast<const Direct<T>*>(any.get());
+            if (direct == nullptr) throw InvalidArgument(std::string(who) + ": no exact factors");
+            return f(*direct);
+        },
+        map.any);
+}
+
+AnyTuple slogdet(const Map& map) {
+    const auto [sign, logarithm] = of_direct(map, "slogdet", [](const auto& direct) {
+        const auto found = direct.log_determinant();
+        return std::pair(found.sign, found.logarithm);
+    });
+    return nb::make_tuple(double(sign), logarithm);
+}
+
+AnyTuple inertia(const Map& map) {
+    const DirectReport found =
+        of_direct(map, "inertia", [](const auto& direct) { return direct.report(); });
+    if (!found.symmetric) {
+        throw InvalidArgument("inertia: the factors are L U, the matrix is not symmetric");
+    }
+    return nb::make_tuple(found.positive, found.negative, found.null_pivots);
+}
+
+double rcond(const Map& map) {
+    return of_direct(map, "rcond",
+                     [](const auto& direct) { return direct.reciprocal_condition(); });
+}
+
 /// Throws InvalidArgument unless `text` names a method, a preconditioner (`kind` M) or a format
 /// with its options, or auto, where `or_auto`.
 void check_text(const std::string& kind, const std::string& text, bool or_auto) {
@@ -211,7 +252,10 @@ void python_module::bind_operators(nb::module_& module) {
         .def("update", &update_map, nb::arg("values"), nb::arg("arrays"))
         .def("describe", &describe)
         .def("report", &report)
-        .def("levels", &levels);
+        .def("levels", &levels)
+        .def("slogdet", &slogdet)
+        .def("inertia", &inertia)
+        .def("rcond", &rcond);
     module.def("python_operator", &python_operator, nb::arg("context"), nb::arg("bytes"),
                nb::arg("rows"), nb::arg("columns"), nb::arg("function"));
     module.def("matrix_operator", &matrix_operator, nb::arg("context"), nb::arg("matrix"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._arguments import Progress
 from ._backend import core as _core
+from ._direct import Direct, Inertia, Slogdet, direct
 from ._krylov import bicgstab, cg, fcg, gmres, idr, minres, sqmr
 from ._multigrid import MultilevelSolver, rigid_body_modes, smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, matrix
@@ -82,6 +83,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "DeviceError",
+    "Direct",
+    "Inertia",
     "LinearOperator",
     "MultilevelSolver",
     "ParseError",
@@ -89,6 +92,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Result",
+    "Slogdet",
     "Solver",
     "SparseMatrix",
     "bicgstab",
@@ -96,6 +100,7 @@ __all__ = [
     "block_ldlt",
     "cg",
     "devices",
+    "direct",
     "fcg",
     "find_blocks",
     "gmres",

@@ -18,7 +18,7 @@ constexpr const char* rounded_polynomial = "chebyshev:10,precision=f32,values=f1
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
 
 constexpr const char* few_operations = "exact factors take few operations";
-constexpr double most_flops = 1e12;  ///< Some minutes.
+constexpr double max_flops_of_any = 1e12;  ///< Some minutes.
 
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
@@ -207,7 +207,7 @@ std::vector<Attempt> with_exact_factors(const MatrixFacts& a, std::vector<Attemp
     const bool is_large = a.on_gpu || a.rows >= 40'000;
     if (is_large) attempts.front().max_iterations = 100;
     attempts.insert(attempts.begin() + (is_large ? 1 : 0), exact_factors(limit, few_operations));
-    attempts.push_back(exact_factors(most_flops, "no other method converged"));
+    attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));
     return attempts;
 }
 
@@ -278,7 +278,7 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
             attempts.begin(),
             exact_factors(std::min(5e8, 1500 * double(facts.nonzeros)), few_operations));
     }
-    attempts.push_back(exact_factors(most_flops, "no other method converged"));
+    attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));
     return attempts;
 }
 

@@ -1,45 +1,16 @@
 #include "tessera/direct.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
-#include "precond/direct/solve.hpp"
+#include "precond/direct/direct_state.hpp"
 
 namespace tessera {
-
-using direct::Arrangement;
-using direct::EliminationTree;
-using direct::Fronts;
-
-template <class T>
-struct Direct<T>::State {
-    DirectOptions options;
-    DirectReport report;
-    Context host;  ///< For the work in host memory.
-    bool on_gpu;
-    std::vector<Offset> row_offsets;  ///< The pattern of A.
-    std::vector<Index> column_indices;
-    bool is_finite = true;  ///< Else there are no factors.
-    Arrangement arrangement = {};
-    Fronts fronts = {};
-    direct::Factor<T> factor = {};
-
-    void analyse(const CsrView<T>& matrix);
-    void compute(const CsrView<T>& matrix);
-    double threshold() const {
-        if (options.threshold >= 0) return options.threshold;
-        return report.symmetric ? 0.01 : 0.1;
-    }
-    bool has_pattern_of(const CsrView<T>& matrix) const {
-        return matrix.rows == Index(row_offsets.size()) - 1 && matrix.columns == matrix.rows &&
-               std::ranges::equal(matrix.row_offsets_span(), row_offsets) &&
-               std::ranges::equal(matrix.column_indices_span(), column_indices);
-    }
-};
 
 namespace {
 
@@ -68,6 +39,16 @@ class HostMatrix {
     CsrMatrix<T> copy_;
     CsrView<T> view_;
 };
+
+/// ||A||_1.
+template <class T>
+double column_norm(const CsrView<T>& matrix) {
+    std::vector<double> sums(std::size_t(matrix.columns), 0);
+    for (Offset k = 0; k < matrix.nonzeros; ++k) {
+        sums[matrix.column_indices[k]] += std::abs(double(matrix.values[k]));
+    }
+    return sums.empty() ? 0 : *std::ranges::max_element(sums);
+}
 
 /// PreconditionerReport::singular.
 template <class T>
@@ -101,7 +82,7 @@ void Direct<T>::State::analyse(const CsrView<T>& matrix) {
     arrangement = direct::arrange(host, matrix, symmetric, options);
     {
         const direct::PatternView pattern = arrangement.pattern(matrix);
-        const EliminationTree tree = direct::make_elimination_tree(
+        const direct::EliminationTree tree = direct::make_elimination_tree(
             pattern, direct::elimination_order(host, pattern, arrangement));
         report.flops = tree.flops(symmetric);
         require_few(report.flops, options.max_flops);
@@ -120,6 +101,7 @@ template <class T>
 void Direct<T>::State::compute(const CsrView<T>& matrix) {
     is_finite = first_non_finite_row(host, matrix) < 0;
     if (!is_finite) return;
+    norm = column_norm(matrix);
     if (fronts.first.empty()) analyse(matrix);
     const double analysed = now();
     factor.compute(host, matrix, arrangement, fronts, threshold());
@@ -176,24 +158,38 @@ void Direct<T>::apply(const Context& context, std::span<const T> r, std::span<T>
 }
 
 template <class T>
+void Direct<T>::State::solve(const Context& cpu, bool transposed, Vectors<const T> b,
+                             Vectors<T> x) const {
+    const Scratch<T> work(cpu, direct::solve_work(fronts, factor, b.count));
+    direct::solve_factors(cpu, arrangement, fronts, factor, transposed, b, x, work.data());
+}
+
+template <class T>
 void Direct<T>::apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const {
+    apply(context, false, r, z);
+}
+
+template <class T>
+void Direct<T>::apply_transposed(const Context& context, Vectors<const T> r, Vectors<T> z) const {
+    apply(context, true, r, z);
+}
+
+template <class T>
+void Direct<T>::apply(const Context& context, bool transposed, Vectors<const T> r,
+                      Vectors<T> z) const {
     check_vectors("direct", "r", r, rows());
     check_vectors("direct", "z", z, rows());
     require(r.count == z.count, "direct: r has ", r.count, " vectors, z has ", z.count);
     const State& state = *state_;
+    require(state.is_finite, "direct: the matrix has a NaN or infinity");
     const Phase phase(context, "apply", double(state.report.factor_entries) * sizeof(T) * r.count);
-    if (!state.is_finite) throw InvalidArgument("direct: the matrix has a NaN or infinity");
-    const auto solve = [&](const Context& host, Vectors<const T> b, Vectors<T> x) {
-        const Scratch<T> work(host, direct::solve_work(state.fronts, state.factor, b.count));
-        direct::solve_factors(host, state.arrangement, state.fronts, state.factor, b, x,
-                              work.data());
-    };
-    if (!state.on_gpu) return solve(context, r, z);
+    if (!state.on_gpu) return state.solve(context, transposed, r, z);
     const Context host = Context::cpu(1);
     std::vector<T> values(static_cast<std::size_t>(rows()));
     for (int v = 0; v < r.count; ++v) {
         copy_to_host(context, r[v], std::span<T>(values));
-        solve(host, one_vector(std::span<const T>(values)), one_vector(std::span<T>(values)));
+        state.solve(host, transposed, one_vector(std::span<const T>(values)),
+                    one_vector(std::span<T>(values)));
         copy_from_host(context, std::span<const T>(values), z[v]);
     }
 }
@@ -226,7 +222,7 @@ PreconditionerReport Direct<T>::make_report() const {
     const DirectReport& report = state_->report;
     PreconditionerReport result;
     if (!state_->is_finite) {
-        result.unusable = "the matrix has a NaN or infinity,";
+        result.unusable = "the matrix has a NaN or infinity";
         return result;
     }
     ReportValues values{{"factorisation", report.symmetric ? "LDL^T" : "LU"},

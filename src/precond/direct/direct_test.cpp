@@ -246,6 +246,107 @@ TEST(direct, applies_to_several_vectors) {
     }
 }
 
+/// A^-T: x^T A y = y^T A^T x for solves with both.
+TEST(direct, applies_the_transpose) {
+    auto random = generator();
+    for (const Index rows : {1, 8, 120}) {
+        for (const auto& matrix : {random_square(random, rows, 2).matrix<double>(),
+                                   random_square(random, rows, 0.3).matrix<double>()}) {
+            std::vector<std::vector<Index>> pattern(static_cast<std::size_t>(rows));
+            std::vector<std::vector<double>> values(pattern.size());
+            const auto view = matrix.view();
+            for (Index i = 0; i < rows; ++i) {
+                for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+                    pattern[std::size_t(view.column_indices[k])].push_back(i);
+                    values[std::size_t(view.column_indices[k])].push_back(view.values[k]);
+                }
+            }
+            const auto transposed = make_csr(rows, rows, pattern, values);
+            const Direct<double> factors(host(), view);
+            const auto b = random_vector<double>(random, std::size_t(rows));
+            std::vector<double> x(b.size()), residual, change(b.size());
+            factors.apply_transposed(host(), one_vector(std::span<const double>(b)),
+                                     one_vector(std::span<double>(x)));
+            double error = backward_error(transposed.view(), b, x, residual);
+            for (int step = 0; step < 3 && error > 1; ++step) {
+                factors.apply_transposed(host(), one_vector(std::span<const double>(residual)),
+                                         one_vector(std::span<double>(change)));
+                for (std::size_t i = 0; i < x.size(); ++i) x[i] += change[i];
+                error = backward_error(transposed.view(), b, x, residual);
+            }
+            EXPECT_LE(error, 1) << rows;
+        }
+    }
+}
+
+/// Against the elimination of the dense matrix with partial pivoting.
+TEST(direct, determinant_and_condition) {
+    auto random = generator();
+    for (int k = 0; k < 60; ++k) {
+        const Index rows = 1 + Index(random() % 12);
+        const bool symmetric = k % 2 == 0;
+        auto shifted = random_symmetric(random, rows, 3, 2);
+        for (Index i = 0; i < rows; ++i) shifted.add(i, i, i % 2 == 0 ? 5 : -3);
+        const auto matrix =
+            symmetric ? shifted.matrix() : random_square(random, rows, 2).matrix<double>();
+        const auto n = std::size_t(rows);
+        const auto view = matrix.view();
+        std::vector<double> a(n * n, 0), inverse(n * n, 0);
+        for (Index i = 0; i < rows; ++i) {
+            inverse[std::size_t(i) * n + std::size_t(i)] = 1;
+            for (Offset p = view.row_offsets[i]; p < view.row_offsets[i + 1]; ++p) {
+                a[std::size_t(i) * n + std::size_t(view.column_indices[p])] = view.values[p];
+            }
+        }
+        const auto norm = [&](const std::vector<double>& m) {
+            double largest = 0;
+            for (std::size_t j = 0; j < n; ++j) {
+                double sum = 0;
+                for (std::size_t i = 0; i < n; ++i) sum += std::abs(m[i * n + j]);
+                largest = std::max(largest, sum);
+            }
+            return largest;
+        };
+        const double norm_a = norm(a);
+        int sign = 1;
+        double logarithm = 0;
+        for (std::size_t p = 0; p < n; ++p) {
+            std::size_t best = p;
+            for (std::size_t i = p; i < n; ++i) {
+                if (std::abs(a[i * n + p]) > std::abs(a[best * n + p])) best = i;
+            }
+            if (best != p) sign = -sign;
+            for (std::size_t j = 0; j < n; ++j) {
+                std::swap(a[p * n + j], a[best * n + j]);
+                std::swap(inverse[p * n + j], inverse[best * n + j]);
+            }
+            const double pivot = a[p * n + p];
+            sign *= pivot < 0 ? -1 : 1;
+            logarithm += std::log(std::abs(pivot));
+            for (std::size_t j = 0; j < n; ++j) {
+                a[p * n + j] /= pivot;
+                inverse[p * n + j] /= pivot;
+            }
+            for (std::size_t i = 0; i < n; ++i) {
+                if (i == p) continue;
+                const double factor = a[i * n + p];
+                for (std::size_t j = 0; j < n; ++j) {
+                    a[i * n + j] -= factor * a[p * n + j];
+                    inverse[i * n + j] -= factor * inverse[p * n + j];
+                }
+            }
+        }
+        const Direct<double> factors(host(), view);
+        const double condition = norm_a * norm(inverse);
+        const double rounding = condition * gamma<double>(double(n * n) + 8);
+        EXPECT_EQ(factors.log_determinant().sign, sign);
+        EXPECT_NEAR(factors.log_determinant().logarithm, logarithm, rounding);
+        const double estimate = 1 / factors.reciprocal_condition();
+        EXPECT_LE(estimate, condition * (1 + rounding));
+        EXPECT_GE(estimate, condition / 3);
+    }
+}
+
 TEST(direct, takes_new_values) {
     const Context device = context();
     auto random = generator();
