@@ -64,6 +64,10 @@ struct Attempt {
     /// After this many iterations in which the smallest residual so far did not fall the next
     /// attempt continues; 0: no limit of its own.
     Offset stagnation_window = 0;
+    /// The next attempt continues where the residual has not fallen to a hundredth of ||b|| after
+    /// this many iterations, or is above four times ||b|| after 10 and was never smaller; 0: no such
+    /// test.
+    Offset trial = 0;
 
     bool operator==(const Attempt&) const = default;
 };

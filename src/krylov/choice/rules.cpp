@@ -20,6 +20,11 @@ constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_defi
 constexpr const char* few_operations = "exact factors take few operations";
 constexpr double max_flops_of_any = 1e12;  ///< Some minutes.
 
+/// Operations that take exact factors about as long as so many products with the matrix.
+double flops_of_products(const MatrixFacts& a, double products) {
+    return 30 * products * double(a.nonzeros);
+}
+
 /// From how many rows on multigrid is the fastest for several unknowns per node, on the CPU.
 Index rows_for_multigrid(const MatrixFacts& a) {
     // Long bodies; a column is 60 to 75 nodes long:
@@ -67,11 +72,25 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
-                {"fcg", "amg", "csr", 0, "500 iterations cost as much as a setup of multigrid"}};
+                {"fcg", "amg", "csr", 500, "500 iterations cost as much as a setup of multigrid"}};
     }
     // In slow ones (bcsstk38, bcsstk18) the residual does not fall at all in 75 iterations.
     first.stagnation_window = 75;
     return {first};
+}
+
+/// Whether exact factors may be the fastest for a symmetric matrix with a positive diagonal.
+bool prefers_exact_factors(const MatrixFacts& a) {
+    //   bcsstk38        8,032 rows  exact  20 ms  blocks    172 ms  11 products
+    //   bcsstk15        3,948       exact  16     jacobi     23     42
+    //   poisson2d:300  90,000       exact  66     multigrid  74     11
+    //   plate_hole:40   6,560       exact   7     multigrid  12
+    //   plate_hole:120 58,080       exact  73     multigrid 102
+    //   elasticity3d:10 3,630       jacobi  6     exact      21     50
+    if (a.on_gpu && a.rows_per_node > 1) return false;
+    if (a.entries_per_row() <= 5.5) return a.rows < 100'000;
+    if (a.rows_per_node > 1) return a.entries_per_row() < 30 && a.rows < 60'000;
+    return a.rows < 20'000;
 }
 
 /// Symmetric with a positive diagonal, on a GPU.
@@ -145,75 +164,66 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
 /// Symmetric and indefinite: some entries of the diagonal are missing, zero or negative, or cg
 /// broke down.
 std::vector<Attempt> indefinite(const MatrixFacts& a) {
-    // A residual of minres that will fall soon cannot be distinguished from one that will not:
-    // after 300 iterations stokes:48, which needs 1,051, is at 0.5, aug3dcqp, which does not
-    // converge, too.
-    const char* const next = "minres did not converge in its limit of iterations";
+    //   stokes:48      6,815 rows  exact   5.4 ms  minres              27 ms
+    //   stokes:96     27,455       exact    25     all others fail
+    //   helmholtz:300 90,000       exact    82     all others fail
+    //   qpband:20000  26,666       exact    10     block LDL^T         45
+    //   kkt:5000       7,500       exact   271     block LDL^T        130, 5,000 products
+    const Attempt exact = exact_factors(flops_of_products(a, 500), few_operations);
+    const Attempt last = exact_factors(max_flops_of_any, "incomplete factors do not suffice");
+    const char* const next = "minres did not converge in 300 iterations";
     if (a.on_gpu) {
         //   kkt_aug2dc    minres  11 ms              block LDL^T 51 ms
         //   helmholtz:60  minres 4.9                 block LDL^T 36
-        //   stokes:48     minres  21                 block LDL^T 37
         //   darcy:48      16 rows a block, fill 2 22  8 rows, fill 1 64; bloweya alone needs these
-        // 1,000 iterations of minres take 20 to 25 ms, block LDL^T 22 to 117.
-        return {{"minres", "none", "csr", 1200, "symmetric, not definite"},
-                {"sqmr", "block_ldlt:16,fill=2", "csr", 2000, next},
-                {"sqmr", "block_ldlt:8,fill=1", "csr", 0, "smaller blocks drop other entries"}};
+        return {exact,
+                {"minres", "none", "csr", 300, "symmetric, not definite"},
+                {"sqmr", "block_ldlt:16,fill=2", "csr", 2000, next, 0, 300},
+                {"sqmr", "block_ldlt:8,fill=1", "csr", 500, "smaller blocks drop other entries"},
+                last,
+                {"minres", "none", "csr", 0, "exact factors take too long"}};
     }
-    // Saddle points; FE: Taylor-Hood elements on triangles:
-    //   Stokes, FE   842 rows  block LDL^T 4.4 ms  minres  12 ms
-    //   Stokes, FE 2,210       block LDL^T  13     minres  58
-    //   stokes:24  1,700       block LDL^T 6.6     minres 4.0
-    //   darcy:24   1,700       block LDL^T 5.3     minres  16
-    //   stokes:32  3,000       block LDL^T  15     minres 8.5
-    if (a.zeros_on_diagonal && a.rows < 2'500) {
-        return {{"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 500,
-                 "a small saddle point problem"},
-                {"minres", "none", "csr", 1200, "block LDL^T did not converge"},
-                {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0,
-                 "the incomplete factors need more fill"}};
-    }
-    //   shell:60             minres       1.2 ms  block LDL^T     6.6 ms
-    //   stokes:48            minres        15     block LDL^T      35
-    //   bloweya              method=level  16     method=jacobi    80
+    //   bloweya              method=level  16 ms  method=jacobi    80 ms
     //   sqd_stcqp1_2x2_it10  method=level  31     method=jacobi   111
-    // 300 iterations of minres take 9 ms with sqd_aug3dcqp_3x3_it5 (16,500 rows), the next attempt
-    // 15. fill=2: kkt_cvxqp3 is solved by no other; elsewhere it takes up to 1.5 times as long.
-    return {{"minres", "none", "csr", a.rows < 10'000 ? 1200 : 300, "symmetric, not definite"},
-            {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 2000, next},
-            {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0,
-             "the incomplete factors need more fill"}};
+    return {
+        exact,
+        {"minres", "none", "csr", 300, "symmetric, not definite"},
+        {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 2000, next, 0, 300},
+        last,
+        {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0, "exact factors take too long"}};
 }
 
 std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   cage9, CPU               bicgstab 0.24 ms  idr:4 0.80 ms
     //   convection3d:40, CPU     bicgstab   27     idr:4   34
-    //   rdb1250, CPU             bicgstab 0.68     idr:4 0.76
     //   convection3d:100, GPU    bicgstab   49     idr:4   71
     //   sherman4, GPU            bicgstab  3.8     idr:4  8.3
-    //   dw8192, second attempt   idr:8     185     idr:4  269
-    //   pores_2, second attempt  idr:8      12     idr:4   19
-    return {{"bicgstab", a.has_various_blocks() ? largest_blocks : "jacobi", "csr", 500,
-             "not symmetric"},
-            {"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 2000,
-             "bicgstab did not converge"},
-            {"gmres:150", "block_jacobi:32,singular=shift", "csr", 0, "idr did not converge"}};
-}
-
-/// Adds exact factors to the attempts for a matrix that is not definite: first, or after the first
-/// attempt where the matrix is large; and last.
-std::vector<Attempt> with_exact_factors(const MatrixFacts& a, std::vector<Attempt> attempts) {
-    const double per_entry = a.symmetric ? 15'000 : 30'000;
-    const double limit = std::min(a.symmetric ? 5e9 : 1e10, per_entry * double(a.nonzeros));
-    const bool is_large = a.on_gpu || a.rows >= 40'000;
-    if (is_large) attempts.front().max_iterations = 100;
-    attempts.insert(attempts.begin() + (is_large ? 1 : 0), exact_factors(limit, few_operations));
-    attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));
-    return attempts;
+    Attempt first{"bicgstab", a.has_various_blocks() ? largest_blocks : "jacobi", "csr", 500,
+                  "not symmetric"};
+    Attempt second{"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 500,
+                   "bicgstab did not converge"};
+    first.trial = second.trial = 100;
+    // A trial takes longer than exact factors of small matrices.
+    const bool is_small = a.rows < 1'500;
+    Attempt trial = first;
+    if (a.rows < 40'000) {
+        trial.max_iterations = 100;
+        trial.trial = 40;
+    }
+    const Attempt exact = exact_factors(
+        flops_of_products(a, 1000), is_small ? few_operations : "bicgstab does not converge fast");
+    return {is_small ? exact : trial,
+            is_small ? trial : exact,
+            first,
+            second,
+            exact_factors(max_flops_of_any, "idr does not converge fast"),
+            {second.solver, second.preconditioner, "csr", 2000, "exact factors take too long"},
+            {"gmres:150", second.preconditioner, "csr", 0, "idr did not converge"}};
 }
 
 std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
-    if (!facts.symmetric) return with_exact_factors(facts, nonsymmetric(facts));
-    if (!facts.positive_diagonal) return with_exact_factors(facts, indefinite(facts));
+    if (!facts.symmetric) return nonsymmetric(facts);
+    if (!facts.positive_diagonal) return indefinite(facts);
     // Solvers for definite matrices break down at once if the matrix is not (Si2, helmholtz:60).
     auto attempts = definite_attempts(facts);
     for (Attempt& attempt : indefinite(facts)) attempts.push_back(std::move(attempt));
@@ -273,10 +283,14 @@ Attempt exact_factors(double max_flops, const char* reason) {
 
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     std::vector<Attempt> attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
-    if (!facts.on_gpu && facts.rows < 20'000) {
-        attempts.insert(
-            attempts.begin(),
-            exact_factors(std::min(5e8, 1500 * double(facts.nonzeros)), few_operations));
+    if (prefers_exact_factors(facts)) {
+        attempts.insert(attempts.begin(),
+                        exact_factors(flops_of_products(facts, 50), few_operations));
+        if (facts.rows >= 1'500) {
+            const Offset trial = facts.entries_per_row() <= 5.5 ? 10 : 40;
+            attempts.insert(attempts.begin(),
+                            {"cg", "jacobi", "csr", 100, "a short trial", 0, trial});
+        }
     }
     attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));
     return attempts;
@@ -315,7 +329,11 @@ std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
                      attempts.front().format, 0, "the preconditioner was given"}};
     }
     std::vector<Attempt> distinct;
+    const bool needs_definite = Spec(solver).name() == "minres";
     for (Attempt& attempt : attempts) {
+        if (needs_definite && any_preconditioner && attempt.preconditioner.starts_with("direct")) {
+            continue;
+        }
         keep_words(attempt, solver, preconditioner, format);
         if (!distinct.empty() && have_same_words(distinct.back(), attempt)) {
             // They differed by a word that was given: one attempt, with the limits of the later.

@@ -7,6 +7,7 @@
 #include "krylov/at_work.hpp"
 #include "krylov/attempts.hpp"
 #include "krylov/rules.hpp"
+#include "krylov/solver/refinement.hpp"
 
 namespace tessera {
 
@@ -232,7 +233,26 @@ void AttemptEngine<T>::make_system() {
                                  is_reduced() ? reduced_near_null_ : near_null_,
                                  facts().natural_blocks});
     }
-    iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
+    make_iterative();
+}
+
+/// Whether the attempt in use is iterative refinement with exact factors.
+template <class T>
+bool AttemptEngine<T>::is_exact() const {
+    return given_operator_ == nullptr && given_preconditioner_ == nullptr &&
+           Spec(method_.preconditioner_text).name() == "direct" &&
+           Spec(method_.solver_text).name() == "richardson";
+}
+
+/// Makes the solver of the attempt in use.
+template <class T>
+void AttemptEngine<T>::make_iterative() {
+    if (is_exact()) {
+        iterative_ = std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
+                                                     *system_->preconditioner());
+    } else {
+        iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
+    }
 }
 
 /// Does the work of a setup or update; where it fails there is no matrix.
@@ -285,6 +305,7 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
     try {
         guarded([&] {
             system_->update(context_, matrix_in_use(), preconditioner_matrix());
+            if (is_exact()) make_iterative();
             iterative_->operators_changed();
         });
     } catch (const Error& error) {  // Values of another kind may need other attempts.

@@ -71,6 +71,8 @@ class AttemptEngine {
     void set_up_attempt();
     void make_attempt();
     void make_system();
+    void make_iterative();
+    bool is_exact() const;
     template <class Work>
     void guarded(Work&& work);
     /// Tells the listener that the attempt in use failed, and goes to the next one.

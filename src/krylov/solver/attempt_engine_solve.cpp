@@ -32,6 +32,30 @@ bool can_be_judged(Status status) {
     }
 }
 
+/// Ends the solves of right-hand sides that fail Attempt::trial, and marks these.
+std::function<bool(const Progress&)> on_trial(std::function<bool(const Progress&)> observer,
+                                              Offset trial, std::vector<bool>& failed) {
+    constexpr Offset first_check = 10;
+    struct State {
+        double smallest = 1;
+        bool has_passed = false;
+    };
+    std::vector<State> states(failed.size());
+    return
+        [observer = std::move(observer), trial, &failed, states](const Progress& progress) mutable {
+            if (observer && !observer(progress)) return false;
+            const auto v = std::size_t(progress.vector);
+            State& state = states[v];
+            const double residual = progress.relative_residual;
+            state.smallest = std::min(state.smallest, residual);
+            if (state.has_passed || progress.iterations < first_check) return true;
+            const bool is_over = progress.iterations >= trial;
+            failed[v] = is_over ? residual > 0.01 : residual > 4 && state.smallest > 0.99;
+            state.has_passed = is_over && !failed[v];
+            return !failed[v];
+        };
+}
+
 }  // namespace
 
 /// Names the likely cause where a method for symmetric matrices failed.
@@ -158,7 +182,10 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
     if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
     const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
-    if (!(scaled.error <= 10 * roundoff && scaled.growth <= 1e-3 / roundoff)) return false;
+    if (!(scaled.error <= 10 * roundoff)) return false;
+    const bool is_regular =  // As exact factors found it.
+        is_exact() && system_->report().singular.empty();
+    if (!is_regular && !(scaled.growth <= 1e-3 / roundoff)) return false;
     // What a method that was named has not looked for.
     const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
     if (!facts.symmetric) return true;
@@ -262,10 +289,15 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
     SolveReport longest;  // That with the most iterations.
     while (true) {
         const Attempt current = attempts_[attempt_];
-        const SolveOptions remaining = attempt_options(options, current, longest);
+        SolveOptions remaining = attempt_options(options, current, longest);
+        std::vector<bool> failed_trial(total.size(), false);
+        if (current.trial > 0) {
+            remaining.observer = on_trial(remaining.observer, current.trial, failed_trial);
+        }
         auto solved = solve_once(b, x, remaining);
         const SolveReport* failed = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
+            if (failed_trial[j]) solved[j].status = Status::stagnated;
             solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]));
             explain_singularity(solved[j]);
             if (worth_another(solved[j], current.max_iterations) || is_too_far(solved[j])) {

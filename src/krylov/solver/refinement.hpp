@@ -1,0 +1,52 @@
+#pragma once
+
+#include "tessera/krylov.hpp"
+
+namespace tessera {
+
+/// Iterative refinement with exact factors, x += M^-1 (b - A x): the solver richardson where M is
+/// `direct`. It looks at the residual of each row, not at its norm alone, and ends as converged, or
+/// where the componentwise backward error no longer falls by half (accuracy_lost): x is then as
+/// accurate as the factors make it, though it may be so large that rounding its elements alone
+/// leaves a residual larger than b.
+/// Source: M. Arioli, J. W. Demmel, I. S. Duff, "Solving sparse linear systems with sparse backward
+/// error", SIAM J. Matrix Anal. Appl. 10 (1989), pp. 165-190.
+template <class T>
+class Refinement final : public IterativeSolver<T> {
+  public:
+    Refinement(const Context& context, const CsrView<T>& matrix, const Operator<T>& product,
+               const Operator<T>& factors)
+        : context_(context),
+          matrix_(matrix),
+          product_(product),
+          factors_(factors),
+          residual_(context, matrix.rows),
+          change_(context, matrix.rows),
+          now_(context, matrix.rows) {}
+
+    SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override;
+    std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
+                                   const SolveOptions& options) override;
+    void operators_changed() override {}
+
+  private:
+    /// What is known of x after some steps.
+    struct Look {
+        Offset step = 0;
+        double relative = 0, target = 0, backward_error = 0, seconds = 0;
+        double before = std::numeric_limits<double>::infinity();  ///< The last backward error.
+        Index row = -1;
+        int vector = 0;
+    };
+    bool ends(const Look& look, const SolveOptions& options, SolveReport& report);
+    SolveReport refine(std::span<const T> b, std::span<T> x, const SolveOptions& options,
+                       int vector);
+
+    Context context_;
+    CsrView<T> matrix_;
+    const Operator<T>& product_;
+    const Operator<T>& factors_;
+    Buffer<T> residual_, change_, now_;
+};
+
+}  // namespace tessera
