@@ -263,7 +263,8 @@ TEST_F(cli, info_describes_a_matrix) {
     const Outcome table = run({"info", "convection3d:4"});
     expect_contains(table.out, "sbell:1,slice=32,sort_window=all");
     expect_contains(table.out, "values no");
-    expect_contains(table.out, "cpu   bicgstab with jacobi, format csr, at most 500 iterations\n");
+    expect_contains(
+        table.out, "then  bicgstab with jacobi, format csr, at most 100 iterations, 40 on trial\n");
     expect_contains(table.out, "then  idr:8,smoothing with block_jacobi:32,singular=shift");
     EXPECT_EQ(json["auto_cpu"][0]["solver"], "cg");
     EXPECT_EQ(json["auto_cpu"][0]["preconditioner"], "jacobi");

@@ -100,7 +100,8 @@ Context open_context(const std::string& device, int threads, std::string& why_no
 std::string attempt_text(const Attempt& attempt) {
     return attempt.solver + " with " + attempt.preconditioner + ", format " + attempt.format +
            (attempt.max_iterations > 0 ? ", at most " + plural(attempt.max_iterations, "iteration")
-                                       : "");
+                                       : "") +
+           (attempt.trial > 0 ? ", " + std::to_string(attempt.trial) + " on trial" : "");
 }
 
 void note_fallback(const std::string& why_not_cuda, bool quiet) {

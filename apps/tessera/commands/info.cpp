@@ -306,6 +306,7 @@ std::string to_json(const MatrixInfo& info) {
                                        .add("preconditioner", attempt.preconditioner)
                                        .add("format", attempt.format)
                                        .add("max_iterations", attempt.max_iterations)
+                                       .add("trial", attempt.trial)
                                        .add("reason", attempt.reason));
             }
             json.add("auto_" + choice.device, attempts);

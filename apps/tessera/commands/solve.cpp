@@ -146,7 +146,7 @@ class SolveCommand : SolveProblem<T> {
         setup_note_.reset();
         end_iterations();
         record_attempt(event.attempt, event.iterations);
-        if (arguments_.quiet) return;
+        if (arguments_.quiet || !arguments_.explain) return;
         const Attempt next = solver.attempts()[std::size_t(solver.attempt()) + 1];
         print_note(event.attempt.solver + " with " + event.attempt.preconditioner +
                    " does not solve it (" + event.outcome + "); going on with " + next.solver +

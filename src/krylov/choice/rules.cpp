@@ -231,14 +231,10 @@ std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
     return attempts;
 }
 
-/// The attempts whose solvers allow preconditioning from the left.
+/// Attempts whose solvers allow preconditioning from the left.
 std::vector<Attempt> left_attempts_for(const MatrixFacts& facts) {
-    std::vector<Attempt> attempts = attempts_for(facts);
-    std::erase_if(attempts,
-                  [](const Attempt& a) { return !parse_solver(a.solver)->allows_left(); });
-    if (!attempts.empty()) return attempts;
-    attempts = nonsymmetric(facts);
-    attempts.front().reason = "allows preconditioning from the left";
+    std::vector<Attempt> attempts = nonsymmetric(facts);
+    if (facts.symmetric) attempts.front().reason = "allows preconditioning from the left";
     return attempts;
 }
 
@@ -336,13 +332,18 @@ std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
             continue;
         }
         keep_words(attempt, solver, preconditioner, format);
-        if (!distinct.empty() && have_same_words(distinct.back(), attempt)) {
+        const auto same = std::ranges::find_if(distinct, [&](const Attempt& one) {
+            return !any_solver && have_same_words(one, attempt);
+        });
+        if (same != distinct.end()) {
             // They differed by a word that was given: one attempt, with the limits of the later.
-            attempt.reason = distinct.back().reason;
-            distinct.pop_back();
+            attempt.reason = same->reason;
+            *same = std::move(attempt);
+        } else {
+            distinct.push_back(std::move(attempt));
         }
-        distinct.push_back(std::move(attempt));
     }
+    distinct.back().max_iterations = distinct.back().trial = 0;  // Nothing follows.
     return distinct;
 }
 

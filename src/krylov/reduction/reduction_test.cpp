@@ -174,8 +174,12 @@ TEST(reduction, an_indefinite_matrix_for_a_positive_diagonal_comes_second) {
     const CsrMatrix<double> a = copy_to(context(), matrix);
     Solver<double> solver(context());
     solver.setup(a);
-    EXPECT_EQ(solver.attempts()[0].solver, "bicgstab");
-    EXPECT_EQ(solver.attempts()[1].solver, "minres");
+    const std::vector<Attempt> attempts = solver.attempts();
+    const auto is_reduced = [](const Attempt& attempt) {
+        return attempt.reason.find("make the matrix symmetric") != std::string::npos;
+    };
+    EXPECT_FALSE(is_reduced(attempts[0]));
+    EXPECT_TRUE(is_reduced(attempts[1]));
     EXPECT_EQ(solver.facts().reduction, "");
 }
 

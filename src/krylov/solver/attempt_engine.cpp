@@ -247,12 +247,10 @@ bool AttemptEngine<T>::is_exact() const {
 /// Makes the solver of the attempt in use.
 template <class T>
 void AttemptEngine<T>::make_iterative() {
-    if (is_exact()) {
-        iterative_ = std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
-                                                     *system_->preconditioner());
-    } else {
-        iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
-    }
+    iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
+    if (!is_exact()) return;
+    iterative_ = std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
+                                                 *system_->preconditioner(), std::move(iterative_));
 }
 
 /// Does the work of a setup or update; where it fails there is no matrix.

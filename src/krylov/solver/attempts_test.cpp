@@ -43,12 +43,13 @@ TEST(attempts, solves_systems_of_each_kind) {
 }
 
 TEST(attempts, goes_on_from_the_better_x_where_the_first_attempt_ends) {
-    const CsrMatrix<double> matrix = problem("kkt:1800,spread=5");
+    const CsrMatrix<double> matrix = problem("kkt:3000,spread=5");
     const Solved solved = solve_auto(matrix);
-    ASSERT_EQ(solved.attempts.at(0).solver, "minres");
-    ASSERT_GE(solved.attempt, 1) << "minres should need more than its limit";
+    ASSERT_TRUE(solved.attempts.at(0).preconditioner.starts_with("direct"));  // Refuses.
+    ASSERT_EQ(solved.attempts.at(1).solver, "minres");
+    ASSERT_GE(solved.attempt, 2) << "minres should need more than its limit";
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
-    const Offset limit = solved.attempts[0].max_iterations;
+    const Offset limit = solved.attempts[1].max_iterations;
     EXPECT_GT(solved.report.iterations, limit);
     EXPECT_EQ(Offset(solved.report.residuals.size()), solved.report.iterations + 1);
     // The second one begins at the residual that the first one left.
@@ -60,10 +61,10 @@ TEST(attempts, goes_on_from_the_better_x_where_the_first_attempt_ends) {
 }
 
 TEST(attempts, limits_of_the_caller_hold_for_all_attempts_together) {
-    const CsrMatrix<double> matrix = problem("kkt:1800,spread=5");
+    const CsrMatrix<double> matrix = problem("kkt:3000,spread=5");
     SolveOptions options;
     std::vector<Offset> seen;
-    const Offset limit = choose(facts_of(matrix), "auto", "auto", "auto")[0].max_iterations;
+    const Offset limit = choose(facts_of(matrix), "auto", "auto", "auto")[1].max_iterations;
     options.max_iterations = limit + 5;
     options.check_interval = 5;
     options.observer = [&](const Progress& progress) {
@@ -71,19 +72,19 @@ TEST(attempts, limits_of_the_caller_hold_for_all_attempts_together) {
         return true;
     };
     const Solved solved = solve_auto(matrix, options);
-    EXPECT_EQ(solved.attempt, 1);
+    EXPECT_EQ(solved.attempt, 2);
     EXPECT_EQ(solved.report.iterations, limit + 5);
     EXPECT_EQ(solved.report.status, Status::max_iterations);
     EXPECT_TRUE(std::ranges::is_sorted(seen));
     EXPECT_EQ(seen.back(), limit + 5);
     options.max_iterations = limit;
-    EXPECT_EQ(solve_auto(matrix, options).attempt, 0) << "nothing is left for another one";
+    EXPECT_EQ(solve_auto(matrix, options).attempt, 1) << "nothing is left for another one";
     options.observer = [](const Progress&) { return false; };
     EXPECT_EQ(solve_auto(matrix, options).report.status, Status::interrupted);
 }
 
 TEST(attempts, an_indefinite_matrix_with_a_positive_diagonal) {
-    const Solved solved = solve_auto(problem("helmholtz:16,kh=1"));
+    const Solved solved = solve_auto(problem("helmholtz:50,kh=1"));
     ASSERT_NE(solved.attempts.at(0).solver, "minres");
     EXPECT_GE(solved.attempt, 1);
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
@@ -91,27 +92,28 @@ TEST(attempts, an_indefinite_matrix_with_a_positive_diagonal) {
 
 TEST(attempts, passes_over_a_setup_that_the_matrix_does_not_allow) {
     // Jacobi cannot invert a zero on the diagonal.
-    const Solved solved = solve_auto(with_diagonal(problem("convection3d:8"), 5, 0));
+    const Solved solved = solve_auto(with_diagonal(problem("convection3d:12"), 5, 0));
     ASSERT_EQ(solved.attempts.at(0).preconditioner, "jacobi");
     EXPECT_EQ(solved.attempt, 1);
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
 }
 
-/// idr with shifted blocks makes numbers that are not finite, gmres finds out why. No product shows
-/// the infinity in the element of x whose column is empty.
+/// One of its columns is empty.
 TEST(attempts, a_singular_matrix_is_called_so) {
     CsrMatrix<double> matrix(host(), 3, 3, 4);
     matrix.row_offsets() = copy_to_buffer(host(), std::vector<Offset>{0, 1, 2, 4});
     matrix.column_indices() = copy_to_buffer(host(), std::vector<Index>{0, 1, 0, 1});
     matrix.values() = copy_to_buffer(host(), std::vector<double>(4, 1.0));
     const Solved solved = solve_auto(matrix);
-    EXPECT_EQ(solved.report.status, Status::breakdown);
-    expect_contains(solved.report.message, "singular");
+    EXPECT_EQ(solved.report.status, Status::singular);
+    expect_contains(
+        solved.report.message,
+        "The matrix is singular whatever its values: its pattern allows a rank of 2 of 3");
     for (const double value : solved.x) EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST(attempts, later_solves_and_updates_keep_the_attempt) {
-    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1800,spread=5"));
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:3000,spread=5"));
     const Buffer<double> b =
         copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows()), 1.0));
     Buffer<double> x = copy_to_buffer(context(), std::vector<double>(std::size_t(matrix.rows())));
@@ -120,14 +122,14 @@ TEST(attempts, later_solves_and_updates_keep_the_attempt) {
     solver.setup(matrix);
     solver.solve(b.view(), x.view());
     const int attempt = solver.attempt();
-    ASSERT_GE(attempt, 1);
+    ASSERT_GE(attempt, 2);
     solver.update(matrix);
     fill(context(), 0.0, x.view());
     const SolveReport report = solver.solve(b.view(), x.view());
     EXPECT_EQ(report.status, Status::converged) << report.message;
     EXPECT_EQ(solver.attempt(), attempt);
     solver.setup(matrix);
-    EXPECT_EQ(solver.attempt(), 0);
+    EXPECT_EQ(solver.attempt(), 1);  // The first one refuses.
 }
 
 TEST(attempts, a_solve_on_the_other_side_chooses_anew) {
@@ -145,7 +147,9 @@ TEST(attempts, a_solve_on_the_other_side_chooses_anew) {
         const SolveReport report = solver.solve(b.view(), x.view(), options);
         EXPECT_EQ(report.status, Status::converged) << report.message;
         const Attempt used = solver.attempts().at(std::size_t(solver.attempt()));
-        EXPECT_EQ(parse_solver(used.solver)->allows_left(), options.left_preconditioning);
+        if (options.left_preconditioning) {
+            EXPECT_TRUE(parse_solver(used.solver)->allows_left());
+        }
     };
     expect_solved(left);
     EXPECT_NE(solver.attempts(), from_right);
@@ -222,7 +226,7 @@ TEST(attempts, values_of_an_update_of_another_kind) {
 }
 
 TEST(attempts, several_right_hand_sides) {
-    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:1800,spread=5"));
+    const CsrMatrix<double> matrix = copy_to(context(), problem("kkt:3000,spread=5"));
     const Offset n = matrix.rows();
     std::vector<double> both(std::size_t(2 * n), 1.0);
     std::fill(both.begin() + n, both.end(), 0.0);  // The second one is solved at once.

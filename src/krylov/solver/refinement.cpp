@@ -15,6 +15,15 @@ namespace {
 
 constexpr Offset max_steps = 10;
 
+/// Whether the squares of b, and those of residuals, are in the range of T.
+template <class T>
+bool is_in_range(double norm_b) {
+    using limits = std::numeric_limits<T>;
+    constexpr double epsilon = double(limits::epsilon());
+    return norm_b > std::sqrt(double(limits::min())) / (epsilon * epsilon) &&
+           norm_b < std::sqrt(double(limits::max()) * epsilon);
+}
+
 }  // namespace
 
 template <class T>
@@ -73,11 +82,7 @@ SolveReport Refinement<T>::refine(std::span<const T> b, std::span<T> x, const So
     for (;; ++look.step) {
         const SolutionErrors errors =
             solution_errors<T>(context_, matrix_, b, std::as_const(now_).view());
-        if (errors.right_hand_side == 0) {
-            fill(context_, T(0), now_.view());
-            report.residuals.push_back(0);
-            break;
-        }
+        if (!is_in_range<T>(errors.right_hand_side)) return plain_->solve(b, x, options);
         look.target =
             std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
         look.relative = errors.residual / errors.right_hand_side;

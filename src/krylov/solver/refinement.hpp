@@ -8,18 +8,20 @@ namespace tessera {
 /// `direct`. It looks at the residual of each row, not at its norm alone, and ends as converged, or
 /// where the componentwise backward error no longer falls by half (accuracy_lost): x is then as
 /// accurate as the factors make it, though it may be so large that rounding its elements alone
-/// leaves a residual larger than b.
+/// leaves a residual larger than b. Where b is 0, or its norm near the limits of T, `plain`
+/// solves, which scales b.
 /// Source: M. Arioli, J. W. Demmel, I. S. Duff, "Solving sparse linear systems with sparse backward
 /// error", SIAM J. Matrix Anal. Appl. 10 (1989), pp. 165-190.
 template <class T>
 class Refinement final : public IterativeSolver<T> {
   public:
     Refinement(const Context& context, const CsrView<T>& matrix, const Operator<T>& product,
-               const Operator<T>& factors)
+               const Operator<T>& factors, std::unique_ptr<IterativeSolver<T>> plain)
         : context_(context),
           matrix_(matrix),
           product_(product),
           factors_(factors),
+          plain_(std::move(plain)),
           residual_(context, matrix.rows),
           change_(context, matrix.rows),
           now_(context, matrix.rows) {}
@@ -46,6 +48,7 @@ class Refinement final : public IterativeSolver<T> {
     CsrView<T> matrix_;
     const Operator<T>& product_;
     const Operator<T>& factors_;
+    std::unique_ptr<IterativeSolver<T>> plain_;
     Buffer<T> residual_, change_, now_;
 };
 

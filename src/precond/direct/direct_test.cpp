@@ -389,7 +389,7 @@ TEST(direct, refuses_more_operations_than_allowed) {
 
 TEST(direct, describes_its_options) {
     for (const char* const text : {"direct", "direct,threshold=0.25", "direct,matching=on",
-                                   "direct,matching=off,symmetric=off,max_flops=1e+09"}) {
+                                   "direct,matching=off,symmetric=off,max_flops=1e09"}) {
         const auto matrix = Entries(1).add(0, 0, 2).matrix<double>();
         EXPECT_EQ(Direct<double>(host(), matrix.view(), parse_direct(Spec(text))).describe(), text);
     }

@@ -28,7 +28,9 @@ std::string Direct<T>::describe() const {
     if (options.matching) text << ",matching=" << (*options.matching ? "on" : "off");
     if (!options.symmetric) text << ",symmetric=off";
     if (options.max_flops > 0) text << ",max_flops=" << options.max_flops;
-    return text.str();
+    std::string words = text.str();
+    std::erase(words, '+');  // 1e09
+    return words;
 }
 
 template std::string Direct<float>::describe() const;
