@@ -24,7 +24,8 @@ TEST_F(cli_solve, solves_and_says_so) {
 }
 
 TEST_F(cli_solve, json_alone_is_on_stdout) {
-    const Outcome outcome = solve({"poisson2d:12", "--json", "-", "--monitor", "table"});
+    const Outcome outcome =
+        solve({"poisson2d:12", "--precond", "jacobi", "--json", "-", "--monitor", "table"});
     EXPECT_EQ(outcome.code, 0);
     const Json json = Json::parse(outcome.out);
     EXPECT_EQ(json["schema"], "tessera-run/2");

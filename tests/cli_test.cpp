@@ -266,8 +266,8 @@ TEST_F(cli, info_describes_a_matrix) {
     expect_contains(
         table.out, "then  bicgstab with jacobi, format csr, at most 100 iterations, 40 on trial\n");
     expect_contains(table.out, "then  idr:8,smoothing with block_jacobi:32,singular=shift");
-    EXPECT_EQ(json["auto_cpu"][0]["solver"], "cg");
-    EXPECT_EQ(json["auto_cpu"][0]["preconditioner"], "jacobi");
+    EXPECT_EQ(json["auto_cpu"][0]["solver"], "richardson");
+    EXPECT_EQ(json["auto_cpu"][1]["preconditioner"], "jacobi");
     EXPECT_EQ(json["auto_cuda"][0]["preconditioner"], "amg");
     // The suggested command runs.
     const std::string suggestion = json["suggestion"];

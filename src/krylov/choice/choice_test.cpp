@@ -101,7 +101,7 @@ TEST(choice, exact_factors_come_first_where_they_pay) {
     facts.nonzeros = 25'000;
     EXPECT_GT(first(facts).trial, 0);
     facts = facts_of(problem("elasticity3d:5"));  // Not solids.
-    EXPECT_EQ(first(facts).preconditioner, "jacobi");
+    EXPECT_FALSE(first(facts).preconditioner.starts_with("direct"));
     EXPECT_EQ(first(facts).trial, 0);
 }
 
