@@ -12,7 +12,8 @@ import tessera._direct
 
 
 def square(random, n, density=0.05):
-    return (sp.random(n, n, density, random_state=random) + sp.eye(n)[random.permutation(n)]).tocsr()
+    shuffled = sp.eye(n).tocsr()[random.permutation(n)]
+    return (sp.random(n, n, density, random_state=random) + shuffled).tocsr()
 
 
 def gamma(k, dtype=np.float64):

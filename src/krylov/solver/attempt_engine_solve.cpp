@@ -82,7 +82,7 @@ void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
     std::snprintf(residual, sizeof residual, "; the relative residual is %.2e.",
                   report.true_relative_residual);
     report.status = Status::singular;
-    report.message = why + residual;
+    report.message = (is_reduced() ? "in the reduced system " : "") + why + residual;
     report.message.front() = char(std::toupper(report.message.front()));
 }
 
