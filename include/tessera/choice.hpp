@@ -17,6 +17,9 @@ struct MatrixFacts {
     bool negative_diagonal = false;  ///< Every diagonal entry is stored and negative.
     bool zeros_on_diagonal = false;  ///< Some diagonal entry is 0 or not stored.
     bool row_sums_vanish = false;    ///< A 1 = 0 up to rounding: constants are in the null space.
+    /// The largest sum of |a_ij|, j != i, over |a_ii| of a row: below 1 the matrix is dominated by
+    /// its diagonal.
+    double off_diagonal_share = std::numeric_limits<double>::infinity();
     double row_span = 1;  ///< The largest |a_ij| of a row: that of the largest over the smallest.
     /// Some rows have no other entry than the diagonal one, or only negligible ones.
     bool has_fixed_rows = false;
@@ -65,8 +68,8 @@ struct Attempt {
     /// attempt continues; 0: no limit of its own.
     Offset stagnation_window = 0;
     /// The next attempt continues where the residual has not fallen to a hundredth of ||b|| after
-    /// this many iterations, or is above four times ||b|| after 10 and was never smaller; 0: no such
-    /// test.
+    /// this many iterations, or is above four times ||b|| after 10 and was never smaller; 0: no
+    /// such test.
     Offset trial = 0;
 
     bool operator==(const Attempt&) const = default;

@@ -66,6 +66,7 @@ struct RowScan {
     /// max and 1 / min of the largest |a_ij| of rows: first those that alone give their unknown,
     /// then the others.
     Offset largest_fixed, smallest_fixed_inverse, largest, smallest_inverse;
+    Offset largest_share;  ///< The largest sum of |a_ij|, j != i, over |a_ii|.
 };
 
 /// Raises the numbers of `scan`.
@@ -82,6 +83,10 @@ struct ScanRow {
                                       : &scan->has_zero);
         const double limit = balance_limit<T> * (std::abs(row.diagonal) + row.others);
         if (!(std::abs(row.sum) <= limit)) raise_flag(&scan->has_row_sum);
+        if (row.diagonal != 0) {
+            raise_to(&scan->largest_share,
+                     std::bit_cast<Offset>(row.others / std::abs(row.diagonal)));
+        }
         const bool is_fixed = row.gives_unknown(a, Index(i));
         if (!(row.largest > 0)) return;
         raise_to(is_fixed ? &scan->largest_fixed : &scan->largest,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
@@ -28,6 +29,8 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
     facts.negative_diagonal = scan.has_positive == 0 && scan.has_zero == 0;
     facts.zeros_on_diagonal = scan.has_zero != 0;
     facts.row_sums_vanish = scan.has_row_sum == 0;
+    facts.off_diagonal_share = scan.has_zero != 0 ? std::numeric_limits<double>::infinity()
+                                                  : std::bit_cast<double>(scan.largest_share);
     facts.row_span = product(scan.largest, scan.smallest_inverse);
     facts.has_fixed_rows = scan.largest_fixed != 0;
     facts.has_odd_rows =

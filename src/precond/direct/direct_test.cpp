@@ -227,7 +227,8 @@ TEST(direct, does_not_depend_on_the_number_of_threads) {
 
 TEST(direct, applies_to_several_vectors) {
     const Context device = context();
-    const auto matrix = problems::generate<double>(device, Spec("convection3d:6")).matrix;
+    const auto matrix =
+        copy_to(device, problems::generate<double>(host(), Spec("convection3d:6")).matrix);
     const Direct<double> factors(device, matrix.view());
     auto random = generator();
     const auto rows = std::size_t(matrix.rows());
