@@ -19,7 +19,7 @@ namespace tessera::problems {
 /// `generate` sets Problem::name and rounds to T.
 using Generator = Problem<double>(const Context& cpu, Spec& spec, Index size);
 
-Generator poisson, diffusion, convection, helmholtz, shell, circuit, schroedinger;
+Generator poisson, diffusion, convection, recirculation, helmholtz, shell, circuit, schroedinger;
 Generator arrow, block_diagonal, random_blocks;
 Generator kkt, qpband, bordered, stokes, darcy;
 Generator elasticity, cantilever, plate_hole;

@@ -168,12 +168,48 @@ Problem<double> diffusion(const Context& cpu, Spec& spec, Index size) {
     });
 }
 
-/// -Laplace(u) + S (1,1,1) . grad(u), first-order upwind, scaled by h^2: diagonal 6 + 3 S h, lower
-/// neighbours -1 - S h, upper ones -1. Nonsymmetric M-matrix.
+namespace {
+
+/// Whether the option scheme= is central; upwind is the default.
+bool is_central(Spec& spec) {
+    return spec.word("scheme", "upwind", {"upwind", "central"}) == "central";
+}
+
+}  // namespace
+
+/// -Laplace(u) + S (1,..,1) . grad(u), scaled by h^2. Upwind: diagonal 2 d + d S h in d dimensions,
+/// lower neighbours -1 - S h, upper ones -1, an M-matrix; central: 2 d, -1 - S h / 2, -1 + S h / 2.
 Problem<double> convection(const Context& cpu, Spec& spec, Index size) {
+    const int dimensions = spec.name() == "convection2d" ? 2 : 3;
     const double strength = spec.real("strength", 10, 0, 1e9);
-    const double upwind = strength / (double(size) + 1);  // h^2 times strength / h
-    return assemble_stencil(cpu, spec, {size, 3}, -1 - upwind, 6 + 3 * upwind, -1);
+    const double flow = strength / (double(size) + 1);  // h^2 times strength / h
+    const Grid grid{size, dimensions};
+    if (is_central(spec)) {
+        return assemble_stencil(cpu, spec, grid, -1 - flow / 2, 2 * dimensions, -1 + flow / 2);
+    }
+    return assemble_stencil(cpu, spec, grid, -1 - flow, 2 * dimensions + dimensions * flow, -1);
+}
+
+/// -Laplace(u) + P w . grad(u) on (-1, 1)^2, w = (2 y (1 - x^2), -2 x (1 - y^2)), a flow in
+/// circles, scaled by h^2; values 0 on the border. Upwind or central differences.
+Problem<double> recirculation(const Context& cpu, Spec& spec, Index size) {
+    const Grid grid{size, 2};
+    const double peclet = spec.real("peclet", 1000, 0, 1e9);
+    const bool central = is_central(spec);
+    spec.finish();
+    const double h = 2 / (double(size) + 1);
+    return assemble_rows(cpu, grid.unknowns(spec, 5), [&, central](Index i, RowEntries& row) {
+        const double x = -1 + h * (1 + i % size), y = -1 + h * (1 + i / size);
+        const double flow[] = {h * peclet * 2 * y * (1 - x * x), h * peclet * -2 * x * (1 - y * y)};
+        grid.star(i, [&](Offset j, int side) {
+            if (side == 0) {
+                row.add(j, central ? 4 : 4 + std::abs(flow[0]) + std::abs(flow[1]));
+                return;
+            }
+            const double along = side * flow[std::abs(j - i) == 1 ? 0 : 1];
+            row.add(j, central ? -1 + along / 2 : -1 - std::max(-along, 0.0));
+        });
+    });
 }
 
 /// poisson2d minus kh^2 I: waves with 2 pi / kh points per wavelength.

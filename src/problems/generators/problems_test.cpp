@@ -109,6 +109,8 @@ TEST(problems, equal_for_every_number_of_threads) {
     for (const std::string text : {"poisson2d:150",
                                    "poisson3d:20",
                                    "convection3d:20",
+                                   "convection2d:120,scheme=central",
+                                   "recirculation:120",
                                    "arrow:90000",
                                    "tridiagonal:90000",
                                    "block_diagonal:20001,10",
@@ -180,10 +182,47 @@ TEST(problems, stencils) {
         expect_stencil("poisson2d:" + n, 2, size, 4, -1);
         expect_stencil("poisson3d:" + n, 3, size, 6, -1);
         expect_stencil("convection3d:" + n + ",strength=0", 3, size, 6, -1);
+        expect_stencil("convection2d:" + n + ",strength=0,scheme=central", 2, size, 4, -1);
     }
     // h = 1/4 and 1/8: exact.
     expect_stencil("convection3d:3", 3, 3, 6 + 3 * 2.5, -1 - 2.5);
     expect_stencil("convection3d:7,strength=32", 3, 7, 6 + 3 * 4., -1 - 4.);
+    expect_stencil("convection2d:3", 2, 3, 4 + 2 * 2.5, -1 - 2.5);
+}
+
+/// Both schemes give constants, and w . grad x = 2 y (1 - x^2), central ones exactly; upwind
+/// rows have one sign, and the flow turns by a quarter with the square.
+TEST(problems, convection_by_differences) {
+    const Index size = 7;  // h = 1/4
+    const auto row_times = [&](const std::string& text, Index i, const auto& function) {
+        const auto problem = make<double>(text);
+        const auto a = problem.matrix.view();
+        double sum = 0;
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const Index j = a.column_indices[k];
+            sum += a.values[k] * function(-1 + 0.25 * (1 + j % size), -1 + 0.25 * (1 + j / size));
+        }
+        return sum;
+    };
+    const auto one = [](double, double) { return 1.0; };
+    const auto first = [](double x, double) { return x; };
+    for (const Index i : {8, 19, 24, 40}) {  // Not at the border.
+        const double x = -1 + 0.25 * (1 + i % size), y = -1 + 0.25 * (1 + i / size);
+        for (const std::string scheme : {"upwind", "central"}) {
+            const std::string text = "recirculation:7,peclet=64,scheme=" + scheme;
+            EXPECT_EQ(row_times(text, i, one), 0) << text;
+            EXPECT_EQ(row_times(text, i, first), 0.25 * 0.25 * 64 * 2 * y * (1 - x * x)) << text;
+        }
+        EXPECT_EQ(row_times("convection2d:7,strength=32,scheme=central", i, first),
+                  0.125 * 0.25 * 32);
+    }
+    const auto upwind = make<double>("recirculation:7,peclet=64");
+    const auto a = upwind.matrix.view();
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            EXPECT_EQ(a.values[k] > 0, a.column_indices[k] == i);
+        }
+    }
 }
 
 TEST(problems, arrow_is_its_last_row_column_and_diagonal) {
