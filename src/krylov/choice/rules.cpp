@@ -217,7 +217,7 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
                   "not symmetric"};
     Attempt second{"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 500,
                    "bicgstab did not converge"};
-    first.trial = 60;
+    first.trial = 100;
     second.trial = 20;  // Cycles of nine products.
     const Attempt exact = exact_factors(flops_of_products(a, 1000), few_operations);
     const Attempt any_exact = exact_factors(max_flops_of_any, "idr does not converge fast");
@@ -227,7 +227,7 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   convection3d:40,strength=1000, 64,000 rows  idr 67 ms  with exact factors before it 145
     //   recirculation:300, 90,000 rows              exact 140 ms  after idr 1,260
     const bool is_plane = a.entries_per_row() <= 5.5;
-    if (a.rows >= 40'000 && !(is_plane && a.rows < 200'000)) {
+    if (a.rows >= 40'000 && !(is_plane && a.rows < 300'000)) {
         return {first, second, exact, any_exact, third, last};
     }
     Attempt trial = first;
