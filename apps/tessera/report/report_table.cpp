@@ -128,6 +128,24 @@ std::string hierarchy_text(const Json& values) {
            values["near_null"].get<std::string>();
 }
 
+/// "LDL^T, 886747 entries, 8.7e+07 operations, largest front 280; 3 negative eigenvalues".
+std::string direct_text(const Json& values) {
+    const auto number = [&](const char* name) {
+        return values.contains(name) ? values[name].get<Offset>() : Offset(0);
+    };
+    std::string result = values["factorisation"].get<std::string>() + ", " +
+                         std::to_string(number("factor_entries")) + " entries, " +
+                         format("%.1e", values["flops"].get<double>()) +
+                         " operations, largest front " + std::to_string(number("largest_front"));
+    const auto add = [&](const char* name, const char* word) {
+        if (number(name) > 0) result += "; " + plural(number(name), word);
+    };
+    add("negative_pivots", "negative eigenvalue");
+    add("delayed_pivots", "delayed pivot");
+    add("null_pivots", "null pivot");
+    return result;
+}
+
 /// For example "degree 6, lower 0.1": for a preconditioner without a line of its own.
 std::string plain_text(const Json& values) {
     std::string result;
@@ -187,6 +205,8 @@ std::string to_table(const RunReport& report) {
             line("conditions", condition_text(entries));
         } else if (group == "amg") {
             line("levels", hierarchy_text(entries));
+        } else if (group == "direct") {
+            line("factors", direct_text(entries));
         } else if (group == "polynomial") {
             line("polynomial", polynomial_text(entries));
         } else if (group == "block_ldlt") {

@@ -249,7 +249,10 @@ std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
     if (!facts.positive_diagonal) return indefinite(facts);
     // Solvers for definite matrices break down at once if the matrix is not (Si2, helmholtz:60).
     auto attempts = definite_attempts(facts);
-    for (Attempt& attempt : indefinite(facts)) attempts.push_back(std::move(attempt));
+    for (Attempt& attempt : indefinite(facts)) {
+        const bool is_repeated = attempt.preconditioner.starts_with("direct");
+        if (!is_repeated) attempts.push_back(std::move(attempt));
+    }
     return attempts;
 }
 
