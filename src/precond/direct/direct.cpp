@@ -63,7 +63,7 @@ std::string singularity(const DirectReport& report, Index rows) {
                (report.null_pivots == 1 ? " columns has no pivot" : " columns have no pivot");
     }
     constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-    if (report.smallest_pivot > epsilon * rows) return "";
+    if (report.smallest_pivot > 8 * epsilon * rows) return "";
     char text[120];
     std::snprintf(text, sizeof text,
                   "the matrix is singular to working precision: the pivot of row %d is %.1e of the "
