@@ -54,12 +54,16 @@ bool Refinement<T>::ends(const Look& look, const SolveOptions& options, SolveRep
         return true;
     };
     const bool is_balanced = look.backward_error <= 100 * look.target || look.target >= 0.01;
-    if (look.relative <= look.target && is_balanced) return end(Status::converged);
-    if (!std::isfinite(look.relative)) return end(Status::non_finite);
     // Nothing is expected of the start, nor of the first solve.
-    if (look.step > 1 && !(look.backward_error <= look.before / 2)) {
-        return end(Status::accuracy_lost);
+    const bool no_longer_falls = look.step > 1 && !(look.backward_error <= look.before / 2);
+    if (look.relative <= look.target && is_balanced) {
+        // A step costs little: x becomes as accurate as the factors allow.
+        constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+        const bool is_accurate = look.backward_error <= 1000 * epsilon || look.step == 3;
+        if (look.step == 0 || is_accurate || no_longer_falls) return end(Status::converged);
     }
+    if (!std::isfinite(look.relative)) return end(Status::non_finite);
+    if (no_longer_falls) return end(Status::accuracy_lost);
     if (look.step == max_steps) return end(Status::accuracy_lost);
     if (look.step >= options.max_iterations) return end(Status::max_iterations);
     if (look.seconds >= options.max_seconds) return end(Status::max_seconds);
