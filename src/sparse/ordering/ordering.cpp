@@ -91,7 +91,7 @@ std::vector<Index> minimum_degree(Index rows, const Offset* offsets, const Index
         std::ranges::copy(wide_order, order.begin());
     }
     if (status == AMD_OUT_OF_MEMORY) {
-        throw OutOfMemory("minimum degree ordering: no memory for a graph with " +
+        throw OutOfMemory("out of memory of the host: minimum degree ordering of a graph with " +
                           std::to_string(entries) + " entries");
     }
     return order;
