@@ -29,6 +29,7 @@ struct DirectReport {
     Index largest_front = 0;    ///< Rows of the largest of them.
     double flops = 0;           ///< Predicted operations, without delayed pivots.
     Offset factor_entries = 0;  ///< Entries of the factors.
+    Offset factor_bytes = 0;    ///< Host memory of the factors.
     Offset delayed = 0;         ///< Times that a pivot was delayed to the parent of its front.
     Index null_pivots = 0;      ///< Columns without a pivot: the matrix is singular.
     /// The smallest pivot over the largest entry of the scaled matrix, and its row of A.

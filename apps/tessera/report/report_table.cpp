@@ -128,13 +128,14 @@ std::string hierarchy_text(const Json& values) {
            values["near_null"].get<std::string>();
 }
 
-/// "LDL^T, 886747 entries, 8.7e+07 operations, largest front 280; 3 negative eigenvalues".
+/// "LDL^T, 886747 entries, 7.3 MB, 8.7e+07 operations, largest front 280; 3 negative eigenvalues".
 std::string direct_text(const Json& values) {
     const auto number = [&](const char* name) {
         return values.contains(name) ? values[name].get<Offset>() : Offset(0);
     };
     std::string result = values["factorisation"].get<std::string>() + ", " +
                          std::to_string(number("factor_entries")) + " entries, " +
+                         format_bytes(double(number("factor_bytes"))) + ", " +
                          format("%.1e", values["flops"].get<double>()) +
                          " operations, largest front " + std::to_string(number("largest_front"));
     const auto add = [&](const char* name, const char* word) {

@@ -108,6 +108,7 @@ void Direct<T>::State::compute(const CsrView<T>& matrix) {
     const direct::PivotCounts& pivots = factor.pivots();
     report.largest_front = factor.largest_front();
     report.factor_entries = factor.entries();
+    report.factor_bytes = factor.bytes();
     report.delayed = factor.delayed();
     report.null_pivots = pivots.null_pivots;
     report.positive = pivots.positive;
@@ -228,6 +229,7 @@ PreconditionerReport Direct<T>::make_report() const {
     ReportValues values{{"factorisation", report.symmetric ? "LDL^T" : "LU"},
                         {"flops", report.flops},
                         {"factor_entries", report.factor_entries},
+                        {"factor_bytes", report.factor_bytes},
                         {"fronts", Offset(report.fronts)},
                         {"largest_front", Offset(report.largest_front)},
                         {"delayed_pivots", report.delayed}};
