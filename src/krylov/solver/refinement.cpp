@@ -14,6 +14,7 @@ namespace tessera {
 namespace {
 
 constexpr Offset max_steps = 10;
+constexpr int max_together = 8;
 
 /// Whether the squares of b, and those of residuals, are in the range of T.
 template <class T>
@@ -37,13 +38,31 @@ std::vector<SolveReport> Refinement<T>::solve(Vectors<const T> b, Vectors<T> x,
                                               const SolveOptions& options) {
     check_solve<T>(context_, product_, b, x, options);
     std::vector<SolveReport> reports;
-    for (int j = 0; j < b.count; ++j) reports.push_back(refine(b[j], x[j], options, j));
+    for (int first = 0; first < b.count; first += max_together) {
+        const int count = std::min(max_together, b.count - first);
+        reserve(count);
+        const Vectors<const T> right(b.data + first * b.leading, b.size, count, b.leading);
+        const Vectors<T> left(x.data + first * x.leading, x.size, count, x.leading);
+        for (SolveReport& report : refine(right, left, options, first)) {
+            reports.push_back(std::move(report));
+        }
+    }
     return reports;
+}
+
+template <class T>
+void Refinement<T>::reserve(int count) {
+    const Offset needed = Offset(count) * matrix_.rows;
+    if (residual_.size() >= needed) return;
+    residual_ = Buffer<T>(context_, needed);
+    change_ = Buffer<T>(context_, needed);
+    now_ = Buffer<T>(context_, needed);
 }
 
 /// Writes what is known of x to the report; whether the solve ends with it, by the status.
 template <class T>
-bool Refinement<T>::ends(const Look& look, const SolveOptions& options, SolveReport& report) {
+bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& options,
+                         SolveReport& report) {
     report.residuals.push_back(look.relative);
     report.relative_residual = report.true_relative_residual = look.relative;
     report.backward_error = look.backward_error;
@@ -69,48 +88,81 @@ bool Refinement<T>::ends(const Look& look, const SolveOptions& options, SolveRep
     if (look.seconds >= options.max_seconds) return end(Status::max_seconds);
     if (!options.observer) return false;
     Progress progress{look.step, look.relative, look.target, look.seconds, look.vector};
-    progress.copy_x = [this](void* to) {
-        copy(context_, std::as_const(now_).view(), std::span<T>(static_cast<T*>(to), now_.size()));
+    progress.copy_x = [this, &x](void* to) {
+        copy(context_, std::span<const T>(x), std::span<T>(static_cast<T*>(to), x.size()));
     };
     return options.observer(progress) ? false : end(Status::interrupted);
 }
 
+/// Looks at x, which is the one of the report at the end; whether its solve ends with it.
 template <class T>
-SolveReport Refinement<T>::refine(std::span<const T> b, std::span<T> x, const SolveOptions& options,
-                                  int vector) {
+bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
+                            const SolveOptions& options, SolveReport& report) {
+    const SolutionErrors errors = solution_errors<T>(context_, matrix_, b, std::span<const T>(x));
+    look.is_in_range = is_in_range<T>(errors.right_hand_side);
+    if (!look.is_in_range) return true;
+    look.target =
+        std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+    look.relative = errors.residual / errors.right_hand_side;
+    look.backward_error = errors.backward_error;
+    look.row = errors.row;
+    look.seconds = tessera::now() - start;
+    if (ends(look, x, options, report)) return true;
+    if (look.step > 0) look.before = look.backward_error;
+    ++look.step;
+    ++report.operator_applications;
+    return false;
+}
+
+/// Several right-hand sides together, so that the factors are read once for all.
+template <class T>
+std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
+                                               const SolveOptions& options, int first) {
     const double start = tessera::now();
-    SolveReport report;
-    Look look;
-    look.vector = vector;
-    copy(context_, std::span<const T>(x), now_.view());
-    for (;; ++look.step) {
-        const SolutionErrors errors =
-            solution_errors<T>(context_, matrix_, b, std::as_const(now_).view());
-        if (!is_in_range<T>(errors.right_hand_side)) return plain_->solve(b, x, options);
-        look.target =
-            std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
-        look.relative = errors.residual / errors.right_hand_side;
-        look.backward_error = errors.backward_error;
-        look.row = errors.row;
-        look.seconds = tessera::now() - start;
-        if (ends(look, options, report)) break;
-        if (look.step > 0) look.before = look.backward_error;
-        product_.apply(context_, std::as_const(now_).view(), residual_.view());
-        axpbypcz<T>(context_, T(1), b, T(-1), std::as_const(residual_).view(), T(0),
-                    residual_.view());
-        factors_.apply(context_, std::as_const(residual_).view(), change_.view());
-        axpby<T>(context_, T(1), std::as_const(change_).view(), T(1), now_.view());
-        ++report.operator_applications;
+    const auto vectors = [&](Buffer<T>& buffer) {
+        return Vectors<T>(buffer.data(), b.size, b.count, b.size);
+    };
+    const Vectors<T> now = vectors(now_), residual = vectors(residual_), change = vectors(change_);
+    std::vector<SolveReport> reports(std::size_t(b.count));
+    std::vector<Look> looks(reports.size());
+    std::vector<bool> has_ended(reports.size(), false);
+    for (int j = 0; j < b.count; ++j) {
+        looks[j].vector = first + j;
+        copy(context_, std::span<const T>(x[j]), now[j]);
     }
-    // An x that is worse than the start, by rows and in norm, is of no use.
-    const bool is_worse = !(report.true_relative_residual <= report.residuals.front());
-    if (!is_worse || report.backward_error <= 0.1 * default_rtol<T>) {
-        copy(context_, std::as_const(now_).view(), x);
+    while (true) {
+        for (int j = 0; j < b.count; ++j) {
+            if (has_ended[j]) continue;
+            has_ended[j] = look_at(b[j], now[j], start, looks[j], options, reports[j]);
+        }
+        if (std::ranges::find(has_ended, false) == has_ended.end()) break;
+        for (int j = 0; j < b.count; ++j) {
+            product_.apply(context_, std::span<const T>(now[j]), residual[j]);
+            axpbypcz<T>(context_, T(1), b[j], T(-1), std::span<const T>(residual[j]), T(0),
+                        residual[j]);
+        }
+        factors_.apply_vectors(context_, residual, change);
+        for (int j = 0; j < b.count; ++j) {
+            if (!has_ended[j])
+                axpby<T>(context_, T(1), std::span<const T>(change[j]), T(1), now[j]);
+        }
+    }
+    for (int j = 0; j < b.count; ++j) {
+        SolveReport& report = reports[j];
+        if (!looks[j].is_in_range) {
+            report = plain_->solve(b[j], x[j], options);
+            continue;
+        }
+        // An x that is worse than the start, by rows and in norm, is of no use.
+        const bool is_worse = !(report.true_relative_residual <= report.residuals.front());
+        if (!is_worse || report.backward_error <= 0.1 * default_rtol<T>) {
+            copy(context_, std::span<const T>(now[j]), x[j]);
+        }
+        report.seconds = tessera::now() - start;
+        report.message = status_message(report, {}, looks[j].target, 0);
     }
     context_.synchronize();
-    report.seconds = tessera::now() - start;
-    report.message = status_message(report, {}, look.target, 0);
-    return report;
+    return reports;
 }
 
 template class Refinement<float>;

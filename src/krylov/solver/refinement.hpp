@@ -21,10 +21,9 @@ class Refinement final : public IterativeSolver<T> {
           matrix_(matrix),
           product_(product),
           factors_(factors),
-          plain_(std::move(plain)),
-          residual_(context, matrix.rows),
-          change_(context, matrix.rows),
-          now_(context, matrix.rows) {}
+          plain_(std::move(plain)) {
+        reserve(1);
+    }
 
     SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override;
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
@@ -39,10 +38,14 @@ class Refinement final : public IterativeSolver<T> {
         double before = std::numeric_limits<double>::infinity();  ///< The last backward error.
         Index row = -1;
         int vector = 0;
+        bool is_in_range = true;
     };
-    bool ends(const Look& look, const SolveOptions& options, SolveReport& report);
-    SolveReport refine(std::span<const T> b, std::span<T> x, const SolveOptions& options,
-                       int vector);
+    void reserve(int count);
+    bool look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
+                 const SolveOptions& options, SolveReport& report);
+    bool ends(const Look& look, std::span<T> x, const SolveOptions& options, SolveReport& report);
+    std::vector<SolveReport> refine(Vectors<const T> b, Vectors<T> x, const SolveOptions& options,
+                                    int first);
 
     Context context_;
     CsrView<T> matrix_;

@@ -1,0 +1,98 @@
+#include "krylov/test_systems.hpp"
+#include "tessera/problems.hpp"
+#include "tessera/solver.hpp"
+
+namespace tessera::test {
+namespace {
+
+/// A Solver with exact factors of a matrix, and vectors in the memory of the Context.
+class Exact {
+  public:
+    explicit Exact(const char* problem)
+        : matrix_(copy_to(context(), problems::generate<double>(host(), Spec(problem)).matrix)),
+          solver_(context(), "richardson", "direct") {
+        solver_.setup(matrix_);
+    }
+    Offset rows() const { return matrix_.rows(); }
+    std::vector<SolveReport> solve(const std::vector<double>& b, std::vector<double>& x,
+                                   const SolveOptions& options = {}) {
+        const int count = int(Offset(b.size()) / rows());
+        const Buffer<double> right = copy_to_buffer(context(), b);
+        Buffer<double> left = copy_to_buffer(context(), x);
+        const auto reports = [&] {
+            try {
+                return solver_.solve(Vectors<const double>{right.data(), rows(), count, rows()},
+                                     Vectors<double>{left.data(), rows(), count, rows()}, options);
+            } catch (...) {
+                x = copy_to_host(context(), left);
+                throw;
+            }
+        }();
+        x = copy_to_host(context(), left);
+        return reports;
+    }
+
+  private:
+    CsrMatrix<double> matrix_;
+    Solver<double> solver_;
+};
+
+TEST(refinement, several_right_hand_sides_are_those_of_one) {
+    Exact exact("convection3d:7");
+    auto random = generator();
+    const auto n = std::size_t(exact.rows());
+    auto b = random_vector<double>(random, 11 * n);
+    std::fill(b.begin() + std::ptrdiff_t(3 * n), b.begin() + std::ptrdiff_t(4 * n), 0.0);
+    std::vector<double> together(b.size());
+    const auto reports = exact.solve(b, together);
+    ASSERT_EQ(reports.size(), 11U);
+    for (std::size_t j = 0; j < 11; ++j) {
+        const auto begin = std::ptrdiff_t(j * n), end = std::ptrdiff_t((j + 1) * n);
+        std::vector<double> x(n);
+        const auto one = exact.solve({b.begin() + begin, b.begin() + end}, x).front();
+        EXPECT_EQ(one.status, Status::converged);
+        EXPECT_EQ(reports[j].status, Status::converged);
+        EXPECT_EQ(reports[j].iterations, one.iterations);
+        EXPECT_EQ(std::vector<double>(together.begin() + begin, together.begin() + end), x);
+    }
+}
+
+TEST(refinement, ends_where_the_caller_says) {
+    Exact exact("poisson2d:12");
+    const std::vector<double> b(144, 1);
+    std::vector<double> x(144, 0.5);
+    EXPECT_EQ(exact.solve(b, x, {.max_iterations = 0}).front().status, Status::max_iterations);
+    EXPECT_EQ(x, std::vector<double>(144, 0.5));
+    EXPECT_EQ(exact.solve(b, x, {.max_seconds = 0}).front().status, Status::max_seconds);
+    EXPECT_EQ(x, std::vector<double>(144, 0.5));
+    SolveOptions stops;
+    stops.observer = [](const Progress&) { return false; };
+    EXPECT_EQ(exact.solve(b, x, stops).front().status, Status::interrupted);
+    EXPECT_EQ(x, std::vector<double>(144, 0.5));
+    stops.observer = [](const Progress&) -> bool { throw InvalidArgument("stop"); };
+    EXPECT_THROW(exact.solve(b, x, stops), InvalidArgument);
+    EXPECT_EQ(x, std::vector<double>(144, 0.5));
+    const SolveReport report = exact.solve(b, x).front();
+    EXPECT_EQ(report.status, Status::converged);
+    EXPECT_LE(report.backward_error, gamma<double>(10));
+    EXPECT_EQ(exact.solve(b, x).front().iterations, 0) << "x was the solution";
+}
+
+/// Right-hand sides near the limits of the type are scaled.
+TEST(refinement, right_hand_sides_of_any_size) {
+    Exact exact("stokes:4");
+    const auto n = std::size_t(exact.rows());
+    std::vector<double> usual(n, 0);
+    exact.solve(std::vector<double>(n, 1), usual);
+    for (const double size : {1e-300, 1e-200, 1e200, 1e290}) {
+        std::vector<double> x(n, 0);
+        const SolveReport report = exact.solve(std::vector<double>(n, size), x).front();
+        EXPECT_TRUE(is_solved(report.status)) << size << ": " << report.message;
+        for (std::size_t i = 0; i < n; ++i) {
+            EXPECT_NEAR(x[i] / size, usual[i], 1e-7 * std::abs(usual[i]) + 1e-9) << size;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::test
