@@ -21,9 +21,9 @@ struct DirectOptions {
 
 /// Results of a factorisation.
 struct DirectReport {
-    bool symmetric = false;  ///< LDL^T, else LU.
-    bool matched = false;    ///< Whether large entries were permuted to the diagonal.
-    Index structural_rank = 0;
+    bool symmetric = false;     ///< LDL^T, else LU.
+    bool matched = false;       ///< Whether large entries were permuted to the diagonal.
+    Index structural_rank = 0;  ///< All rows, if nothing was matched.
     Index blocks = 0;           ///< Diagonal blocks of the block triangular form.
     Index fronts = 0;           ///< Dense matrices that are factored one after the other.
     Index largest_front = 0;    ///< Rows of the largest of them.
@@ -62,7 +62,8 @@ struct DirectReport {
 template <class T>
 class TESSERA_API Direct final : public Preconditioner<T> {
   public:
-    /// Blocks until the factors are complete. Throws InvalidArgument if the matrix is not square or
+    /// Blocks until the factors are complete; of a matrix with NaN or infinity there are none (the
+    /// report is unusable, `apply` throws). Throws InvalidArgument if the matrix is not square or
     /// the factorisation takes more than max_flops operations, OutOfMemory, before the memory is
     /// allocated, where it does not suffice.
     Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {});
@@ -75,8 +76,10 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     /// z = A^-T r, likewise.
     void apply_transposed(const Context& context, Vectors<const T> r, Vectors<T> z) const;
     bool can_be_captured() const override;
-    /// Factors new values on the same pattern, with the permutations and scalings of the setup.
-    /// Throws InvalidArgument, and changes nothing, if the pattern differs.
+    /// Factors new values on the same pattern, with the permutations and scalings of the setup, or
+    /// anew where values of a symmetric matrix are no longer symmetric. Throws InvalidArgument, and
+    /// changes nothing, if the pattern differs; after another exception there are no factors until
+    /// an update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const DirectOptions& options() const;
@@ -100,7 +103,7 @@ class TESSERA_API Direct final : public Preconditioner<T> {
 template <class T>
 Direct(const Context&, const CsrMatrix<T>&, const DirectOptions& = {}) -> Direct<T>;
 
-/// Options from a text: direct[,threshold=U][,matching=on|off][,symmetric=on|off]
+/// Options from a text: direct[,threshold=U][,matching=auto|on|off][,symmetric=on|off]
 /// [,max_flops=F]. Throws
 /// InvalidArgument on others.
 TESSERA_API DirectOptions parse_direct(Spec spec);

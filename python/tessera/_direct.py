@@ -84,6 +84,8 @@ class Direct(Preconditioner):
         if trans not in ("N", "T"):
             raise ValueError(f"trans: {trans!r} is neither 'N' nor 'T'")
         steps = whole(refinements, "refinements", 0, 100)
+        if self.report["unusable"]:
+            raise ValueError(self.report["unusable"])
         if self.report["values"]["direct"]["null_pivots"] > 0:
             raise np.linalg.LinAlgError(self.report["singular"])
         transposed = trans == "T"

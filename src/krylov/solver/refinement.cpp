@@ -57,6 +57,7 @@ void Refinement<T>::reserve(int count) {
     residual_ = Buffer<T>(context_, needed);
     change_ = Buffer<T>(context_, needed);
     now_ = Buffer<T>(context_, needed);
+    before_ = Buffer<T>(context_, needed);
 }
 
 /// Writes what is known of x to the report; whether the solve ends with it, by the status.
@@ -78,7 +79,7 @@ bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& o
     if (look.relative <= look.target && is_balanced) {
         // A step costs little: x becomes as accurate as the factors allow.
         constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-        const bool is_accurate = look.backward_error <= 1000 * epsilon || look.step == 3;
+        const bool is_accurate = look.backward_error <= 1000 * epsilon || look.step >= 3;
         if (look.step == 0 || is_accurate || no_longer_falls) return end(Status::converged);
     }
     if (!std::isfinite(look.relative)) return end(Status::non_finite);
@@ -114,6 +115,12 @@ bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, 
     return false;
 }
 
+/// Whether the last step made x worse than the one before, which is not the start.
+template <class T>
+bool Refinement<T>::has_risen(const Look& look) {
+    return look.step > 1 && !(look.backward_error <= look.before);
+}
+
 /// Several right-hand sides together, so that the factors are read once for all.
 template <class T>
 std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
@@ -123,6 +130,7 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
         return Vectors<T>(buffer.data(), b.size, b.count, b.size);
     };
     const Vectors<T> now = vectors(now_), residual = vectors(residual_), change = vectors(change_);
+    const Vectors<T> before = vectors(before_);
     std::vector<SolveReport> reports(std::size_t(b.count));
     std::vector<Look> looks(reports.size());
     std::vector<bool> has_ended(reports.size(), false);
@@ -143,8 +151,9 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
         }
         factors_.apply_vectors(context_, residual, change);
         for (int j = 0; j < b.count; ++j) {
-            if (!has_ended[j])
-                axpby<T>(context_, T(1), std::span<const T>(change[j]), T(1), now[j]);
+            if (has_ended[j]) continue;
+            copy(context_, std::span<const T>(now[j]), before[j]);
+            axpby<T>(context_, T(1), std::span<const T>(change[j]), T(1), now[j]);
         }
     }
     for (int j = 0; j < b.count; ++j) {
@@ -152,6 +161,17 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
         if (!looks[j].is_in_range) {
             report = plain_->solve(b[j], x[j], options);
             continue;
+        }
+        if (has_risen(looks[j])) {
+            copy(context_, std::span<const T>(before[j]), now[j]);
+            Look last = looks[j];
+            last.before = std::numeric_limits<double>::infinity();
+            last.step = max_steps;  // Only to be judged.
+            report.residuals.pop_back();
+            look_at(b[j], now[j], start, last, {.rtol = options.rtol, .atol = options.atol},
+                    report);
+            report.residuals.back() = last.relative;
+            report.iterations = looks[j].step;
         }
         // An x that is worse than the start, by rows and in norm, is of no use.
         const bool is_worse = !(report.true_relative_residual <= report.residuals.front());

@@ -41,6 +41,7 @@ class Refinement final : public IterativeSolver<T> {
         bool is_in_range = true;
     };
     void reserve(int count);
+    static bool has_risen(const Look& look);
     bool look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
                  const SolveOptions& options, SolveReport& report);
     bool ends(const Look& look, std::span<T> x, const SolveOptions& options, SolveReport& report);
@@ -52,7 +53,7 @@ class Refinement final : public IterativeSolver<T> {
     const Operator<T>& product_;
     const Operator<T>& factors_;
     std::unique_ptr<IterativeSolver<T>> plain_;
-    Buffer<T> residual_, change_, now_;
+    Buffer<T> residual_, change_, now_, before_;
 };
 
 }  // namespace tessera

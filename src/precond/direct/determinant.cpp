@@ -31,7 +31,7 @@ double norm1(const std::vector<double>& x) {
 template <class T>
 typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
     const State& state = *state_;
-    require(state.is_finite, "direct: the matrix has a NaN or infinity");
+    state.require_factors();
     const double none = -std::numeric_limits<double>::infinity();
     if (state.report.null_pivots > 0) return {0, none};
     LogDeterminant result{1, 0};
@@ -71,7 +71,7 @@ typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
 template <class T>
 double Direct<T>::reciprocal_condition() const {
     const State& state = *state_;
-    require(state.is_finite, "direct: the matrix has a NaN or infinity");
+    state.require_factors();
     if (rows() == 0) return 1;
     if (state.report.null_pivots > 0) return 0;
     const auto size = std::size_t(rows());

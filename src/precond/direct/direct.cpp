@@ -63,7 +63,8 @@ std::string singularity(const DirectReport& report, Index rows) {
                (report.null_pivots == 1 ? " columns has no pivot" : " columns have no pivot");
     }
     constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-    if (report.smallest_pivot > 8 * epsilon * rows) return "";
+    const double rounding = 8 * epsilon * std::min(rows, 1000);
+    if (report.smallest_pivot_row < 0 || report.smallest_pivot > rounding) return "";
     char text[120];
     std::snprintf(text, sizeof text,
                   "the matrix is singular to working precision: the pivot of row %d is %.1e of the "
@@ -99,6 +100,7 @@ void Direct<T>::State::analyse(const CsrView<T>& matrix) {
 
 template <class T>
 void Direct<T>::State::compute(const CsrView<T>& matrix) {
+    is_complete = false;
     is_finite = first_non_finite_row(host, matrix) < 0;
     if (!is_finite) return;
     norm = column_norm(matrix);
@@ -113,10 +115,12 @@ void Direct<T>::State::compute(const CsrView<T>& matrix) {
     report.null_pivots = pivots.null_pivots;
     report.positive = pivots.positive;
     report.negative = pivots.negative;
-    report.smallest_pivot = pivots.smallest;
+    is_in_range = std::isfinite(factor.largest_entry());
+    report.smallest_pivot = pivots.smallest_row < 0 ? 1 : pivots.smallest / factor.largest_entry();
     report.smallest_pivot_row =
         pivots.smallest_row < 0 ? -1 : fronts.row[std::size_t(pivots.smallest_row)];
     report.factor_seconds = now() - analysed;
+    is_complete = is_in_range;
 }
 
 template <class T>
@@ -182,7 +186,7 @@ void Direct<T>::apply(const Context& context, bool transposed, Vectors<const T> 
     check_vectors("direct", "z", z, rows());
     require(r.count == z.count, "direct: r has ", r.count, " vectors, z has ", z.count);
     const State& state = *state_;
-    require(state.is_finite, "direct: the matrix has a NaN or infinity");
+    state.require_factors();
     const Phase phase(context, "apply", double(state.report.factor_entries) * sizeof(T) * r.count);
     if (!state.on_gpu) return state.solve(context, transposed, r, z);
     const Context host = Context::cpu(1);
@@ -222,8 +226,10 @@ template <class T>
 PreconditionerReport Direct<T>::make_report() const {
     const DirectReport& report = state_->report;
     PreconditionerReport result;
-    if (!state_->is_finite) {
-        result.unusable = "the matrix has a NaN or infinity";
+    if (!state_->is_complete) {
+        result.unusable = !state_->is_finite     ? "the matrix has a NaN or infinity"
+                          : !state_->is_in_range ? "the scaled matrix leaves the range of its type"
+                                                 : "the latest factorisation was not completed";
         return result;
     }
     ReportValues values{{"factorisation", report.symmetric ? "LDL^T" : "LU"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/dispatch.hpp"
 #include "precond/direct/solve.hpp"
 #include "tessera/direct.hpp"
 
@@ -15,8 +16,9 @@ struct Direct<T>::State {
     bool on_gpu;
     std::vector<Offset> row_offsets;  ///< The pattern of A.
     std::vector<Index> column_indices;
-    bool is_finite = true;  ///< Else there are no factors.
-    double norm = 0;        ///< The largest sum of |a_ij| in a column.
+    bool is_complete = false;  ///< The factors are those of the latest values.
+    bool is_finite = true, is_in_range = true;
+    double norm = 0;  ///< The largest sum of |a_ij| in a column.
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
     direct::Factor<T> factor = {};
@@ -25,6 +27,10 @@ struct Direct<T>::State {
     void compute(const CsrView<T>& matrix);
     /// x = A^-1 b, or A^-T b, in host memory.
     void solve(const Context& cpu, bool transposed, Vectors<const T> b, Vectors<T> x) const;
+    void require_factors() const {
+        require(is_complete, is_finite ? "direct: the latest factorisation was not completed"
+                                       : "direct: the matrix has a NaN or infinity");
+    }
     double threshold() const {
         if (options.threshold >= 0) return options.threshold;
         return report.symmetric ? 0.01 : 0.1;

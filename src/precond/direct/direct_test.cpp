@@ -366,6 +366,51 @@ TEST(direct, takes_new_values) {
     EXPECT_EQ(applied(device, factors, b), x);
 }
 
+/// Without a threshold zeros are no pivots all the same.
+TEST(direct, without_a_threshold) {
+    auto random = generator();
+    const auto swap = Entries(2).add(0, 1, 1).add(1, 0, 1).matrix<double>();
+    for (const bool symmetric : {false, true}) {
+        expect_solved(swap, {.threshold = 0, .symmetric = symmetric}, random);
+        expect_solved(swap, {.threshold = 0, .matching = false, .symmetric = symmetric}, random);
+    }
+}
+
+/// Pivots count as zero relative to the entries, also of an update.
+TEST(direct, takes_values_of_another_size) {
+    auto random = generator();
+    const auto first = random_square(random, 40, 2).matrix<double>();
+    Direct<double> factors(host(), first.view());
+    const std::vector<double> b(40, 1);
+    const auto expected = applied(host(), factors, b);
+    for (const double size : {0x1p-200, 0x1p200}) {
+        auto other = copy_to(host(), first.view());
+        for (double& value : other.values().view()) value *= size;
+        factors.update(host(), other.view());
+        EXPECT_EQ(factors.report().null_pivots, 0);
+        EXPECT_EQ(factors.Preconditioner<double>::report().singular, "");
+        const auto x = applied(host(), factors, b);
+        for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(x[i] * size, expected[i]);
+    }
+}
+
+/// After an update that fails there are no factors until one succeeds.
+TEST(direct, has_no_factors_after_an_update_that_failed) {
+    auto matrix = problems::generate<double>(host(), Spec("poisson2d:8")).matrix;
+    const double flops = Direct<double>(host(), matrix.view()).report().flops;
+    Direct<double> factors(host(), matrix.view(), {.max_flops = flops});
+    const auto symmetric = copy_to(host(), matrix.view());
+    matrix.values().view()[1] = -0.5;  // LU takes twice the operations.
+    EXPECT_THROW(factors.update(host(), matrix.view()), InvalidArgument);
+    const std::vector<double> b(64, 1);
+    EXPECT_THROW(applied(host(), factors, b), InvalidArgument);
+    EXPECT_THROW(factors.log_determinant(), InvalidArgument);
+    EXPECT_FALSE(factors.Preconditioner<double>::report().unusable.empty());
+    factors.update(host(), symmetric.view());
+    EXPECT_EQ(applied(host(), factors, b),
+              applied(host(), Direct<double>(host(), symmetric.view()), b));
+}
+
 /// Values that are no longer symmetric are factored by LU.
 TEST(direct, takes_values_that_are_no_longer_symmetric) {
     auto random = generator();

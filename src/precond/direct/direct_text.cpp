@@ -1,3 +1,5 @@
+#include <iomanip>
+#include <limits>
 #include <locale>
 #include <sstream>
 #include <utility>
@@ -23,11 +25,12 @@ std::string Direct<T>::describe() const {
     const DirectOptions& options = this->options();
     std::ostringstream text;
     text.imbue(std::locale::classic());
+    text.precision(std::numeric_limits<double>::digits10);
     text << "direct";
     if (options.threshold >= 0) text << ",threshold=" << options.threshold;
     if (options.matching) text << ",matching=" << (*options.matching ? "on" : "off");
     if (!options.symmetric) text << ",symmetric=off";
-    if (options.max_flops > 0) text << ",max_flops=" << options.max_flops;
+    if (options.max_flops > 0) text << std::setprecision(6) << ",max_flops=" << options.max_flops;
     std::string words = text.str();
     std::erase(words, '+');  // 1e09
     return words;

@@ -79,11 +79,12 @@ void ShortestPaths::start_from_column_minima() {
         for (Offset k = costs_.row_offsets[i]; k < costs_.row_offsets[i + 1]; ++k) {
             const Column& column = columns_[costs_.columns[k]];
             const double left = costs_.costs[k] - column.dual;
+            if (left == infinite) continue;
             // Among equal ones a free column, at best that of the diagonal.
             const bool is_better =
                 left < least || (left == least && column.row < 0 &&
                                  (costs_.columns[k] == i || columns_[best].row >= 0));
-            if (left == infinite || !is_better) continue;
+            if (!is_better) continue;
             least = left;
             best = costs_.columns[k];
         }

@@ -24,10 +24,14 @@ class Arena {
     U* allocate(Offset count) {
         const Offset needed = units(count * Offset(sizeof(U)));
         while (at_.chunk < chunks_.size() && at_.used + needed > chunks_[at_.chunk].size) {
-            at_ = {at_.chunk + 1, 0};
+            if (at_.used > 0) {
+                at_ = {at_.chunk + 1, 0};
+            } else {  // Nothing is in it, nor in later ones: a larger one takes its place.
+                chunks_.erase(chunks_.begin() + std::ptrdiff_t(at_.chunk));
+            }
         }
         if (at_.chunk == chunks_.size()) {
-            const Offset size = std::max(needed, next_size_);
+            const Offset size = needed > next_size_ ? needed + needed / 4 : next_size_;
             chunks_.push_back({std::make_unique_for_overwrite<Unit[]>(std::size_t(size)), size});
             next_size_ = std::clamp(size, smallest, largest);
         }

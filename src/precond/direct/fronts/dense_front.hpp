@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "precond/direct/fronts/dense_kernels.hpp"
@@ -23,7 +24,7 @@ struct DenseFront {
 /// What the elimination of fronts met.
 struct PivotCounts {
     Index null_pivots = 0, positive = 0, negative = 0;
-    double smallest = 1;      ///< The smallest pivot; entries of the scaled matrix are at most 1.
+    double smallest = std::numeric_limits<double>::infinity();  ///< The smallest pivot.
     Index smallest_row = -1;  ///< Its number in the order of elimination.
 
     void add(const PivotCounts& other) {
@@ -33,7 +34,7 @@ struct PivotCounts {
         note(other.smallest, other.smallest_row);
     }
     void note(double pivot, Index row) {
-        if (row < 0 || pivot >= smallest) return;
+        if (row < 0 || pivot > smallest || (pivot == smallest && row > smallest_row)) return;
         smallest = pivot;
         smallest_row = row;
     }
@@ -52,21 +53,16 @@ template <class T>
 struct Elimination {
     DenseKernels<T> kernels;
     double threshold = 0.1;
+    double null = 0;  ///< Pivots up to this size count as zero.
     int threads = 1;
 };
 
 /// Columns that are eliminated before the rest of the front is updated by all of them.
 inline constexpr Index panel_width = 32;
 
-/// Pivots up to this size, in a scaled matrix, count as zero: the square of the unit roundoff.
-template <class T>
-constexpr double null_pivot_size() {
-    return double(std::numeric_limits<T>::epsilon()) * double(std::numeric_limits<T>::epsilon());
-}
-
 /// L U of the candidates with threshold partial pivoting among them, as many as pass; the others
 /// are after these. Returns how many were eliminated: unit L below the diagonal, U on and above it.
-/// The pivot of a column without one is infinite, which leaves it out of solves.
+/// The pivot of a column without one is infinite: solves divide by it, which makes x_k zero.
 template <class T>
 Index eliminate_lu(const Elimination<T>& how, DenseFront<T>& front, FrontWork<T>& work,
                    PivotCounts& counts);

@@ -18,14 +18,14 @@ class LdltElimination {
           front_(front),
           first_(work.first),
           second_(work.second),
-          scaled_(work.panel_rows),
+          dl_panel_(work.panel_rows),
           off_diagonal_(off_diagonal),
           counts_(counts) {
         const auto rows = std::size_t(front.rows);
         if (first_.size() < rows) {
             first_.resize(rows);
             second_.resize(rows);
-            scaled_.resize(rows * panel_width);
+            dl_panel_.resize(rows * panel_width);
         }
         off_diagonal_.assign(std::size_t(front.candidates), T(0));
     }
@@ -52,7 +52,7 @@ class LdltElimination {
     /// number of columns eliminated.
     int try_column(Index p) {
         load(p, p, first_);
-        const double null = null_pivot_size<T>();
+        const double null = how_.null;
         const double diagonal = std::abs(first_[p]);
         const double largest = how_.kernels.max_abs(front_.rows - p - 1, &first_[p] + 1);
         if (diagonal <= null && largest <= null) {
@@ -61,7 +61,7 @@ class LdltElimination {
             eliminate_null(p);
             return 1;
         }
-        if (diagonal >= how_.threshold * largest) {
+        if (diagonal > null && diagonal >= how_.threshold * largest) {
             eliminate_one(p, first_);
             return 1;
         }
@@ -90,14 +90,13 @@ class LdltElimination {
         for (Index i = p; i < j; ++i) column[i] = front_(j, i);
         std::copy(&front_(j, j), front_.column(j) + front_.rows, &column[j]);
         how_.kernels.subtract_product(front_.rows - p, 1, p - begin_, &front_(p, begin_),
-                                      front_.rows, scaled_row(j), panel_width, &column[p],
-                                      front_.rows);
+                                      front_.rows, dl_row(j), panel_width, &column[p], front_.rows);
     }
 
     /// The candidate with the largest entry of column p; -1: none has one.
     Index largest_candidate(Index p) const {
         const T best = how_.kernels.max_abs(front_.candidates - p - 1, &first_[p] + 1);
-        if (!(double(best) > null_pivot_size<T>())) return -1;
+        if (!(double(best) > how_.null)) return -1;
         Index t = p + 1;
         while (std::abs(first_[t]) != best) ++t;
         return t;
@@ -127,7 +126,8 @@ class LdltElimination {
         if (!(determinant >= std::max(std::abs(product), square) / 2)) return false;
         const double p_max = largest_except(first_, p, p, t);
         const double t_max = largest_except(second_, p, p, t);
-        const double bound = determinant * size / how_.threshold;
+        // With a threshold of 1/2 the worst case is an equality, up to rounding.
+        const double bound = determinant * size / how_.threshold * (1 + 1e-12);
         return std::abs(c) * p_max + std::abs(b) * t_max <= bound &&
                std::abs(b) * p_max + std::abs(a) * t_max <= bound;
     }
@@ -142,7 +142,7 @@ class LdltElimination {
         count(pivot, p);
         T* const column = front_.column(p);
         std::copy(&updated[p], updated.data() + front_.rows, column + p);
-        for (Index i = p + 1; i < front_.rows; ++i) scaled_row(i)[p - begin_] = column[i];
+        for (Index i = p + 1; i < front_.rows; ++i) dl_row(i)[p - begin_] = column[i];
         how_.kernels.divide(front_.rows - p - 1, pivot, column + p + 1);
     }
 
@@ -150,12 +150,12 @@ class LdltElimination {
         T* const column = front_.column(p);
         std::fill(column + p, column + front_.rows, T(0));
         column[p] = std::numeric_limits<T>::infinity();
-        for (Index i = p + 1; i < front_.rows; ++i) scaled_row(i)[p - begin_] = T(0);
+        for (Index i = p + 1; i < front_.rows; ++i) dl_row(i)[p - begin_] = T(0);
     }
 
     void eliminate_two(Index p) {
         const T a = first_[p], b = first_[p + 1], c = second_[p + 1];
-        // [x y] D^-1 with entries of D relative to b, which is the largest.
+        // [x y] D^-1 with entries of D relative to b, which is not 0.
         const T a_b = a / b, c_b = c / b;
         const T over_determinant = 1 / (b * (a_b * c_b - 1));
         if (a_b * c_b < 1) {
@@ -170,7 +170,7 @@ class LdltElimination {
         T* const two = front_.column(p + 1);
         for (Index i = p + 2; i < front_.rows; ++i) {
             const T x = first_[i], y = second_[i];
-            T* const row = scaled_row(i) + (p - begin_);
+            T* const row = dl_row(i) + (p - begin_);
             row[0] = x;
             row[1] = y;
             one[i] = (c_b * x - y) * over_determinant;
@@ -190,7 +190,7 @@ class LdltElimination {
         std::swap_ranges(&front_(other, p) + 1, front_.column(p) + front_.rows,
                          &front_(other, other) + 1);
         std::swap(front_(p, p), front_(other, other));
-        std::swap_ranges(scaled_row(p), scaled_row(p) + panel_width, scaled_row(other));
+        std::swap_ranges(dl_row(p), dl_row(p) + panel_width, dl_row(other));
         std::swap(front_.row_ids[p], front_.row_ids[other]);
     }
 
@@ -201,7 +201,7 @@ class LdltElimination {
             const Index first = end + Index(b * block);
             const Index columns = Index(std::min(block, rows - b * block));
             how_.kernels.subtract_product(front_.rows - first, columns, end - begin_,
-                                          &front_(first, begin_), front_.rows, scaled_row(first),
+                                          &front_(first, begin_), front_.rows, dl_row(first),
                                           panel_width, &front_(first, first), front_.rows);
         };
         if (rows * rows < parallel_grain || how_.threads == 1) {
@@ -212,12 +212,12 @@ class LdltElimination {
     }
 
     /// Entries of D L^T of the panel in the column of a row.
-    T* scaled_row(Index i) { return scaled_.data() + Offset(i) * panel_width; }
+    T* dl_row(Index i) { return dl_panel_.data() + Offset(i) * panel_width; }
 
     const Elimination<T>& how_;
     DenseFront<T>& front_;
     std::vector<T>&first_, &second_;
-    std::vector<T>& scaled_;
+    std::vector<T>& dl_panel_;
     std::vector<T>& off_diagonal_;
     PivotCounts& counts_;
     Index begin_ = 0;  ///< First column of the panel.

@@ -53,7 +53,7 @@ class LuElimination {
         std::copy(updated + begin_, updated + front_.rows, entries + begin_);
         if (row != p) swap_rows(p, row);
         T& pivot = entries[p];
-        if (double(std::abs(pivot)) <= null_pivot_size<T>()) {
+        if (double(std::abs(pivot)) <= how_.null) {
             ++counts_.null_pivots;
             pivot = std::numeric_limits<T>::infinity();
             std::fill(entries + p + 1, entries + front_.rows, T(0));
@@ -68,16 +68,17 @@ class LuElimination {
     Index choose_row(Index p) const {
         const T* const updated = column_.data();
         const double largest = how_.kernels.max_abs(front_.rows - p, updated + p);
-        if (largest <= null_pivot_size<T>()) return front_.is_root ? p : Index(-1);
+        if (largest <= how_.null) return front_.is_root ? p : Index(-1);
         const double least = how_.threshold * largest;
         const auto rows = front_.row_ids.begin();
         Index row = p;
         if (front_.row_ids[p] != front_.column_ids[p]) {
             row = Index(std::find(rows + p, rows + front_.candidates, front_.column_ids[p]) - rows);
         }
-        if (row < front_.candidates && std::abs(updated[row]) >= least) return row;
+        const auto passes = [&](T size) { return size >= least && double(size) > how_.null; };
+        if (row < front_.candidates && passes(std::abs(updated[row]))) return row;
         const T best = how_.kernels.max_abs(front_.candidates - p, updated + p);
-        if (!(best >= least)) return -1;
+        if (!passes(best)) return -1;
         row = p;
         while (std::abs(updated[row]) != best) ++row;
         return row;

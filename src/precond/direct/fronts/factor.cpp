@@ -1,6 +1,8 @@
 #include "precond/direct/fronts/factor.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/host_memory/host_memory.hpp"
 #include "base/parallel.hpp"
@@ -15,7 +17,7 @@ Offset contribution_entries(Offset rows, bool symmetric) {
     return symmetric ? rows * (rows + 1) / 2 : rows * rows;
 }
 
-/// Entries that factors and contributions take at the most, without delayed pivots.
+/// Entries that factors and contributions of one thread take at the most, without delayed pivots.
 double predicted_entries(const Fronts& fronts) {
     double factors = 0, stack = 0, most = 0, largest = 0;
     for (Index s = 0; s < fronts.count(); ++s) {
@@ -50,6 +52,9 @@ void Factor<T>::scale_values(const Context& cpu, const CsrView<T>& matrix,
         }
     };
     parallel_ranges(cpu.threads(), matrix.rows, scale, 1024);
+    largest_entry_ = 0;
+    for (const T value : scaled_)
+        largest_entry_ = std::max(largest_entry_, std::abs(double(value)));
 }
 
 /// Adds the rows that a child leaves, whose delayed ones are rows first_delayed and following of
@@ -213,15 +218,17 @@ template <class T>
 void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
                         const Arrangement& arrangement, const Fronts& fronts, double threshold) {
     fronts_ = &fronts;
-    require_host_memory("direct", predicted_entries(fronts) * double(sizeof(T)));
     workers_.clear();
+    factors_.clear();
+    require_host_memory("direct", predicted_entries(fronts) * double(sizeof(T)));
     factors_.assign(std::size_t(fronts.count()), {});
     contributions_.assign(std::size_t(fronts.count()), {});
     scale_values(cpu, matrix, arrangement);
     couplings_.clear();
     for (const Offset position : fronts.coupling_positions) couplings_.push_back(scaled_[position]);
 
-    Elimination<T> how{dense_kernels<T>(cpu), threshold, 1};
+    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+    Elimination<T> how{dense_kernels<T>(cpu), threshold, epsilon * epsilon * largest_entry_, 1};
     const std::vector<FrontRange> ranges = independent_subtrees(fronts, cpu.threads());
     workers_.resize(ranges.size() + 1);
     const auto process_range = [&](Worker& worker, Index first, Index last) {

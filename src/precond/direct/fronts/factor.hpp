@@ -23,19 +23,22 @@ struct FrontFactor {
 template <class T>
 class Factor {
   public:
-    /// Factors r_i a_ij c_j; `values` are those of A. `fronts` must outlive the object.
+    /// Factors r_i a_ij c_j of A = `matrix`. `fronts` must outlive the object.
     void compute(const Context& cpu, const CsrView<T>& matrix, const Arrangement& arrangement,
                  const Fronts& fronts, double threshold);
     const std::vector<FrontFactor<T>>& fronts() const { return factors_; }
+    /// Entries right of the diagonal blocks of the block triangular form
+    /// (Fronts::coupling_columns).
     const std::vector<T>& couplings() const { return couplings_; }
     const PivotCounts& pivots() const { return counts_; }
+    double largest_entry() const { return largest_entry_; }
     Offset delayed() const { return delayed_; }
     Offset entries() const { return entries_; }
     Index largest_front() const { return largest_front_; }
     Offset bytes() const;
 
   private:
-    /// What a front leaves to its parent.
+    /// What a front leaves to its parent: its Schur complement and delayed rows.
     struct Contribution {
         Index rows = 0, delayed = 0;
         Index* row_ids = nullptr;  ///< The delayed rows; Fronts::below are the others.
@@ -70,6 +73,7 @@ class Factor {
     std::vector<Contribution> contributions_;
     std::vector<Worker> workers_;
     std::vector<T> couplings_;
+    double largest_entry_ = 0;  ///< The largest |b_kl| of the scaled matrix.
     PivotCounts counts_;
     Offset delayed_ = 0, entries_ = 0;
     Index largest_front_ = 0;
