@@ -204,7 +204,7 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
     return {
         exact,
         {"minres", "none", "csr", 300, "symmetric, not definite"},
-        {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 2000, next, 0, 300},
+        {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 800, next, 0, 300},
         last,
         {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0, "exact factors take too long"}};
 }
