@@ -33,7 +33,7 @@ class Arena {
         if (at_.chunk == chunks_.size()) {
             const Offset size = needed > next_size_ ? needed + needed / 4 : next_size_;
             chunks_.push_back({std::make_unique_for_overwrite<Unit[]>(std::size_t(size)), size});
-            next_size_ = std::clamp(size, smallest, largest);
+            next_size_ = std::clamp(size / 4, smallest, largest);
         }
         Unit* const memory = chunks_[at_.chunk].memory.get() + at_.used;
         at_.used += needed;

@@ -17,6 +17,16 @@ Offset contribution_entries(Offset rows, bool symmetric) {
     return symmetric ? rows * (rows + 1) / 2 : rows * rows;
 }
 
+/// Bytes of the arrays of a FrontFactor without delayed pivots.
+template <class T>
+Offset factor_bytes(const Fronts& fronts, Index s) {
+    const Offset rows = fronts.size(s), pivots = fronts.width(s),
+                 triangles = fronts.symmetric ? 1 : 2;
+    const Offset values = triangles * rows * pivots + (fronts.symmetric ? pivots : 0);
+    constexpr Offset rounding = 4 * 64;
+    return values * Offset(sizeof(T)) + triangles * rows * Offset(sizeof(Index)) + rounding;
+}
+
 /// Entries that factors and contributions of one thread take at the most, without delayed pivots.
 double predicted_entries(const Fronts& fronts) {
     double factors = 0, stack = 0, most = 0, largest = 0;
@@ -232,11 +242,9 @@ void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
     const std::vector<FrontRange> ranges = independent_subtrees(fronts, cpu.threads());
     workers_.resize(ranges.size() + 1);
     const auto process_range = [&](Worker& worker, Index first, Index last) {
-        Offset entries = 0;
-        for (Index s = first; s < last; ++s) {
-            entries += (fronts.symmetric ? 1 : 2) * Offset(fronts.size(s)) * fronts.width(s) + 32;
-        }
-        worker.factors.reserve(entries * Offset(sizeof(T)));
+        Offset bytes = 0;
+        for (Index s = first; s < last; ++s) bytes += factor_bytes<T>(fronts, s);
+        worker.factors.reserve(bytes);
         for (Index s = first; s < last; ++s) process(worker, s, how);
     };
     parallel_tasks(cpu.threads(), Offset(ranges.size()), [&](Offset r) {
