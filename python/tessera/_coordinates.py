@@ -15,6 +15,8 @@ def points_of(coordinates: Any, name: str = "coordinates") -> Any:
     found = host_array(coordinates, name)
     if found.ndim != 2 or found.shape[1] not in (2, 3):
         raise ValueError(f"{name}: expected the shape (nodes, 2) or (nodes, 3), got {found.shape}")
+    if not len(found):
+        raise ValueError(f"{name}: they are empty; give the position of each node")
     return found
 
 

@@ -173,6 +173,7 @@ CASES = [
     (lambda: tessera.jacobi(A).update(A.data[:2]), ValueError, "values: the shape"),
     # Multigrid.
     (lambda: tessera.rigid_body_modes(np.ones(5)), ValueError, "coordinates: expected the shape"),
+    (lambda: tessera.rigid_body_modes(np.zeros((0, 2))), ValueError, "coordinates: they are empty"),
     (lambda: tessera.rigid_body_modes(np.ones((5, 4))), ValueError, "coordinates: expected"),
     (lambda: tessera.rigid_body_modes("x"), TypeError, "coordinates: expected an array"),
     (
