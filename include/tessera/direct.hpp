@@ -64,8 +64,8 @@ class TESSERA_API Direct final : public Preconditioner<T> {
   public:
     /// Blocks until the factors are complete; of a matrix with NaN or infinity there are none (the
     /// report is unusable, `apply` throws). Throws InvalidArgument if the matrix is not square or
-    /// the factorisation takes more than max_flops operations, OutOfMemory, before the memory is
-    /// allocated, where it does not suffice.
+    /// the factorisation takes more than max_flops operations, OutOfMemory where the memory does
+    /// not suffice: before it is allocated, by a prediction for one thread without delayed pivots.
     Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {});
     ~Direct() override;
     Index rows() const override;
@@ -104,8 +104,7 @@ template <class T>
 Direct(const Context&, const CsrMatrix<T>&, const DirectOptions& = {}) -> Direct<T>;
 
 /// Options from a text: direct[,threshold=U][,matching=auto|on|off][,symmetric=on|off]
-/// [,max_flops=F]. Throws
-/// InvalidArgument on others.
+/// [,max_flops=F]. Throws InvalidArgument on others.
 TESSERA_API DirectOptions parse_direct(Spec spec);
 
 }  // namespace tessera

@@ -5,16 +5,16 @@
 
 #include "support/test.hpp"
 
-/// Symmetric matrices for tests of matchings and orderings.
+/// Matrices by their entries, and symmetric ones for tests of matchings, orderings and factors.
 namespace tessera::test {
 
-/// Entries by position; `add` sets an entry and its mirror image.
-class SymmetricEntries {
+/// The entries of a square matrix by position.
+class Entries {
   public:
-    explicit SymmetricEntries(Index rows) : rows_(std::size_t(rows)) {}
+    explicit Entries(Index rows) : rows_(std::size_t(rows)) {}
 
-    SymmetricEntries& add(Index i, Index j, double value) {
-        rows_[i][j] = rows_[j][i] = value;
+    Entries& add(Index i, Index j, double value) {
+        rows_[std::size_t(i)][j] = value;
         return *this;
     }
 
@@ -33,6 +33,25 @@ class SymmetricEntries {
 
   private:
     std::vector<std::map<Index, double>> rows_;
+};
+
+/// Entries of which `add` sets the mirror image, too.
+class SymmetricEntries {
+  public:
+    explicit SymmetricEntries(Index rows) : entries_(rows) {}
+
+    SymmetricEntries& add(Index i, Index j, double value) {
+        entries_.add(i, j, value).add(j, i, value);
+        return *this;
+    }
+
+    template <class T = double>
+    CsrMatrix<T> matrix() const {
+        return entries_.matrix<T>();
+    }
+
+  private:
+    Entries entries_;
 };
 
 /// About `entries` entries per row off the diagonal, sizes 2^(-range..range), a third of the

@@ -102,7 +102,6 @@ std::vector<Attempt> candidates(const MatrixFacts& facts, const std::string& sol
         for (const Attempt& attempt : definite_attempts(facts)) all.add(attempt);
         all.add(definite);
         all.add(definite_sliced, false);
-        all.add(exact_factors(1e11, ""));
         if (facts.rows < 20'000) all.add(definite_factors);
         return std::move(all).list();
     }

@@ -18,7 +18,7 @@ constexpr const char* rounded_polynomial = "chebyshev:10,precision=f32,values=f1
 constexpr const char* factors = "block_ldlt:16,fill=4,method=level,positive_definite";
 
 constexpr const char* few_operations = "exact factors take few operations";
-constexpr double max_flops_of_any = 1e12;  ///< Some minutes.
+constexpr double max_flops_of_any = 1e12;  ///< About a minute.
 
 /// Operations of a factorisation that take about as long as so many products with the matrix: 30
 /// for each entry of a product (10 GFLOP/s against 24 bytes at 8 GB/s, on one core).

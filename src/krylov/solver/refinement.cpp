@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/phases.hpp"
-#include "krylov/at_work.hpp"
 #include "krylov/messages.hpp"
 #include "tessera/solution_errors.hpp"
 
@@ -170,7 +169,6 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
             report.residuals.pop_back();
             look_at(b[j], now[j], start, last, {.rtol = options.rtol, .atol = options.atol},
                     report);
-            report.residuals.back() = last.relative;
             report.iterations = looks[j].step;
         }
         // An x that is worse than the start, by rows and in norm, is of no use.

@@ -131,12 +131,6 @@ double EliminationTree::flops(bool symmetric) const {
     return symmetric ? sum : 2 * sum;
 }
 
-double EliminationTree::entries(bool symmetric) const {
-    double sum = 0;
-    for (const Index count : counts) sum += count;
-    return (symmetric ? sum : 2 * sum) + double(counts.size());
-}
-
 EliminationTree make_elimination_tree(const PatternView& pattern, std::vector<Index> order) {
     EliminationTree tree;
     const std::vector<Index> number = inverse(order);

@@ -16,8 +16,6 @@ struct EliminationTree {
 
     /// Operations of a factorisation, by columns: LDL^T, or twice as many for LU.
     double flops(bool symmetric) const;
-    /// Entries of the factors.
-    double entries(bool symmetric) const;
 };
 
 /// Renumbers `order` so that each subtree is a range (postorder), which changes no count.

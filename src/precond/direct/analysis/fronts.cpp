@@ -148,11 +148,6 @@ double Fronts::flops(Index front) const {
     return symmetric ? sum : 2 * sum;
 }
 
-Offset Fronts::factor_entries(Index front) const {
-    const Offset w = width(front), m = size(front);
-    return symmetric ? w * m : w * (2 * m - w);
-}
-
 template <class T>
 Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
                    const EliminationTree& tree) {

@@ -52,8 +52,6 @@ struct Fronts {
     Index size(Index front) const { return width(front) + Index(below(front).size()); }
     /// Operations of the front.
     double flops(Index front) const;
-    /// Entries that are stored of its factor.
-    Offset factor_entries(Index front) const;
 
   private:
     static std::span<const Index> list(const std::vector<Offset>& offsets,
