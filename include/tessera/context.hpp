@@ -113,8 +113,8 @@ class TESSERA_API Context {
     std::vector<PhaseRecord> phases() const;
     void reset_phases() const;
 
-    /// Bytes held by Buffers of this Context and as work space of its calls, in its own memory
-    /// space: current and peak.
+    /// Bytes held by Buffers of this Context, as work space of its calls and as exact factors, in
+    /// its own memory space: current and peak.
     Offset memory_bytes() const;
     Offset peak_memory_bytes() const;
     /// Free bytes of the memory space of this Context; for host memory the minimum of the available

@@ -104,6 +104,8 @@ TEST(choice, exact_factors_come_first_where_they_pay) {
     facts = facts_of(problem("elasticity3d:5"));  // Not solids.
     EXPECT_FALSE(first(facts).preconditioner.starts_with("direct"));
     EXPECT_EQ(first(facts).trial, 0);
+    facts.nonzeros = Offset(facts.rows) * facts.rows;  // But dense ones.
+    EXPECT_TRUE(first(facts).preconditioner.starts_with("direct"));
 }
 
 TEST(choice, facts_of_nodes_with_several_unknowns) {

@@ -99,6 +99,9 @@ bool prefers_exact_factors(const MatrixFacts& a) {
     //   bcsstk38        exact 40  block LDL^T  72      bcsstk24  exact 17  block LDL^T  50
     //   bcsstk18        polynomial 27  exact 38        poisson2d:300  polynomial 15  exact 93
     const bool is_plane = a.entries_per_row() <= 5.5;
+    //   dense Gaussian kernel, 1,500 rows  exact 0.1 s  blocks and multigrid fail in 1.3 s
+    const bool is_dense = a.entries_per_row() >= 0.25 * a.rows;
+    if (is_dense && !a.on_gpu) return true;
     if (a.on_gpu) return a.rows < (is_plane ? 1'500 : 10'000) && a.rows_per_node == 1;
     if (is_plane) return a.rows < 100'000;
     if (a.rows_per_node > 1) return a.entries_per_row() < 30 && a.rows < 60'000;

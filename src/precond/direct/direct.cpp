@@ -107,6 +107,8 @@ void Direct<T>::State::compute(const CsrView<T>& matrix) {
     if (fronts.first.empty()) analyse(matrix);
     const double analysed = now();
     factor.compute(host, matrix, arrangement, fronts, threshold());
+    memory.set(fronts.bytes() + factor.peak_bytes());
+    memory.set(fronts.bytes() + factor.bytes());
     const direct::PivotCounts& pivots = factor.pivots();
     report.largest_front = factor.largest_front();
     report.factor_entries = factor.entries();

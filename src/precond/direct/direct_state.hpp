@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted_bytes.hpp"
 #include "base/dispatch.hpp"
 #include "precond/direct/solve.hpp"
 #include "tessera/direct.hpp"
@@ -22,6 +23,7 @@ struct Direct<T>::State {
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
     direct::Factor<T> factor = {};
+    CountedBytes memory{host};
 
     void analyse(const CsrView<T>& matrix);
     void compute(const CsrView<T>& matrix);

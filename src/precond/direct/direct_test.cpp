@@ -230,6 +230,23 @@ TEST(direct, refuses_more_operations_than_allowed) {
                  InvalidArgument);
 }
 
+TEST(direct, counts_its_memory) {
+    const auto matrix = problems::generate<double>(host(), Spec("poisson2d:40")).matrix;
+    for (const int threads : {1, 2}) {
+        const Context cpu = Context::cpu(threads);
+        Direct<double>(cpu, matrix.view());
+        const Offset before = cpu.memory_bytes();  // Work space stays.
+        {
+            const Direct<double> factors(cpu, matrix.view());
+            const Offset bytes = factors.report().factor_bytes;
+            EXPECT_GT(bytes, factors.report().factor_entries * Offset(sizeof(double)));
+            EXPECT_GT(cpu.memory_bytes(), before + bytes);
+            EXPECT_GT(cpu.peak_memory_bytes(), cpu.memory_bytes());
+        }
+        EXPECT_EQ(cpu.memory_bytes(), before);
+    }
+}
+
 TEST(direct, describes_its_options) {
     for (const char* const text : {"direct", "direct,threshold=0.25", "direct,matching=on",
                                    "direct,matching=off,symmetric=off,max_flops=1e09"}) {

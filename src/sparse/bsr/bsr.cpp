@@ -1,9 +1,9 @@
 #include "tessera/detail/bsr.hpp"
 
+#include "base/transpose_pattern.hpp"
 #include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/rows.hpp"
-#include "base/transpose_pattern.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

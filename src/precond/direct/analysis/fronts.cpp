@@ -148,6 +148,15 @@ double Fronts::flops(Index front) const {
     return symmetric ? sum : 2 * sum;
 }
 
+Offset Fronts::bytes() const {
+    const auto sum = [](const auto&... lists) {
+        return (Offset(lists.size() * sizeof(lists[0])) + ...);
+    };
+    return sum(row, column, first, parent, child_offsets, children_of, below_offsets, rows_below,
+               parent_rows, entry_offsets, entries, block_fronts, coupling_offsets,
+               coupling_columns, coupling_positions);
+}
+
 template <class T>
 Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
                    const EliminationTree& tree) {

@@ -52,6 +52,7 @@ struct Fronts {
     Index size(Index front) const { return width(front) + Index(below(front).size()); }
     /// Operations of the front.
     double flops(Index front) const;
+    Offset bytes() const;
 
   private:
     static std::span<const Index> list(const std::vector<Offset>& offsets,

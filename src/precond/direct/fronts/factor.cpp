@@ -263,7 +263,10 @@ void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
     counts_ = {};
     delayed_ = entries_ = 0;
     largest_front_ = 0;
+    peak_bytes_ = bytes() + Offset(scaled_.size() * sizeof(T));
     for (Worker& worker : workers_) {
+        peak_bytes_ +=
+            worker.contributions.bytes() + Offset(worker.work.front.size() * sizeof(T));
         counts_.add(worker.counts);
         delayed_ += worker.delayed;
         entries_ += worker.entries;

@@ -36,6 +36,8 @@ class Factor {
     Offset entries() const { return entries_; }
     Index largest_front() const { return largest_front_; }
     Offset bytes() const;
+    /// About the most bytes in use during `compute`.
+    Offset peak_bytes() const { return peak_bytes_; }
 
   private:
     /// What a front leaves to its parent: its Schur complement and delayed rows.
@@ -76,6 +78,7 @@ class Factor {
     double largest_entry_ = 0;  ///< The largest |b_kl| of the scaled matrix.
     PivotCounts counts_;
     Offset delayed_ = 0, entries_ = 0;
+    Offset peak_bytes_ = 0;
     Index largest_front_ = 0;
 };
 
