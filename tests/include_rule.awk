@@ -6,7 +6,7 @@ BEGIN {
     rank["precond"] = 3
     rank["krylov"] = 4
     # The layer of each public header.
-    split("types context spec", list, " ")
+    split("types context spec time_limit", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr borrow mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1

@@ -173,7 +173,9 @@ void add_system(CLI::App& command, SolveArguments& to) {
         .add_option("--stagnation-window", to.stagnation_window,
                     "Maximum number of iterations without progress; 0: no limit")
         ->transform(whole_number());
-    command.add_option("--device", to.device, "auto, cpu, cuda, cuda:K");
+    command.add_option(
+        "--device", to.device,
+        "auto (a GPU for matrices of two million entries and more), cpu, cuda, cuda:K");
     command.add_option("--threads", to.threads, threads_help)->transform(whole_number(max_threads));
     command.add_option("--precision", to.precision, "Floating-point type of the solve")
         ->check(one_of({"f64", "f32"}));
@@ -231,7 +233,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
             "options on the command line override them")
         ->check(not_empty())
         ->type_name("NAME");
-    solve.add_option("--max-seconds", to.max_seconds, "Maximum time of the solve in seconds")
+    solve.add_option("--max-seconds", to.max_seconds, "Maximum time of setup and solve in seconds")
         ->transform(number());
     solve.add_option("--out", to.out, "Write x to a .mtx, .mtx.gz or .petsc file")
         ->check(file_name());

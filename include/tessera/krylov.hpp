@@ -90,6 +90,9 @@ struct SolveReport {
     Offset restarts = 0;            ///< Restarts from the true residual.
     Offset recoveries = 0;          ///< Changes of M after r^T M^-1 r <= 0.
     double seconds = 0;
+    /// Seconds within the solve for setups of the attempts of auto after the first; not in
+    /// `seconds`.
+    double setup_seconds = 0;
 };
 
 /// Calls f(name, value) with the name and the value of each field of a report: status and message
@@ -109,6 +112,7 @@ void for_each_field(const SolveReport& report, F&& f) {
     f("restarts", report.restarts);
     f("recoveries", report.recoveries);
     f("seconds", report.seconds);
+    f("setup_seconds", report.setup_seconds);
 }
 
 /// A solver of systems with one matrix and one preconditioner, which must outlive it. Its vectors

@@ -7,6 +7,7 @@
 #include "tessera/formats.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/precond.hpp"
+#include "tessera/time_limit.hpp"
 
 namespace tessera {
 
@@ -94,8 +95,9 @@ class TESSERA_API Solver {
     /// matrix is skipped. Where solver or preconditioner is auto, an equivalent system that is
     /// smaller or symmetric is solved instead (MatrixFacts::reduction; docs/guide/reductions.md).
     /// Blocks until the work is complete. Invalid arguments change nothing; if it fails later, the
-    /// solver has no matrix. Throws InvalidArgument if an inverse is out of the range of the
-    /// precision that was requested for it.
+    /// solver has no matrix; one that a TimeLimit ends is begun again by the next solve. Throws
+    /// InvalidArgument if an inverse is out of the range of the precision that was requested for
+    /// it.
     void setup(const CsrView<T>& matrix);
     void setup(CsrMatrix<T>&&) = delete;  ///< A temporary would not outlive the solver.
     /// Sets up with a preconditioner of the caller in place of that of the text. It must outlive
@@ -134,8 +136,8 @@ class TESSERA_API Solver {
     /// The report of the latest setup or update, or of the solve that changed the preconditioner
     /// since.
     const PreconditionerReport& preconditioner_report() const;
-    /// The normalised text of the preconditioner in use, "block_jacobi:24"; "none"; "operator" for
-    /// one of the caller.
+    /// The normalised text of the preconditioner in use, or of the one whose setup a TimeLimit
+    /// ended, "block_jacobi:24"; "none"; "operator" for one of the caller.
     std::string preconditioner() const;
     /// Operator::singular_blocks of the preconditioner.
     Index singular_blocks() const;
@@ -159,14 +161,28 @@ class TESSERA_API Solver {
     std::unique_ptr<State> state_;
 };
 
-/// Solves A x = b by what auto chooses; x holds the initial guess. For one solve: a Solver keeps
-/// its setup for more.
+/// Sets up in at most `seconds`; returns how many are left for the solve. Where none are, that ends
+/// as max_seconds without an iteration.
+template <class T>
+double setup_within(Solver<T>& solver, const CsrView<T>& matrix, double seconds) {
+    const TimeLimit limit(seconds);
+    try {
+        solver.setup(matrix);
+    } catch (const Stopped& stopped) {
+        if (stopped.interrupted()) throw;
+    }
+    return limit.seconds_left();
+}
+
+/// Solves A x = b by what auto chooses, setup and solve in max_seconds of the options; x holds the
+/// initial guess. For one solve: a Solver keeps its setup for more.
 template <class T>
 SolveReport solve(const Context& context, const CsrView<T>& matrix, Input<T> b, WriteVector<T> x,
                   const SolveOptions& options = {}) {
     Solver<T> solver(context);
-    solver.setup(matrix);
-    return solver.solve(b, x, options);
+    SolveOptions rest = options;
+    rest.max_seconds = setup_within(solver, matrix, options.max_seconds);
+    return solver.solve(b, x, rest);
 }
 template <class T>
 SolveReport solve(const Context& context, const CsrMatrix<T>& matrix, Input<T> b, WriteVector<T> x,

@@ -203,6 +203,22 @@ NodeCoordinates to_coordinates(const std::optional<Points>& points,
 /// A copy of an array of rows x vectors.
 NearNullSpace to_near_null(const Points& vectors);
 
+/// Releases the lock of the interpreter; meanwhile Ctrl-C ends what takes long, and so does the end
+/// of `seconds`.
+class Unlocked {
+  public:
+    explicit Unlocked(double seconds = std::numeric_limits<double>::infinity())
+        : limit_(seconds, [] {
+              const nb::gil_scoped_acquire gil;
+              if (PyErr_CheckSignals() != 0) throw nb::python_error();
+              return false;
+          }) {}
+
+  private:
+    nb::gil_scoped_release release_;
+    TimeLimit limit_;
+};
+
 void bind_context(nb::module_& module);
 void bind_matrices(nb::module_& module);
 void bind_files(nb::module_& module);

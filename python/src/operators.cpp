@@ -53,7 +53,7 @@ std::shared_ptr<Map> of_matrix(const Context& context, std::shared_ptr<Matrix> m
     auto map = std::make_shared<Map>(context);
     map->symmetric = symmetric;
     with_type(matrix->bytes(), [&]<class T>(T) {
-        nb::gil_scoped_release release;
+        const Unlocked unlocked;
         map->any = std::shared_ptr<Operator<T>>(make(matrix->view<T>()));
     });
     map->matrix = std::move(matrix);

@@ -117,10 +117,12 @@ class PythonSolver {
                  const std::string& format)
         : context(at), method_(method, preconditioner, format) {}
 
-    /// Sets up for a matrix; `m`: a preconditioner in place of that of the text, or null.
+    /// Sets up for a matrix; `m`: a preconditioner in place of that of the text, or null. Where the
+    /// setup does not end in `seconds`, the next solve begins it again.
     void setup(std::shared_ptr<Matrix> matrix, const std::optional<Points>& points,
                const std::vector<Index>& unknowns, const std::optional<Points>& near_null,
-               const std::optional<Points>& null_space, std::shared_ptr<Map> m) {
+               const std::optional<Points>& null_space, std::shared_ptr<Map> m,
+               double seconds) {
         matrix_ = std::move(matrix);
         m_ = std::move(m);
         make(matrix_->bytes());
@@ -131,8 +133,11 @@ class PythonSolver {
                 if (null_space) solver.use_null_space(to_near_null(*null_space));
             },
             *solver_);
-        nb::gil_scoped_release release;
-        set_up();
+        const Unlocked unlocked(seconds);
+        try {
+            set_up();
+        } catch (const Stopped&) {
+        }
     }
     /// Sets up for operators of the caller; `m` null: none.
     void setup_operators(std::shared_ptr<Map> a, std::shared_ptr<Map> m) {
@@ -170,7 +175,7 @@ class PythonSolver {
         std::string preconditioner, format;
         PreconditionerReport setup;
         {
-            nb::gil_scoped_release release;
+            const Unlocked unlocked;
             const auto run = [&]<class T>(Solver<T>& solver) {
                 if (changed) solver.operators_changed();
                 reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
@@ -308,7 +313,7 @@ void python_module::bind_solvers(nb::module_& module) {
              nb::arg("context"), nb::arg("method"), nb::arg("preconditioner"), nb::arg("format"))
         .def("setup", &PythonSolver::setup, nb::arg("matrix"), nb::arg("points").none(),
              nb::arg("unknowns"), nb::arg("near_null").none(), nb::arg("null_space").none(),
-             nb::arg("m").none())
+             nb::arg("m").none(), nb::arg("seconds"))
         .def("setup_operators", &PythonSolver::setup_operators, nb::arg("a"), nb::arg("m").none())
         .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
         .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),

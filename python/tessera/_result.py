@@ -200,7 +200,10 @@ def result_of(
         x=x,
         converged=report["status"] in SOLVED,
         **column(report),
-        timings={"setup": setup_seconds, "solve": report["seconds"]},
+        timings={
+            "setup": setup_seconds + report["setup_seconds"],
+            "solve": report["seconds"],
+        },
         memory=context.peak_memory_bytes,
         solver=setup.method,
         preconditioner=setup.preconditioner,

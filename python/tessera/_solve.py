@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,9 @@ def solve(
     rtol, atol : float
         Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite. By default
         `rtol` is 1e-8, for float32 1e-4.
-    maxiter, max_seconds, left, callback
+    max_seconds : float
+        Longest time of setup and solve, in seconds.
+    maxiter, left, callback
         See `Solver.solve`.
     format, device, stream, threads
         See `Solver`.
@@ -84,6 +87,7 @@ def solve(
     -----
     Blocks until the solve ends, with the lock of the interpreter released.
     """
+    start = time.perf_counter()
     with Solver(
         A,
         method=method,
@@ -95,6 +99,7 @@ def solve(
         device=device,
         stream=stream,
         threads=threads,
+        max_seconds=max_seconds,
     ) as solver:
         return solver.solve(
             b,
@@ -102,7 +107,7 @@ def solve(
             rtol=rtol,
             atol=atol,
             maxiter=maxiter,
-            max_seconds=max_seconds,
+            max_seconds=max(0.0, float(max_seconds) - (time.perf_counter() - start)),
             left=left,
             callback=callback,
         )

@@ -11,6 +11,7 @@ from ._arguments import (
     Callback,
     checked_vector,
     columns_of,
+    number,
     options_of,
     progress_hook,
     size_of,
@@ -67,6 +68,8 @@ class Solver:
         int the stream must live until the solver is closed.
     threads : int
         Threads of the CPU; 0: as many as OMP_NUM_THREADS or the affinity of the process allow.
+    max_seconds : float
+        Longest time of the setup, in seconds; where it is over, the first `solve` begins it again.
 
     Raises
     ------
@@ -93,7 +96,9 @@ class Solver:
         device: str | None = None,
         stream: Any = None,
         threads: int = 0,
+        max_seconds: float = np.inf,
     ) -> None:
+        start = time.perf_counter()
         self._method = checked_text(method, "method")
         self._format = checked_text(format, "format")
         if M is None:
@@ -106,6 +111,7 @@ class Solver:
         self._points, self._unknowns = coordinates_of(coordinates)
         self._near_null = near_null
         self._null_space = nullspace
+        self._seconds = number(max_seconds, "max_seconds")
         self._closed = False
         self._seen = 0  # Updates of the operators before the latest solve.
         self._operator: Any = None
@@ -113,12 +119,11 @@ class Solver:
         self._core: Any = None
         own = isinstance(A, SparseMatrix)
         if own or (is_matrix(A) and not isinstance(A, LinearOperator)):
-            self._take_matrix(A, device, stream)
+            self._take_matrix(A, device, stream, start)
         else:
             self._take_operator(A, device, stream)
 
-    def _take_matrix(self, a: Any, device: Any, stream: Any) -> None:
-        start = time.perf_counter()
+    def _take_matrix(self, a: Any, device: Any, stream: Any, start: float) -> None:
         parts, self.dtype = parts_of(a)
         if parts.shape[0] != parts.shape[1]:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
@@ -129,10 +134,10 @@ class Solver:
         self._matrix = build(parts, self._context, self.dtype)
         check_coordinates(self._points, self._unknowns, self._matrix)
         self._parts = without_values(parts, self._matrix)
-        self._setup_matrix(parts.kind)
+        self._setup_matrix(parts.kind, max(0.0, self._seconds - (time.perf_counter() - start)))
         self._setup_seconds = time.perf_counter() - start
 
-    def _setup_matrix(self, kind: Kind) -> None:
+    def _setup_matrix(self, kind: Kind, seconds: float) -> None:
         text, m, near_null = self._m, None, None
         if self._near_null is not None:
             if not isinstance(text, str) or text not in ("auto", "amg"):
@@ -154,7 +159,7 @@ class Solver:
         try:
             null_space = self._null_space_array()
             unknowns = self._unknowns or []
-            self._core.setup(self._matrix, self._points, unknowns, near_null, null_space, m)
+            self._core.setup(self._matrix, self._points, unknowns, near_null, null_space, m, seconds)
         except ValueError as error:
             name = "A" if self._m in ("auto", "none") or near_null is not None else "M"
             raise_named(error, name, self._matrix, preconditioner=name)
@@ -288,7 +293,7 @@ class Solver:
         maxiter : int
             Maximum number of iterations.
         max_seconds : float
-            Longest time of the solve, in seconds.
+            Longest time of the solve, in seconds, with the setups that it needs.
         left : bool
             Preconditioning from the left, for gmres, idr, bicgstab and richardson; "auto" chooses
             among such methods.

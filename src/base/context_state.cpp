@@ -167,6 +167,7 @@ Phase::~Phase() {
 namespace detail {
 
 Memory::Memory(const Context& context, Offset count, Offset bytes_each) : state_(context.state_) {
+    check_time();  // All long operations on a GPU allocate now and then.
     require(count >= 0, "Buffer: negative size");
     if (__builtin_mul_overflow(count, bytes_each, &bytes_)) {
         throw OutOfMemory("out of memory: " + std::to_string(count) + " elements of " +

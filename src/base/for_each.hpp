@@ -34,7 +34,10 @@ void for_each_index(const Context& context, Offset count, const F& f) {
     parallel_ranges(
         context.threads(), count,
         [&](Offset first, Offset last) {
-            for (Offset i = first; i < last; ++i) f(i);
+            in_pieces(first, last, std::max<Offset>(1, (1 << 22) / F::work),
+                      [&](Offset begin, Offset end) {
+                          for (Offset i = begin; i < end; ++i) f(i);
+                      });
         },
         std::max<Offset>(1, parallel_grain / F::work));
 }

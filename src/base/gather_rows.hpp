@@ -25,6 +25,7 @@ GatheredRows gather_rows(int threads, Offset rows, Gather&& gather) {
     parallel_parts(threads, rows, parts, [&](Offset part, Offset first, Offset last) {
         std::vector<Index>& list = lists[std::size_t(part)];
         for (Offset i = first; i < last; ++i) {
+            if (i % 256 == 0) check_time();
             const Offset before = Offset(list.size());
             gather(i, list);
             std::sort(list.begin() + before, list.end());

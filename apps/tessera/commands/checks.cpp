@@ -1,5 +1,7 @@
 #include "commands/checks.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -95,6 +97,16 @@ Context open_context(const std::string& device, int threads, std::string& why_no
     } catch (const DeviceError& error) {
         throw DeviceUnavailable(error.what());
     }
+}
+
+Context open_context_for(Offset nonzeros, int threads, std::string& why_not_cuda) {
+    if (nonzeros >= min_nonzeros_for_gpu) return open_context("auto", threads, why_not_cuda);
+    const auto exists = [](const char* path) { return access(path, F_OK) == 0; };
+    if (exists("/dev/nvidiactl") || exists("/dev/dxg")) {  // The latter in Windows' Linux.
+        why_not_cuda = "the matrix has fewer than " + std::to_string(min_nonzeros_for_gpu) +
+                       " entries; --device cuda takes the GPU";
+    }
+    return Context::cpu(threads);
 }
 
 std::string attempt_text(const Attempt& attempt) {

@@ -50,10 +50,7 @@ class SolveCommand : SolveProblem<T> {
 
   public:
     SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
-        : Problem(arguments, std::move(parsed)), arguments_(arguments) {
-        report_.device = context_.description();
-        report_.threads = context_.threads();
-    }
+        : Problem(arguments, std::move(parsed)), arguments_(arguments) {}
 
     int operator()() {
         load();
@@ -76,7 +73,9 @@ class SolveCommand : SolveProblem<T> {
         solver.use_null_space(
             parse_null_space(arguments_.null_space, matrix_.rows, *system_.coordinates));
         solver.on_attempt([&](const AttemptEvent& event) { follow(event, solver); });
-        solver.setup(matrix_);
+        const Clock clock;
+        seconds_left_ = setup_within(solver, matrix_, arguments_.max_seconds);
+        report_.seconds.setup = clock.seconds();
         run(solver);
         if (const int failed = finish(); failed != exit_converged) return failed;
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
@@ -92,6 +91,8 @@ class SolveCommand : SolveProblem<T> {
     void load() {
         const Clock clock;
         Problem::read_system(arguments_);
+        report_.device = context_.description();
+        report_.threads = context_.threads();
         report_.seconds.read = clock.seconds();
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
         const std::string device = context_.on_gpu() ? "cuda" : "cpu";
@@ -167,10 +168,12 @@ class SolveCommand : SolveProblem<T> {
     }
 
     void begin_iterations() {
+        setup_note_.reset();  // The time may be over in a setup.
         monitor_.emplace(arguments_.quiet ? "none" : arguments_.monitor);
         guard_.emplace();
     }
     void end_iterations() {
+        setup_note_.reset();
         if (monitor_) monitor_->finish();
         monitor_.reset();
         guard_.reset();
@@ -178,6 +181,7 @@ class SolveCommand : SolveProblem<T> {
 
     void run(Solver<T>& solver) {
         SolveOptions options = solve_options(arguments_);
+        options.max_seconds = seconds_left_;
         options.observer = [this](const Progress& progress) {
             monitor_->show(progress);
             return !interrupted();
@@ -219,11 +223,13 @@ class SolveCommand : SolveProblem<T> {
     int finish() {
         const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
+        report_.seconds.setup += report_.solve.setup_seconds;
         report_.phases = context_.phases();
         for (const PhaseRecord& phase : report_.phases) {
             if (phase.step == PhaseStep::find_blocks) report_.seconds.find_blocks += phase.seconds;
-            if (phase.step == PhaseStep::setup) report_.seconds.setup += phase.seconds;
         }
+        // Finding blocks is a part of the setup.
+        report_.seconds.setup = std::max(report_.seconds.setup - report_.seconds.find_blocks, 0.0);
         report_.peak_memory_bytes = context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
@@ -309,6 +315,7 @@ class SolveCommand : SolveProblem<T> {
     std::optional<InterruptNote> setup_note_;  ///< During a setup.
     std::optional<InterruptGuard> guard_;  ///< During the iterations of an attempt; so is monitor_.
     std::optional<Monitor> monitor_;
+    double seconds_left_ = 0;  ///< For the solve, after the setup.
     bool has_begun_ = false;   ///< The first setup has begun.
     bool was_set_up_ = false;  ///< An attempt could be set up.
     bool is_solving_ = false;

@@ -89,7 +89,7 @@ class Tuning : SolveProblem<T> {
 
     /// Runs a trial once, a short one twice: the first run loads kernels and grows memory pools.
     void run_trial(Trial trial) {
-        if (must_stop() || setup_is_too_long(trial)) {
+        if (must_stop()) {
             untried_.push_back(std::move(trial));
             return;
         }
@@ -105,14 +105,6 @@ class Tuning : SolveProblem<T> {
         trials_.push_back(std::move(trial));
     }
 
-    /// A setup cannot be interrupted, and that of block_ldlt may take as long as many solves.
-    bool setup_is_too_long(const Trial& trial) const {
-        const auto name = [](const Trial& t) { return Spec(t.way.preconditioner).name(); };
-        return std::ranges::any_of(trials_, [&](const Trial& other) {
-            return other.setup > left() && name(other) == name(trial);
-        });
-    }
-
     /// Time limit of the next run, its setup included. A run that is stopped early is not repeated,
     /// so the limit exceeds the fastest time by more than the noise of some milliseconds.
     double time_limit(const Trial& trial) const {
@@ -123,12 +115,21 @@ class Tuning : SolveProblem<T> {
         return left() / 2;  // Leaves time for others.
     }
 
+    /// The setup, in at most `seconds` and until Ctrl-C; returns how many are left.
+    double set_up(Solver<T>& solver, double seconds) {
+        const TimeLimit limit(seconds, interrupted);
+        try {
+            solver.setup(matrix_);
+        } catch (const Stopped&) {
+        }
+        return interrupted() ? 0 : limit.seconds_left();
+    }
+
     /// Setup and solve.
     void run(Trial& trial) {
         const Attempt& way = trial.way;
         const std::string report = "; the results so far follow";
-        guard_->announce("interrupted while setting up " + way.preconditioner + report +
-                         " after this setup (Ctrl-C again ends at once, without results)");
+        guard_->announce("interrupted while setting up " + way.preconditioner + report);
         fill(context_, T(0), x_.view());
         context_.synchronize();
         const bool has_fastest = fastest() != nullptr;
@@ -140,11 +141,11 @@ class Tuning : SolveProblem<T> {
             if (event.kind != AttemptEvent::Kind::setup) return;
             check_memory(event.memory, context_.free_memory(), context_.on_gpu());
         });
-        solver.setup(matrix_);
+        const double left_for_solve = set_up(solver, most);
         const double setup = clock.seconds();
         guard_->announce("interrupted while solving with " + way.preconditioner + report);
         SolveOptions options = solve_options(given_);
-        options.max_seconds = std::max(most - setup, 0.0);
+        options.max_seconds = left_for_solve;
         trial.solve = solver.solve(std::as_const(vectors_.b).view(), x_.view(), options);
         const double total = clock.seconds();
         if (trial.is_auto) trial.way = solver.attempts()[std::size_t(solver.attempt())];

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "tessera/csr.hpp"
 
 namespace tessera {
@@ -104,6 +106,14 @@ struct TripleProduct {
 template <class T>
 TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
                                                       const BsrView<T>& a);
+/// This product, or nothing where A P or P^T (A P) takes more than `max_operations`
+/// multiplications, which are counted before each is begun: products of graphs that are no meshes
+/// fill up.
+template <class T>
+TESSERA_API std::optional<TripleProduct<T>> bounded_triple_product(const Context& context,
+                                                                   const BsrView<T>& p,
+                                                                   const BsrView<T>& a,
+                                                                   double max_operations);
 /// Values anew for other values of A and P on their patterns.
 template <class T>
 TESSERA_API void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,

@@ -26,6 +26,7 @@ void take_nonsymmetric_solvers(std::vector<Attempt>& attempts) {
 
 template <class T>
 void AttemptEngine<T>::check(const CsrView<T>& matrix, const char* function) const {
+    const UseTimeLimit none(nullptr);  // A matrix that is not looked at is not kept.
     check_matrix(function, matrix);
     check_memory(context_, function, matrix);
     check_square(function, matrix.rows, matrix.columns);
@@ -88,7 +89,47 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
     given_matrix_ = matrix;
     given_operator_ = nullptr;
     given_preconditioner_ = operator_m;
-    choose_anew();
+    stoppable([&] { choose_anew(); });
+}
+
+/// Does the work of a setup; where a TimeLimit ends it, the next solve begins it again.
+template <class T>
+template <class Work>
+void AttemptEngine<T>::stoppable(Work&& work) {
+    was_stopped_ = false;
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const Error& error) {
+        if (dynamic_cast<const Stopped*>(&error) != nullptr) begin_again();
+        throw;
+    } catch (...) {  // What a TimeLimit of the caller, or the listener, threw.
+        begin_again();
+        throw;
+    }
+}
+
+template <class T>
+void AttemptEngine<T>::begin_again() {
+    drop();
+    forget_attempts();
+    was_stopped_ = true;
+}
+
+template <class T>
+void AttemptEngine<T>::forget_attempts() {
+    attempts_.clear();
+    on_reduced_.clear();
+    attempt_ = 0;
+}
+
+template <class T>
+void AttemptEngine<T>::set_up_if_stopped() {
+    if (!was_stopped_) return;
+    if (attempts_.empty()) return stoppable([&] { choose_anew(); });
+    set_up_attempt();
+    was_stopped_ = false;
 }
 
 /// Looks at the matrix and chooses attempts for it.
@@ -161,6 +202,7 @@ void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* opera
     given_matrix_ = {};
     given_operator_ = &matrix;
     given_preconditioner_ = operator_m;
+    was_stopped_ = false;
     facts_ = {};
     null_space_ = {};
     left_null_space_ = {};
@@ -291,6 +333,13 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
             "Solver::update: the matrix must have the pattern of that in setup");
     given_matrix_ = matrix;
     was_updated_ = true;
+    if (was_stopped_) forget_attempts();
+    stoppable([&] { update_to(matrix); });
+}
+
+template <class T>
+void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
+    if (attempts_.empty()) return choose_anew();
     if (null_space_.vectors() > 0) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();

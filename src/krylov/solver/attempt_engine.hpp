@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/check_time.hpp"
 #include "krylov/null_space.hpp"
 #include "krylov/reduced_system.hpp"
 #include "krylov/solver/prepared_system.hpp"
@@ -30,12 +31,19 @@ class AttemptEngine {
     void update(const CsrView<T>& matrix);
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x, const SolveOptions& options);
 
-    bool has_matrix() const { return iterative_ != nullptr; }
+    bool has_matrix() const { return is_ready() || was_stopped_; }
+    /// Whether the attempt in use is set up: not where a TimeLimit has ended that.
+    bool is_ready() const { return iterative_ != nullptr; }
     /// Throws InvalidArgument, which names the calling function, if there is no matrix.
     void require_matrix(const char* function) const {
         require(has_matrix(), function, ": there is no matrix; call setup first");
     }
-    // These need a matrix.
+    /// The preconditioner whose setup was ended.
+    const std::string& stopped_preconditioner() const {
+        return attempts_.empty() ? given_method_.preconditioner_text
+                                 : attempts_[attempt_].preconditioner;
+    }
+    // These need an attempt that is set up.
     const PreparedSystem<T>& system() const { return *system_; }
     void operators_changed() { iterative_->operators_changed(); }
 
@@ -51,12 +59,30 @@ class AttemptEngine {
     void find_facts_and_reduce();
     void find_null_space();
     void choose_anew();
+    template <class Work>
+    void stoppable(Work&& work);
+    void forget_attempts();
+    void begin_again();
+    void set_up_if_stopped();
+    struct SetupInSolve {
+        double seconds;
+        std::optional<Status> stopped_by;  ///< What the solve ends with, if it ended the setup.
+    };
+    template <class Work>
+    SetupInSolve set_up_within(double seconds, Work&& work);
+    void end_in_setup(SolveReport& report, Status status, std::span<const T> b,
+                      std::span<const T> x, const SolveOptions& options) const;
+    std::vector<SolveReport> solve_projected(Vectors<const T> b, Vectors<T> x,
+                                             const SolveOptions& options);
     bool choose_anew_if_changed();
+    void update_to(const CsrView<T>& matrix);
     bool reduce_anew();
     void forget_reduced_attempts(std::size_t from);
     std::vector<Attempt> choose_for(const MatrixFacts& facts, bool on_the_left) const;
     /// Whether the attempt in use solves with the reduced matrix.
-    bool is_reduced() const { return reduced_ && on_reduced_[attempt_]; }
+    bool is_reduced() const {
+        return reduced_ && attempt_ < on_reduced_.size() && on_reduced_[attempt_];
+    }
     CsrView<T> matrix_in_use() const { return is_reduced() ? reduced_->matrix() : given_matrix_; }
     CsrView<T> preconditioner_matrix() const {
         return is_reduced() ? reduced_->preconditioner_matrix() : given_matrix_;
@@ -122,6 +148,8 @@ class AttemptEngine {
     std::size_t attempt_ = 0;        ///< Index of the one in use.
     Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
     bool at_work_ = false;
+    bool was_stopped_ = false;  ///< A TimeLimit ended a setup, which is to be done again.
+    TimeLimit::State* time_limit_ = nullptr;  ///< Set by the caller of the solve at work.
     bool was_updated_ = false;  ///< The values are others than those that attempts were chosen for.
 
     // The attempt in use: its options, its operators, its solver.

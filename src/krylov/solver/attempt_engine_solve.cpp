@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "krylov/at_work.hpp"
 #include "krylov/attempts.hpp"
@@ -104,7 +105,6 @@ std::vector<SolveReport> AttemptEngine<T>::solve_once(Vectors<const T> b, Vector
 template <class T>
 std::vector<SolveReport> AttemptEngine<T>::solve_by_reduction(Vectors<const T> b, Vectors<T> x,
                                                               const SolveOptions& options) {
-    check(b, x, options);
     std::vector<SolveReport> solved;
     for (int j = 0; j < b.count; ++j) {
         SolveOptions of_one = options;
@@ -121,6 +121,9 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_reduction(Vectors<const T> b
 
 template <class T>
 void AttemptEngine<T>::check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const {
+    if (!is_ready()) {
+        return check_solve<T>(context_, CsrOperator<T>(context_, given_matrix_), b, x, options);
+    }
     const Operator<T>& matrix = is_reduced() ? reduced_->given() : system_->matrix();
     check_solve<T>(context_, matrix, b, x, options);
 }
@@ -196,6 +199,44 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     return removed <= 1000 * roundoff * norm(context_, b);
 }
 
+/// Does the work of a setup within a solve, in at most `seconds` and under the limits of the
+/// caller. Where these end it, the next solve goes on with it.
+template <class T>
+template <class Work>
+auto AttemptEngine<T>::set_up_within(double seconds, Work&& work) -> SetupInSolve {
+    const double start = now();
+    const UseTimeLimit of_caller(time_limit_);
+    const TimeLimit limit(seconds);
+    try {
+        work();
+        return {now() - start, {}};
+    } catch (const Stopped& stopped) {
+        drop();
+        was_stopped_ = true;
+        return {now() - start, stopped.interrupted() ? Status::interrupted : Status::max_seconds};
+    } catch (const Error&) {
+        throw;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (...) {  // A limit of the caller threw.
+        drop();
+        was_stopped_ = true;
+        throw;
+    }
+}
+
+/// The report of a right-hand side whose solve ended in a setup.
+template <class T>
+void AttemptEngine<T>::end_in_setup(SolveReport& report, Status status, std::span<const T> b,
+                                    std::span<const T> x, const SolveOptions& options) const {
+    if (report.operator_applications == 0 && given_operator_ == nullptr) {
+        const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
+        report.true_relative_residual = errors.residual / errors.right_hand_side;
+    }
+    report.status = status;
+    report.message = status_message(report, {}, options.rtol.value_or(default_rtol<T>), 0);
+}
+
 /// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
 template <class T>
 void AttemptEngine<T>::change_side() {
@@ -246,8 +287,36 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
                                                  const SolveOptions& options) {
     const AtWork guard(at_work_);
     require_matrix("Solver::solve");
-    if (null_space_.vectors() == 0) return solve_by_attempts(b, x, options);
+    // Iterations end by the options; only setups look at the limits of the caller.
+    const UseTimeLimit none(nullptr);
+    time_limit_ = none.before();
+    const double start = now();
     check(b, x, options);
+    const SetupInSolve setup = set_up_within(options.max_seconds, [&] {
+        set_up_if_stopped();
+        if (is_automatic() && options.left_preconditioning != left_) change_side();
+    });
+    std::vector<SolveReport> reports(std::size_t(b.count));
+    if (setup.stopped_by) {
+        for (int j = 0; j < b.count; ++j) {
+            end_in_setup(reports[std::size_t(j)], *setup.stopped_by, b[j], x[j], options);
+        }
+    } else {
+        SolveOptions rest = options;
+        rest.max_seconds = std::max(options.max_seconds - setup.seconds, 0.0);
+        reports = null_space_.vectors() == 0 ? solve_by_attempts(b, x, rest)
+                                             : solve_projected(b, x, rest);
+    }
+    for (SolveReport& report : reports) report.setup_seconds += setup.seconds;
+    // Judging the solution takes time, too.
+    if (b.count == 1) reports[0].seconds = now() - start - reports[0].setup_seconds;
+    return reports;
+}
+
+/// Solves without the part of b in the null space.
+template <class T>
+std::vector<SolveReport> AttemptEngine<T>::solve_projected(Vectors<const T> b, Vectors<T> x,
+                                                           const SolveOptions& options) {
     constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
     const Scratch<T> kept(context_, b.size * b.count);
     const Vectors<T> right(kept.data(), b.size, b.count, b.size);
@@ -280,10 +349,6 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
 template <class T>
 std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                              const SolveOptions& options) {
-    if (is_automatic() && options.left_preconditioning != left_) {
-        check(b, x, options);
-        change_side();
-    }
     iterations_ = 0;
     std::vector<SolveReport> total(std::size_t(b.count));
     SolveReport longest;  // That with the most iterations.
@@ -307,10 +372,21 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             if (total[j].iterations >= longest.iterations) longest = total[j];
         }
         iterations_ = longest.iterations;
-        const bool has_more =
-            iterations_ < options.max_iterations && longest.seconds < options.max_seconds;
+        const double seconds = options.max_seconds - longest.seconds - longest.setup_seconds;
+        const bool has_more = iterations_ < options.max_iterations && seconds > 0;
         if (failed == nullptr || !has_more) return total;
-        if (!choose_anew_if_changed() && !set_up_next_attempt(*failed, total)) return total;
+        bool goes_on = true;
+        const SetupInSolve setup = set_up_within(seconds, [&] {
+            goes_on = choose_anew_if_changed() || set_up_next_attempt(*failed, total);
+        });
+        for (int j = 0; j < b.count; ++j) {
+            SolveReport& report = total[std::size_t(j)];
+            report.setup_seconds += setup.seconds;
+            if (!setup.stopped_by || is_solved(report.status)) continue;
+            end_in_setup(report, *setup.stopped_by, b[j], x[j], options);
+        }
+        if (setup.stopped_by || !goes_on) return total;
+        longest.setup_seconds = total[0].setup_seconds;
     }
 }
 

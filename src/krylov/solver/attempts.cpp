@@ -59,7 +59,7 @@ SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt
     if (window > 0 && (options.stagnation_window == 0 || window < options.stagnation_window)) {
         result.stagnation_window = window;
     }
-    result.max_seconds = std::max(options.max_seconds - before.seconds, 0.0);
+    result.max_seconds = std::max(options.max_seconds - before.seconds - before.setup_seconds, 0.0);
     if (options.observer && (before.iterations > 0 || before.seconds > 0)) {
         result.observer = [observer = options.observer, iterations = before.iterations,
                            seconds = before.seconds](const Progress& progress) {
@@ -78,6 +78,7 @@ SolveReport joined(const SolveReport& before, SolveReport last) {
     last.restarts += before.restarts;
     last.recoveries += before.recoveries;
     last.seconds += before.seconds;
+    last.setup_seconds += before.setup_seconds;
     if (before.residuals.empty()) return last;
     if (last.residuals.empty()) {
         last.residuals = before.residuals;

@@ -69,7 +69,7 @@ void Solver<T>::update(const CsrView<T>& matrix) {
 template <class T>
 void Solver<T>::operators_changed() {
     state().require_matrix("Solver::operators_changed");
-    state_->operators_changed();
+    if (state_->is_ready()) state_->operators_changed();
 }
 
 template <class T>
@@ -91,18 +91,21 @@ bool Solver<T>::has_matrix() const {
 template <class T>
 const PreconditionerReport& Solver<T>::preconditioner_report() const {
     state().require_matrix("Solver");
-    return state_->system().report();
+    static const PreconditionerReport none;
+    return state_->is_ready() ? state_->system().report() : none;
 }
 
 template <class T>
 std::string Solver<T>::preconditioner() const {
     state().require_matrix("Solver");
-    return state_->system().preconditioner_text();
+    return state_->is_ready() ? state_->system().preconditioner_text()
+                              : state_->stopped_preconditioner();
 }
 
 template <class T>
 Index Solver<T>::singular_blocks() const {
     state().require_matrix("Solver");
+    if (!state_->is_ready()) return 0;
     const Operator<T>* preconditioner = state_->system().preconditioner();
     return preconditioner != nullptr ? preconditioner->singular_blocks() : 0;
 }
@@ -110,7 +113,7 @@ Index Solver<T>::singular_blocks() const {
 template <class T>
 std::string Solver<T>::format() const {
     state().require_matrix("Solver");
-    return state_->system().format();
+    return state_->is_ready() ? state_->system().format() : "csr";
 }
 
 template <class T>

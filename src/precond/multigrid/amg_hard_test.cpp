@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include "precond/multigrid/test_amg.hpp"
 
 namespace tessera::test {
@@ -231,6 +234,79 @@ TEST(amg_hard, many_weak_couplings_matter) {
     const Offset found = iterations(matrix, m);
     EXPECT_GT(found, 0);
     EXPECT_LE(found, 10);
+}
+
+namespace {
+
+/// The Laplacian of a graph, and 0.001 times the identity.
+CsrMatrix<double> laplacian(Index n, const std::set<std::pair<Index, Index>>& edges) {
+    std::vector<std::vector<Index>> pattern(std::size_t(n), std::vector<Index>{});
+    for (const auto& [i, j] : edges) {
+        pattern[std::size_t(i)].push_back(j);
+        pattern[std::size_t(j)].push_back(i);
+    }
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < n; ++i) {
+        auto& row = pattern[std::size_t(i)];
+        const double degree = double(row.size());
+        row.push_back(i);
+        std::ranges::sort(row);
+        values.emplace_back();
+        for (const Index j : row) values.back().push_back(j == i ? degree + 0.001 : -1);
+    }
+    return make_csr<double>(n, n, pattern, values);
+}
+
+}  // namespace
+
+/// A grid of which every third node is joined to one more node: through it all nodes are two edges
+/// apart. It is an aggregate of its own, and the levels are those of the grid.
+TEST(amg_hard, a_node_that_is_coupled_to_many) {
+    constexpr Index n = 70, hub = n * n;
+    std::set<std::pair<Index, Index>> edges;
+    for (Index i = 0; i < hub; ++i) {
+        if (i % n + 1 < n) edges.insert({i, i + 1});
+        if (i + n < hub) edges.insert({i, i + n});
+    }
+    const auto grid = copy_to(context(), laplacian(hub, edges));
+    for (Index i = 0; i < hub; i += 3) edges.insert({i, hub});
+    const auto matrix = copy_to(context(), laplacian(hub + 1, edges));
+    Amg<double> m(context(), matrix.view(), {.block = 1, .coarse_rows = 100});
+    const Amg<double> of_grid(context(), grid.view(), {.block = 1, .coarse_rows = 100});
+    EXPECT_TRUE(m.warnings().empty());
+    ASSERT_GE(m.levels().size(), 3u);
+    EXPECT_LE(m.levels()[1].nodes, of_grid.levels()[1].nodes + 1);
+    EXPECT_LE(m.operator_complexity(), of_grid.operator_complexity() + 0.5);
+    const Offset found = iterations(matrix, m);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, 15);
+    auto random = generator();
+    const auto r = random_vector<double>(random, std::size_t(hub) + 1);
+    const auto before = applied(m, r);
+    m.update(context(), matrix.view());
+    EXPECT_TRUE(same_bits(applied(m, r), before));
+}
+
+/// The products of a random graph's coarse levels fill up: there are no such levels.
+TEST(amg_hard, a_random_graph_has_few_levels) {
+    constexpr Index n = 8000;
+    std::set<std::pair<Index, Index>> edges;
+    auto random = generator();
+    std::uniform_int_distribution<Index> any(0, n - 1);
+    for (Index i = 0; i < n; ++i) {
+        for (int k = 0; k < 10; ++k) {
+            const Index j = any(random);
+            if (i != j) edges.insert(std::minmax(i, j));
+        }
+    }
+    const auto matrix = copy_to(context(), laplacian(n, edges));
+    const Amg<double> m(context(), matrix.view(), {.block = 1, .coarse_rows = 100});
+    ASSERT_FALSE(m.warnings().empty());
+    expect_contains(m.warnings().back(), "as the many entries of another level ended the coarsening");
+    EXPECT_LE(m.operator_complexity(), 7);
+    const Offset found = iterations(matrix, m);
+    EXPECT_GT(found, 0);
+    EXPECT_LE(found, 40);
 }
 
 /// Two bodies that can move, of which each has six modes.

@@ -19,10 +19,14 @@ namespace tessera::multigrid {
 namespace {
 
 /// A level is built again with half of theta if all levels together have more than max_complexity
-/// times the entries of the matrix, or its rows more blocks than max_blocks_per_row on average.
+/// times the entries of the matrix, or its rows more blocks than max_blocks_per_row on average. If
+/// they have twice as many even then, there is no such level.
 constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
 constexpr double min_theta = 1e-4;
+/// Each product that makes a level may take so many multiplications for each entry of the matrix.
+/// Meshes take 3 to 30, and real matrices 40; graphs without small separators may take any number.
+constexpr double max_products = 100;
 /// The last level is solved directly if it has at most this many rows, or
 /// AmgOptions::coarse_rows; a larger one is smoothed.
 constexpr Index max_dense_rows = 2000;
@@ -202,6 +206,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
                            DeviceCoordinates& coordinates) {
     Level& level = levels_.back();
     double theta = options_.theta, before = std::numeric_limits<double>::infinity();
+    Index aggregates_before = std::numeric_limits<Index>::max();
     const char* reason = "";
     for (;; theta /= 2) {
         level.prolongator = {};
@@ -214,7 +219,16 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             continue;
         }
         if (cycle_.size() < levels_.size()) set_matrix_and_bound(context, levels_.size() - 1);
-        DeviceVectors coarse_space = make_products(context, level, near_null);
+        std::optional<DeviceVectors> coarse_space = make_products(
+            context, level, near_null, max_products * double(levels_.front().matrix.entries()));
+        if (!coarse_space) {
+            const Index count = level.aggregates.count;
+            if (theta <= min_theta || count >= 0.9 * aggregates_before)
+                return end_coarsening(level);
+            aggregates_before = count;
+            reason = ", for it had too many entries";
+            continue;
+        }
         const BsrMatrix<double>& coarse = level.products.result;
         const double entries = double(coarse.entries());
         const double complexity =
@@ -227,6 +241,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             reason = ", for it had too many entries";
             continue;
         }
+        if (complexity > 2 * max_complexity) return end_coarsening(level);
         if (dense || theta != options_.theta) {
             warnings_.push_back(concat("level ", levels_.size(), " was made with theta = ", theta,
                                        reason, dense ? ", and has too many entries (" : " (",
@@ -234,12 +249,22 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
                                        " times the matrix)"));
         }
         coordinates = means(context, level.aggregates, coordinates);
-        near_null = std::move(coarse_space);
+        near_null = std::move(*coarse_space);
         break;
     }
     BsrMatrix<double> coarse = std::move(level.products.result);
     levels_.emplace_back().matrix = std::move(coarse);
     return true;
+}
+
+/// Leaves out the next level, which would have too many entries. Returns false.
+template <class C>
+bool Hierarchy<C>::end_coarsening(Level& level) {
+    level.aggregates = {};
+    level.prolongator = {};
+    level.products = {};
+    stopped_by_ = "the many entries of another level";
+    return false;
 }
 
 /// Returns false if the next level would have hardly fewer unknowns.
@@ -294,16 +319,18 @@ void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int column
 }
 
 /// Makes the prolongator of the aggregates and the triple product; reuses their patterns if they
-/// exist. Returns the near-null space of the next level.
+/// exist. Returns the near-null space of the next level; nothing where new patterns would take more
+/// than `max_operations`.
 template <class C>
-DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
-                                          const DeviceVectors& near_null) {
+std::optional<DeviceVectors> Hierarchy<C>::make_products(const Context& context, Level& level,
+                                                         const DeviceVectors& near_null,
+                                                         double max_operations) {
     const Phase phase(context, "setup: products", 0, PhaseStep::setup);
     const BsrView<double> a = level.matrix.view();
     const bool known = level.prolongator.blocks() > 0;
     TentativeProlongator tentative =
         tentative_prolongator(context, level.aggregates, near_null, a.height);
-    smooth_prolongator(context, a, tentative.prolongator.view(),
+    smooth_prolongator(context, a, level.aggregates.has_dense, tentative.prolongator.view(),
                        options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
     tentative.prolongator = {};
     if (&level == &levels_.front() && !options_.near_null->values.empty()) {
@@ -312,7 +339,10 @@ DeviceVectors Hierarchy<C>::make_products(const Context& context, Level& level,
     if (known) {
         tessera::update(context, level.prolongator.view(), a, level.products);
     } else {
-        level.products = symmetric_triple_product(context, level.prolongator.view(), a);
+        auto products = bounded_triple_product(context, std::as_const(level.prolongator).view(), a,
+                                               max_operations);
+        if (!products) return std::nullopt;
+        level.products = std::move(*products);
     }
     set_dropped(context, tentative.dropped, level.products.result);
     level.products.product.values() = {};
@@ -417,7 +447,7 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         // The pattern returns to its level even if memory runs out.
         std::swap(level.products.result, levels_[l + 1].matrix);
         try {
-            space = make_products(context, level, space);
+            space = *make_products(context, level, space, 0);
         } catch (...) {
             std::swap(level.products.result, levels_[l + 1].matrix);
             throw;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "precond/multigrid/cycle.hpp"
@@ -66,11 +67,13 @@ class Hierarchy {
     void scale_level(const Context& context, std::size_t level, DeviceVectors& near_null);
     bool choose_aggregates(const Context& context, Level& level, double theta,
                            const DeviceCoordinates& coordinates, int columns);
-    DeviceVectors make_products(const Context& context, Level& level,
-                                const DeviceVectors& near_null);
+    std::optional<DeviceVectors> make_products(const Context& context, Level& level,
+                                               const DeviceVectors& near_null,
+                                               double max_operations);
     void warn_of_dropped(const std::vector<Index>& dropped, int columns);
     void set_matrix_and_bound(const Context& context, std::size_t level);
     bool coarsen(const Context& context, DeviceVectors& near_null, DeviceCoordinates& coordinates);
+    bool end_coarsening(Level& level);
     bool solves_last_level() const;
     void finish(const Context& context, DeviceVectors near_null);
     void choose_values(const Context& context);

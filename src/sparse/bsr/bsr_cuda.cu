@@ -19,5 +19,6 @@ template void for_each_index(const Context&, Offset, const bsr::SetZero&);
 template void for_each_index(const Context&, Offset, const bsr::CountColumns&);
 template void for_each_index(const Context&, Offset, const bsr::PlaceBlocks&);
 template void for_each_index(const Context&, Offset, const bsr::SortPlaced&);
+template void for_each_index(const Context&, Offset, const bsr::CountProducts&);
 
 }  // namespace tessera::cuda

@@ -17,6 +17,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
             std::vector<Index>& list = lists[std::size_t(part)];
             std::size_t end = 0;
             for (Offset i = first; i < last; ++i) {
+                if (i % 256 == 0) check_time();
                 const std::size_t begin = end;
                 for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
                     const Index row = a.column_indices[k];

@@ -1,6 +1,8 @@
 #include "tessera/products.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/zeros.hpp"
 #include "sparse/bsr/checks.hpp"
@@ -52,6 +54,20 @@ void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a
     mirror(context, products.result);
 }
 
+/// The multiplications of A B. Waits.
+template <class T>
+double operations(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
+    const int lanes = context.on_gpu() ? 32 : 1;
+    const Offset ranges = std::clamp<Offset>(a.blocks / 256, 1, 512);
+    Buffer<Offset> counts(context, ranges * lanes);
+    for_each_index(context, counts.size(),
+                   bsr::CountProducts{lanes, ranges, a.blocks, a.column_indices, b.row_offsets,
+                                      counts.data()});
+    double products = 0;
+    for (const Offset count : copy_to_host(context, counts)) products += double(count);
+    return products * a.block_size() * b.width;
+}
+
 }  // namespace
 
 template <class T>
@@ -85,16 +101,29 @@ BsrMatrix<T> triple_product(const Context& context, const BsrView<T>& p, const B
 }
 
 template <class T>
-TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
-                                          const BsrView<T>& a) {
+std::optional<TripleProduct<T>> bounded_triple_product(const Context& context, const BsrView<T>& p,
+                                                       const BsrView<T>& a, double max_operations) {
     bsr::check_triple("symmetric_triple_product", p, a);
+    const auto exceeds = [&](const BsrView<T>& left, const BsrView<T>& right) {
+        return operations(context, left, right) > max_operations;
+    };
+    const bool is_bounded = std::isfinite(max_operations);
+    if (is_bounded && exceeds(a, p)) return std::nullopt;
     TripleProduct<T> products;
     products.product = pattern_of(context, a, p);
     products.transposed = transposed_pattern(context, p);
-    products.result = pattern_of(context, std::as_const(products.transposed.matrix).view(),
-                                 std::as_const(products.product).view());
+    const BsrView<T> left = std::as_const(products.transposed.matrix).view(),
+                     right = std::as_const(products.product).view();
+    if (is_bounded && exceeds(left, right)) return std::nullopt;
+    products.result = pattern_of(context, left, right);
     sum_triple(context, p, a, products);
     return products;
+}
+
+template <class T>
+TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
+                                          const BsrView<T>& a) {
+    return *bounded_triple_product(context, p, a, std::numeric_limits<double>::infinity());
 }
 
 template <class T>
@@ -111,6 +140,8 @@ void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
     template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&); \
     template TripleProduct<T> symmetric_triple_product(const Context&, const BsrView<T>&,       \
                                                        const BsrView<T>&);                      \
+    template std::optional<TripleProduct<T>> bounded_triple_product(                            \
+        const Context&, const BsrView<T>&, const BsrView<T>&, double);                          \
     template void update(const Context&, const BsrView<T>&, const BsrView<T>&, TripleProduct<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -159,6 +159,7 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
         std::vector<T> sums;
         const Offset last = a.block_rows * (part + 1) / parts;
         for (Offset i = a.block_rows * part / parts; i < last; ++i) {
+            if (i % 64 == 0) check_time();
             const Offset first = c.row_offsets[i], rows = (c.row_offsets[i + 1] - first) * c.height;
             for (Offset k = first; k < c.row_offsets[i + 1]; ++k) {
                 position[std::size_t(c.column_indices[k])] = k;

@@ -207,6 +207,40 @@ TEST(products, triple_products_of_blocks) {
     check_blocks_as_entries<float>();
 }
 
+/// A P takes 3 n - 2 products of blocks for a tridiagonal A and P = I, and P^T (A P) as many.
+TEST(products, bounded_by_their_operations) {
+    constexpr Index n = 1000;
+    for (const int size : {1, 3}) {
+        SCOPED_TRACE(size);
+        std::vector<std::vector<Index>> pattern, unit;
+        std::vector<std::vector<double>> values, ones;
+        for (Index i = 0; i < n * size; ++i) {
+            unit.push_back({i});
+            ones.push_back({1});
+            pattern.emplace_back();
+            values.emplace_back();
+            for (const Index j : {i - size, i, i + size}) {
+                if (j < 0 || j >= n * size) continue;
+                pattern.back().push_back(j);
+                values.back().push_back(i + j);
+            }
+        }
+        const auto a = copy_to(context(), make_csr<double>(n * size, n * size, pattern, values)),
+                   p = copy_to(context(), make_csr<double>(n * size, n * size, unit, ones));
+        const auto blocks_a = to_bsr(context(), a.view(), size, size),
+                   blocks_p = to_bsr(context(), p.view(), size, size);
+        const double operations = double(3 * n - 2) * size * size * size;
+        const auto bounded = [&](double limit) {
+            return bounded_triple_product(context(), blocks_p.view(), blocks_a.view(), limit);
+        };
+        EXPECT_FALSE(bounded(operations - 1));
+        const auto found = bounded(operations);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(copy_to_host(context(), found->result.values()),
+                  copy_to_host(context(), blocks_a.values()));
+    }
+}
+
 /// With P = I a triple product is A itself, whose pattern is symmetric and whose values are not.
 TEST(products, a_nonsymmetric_matrix_is_not_made_symmetric) {
     const auto a = copy_to(context(), make_csr<double>(3, 3, {{0, 1}, {0, 1, 2}, {1, 2}},

@@ -23,7 +23,9 @@ Assignment ShortestPaths::solve() {
         start_from_column_minima();
     }
     for (Index row = 0; row < costs_.rows; ++row) {
-        if (column_of_row_[row] < 0) augment(row);
+        if (column_of_row_[row] >= 0) continue;
+        check_time();
+        augment(row);
     }
     tighten_matched();
     restore_feasibility();

@@ -125,13 +125,20 @@ HWY_AFTER_NAMESPACE();
 
 namespace tessera::block_ldlt::cpu {
 
+/// A block may have thousands of products.
+constexpr Offset rows_between_looks = 16;
+
 template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
                      const T* v, const T* w, T* b) {
     const auto f = TESSERA_SIMD(context, schur_diagonals_of<T>);
     parallel_ranges(
         context.threads(), last - first,
-        [&](Offset begin, Offset end) { f(a, first + Index(begin), first + Index(end), v, w, b); },
+        [&](Offset from, Offset to) {
+            in_pieces(from, to, rows_between_looks, [&](Offset begin, Offset end) {
+                f(a, first + Index(begin), first + Index(end), v, w, b);
+            });
+        },
         std::max<Offset>(1, parallel_grain / (a.row_values() * a.k)));
 }
 
@@ -141,8 +148,10 @@ void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
     const auto f = TESSERA_SIMD(context, schur_blocks_of<T>);
     parallel_ranges(
         context.threads(), last - first,
-        [&](Offset begin, Offset end) {
-            f(a, first + begin, first + end, v, w, inverses, v_out, w_out);
+        [&](Offset from, Offset to) {
+            in_pieces(from, to, rows_between_looks, [&](Offset begin, Offset end) {
+                f(a, first + begin, first + end, v, w, inverses, v_out, w_out);
+            });
         },
         std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
 }

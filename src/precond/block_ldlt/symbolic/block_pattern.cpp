@@ -56,6 +56,7 @@ void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
         for (Offset i = first; i < last; ++i) {
             for (const Index b : row(i)) block_of_column[pattern.columns[b]] = b;
             for (const Index b : row(i)) {
+                check_time();
                 for (const Index right : row(pattern.columns[b])) {
                     const Index left = block_of_column[pattern.columns[right]];
                     if (left >= 0) f(b, left, right);
@@ -120,6 +121,7 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         known = known < 0 ? level : std::min(known, level);
     };
     for (Index i = 0; i < grid.block_rows; ++i) {
+        check_time();
         visit_entries(grid, matrix, i, [&](Index, Index other, Offset) {
             if (other / k < i) add(other / k, 0);
         });

@@ -36,6 +36,7 @@ class LdltElimination {
             begin_ = pivots;
             last_ = front_.candidates;
             // A pivot may have two columns.
+            check_time();
             while (pivots < last_ && pivots - begin_ < panel_width - 1) {
                 const int columns = try_column(pivots);
                 if (columns == 0) swap(pivots, --last_);

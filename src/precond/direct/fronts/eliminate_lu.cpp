@@ -23,6 +23,7 @@ class LuElimination {
         while (pivots < front_.candidates) {
             begin_ = pivots;
             Index last = front_.candidates;  // Columns from here on were rejected in this panel.
+            check_time();
             while (pivots < last && pivots - begin_ < panel_width) {
                 if (try_column(pivots)) {
                     ++pivots;

@@ -208,6 +208,7 @@ void Factor<T>::store_contribution(Worker& worker, Index s, Index pivots) {
 
 template <class T>
 void Factor<T>::process(Worker& worker, Index s, const Elimination<T>& how) {
+    check_time();
     assemble(worker, s);
     const Index pivots =
         fronts_->symmetric

@@ -115,7 +115,9 @@ Aggregates aggregate(const Context& context, const NodeGraph& graph, int second_
     aggregation.add_roots(2);
     if (second_pass > 0) aggregation.add_roots(second_pass);
     aggregation.join_neighbours();
-    return aggregation.take();
+    Aggregates aggregates = aggregation.take();
+    aggregates.has_dense = graph.has_dense;
+    return aggregates;
 }
 
 }  // namespace tessera::multigrid

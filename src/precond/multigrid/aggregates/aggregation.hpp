@@ -11,6 +11,7 @@ struct Aggregates {
     Buffer<Offset> positions;  ///< Per node: number of earlier nodes in aggregates.
     Buffer<Offset> offsets;    ///< Aggregate a has the members offsets[a] .. offsets[a + 1] - 1:
     Buffer<Index> members;     ///< nodes, ascending.
+    bool has_dense = false;    ///< Whether there are DenseNodes.
 };
 
 /// Aggregates of a symmetric graph: roots, no two of them within two edges of each other and as

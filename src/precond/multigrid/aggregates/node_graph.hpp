@@ -1,9 +1,23 @@
 #pragma once
 
+#include "base/host_device.hpp"
 #include "tessera/amg.hpp"
 #include "tessera/detail/bsr.hpp"
 
 namespace tessera::multigrid {
+
+/// The nodes with very many blocks in their rows: hubs of a graph, or averages over all unknowns.
+/// Through them all nodes are near each other, and coarse matrices full. They are aggregates of
+/// their own, and take no part in the smoothing of prolongators.
+struct DenseNodes {
+    const Offset* row_offsets;
+    Offset max_blocks;  ///< Other nodes have at most so many.
+
+    explicit DenseNodes(const BsrView<double>& matrix);
+    TESSERA_HOST_DEVICE bool operator()(Offset i) const {
+        return row_offsets[i + 1] - row_offsets[i] > max_blocks;
+    }
+};
 
 /// A view of a NodeGraph.
 struct NodeGraphView {
@@ -23,6 +37,7 @@ struct NodeGraph {
     /// Per node 1 if no block beside the diagonal one has ||A_ij|| > theta (||A_ii||
     /// ||A_jj||)^(1/2), whatever makes couplings strong, else 0.
     Buffer<Index> alone{};
+    bool has_dense = false;  ///< Whether there are DenseNodes.
     Index nodes() const { return Index(row_offsets.size()) - 1; }
     NodeGraphView view() const {
         return {nodes(), row_offsets.data(), neighbours.data(), weights.data(), alone.data()};
@@ -40,7 +55,7 @@ Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix
 
 /// The strong couplings of a matrix with square blocks, whose norms are `norms`, with all those on
 /// the diagonal. Coordinates are needed by `distance` and `both`. A node that is coupled to no
-/// other one has itself as its only neighbour. Waits.
+/// other one has itself as its only neighbour, and so have DenseNodes, which are not alone. Waits.
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
                            const Buffer<double>& norms, AmgStrength strength, double theta,
                            const DeviceCoordinates& coordinates = {});

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "base/checks.hpp"
 #include "base/zeros.hpp"
 #include "precond/multigrid/aggregates/node_graph.hpp"
@@ -5,6 +8,11 @@
 #include "precond/multigrid/blocks/for_each_block.hpp"
 
 namespace tessera::multigrid {
+
+DenseNodes::DenseNodes(const BsrView<double>& matrix)
+    : row_offsets(matrix.row_offsets),
+      max_blocks(Offset(10 * std::max(std::sqrt(double(matrix.block_rows)),
+                                      double(matrix.blocks) / std::max(matrix.block_rows, 1)))) {}
 
 Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix) {
     Buffer<double> norms(context, matrix.blocks);
@@ -30,7 +38,9 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     NodeGraph graph;
     graph.alone = Buffer<Index>(context, nodes);
     const int lanes = sharing_threads(context, nodes, 8);
+    const DenseNodes dense(matrix);
     const Couplings couplings{matrix,
+                              dense,
                               norms.data(),
                               by_norm,
                               by_distance ? coordinates.values.data() : nullptr,
@@ -38,9 +48,13 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
                               theta,
                               diagonal_roots.data(),
                               nearness_roots.data()};
-    for_each_index(
-        context, nodes,
-        MeasureDiagonal{matrix, norms.data(), diagonal_roots.data(), graph.alone.data()});
+    // How many strong blocks there are before each one, and whether any node is dense.
+    Buffer<Offset> positions(context, matrix.blocks + 2);
+    Offset* const any_dense = positions.data() + matrix.blocks + 1;
+    context.state().fill_bytes(any_dense, 0, sizeof(Offset));
+    for_each_index(context, nodes,
+                   MeasureDiagonal{matrix, dense, norms.data(), diagonal_roots.data(),
+                                   graph.alone.data(), any_dense});
     if (by_distance) {
         Buffer<double> sums(context, SumNearness::parts * Offset(nodes));
         for_each_index(context, sums.size(), SumNearness{couplings, sums.data()});
@@ -48,9 +62,11 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     }
     for_each_index(context, Offset(nodes) * lanes,
                    WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});
-    Buffer<Offset> positions(context, matrix.blocks + 1);
     exclusive_scan(context, matrix.blocks, IsStrong{weights.data()}, positions.data());
-    const Offset count = read_value(context, positions.data() + matrix.blocks);
+    Offset totals[2];
+    copy_to_host(context, std::as_const(positions).view().last(2), std::span<Offset>(totals));
+    const Offset count = totals[0];
+    graph.has_dense = totals[1] != 0;
     graph.row_offsets = Buffer<Offset>(context, Offset(nodes) + 1);
     graph.neighbours = Buffer<Index>(context, count);
     graph.weights = Buffer<float>(context, count);

@@ -4,6 +4,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
 #include "precond/multigrid/blocks/block_norm.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -14,6 +15,7 @@ namespace tessera::multigrid {
 /// The criterion for strong couplings, and the numbers that it compares.
 struct Couplings {
     BsrView<double> matrix;
+    DenseNodes dense;
     const double* norms;      ///< ||A_k|| of every block.
     bool by_norm;             ///< Whether the norms are compared.
     const double* positions;  ///< Coordinates of the nodes; null if the strength ignores them.
@@ -43,18 +45,22 @@ struct MeasureBlock {
     }
 };
 
-/// ||A_ii||^(1/2) of a node, which counts as alone at first.
+/// ||A_ii||^(1/2) of a node, which counts as alone at first, unless it is dense.
 struct MeasureDiagonal {
     static constexpr int work = 16;
     BsrView<double> matrix;
+    DenseNodes dense;
     const double* norms;
     double* diagonal_roots;
     Index* alone;
+    Offset* any_dense;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const Offset diagonal = find_csr_entry(matrix, Index(i), Index(i));
         diagonal_roots[i] = diagonal < 0 ? 0 : std::sqrt(norms[diagonal]);
-        alone[i] = 1;
+        const bool is_dense = dense(i);
+        if (is_dense) raise_to<Offset>(any_dense, 1);
+        alone[i] = is_dense ? 0 : 1;
     }
 };
 
@@ -107,11 +113,12 @@ struct WeighCouplings {
         const Couplings& c = couplings;
         const BsrView<double>& matrix = c.matrix;
         const Offset i = place / lanes;
+        const bool is_dense = c.dense(i);
         for (Offset k = matrix.row_offsets[i] + place % lanes; k < matrix.row_offsets[i + 1];
              k += lanes) {
             const Index j = matrix.column_indices[k];
-            if (j == i) {
-                weights[k] = 1;
+            if (j == i || is_dense || c.dense(j)) {
+                weights[k] = j == i ? 1 : weak;
                 continue;
             }
             double weight = c.norms[k] / (c.diagonal_roots[i] * c.diagonal_roots[j]);

@@ -34,6 +34,7 @@ double subtract_product(double a, const double* x, const double* y, std::size_t 
 EliminationFaults factorise(double* matrix, std::size_t n, double tolerance) {
     EliminationFaults faults;
     for (std::size_t i = 0; i < n; ++i) {
+        check_time();
         double* const row = &matrix[i * n];
         const double given = row[i];
         for (std::size_t j = 0; j < i; ++j) {

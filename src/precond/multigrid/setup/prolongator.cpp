@@ -2,11 +2,32 @@
 
 #include "base/checks.hpp"
 #include "base/dispatch.hpp"
+#include "base/zeros.hpp"
 #include "precond/multigrid/setup/prolongator_rows.hpp"
 #include "tessera/products.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {
+
+namespace {
+
+/// A matrix in which DenseNodes are coupled to themselves alone.
+BsrMatrix<double> without_dense_nodes(const Context& context, const BsrView<double>& matrix) {
+    const DenseNodes dense(matrix);
+    Buffer<Index> counts(context, matrix.block_rows);
+    for_each_index(context, matrix.block_rows, CountSparse{matrix, dense, counts.data()});
+    Buffer<Offset> offsets(context, Offset(matrix.block_rows) + 1);
+    exclusive_scan(context, matrix.block_rows, CountAt{counts.data()}, offsets.data());
+    BsrMatrix<double> sparse(context, matrix.block_rows, matrix.block_columns, matrix.height,
+                             matrix.width, read_value(context, offsets.data() + matrix.block_rows));
+    sparse.row_offsets() = std::move(offsets);
+    for_each_index(context, matrix.block_rows,
+                   CopySparse{matrix, dense, sparse.row_offsets().data(),
+                              sparse.column_indices().data(), sparse.values().data()});
+    return sparse;
+}
+
+}  // namespace
 
 TentativeProlongator tentative_prolongator(const Context& context, const Aggregates& aggregates,
                                            const DeviceVectors& near_null, int block) {
@@ -41,11 +62,14 @@ TentativeProlongator tentative_prolongator(const Context& context, const Aggrega
     return result;
 }
 
-void smooth_prolongator(const Context& context, const BsrView<double>& matrix,
+void smooth_prolongator(const Context& context, const BsrView<double>& matrix, bool has_dense,
                         const BsrView<double>& tentative, double omega_over_lambda,
                         BsrMatrix<double>& prolongator) {
-    if (prolongator.blocks() > 0) {
+    if (prolongator.blocks() > 0) {  // Terms that its pattern lacks are left out.
         update_product(context, matrix, tentative, prolongator);
+    } else if (has_dense) {
+        const BsrMatrix<double> sparse = without_dense_nodes(context, matrix);
+        prolongator = multiply(context, sparse.view(), tentative);
     } else {
         prolongator = multiply(context, matrix, tentative);
     }

@@ -31,8 +31,9 @@ TentativeProlongator tentative_prolongator(const Context& context, const Aggrega
                                            const DeviceVectors& near_null, int block);
 
 /// P = (I - omega / lambda A) T for the tentative T and a matrix A whose diagonal blocks are
-/// identities. The pattern of P stays if it has one.
-void smooth_prolongator(const Context& context, const BsrView<double>& matrix,
+/// identities; with `has_dense` without couplings to its DenseNodes. The pattern of P stays if it
+/// has one.
+void smooth_prolongator(const Context& context, const BsrView<double>& matrix, bool has_dense,
                         const BsrView<double>& tentative, double omega_over_lambda,
                         BsrMatrix<double>& prolongator);
 

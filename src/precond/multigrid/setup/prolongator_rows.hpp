@@ -4,6 +4,7 @@
 
 #include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
+#include "precond/multigrid/aggregates/node_graph.hpp"
 #include "tessera/detail/bsr.hpp"
 
 // Loop bodies on aggregates, and on the rows of prolongators.
@@ -119,6 +120,54 @@ struct Orthonormalise {
         }
     }
     TESSERA_HOST_DEVICE void operator()(Offset a) const { run(a, OneThread()); }
+};
+
+/// use(k) for the blocks of row i, without couplings to dense nodes.
+template <class Use>
+TESSERA_HOST_DEVICE void visit_sparse(const BsrView<double>& matrix, const DenseNodes& dense,
+                                      Offset i, Use&& use) {
+    if (dense(i)) {
+        const Offset diagonal = find_csr_entry(matrix, Index(i), Index(i));
+        if (diagonal >= 0) use(diagonal);
+        return;
+    }
+    for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+        if (!dense(matrix.column_indices[k])) use(k);
+    }
+}
+
+/// How many of these blocks a row has.
+struct CountSparse {
+    static constexpr int work = 32;
+    BsrView<double> matrix;
+    DenseNodes dense;
+    Index* counts;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Index count = 0;
+        visit_sparse(matrix, dense, i, [&](Offset) { ++count; });
+        counts[i] = count;
+    }
+};
+
+/// Copies them.
+struct CopySparse {
+    static constexpr int work = 64;
+    BsrView<double> matrix;
+    DenseNodes dense;
+    const Offset* offsets;
+    Index* columns;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Offset to = offsets[i];
+        const int size = matrix.block_size();
+        visit_sparse(matrix, dense, i, [&](Offset k) {
+            columns[to] = matrix.column_indices[k];
+            for (int e = 0; e < size; ++e) values[to * size + e] = matrix.values[k * size + e];
+            ++to;
+        });
+    }
 };
 
 /// P = T - factor P, T with at most one block in each row.
