@@ -70,6 +70,9 @@ struct AmgOptions {
     /// eigenvalue below 1e-6, but on a CPU not for one unknown per node, and not where the matrix
     /// is singular or the last level is only smoothed; else working.
     std::optional<ValueFormat> values = {};
+    /// A level that would have too many entries, as those of graphs that are no meshes, ends the
+    /// setup with InvalidArgument; otherwise it is left out.
+    bool refuses_fill = false;
 };
 
 /// A level of a hierarchy, as reported.

@@ -19,6 +19,9 @@ struct PreconditionerInputs {
     Shared<NearNullSpace> near_null = {};      ///< Near-null vectors, for amg; may be empty.
     /// find_blocks(context, matrix, 8, Blocking::natural), if it is known already.
     std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
+    /// Another preconditioner follows if this one cannot be set up: amg refuses graphs whose coarse
+    /// levels fill up (AmgOptions::refuses_fill).
+    bool has_alternative = false;
 };
 
 /// A preconditioner and its options, parsed from a text; docs/guide/options.md explains them,

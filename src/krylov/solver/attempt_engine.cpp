@@ -273,7 +273,7 @@ void AttemptEngine<T>::make_system() {
             context_, matrix_in_use(), preconditioner_matrix(), format, *method_.preconditioner,
             PreconditionerInputs{format, is_reduced() ? reduced_coordinates_ : coordinates_,
                                  is_reduced() ? reduced_near_null_ : near_null_,
-                                 facts().natural_blocks});
+                                 facts().natural_blocks, attempt_ + 1 < attempts_.size()});
     }
     make_iterative();
 }

@@ -114,6 +114,7 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const
     AmgOptions chosen = options;
     chosen.coordinates = nodes;
     chosen.natural_blocks = inputs.natural_blocks;
+    chosen.refuses_fill = inputs.has_alternative;
     if (!names_near_null) chosen.near_null = inputs.near_null;
     // Coordinates of a problem do not matter where the text wants other nodes.
     if (!names_coordinates && options.block != 0 && options.block != points.dimensions &&

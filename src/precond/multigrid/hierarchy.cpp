@@ -223,7 +223,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             context, level, near_null, max_products * double(levels_.front().matrix.entries()));
         if (!coarse_space) {
             const Index count = level.aggregates.count;
-            if (theta <= min_theta || count >= 0.9 * aggregates_before)
+            if (options_.refuses_fill || theta <= min_theta || count >= 0.9 * aggregates_before)
                 return end_coarsening(level);
             aggregates_before = count;
             reason = ", for it had too many entries";
@@ -241,7 +241,9 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             reason = ", for it had too many entries";
             continue;
         }
-        if (complexity > 2 * max_complexity) return end_coarsening(level);
+        if (complexity > (options_.refuses_fill ? 1 : 2) * max_complexity) {
+            return end_coarsening(level);
+        }
         if (dense || theta != options_.theta) {
             warnings_.push_back(concat("level ", levels_.size(), " was made with theta = ", theta,
                                        reason, dense ? ", and has too many entries (" : " (",
@@ -260,6 +262,8 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
 /// Leaves out the next level, which would have too many entries. Returns false.
 template <class C>
 bool Hierarchy<C>::end_coarsening(Level& level) {
+    require(!options_.refuses_fill, "amg: level ", levels_.size(),
+            " would have too many entries: the graph of the matrix is no mesh");
     level.aggregates = {};
     level.prolongator = {};
     level.products = {};
