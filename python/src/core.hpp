@@ -15,6 +15,7 @@
 #include <string>
 #include <variant>
 
+#include "tessera/detail/floating_point.hpp"
 #include "tessera/tessera.hpp"
 
 // The extension tessera._core: the public headers for the Python package, which checks arguments,
@@ -45,6 +46,13 @@ template <class F>
 auto with_type(int bytes, F&& f) {
     return bytes == 4 ? f(float()) : f(double());
 }
+
+/// What the library computes in: without the lock of the interpreter, and in the default
+/// floating-point environment, whatever the one of the caller is. Callbacks run in it too.
+struct Computing {
+    detail::DefaultFloatingPoint environment;
+    nb::gil_scoped_release release;
+};
 
 /// Guards an object that calls use without the lock of the interpreter: many readers or one writer.
 /// None waits; a call that is refused, of another thread or of a callback, throws InUse.

@@ -131,7 +131,7 @@ class PythonSolver {
                 if (null_space) solver.use_null_space(to_near_null(*null_space));
             },
             *solver_);
-        nb::gil_scoped_release release;
+        const Computing computing;
         set_up();
     }
     /// Sets up for operators of the caller; `m` null: none.
@@ -139,7 +139,7 @@ class PythonSolver {
         a_ = std::move(a);
         m_ = std::move(m);
         make(a_->bytes());
-        nb::gil_scoped_release release;
+        const Computing computing;
         std::visit(
             [&]<class T>(Solver<T>& solver) {
                 solver.setup(*a_->as<T>(), m_ ? m_->as<T>().get() : nullptr);
@@ -170,7 +170,7 @@ class PythonSolver {
         std::string preconditioner, format;
         PreconditionerReport setup;
         {
-            nb::gil_scoped_release release;
+            const Computing computing;
             const auto run = [&]<class T>(Solver<T>& solver) {
                 if (changed) solver.operators_changed();
                 reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
@@ -250,7 +250,7 @@ nb::typed<nb::tuple, std::string, Offset, double, Index> solve_once(
     SolveReport report;
     SolutionErrors errors;
     {
-        nb::gil_scoped_release release;
+        const Computing computing;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
         a.require_usable("matrix");
         if (m != nullptr) m->require_usable("preconditioner");

@@ -340,6 +340,7 @@ int main(int count, char** arguments) {
     wrong_matrices(context);
     files(context);
     wrong_solvers(context);
+    environments(context);
     tessera_options_init(NULL);
     tessera_context_free(context);
     printf(failures == 0 ? "every call did as it should\n" : "%d failures\n", failures);

@@ -6,6 +6,7 @@
 #include "krylov/at_work.hpp"
 #include "krylov/driver/column_solve.hpp"
 #include "krylov/driver/iteration_batches.hpp"
+#include "tessera/detail/floating_point.hpp"
 
 namespace tessera {
 
@@ -164,6 +165,7 @@ std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
         "this solver does not support left preconditioning; leave side at right, or use "
         "gmres, idr or bicgstab");
     const AtWork guard(at_work_);
+    const detail::DefaultFloatingPoint environment;
     shared_.options = &options;
     std::vector<SolveReport> reports(std::size_t(b.count));
     for (int first = 0; first < b.count; first += traits_.columns) {
