@@ -131,7 +131,8 @@ struct PreconditionerReport {
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
-    bool overflow = false;                      ///< A value overflows in the precision requested.
+    /// A value overflows in the precision requested, or all of a block underflow.
+    bool overflow = false;
     std::string unusable;                       ///< Why it cannot be used; empty: it can.
     /// Why the matrix is singular, or nearly, as exact factors found it; empty: no such finding.
     std::string singular;
