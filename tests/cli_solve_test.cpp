@@ -286,10 +286,10 @@ TEST_F(cli_solve, singular_jacobi_entry_and_singular_block) {
 }
 
 TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
-    const std::string tiny = write("tiny.mtx",
-                                   "%%MatrixMarket matrix coordinate real general\n2 2 3\n"
-                                   "1 1 1e-9\n1 2 2e-10\n2 2 1e-9\n");
-    const Outcome outcome = solve({tiny, "--precond", "block_jacobi:2,precision=f16"});
+    const std::string header = "%%MatrixMarket matrix coordinate real general\n2 2 3\n";
+    const std::string tiny = write("tiny.mtx", header + "1 1 1e-9\n1 2 2e-10\n2 2 1e-9\n");
+    const std::string tinier = write("tinier.mtx", header + "1 1 1e-42\n1 2 2e-43\n2 2 1e-42\n");
+    const Outcome outcome = solve({tinier, "--precond", "block_jacobi:2,precision=f16"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.out, "");
     expect_contains(outcome.err, "use precision=adaptive");
@@ -298,6 +298,10 @@ TEST_F(cli_solve, inverse_beyond_its_format_is_rejected) {
     EXPECT_EQ(adaptive["status"], "converged");
     EXPECT_EQ(adaptive["blocks"]["formats"]["bf16"], 1);
     EXPECT_EQ(adaptive["blocks"]["working_bytes"], 32);
+    const Json f16 =
+        solve_json({tiny, "--solver", "gmres", "--precond", "block_jacobi:2,precision=f16"});
+    EXPECT_EQ(f16["status"], "converged");
+    EXPECT_EQ(f16["blocks"]["formats"]["bf16"], 1);
 }
 
 TEST_F(cli_solve, several_right_hand_sides_have_one_setup) {

@@ -13,6 +13,7 @@ BEGIN {
     split("vector_ops operator formats io elasticity problems products spectrum", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
+    public["tessera/detail/floating_point.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     split("sliced vector_steps ordering bsr", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2

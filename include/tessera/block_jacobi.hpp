@@ -11,7 +11,9 @@ namespace tessera {
 enum class SingularPolicy : std::uint8_t {
     stop,      ///< Stored as NaN and counted; the preconditioner must not be used.
     identity,  ///< Replaced by the identity.
-    shift,     ///< B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 that inverts.
+    /// The inverse X of B + 2^k sqrt(eps) ||B||_inf I with the smallest k >= 0 for which ||X||_inf
+    /// is at most n eps^(-3/4) / ||B||_inf, for B of n rows; a zero block counts as norm 1.
+    shift,
     /// Generalised inverse: that of the rows and columns that complete pivoting finds usable
     /// (pivots above n eps max |b_ij|), zero elsewhere; for symmetric B rows and columns are the
     /// same.
@@ -25,7 +27,7 @@ enum class BlockPrecision : std::uint8_t {
     f64,
     f32,
     bf16,
-    f16,
+    f16,       ///< A block whose inverse is outside the range of f16 is stored in bf16.
     working,   ///< The type of the matrix.
     adaptive,  ///< For each block the first of f16, bf16, f32, f64 that is accurate enough.
 };
@@ -69,9 +71,9 @@ class TESSERA_API BlockJacobi final : public Preconditioner<T> {
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// z_b = B_b^-T r_b; no overlap.
     void apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const;
-    /// Inverts new values. With BlockPrecision::adaptive each block keeps its format; if one is
-    /// no longer accurate enough (by its new condition number or range), all formats are chosen
-    /// anew, which allocates.
+    /// Inverts new values. With BlockPrecision::adaptive or f16 each block keeps its format; if one
+    /// is no longer accurate enough (adaptive, by its new condition number) or out of range, all
+    /// formats are chosen anew, which allocates.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     Index singular_blocks() const override;

@@ -131,11 +131,12 @@ struct PreconditionerReport {
     const BlockPartition* partition = nullptr;  ///< Partition into these blocks; null: none.
     std::vector<SingularBlock> first_singular;  ///< The first ten at most.
     Index first_non_finite_row = -1;            ///< First row with a NaN or infinity; -1: none.
-    bool overflow = false;                      ///< A value overflows in the precision requested.
-    std::string unusable;                       ///< Why it cannot be used; empty: it can.
+    /// A value overflows in the precision requested, or all of a block underflow.
+    bool overflow = false;
+    std::string unusable;  ///< Why it cannot be used; empty: it can.
     /// Why the matrix is singular, or nearly, as exact factors found it; empty: no such finding.
     std::string singular;
-    std::vector<std::string> warnings;          ///< What makes solves slow, and the remedy.
+    std::vector<std::string> warnings;  ///< What makes solves slow, and the remedy.
     /// Groups of values, such as {"polynomial", ReportValues{{"degree", Offset(6)}}}.
     ReportValues values;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "tessera/detail/floating_point.hpp"
 #include "tessera/tessera.h"
 #include "tessera/tessera.hpp"
 
@@ -40,9 +41,10 @@ namespace c_interface {
 /// Keeps the message of a failed call for tessera_message; returns the error.
 tessera_error fail(tessera_error error, const char* message) noexcept;
 
-/// f(); exceptions become error codes.
+/// f() in the default floating-point environment; exceptions become error codes.
 template <class F>
 tessera_error guarded(F&& f) noexcept {
+    const tessera::detail::DefaultFloatingPoint environment;
     try {
         f();
         return TESSERA_SUCCESS;

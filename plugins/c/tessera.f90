@@ -195,6 +195,15 @@ module tessera
       import :: c_ptr
       type(c_ptr), value :: solver
     end subroutine
+    function tessera_solver_set_null_space(solver, rows, columns, vectors, leading_dimension) &
+        bind(c) result(error)
+      import :: c_double, c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: solver
+      integer(c_int32_t), value :: rows, columns
+      real(c_double), intent(in) :: vectors(*)
+      integer(c_int64_t), value :: leading_dimension
+      integer(c_int) :: error
+    end function
     function tessera_solver_setup(solver, matrix) bind(c) result(error)
       import :: c_int, c_ptr
       type(c_ptr), value :: solver, matrix

@@ -254,6 +254,28 @@ tessera_error tessera_solver_create(tessera_context* context, tessera_type type,
 
 void tessera_solver_free(tessera_solver* solver) { delete solver; }
 
+tessera_error tessera_solver_set_null_space(tessera_solver* solver, int32_t rows, int32_t columns,
+                                            const double* vectors, int64_t leading_dimension) {
+    return guarded([&] {
+        constexpr const char* name = "tessera_solver_set_null_space";
+        not_null(solver, name, "solver");
+        require(rows >= 0 && columns >= 0, name, "a size is negative");
+        NearNullSpace space{columns, {}};
+        if (rows > 0 && columns > 0) {
+            not_null(vectors, name, "vectors");
+            require(columns == 1 || leading_dimension >= rows, name,
+                    "the leading dimension is below the number of rows");
+            space.values.reserve(std::size_t(rows) * std::size_t(columns));
+            for (Offset i = 0; i < rows; ++i) {
+                for (Offset c = 0; c < columns; ++c) {
+                    space.values.push_back(vectors[i + c * leading_dimension]);
+                }
+            }
+        }
+        std::visit([&](auto& typed) { typed.use_null_space(std::move(space)); }, solver->solver);
+    });
+}
+
 tessera_error tessera_solver_setup(tessera_solver* solver, const tessera_matrix* matrix) {
     return guarded([&] {
         take_matrix(solver, matrix, "tessera_solver_setup",

@@ -15,6 +15,7 @@
 #include <string>
 #include <variant>
 
+#include "tessera/detail/floating_point.hpp"
 #include "tessera/tessera.hpp"
 
 // The extension tessera._core: the public headers for the Python package, which checks arguments,
@@ -45,6 +46,13 @@ template <class F>
 auto with_type(int bytes, F&& f) {
     return bytes == 4 ? f(float()) : f(double());
 }
+
+/// What the library computes in: without the lock of the interpreter, and in the default
+/// floating-point environment, whatever the one of the caller is. Callbacks run in it too.
+struct Computing {
+    detail::DefaultFloatingPoint environment;
+    nb::gil_scoped_release release;
+};
 
 /// Guards an object that calls use without the lock of the interpreter: many readers or one writer.
 /// None waits; a call that is refused, of another thread or of a callback, throws InUse.
@@ -203,11 +211,10 @@ NodeCoordinates to_coordinates(const std::optional<Points>& points,
 /// A copy of an array of rows x vectors.
 NearNullSpace to_near_null(const Points& vectors);
 
-/// Releases the lock of the interpreter; meanwhile Ctrl-C ends what takes long, and so does the end
-/// of `seconds`.
-class Unlocked {
+/// A Computing that Ctrl-C ends, where it takes long, and so does the end of `seconds`.
+class Interruptible {
   public:
-    explicit Unlocked(double seconds = std::numeric_limits<double>::infinity())
+    explicit Interruptible(double seconds = std::numeric_limits<double>::infinity())
         : limit_(seconds, [] {
               const nb::gil_scoped_acquire gil;
               if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -215,7 +222,7 @@ class Unlocked {
           }) {}
 
   private:
-    nb::gil_scoped_release release_;
+    Computing computing_;
     TimeLimit limit_;
 };
 

@@ -30,7 +30,7 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         problems::Problem<T> problem;
         {
-            nb::gil_scoped_release release;
+            const Computing computing;
             problem = problems::generate<T>(cpu, text);
             if (problem.load.empty()) problem.load.assign(std::size_t(problem.matrix.rows()), T(1));
         }
@@ -53,7 +53,7 @@ AnyTuple read_matrix(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         CsrMatrix<T> matrix;
         {
-            nb::gil_scoped_release release;
+            const Computing computing;
             matrix = io::read_matrix<T>(cpu, path);
         }
         return to_arrays(std::move(matrix));
@@ -64,7 +64,7 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         std::vector<T> vector;
         {
-            nb::gil_scoped_release release;
+            const Computing computing;
             vector = io::read_vector<T>(cpu, path);
         }
         return to_numpy(std::move(vector));
@@ -94,7 +94,7 @@ void python_module::bind_files(nb::module_& module) {
     module.def("read_matrix", &read_matrix, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("read_vector", &read_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("write_matrix", &write_matrix, nb::arg("matrix"), nb::arg("path"),
-               nb::arg("symmetry"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("symmetry"), nb::call_guard<Computing>());
     module.def("write_vector", &write_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("values"),
-               nb::arg("size"), nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("size"), nb::arg("bytes"), nb::call_guard<Computing>());
 }

@@ -53,7 +53,7 @@ std::shared_ptr<Map> of_matrix(const Context& context, std::shared_ptr<Matrix> m
     auto map = std::make_shared<Map>(context);
     map->symmetric = symmetric;
     with_type(matrix->bytes(), [&]<class T>(T) {
-        const Unlocked unlocked;
+        const Interruptible interruptible;
         map->any = std::shared_ptr<Operator<T>>(make(matrix->view<T>()));
     });
     map->matrix = std::move(matrix);
@@ -106,7 +106,7 @@ std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> m
 /// z = M r, or M^T r, for `count` vectors: columns of column-major arrays.
 void apply(const Map& map, const Context& context, bool transposed, Offset count, Address r,
            Offset r_leading, Address z, Offset z_leading) {
-    nb::gil_scoped_release release;
+    const Computing computing;
     const Users::Reader reader(map.users, "the operator");
     map.require_usable("preconditioner");
     std::visit(
@@ -155,7 +155,7 @@ std::string describe(const Map& map) {
 AnyDict report(const Map& map) {
     PreconditionerReport found;
     {
-        nb::gil_scoped_release release;
+        const Computing computing;
         const Users::Writer writer(map.users, "the preconditioner");  // It waits on the Context.
         found =
             std::visit([](const auto& any) { return preconditioner_of(any).report(); }, map.any);
@@ -183,7 +183,7 @@ AnyTuple levels(const Map& map) {
 /// f(factors) of exact factors.
 template <class F>
 auto of_direct(const Map& map, const char* who, F&& f) {
-    nb::gil_scoped_release release;
+    const Computing computing;
     const Users::Reader reader(map.users, "the preconditioner");
     map.require_usable("preconditioner");
     return std::visit(
@@ -230,6 +230,7 @@ void check_text(const std::string& kind, const std::string& text, bool or_auto) 
 }
 
 nb::object modes(const Points& points) {
+    const detail::DefaultFloatingPoint environment;
     NearNullSpace space = rigid_body_modes(to_coordinates(points, {}));
     return to_numpy(std::move(space.values), std::size_t(space.columns));
 }

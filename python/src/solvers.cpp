@@ -121,8 +121,7 @@ class PythonSolver {
     /// setup does not end in `seconds`, the next solve begins it again.
     void setup(std::shared_ptr<Matrix> matrix, const std::optional<Points>& points,
                const std::vector<Index>& unknowns, const std::optional<Points>& near_null,
-               const std::optional<Points>& null_space, std::shared_ptr<Map> m,
-               double seconds) {
+               const std::optional<Points>& null_space, std::shared_ptr<Map> m, double seconds) {
         matrix_ = std::move(matrix);
         m_ = std::move(m);
         make(matrix_->bytes());
@@ -133,7 +132,7 @@ class PythonSolver {
                 if (null_space) solver.use_null_space(to_near_null(*null_space));
             },
             *solver_);
-        const Unlocked unlocked(seconds);
+        const Interruptible interruptible(seconds);
         try {
             set_up();
         } catch (const Stopped&) {
@@ -144,7 +143,7 @@ class PythonSolver {
         a_ = std::move(a);
         m_ = std::move(m);
         make(a_->bytes());
-        nb::gil_scoped_release release;
+        const Computing computing;
         std::visit(
             [&]<class T>(Solver<T>& solver) {
                 solver.setup(*a_->as<T>(), m_ ? m_->as<T>().get() : nullptr);
@@ -175,7 +174,7 @@ class PythonSolver {
         std::string preconditioner, format;
         PreconditionerReport setup;
         {
-            const Unlocked unlocked;
+            const Interruptible interruptible;
             const auto run = [&]<class T>(Solver<T>& solver) {
                 if (changed) solver.operators_changed();
                 reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
@@ -255,7 +254,7 @@ nb::typed<nb::tuple, std::string, Offset, double, Index> solve_once(
     SolveReport report;
     SolutionErrors errors;
     {
-        nb::gil_scoped_release release;
+        const Computing computing;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
         a.require_usable("matrix");
         if (m != nullptr) m->require_usable("preconditioner");

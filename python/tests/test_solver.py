@@ -61,9 +61,30 @@ def test_auto_applies_a_given_preconditioner_from_the_left(arrays):
 
 
 def test_an_inverse_out_of_its_range_is_an_error(arrays):
-    with pytest.raises(ValueError, match="use precision=adaptive"):
-        tessera.solve(arrays.csr(1e-8 * spd()), arrays.array(vector(60)), "cg",
+    for scale in (1e-50, 1e50):
+        with pytest.raises(ValueError, match="use precision=adaptive"):
+            tessera.solve(arrays.csr(scale * spd()), arrays.array(vector(60)), "cg",
+                          "block_jacobi:4,precision=f16")  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [1e-8, 2e11])
+def test_inverses_out_of_the_range_of_f16_alone(arrays, scale):
+    r = tessera.solve(arrays.csr(scale * spd()), arrays.array(vector(60)), "cg",
                       "block_jacobi:4,precision=f16")  # fmt: skip
+    assert r.converged and "f16" in r.preconditioner, r
+    assert relative_residual(scale * spd(), arrays.numpy(r.x), vector(60)) <= 1.1e-8
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-110, 1e80, 1e300])
+@pytest.mark.parametrize("method", ["cg", "minres", "gmres", "bicgstab", "idr", "sqmr"])
+def test_functions_without_a_preconditioner_at_any_scale(method, scale):
+    a, b = spd(), vector(60)
+    expected, info = getattr(tessera, method)(a, b, rtol=1e-9)
+    assert info == 0
+    for given in (scale * a, sl.aslinearoperator(scale * a)):
+        x, info = getattr(tessera, method)(given, scale * b, rtol=1e-9)
+        assert info == 0
+        assert np.linalg.norm(x - expected) <= 1e-7 * np.linalg.norm(expected)
 
 
 def test_a_failed_solve_says_why():

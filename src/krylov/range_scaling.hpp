@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -10,8 +11,19 @@
 
 namespace tessera {
 
+/// v *= 2^exponent, exact but for elements that leave the range of T.
+template <class T>
+void multiply_by_power(const Context& context, std::span<T> v, int exponent) {
+    constexpr int largest = std::numeric_limits<T>::max_exponent / 3;
+    while (exponent != 0) {
+        const int part = std::clamp(exponent, -largest, largest);
+        axpby<T>(context, T(std::ldexp(1.0, part)), v, T(0), v);
+        exponent -= part;
+    }
+}
+
 /// Keeps b^T b, and the squares in the methods, inside the range of T: if they would leave it, b
-/// and x are multiplied by a power of two during the solve. That is exact but for elements that
+/// and x are multiplied by powers of two during the solve. That is exact but for elements that
 /// underflow, which are negligible next to ||b|| after it; dividing x again may over- or underflow,
 /// so that the residual of the returned x must be computed anew.
 template <class T>
@@ -19,44 +31,42 @@ class RangeScaling {
   public:
     explicit RangeScaling(const Context& context) : context_(context) {}
 
-    /// Multiplies b and x if necessary. `norm_b` is ||b||, computed by `norm`; returns that of the
-    /// multiplied b.
+    /// Multiplies b and x if necessary, for the matrix 2^matrix_exponent A. `norm_b` is ||b||,
+    /// computed by `norm`; returns that of the multiplied b.
     double scale(double norm_b, const std::function<double(std::span<const T>)>& norm,
-                 std::span<T> b, std::span<T> x) {
+                 std::span<T> b, std::span<T> x, int matrix_exponent) {
         using limits = std::numeric_limits<T>;
         constexpr double epsilon = limits::epsilon();
         const double low = std::sqrt(double(limits::min())) / (epsilon * epsilon);
         const double high = std::sqrt(double(limits::max()) * epsilon);
-        rounds_ = 0;
-        if (std::isnan(norm_b) || (low <= norm_b && norm_b <= high)) return norm_b;
-        factor_ =
-            T(std::ldexp(1.0, norm_b < low ? limits::max_exponent / 3 : -limits::max_exponent / 3));
+        const auto in_range = [&] { return low <= norm_b && norm_b <= high; };
+        b_exponent_ = x_exponent_ = 0;
+        if (std::isnan(norm_b) || (in_range() && matrix_exponent == 0)) return norm_b;
+        const int step = norm_b < low ? limits::max_exponent / 3 : -(limits::max_exponent / 3);
         int rounds = 0;
-        // The smallest denormal number and the sum of the largest ones are within six factors.
-        while (rounds < 6 && !(low <= norm_b && norm_b <= high)) {
-            axpby<T>(context_, factor_, b, T(0), b);
+        // The smallest denormal number and the sum of the largest ones are within six steps.
+        for (; rounds < 6 && !in_range(); ++rounds) {
+            multiply_by_power(context_, b, step);
             norm_b = norm(b);
-            ++rounds;
         }
         if (norm_b == 0 || !std::isfinite(norm_b)) return norm_b;
-        for (int k = 0; k < rounds; ++k) axpby<T>(context_, factor_, x, T(0), x);
-        rounds_ = rounds;
+        b_exponent_ = rounds * step;
+        x_exponent_ = b_exponent_ - matrix_exponent;
+        multiply_by_power(context_, x, x_exponent_);
         return norm_b;
     }
 
-    /// Whether b and x are multiplied.
-    bool scales() const { return rounds_ > 0; }
+    /// Whether b or x are multiplied.
+    bool scales() const { return b_exponent_ != 0 || x_exponent_ != 0; }
 
-    /// Scales a norm.
-    double scaled(double length) const {
-        for (int k = 0; k < rounds_; ++k) length *= double(factor_);
-        return length;
-    }
+    /// b is multiplied by 2^b_exponent().
+    int b_exponent() const { return b_exponent_; }
+
+    /// Scales a norm of a residual.
+    double scaled(double length) const { return std::ldexp(length, b_exponent_); }
 
     /// Divides x again.
-    void unscale(std::span<T> x) const {
-        for (int k = 0; k < rounds_; ++k) axpby<T>(context_, T(1) / factor_, x, T(0), x);
-    }
+    void unscale(std::span<T> x) const { multiply_by_power(context_, x, -x_exponent_); }
 
     /// Undoes the scaling of x and judges the returned x. `residual_norm` is that of the
     /// scaled system; it was `length` for x and `at_start` for `start`, which x becomes again if
@@ -64,11 +74,11 @@ class RangeScaling {
     double undo(std::span<T> x, double length, std::span<const T> start, double at_start,
                 double target, Status& status, std::span<T> scratch,
                 const std::function<double(std::span<const T>)>& residual_norm) const {
-        if (rounds_ == 0) return length;
+        if (!scales()) return length;
         unscale(x);
         // Multiplied again it is the old x, unless it overflowed or lost bits.
         copy(context_, std::span<const T>(x), scratch);
-        for (int k = 0; k < rounds_; ++k) axpby<T>(context_, factor_, scratch, T(0), scratch);
+        multiply_by_power(context_, scratch, x_exponent_);
         length = residual_norm(scratch);
         if (!std::isfinite(length)) {
             status = Status::non_finite;
@@ -82,8 +92,8 @@ class RangeScaling {
 
   private:
     const Context& context_;
-    T factor_ = 1;  ///< b and x are multiplied by factor_^rounds_.
-    int rounds_ = 0;
+    int b_exponent_ = 0;
+    int x_exponent_ = 0;  ///< x is multiplied by 2^x_exponent_.
 };
 
 }  // namespace tessera

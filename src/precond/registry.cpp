@@ -7,6 +7,7 @@
 #include "precond/jacobi/config.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/polynomial/config.hpp"
+#include "tessera/detail/floating_point.hpp"
 
 namespace tessera {
 
@@ -44,6 +45,7 @@ class Registered final : public PreconditionerConfig {
     std::unique_ptr<Preconditioner<T>> make_checked(const Context& context,
                                                     const CsrView<T>& matrix,
                                                     const PreconditionerInputs& inputs) const {
+        const detail::DefaultFloatingPoint environment;
         check_matrix("make_preconditioner", matrix);
         check_memory(context, "make_preconditioner", matrix);
         return naming_argument("preconditioner", [&] {

@@ -120,6 +120,65 @@ static void endings(tessera_context* context) {
     tessera_matrix_free(matrix);
 }
 
+/* A tridiagonal matrix of a problem without boundary values: the constant is its null space. */
+static void null_spaces(tessera_context* context, tessera_type type) {
+    const arrays given = tridiagonal(context, 2, type);
+    double doubles[nonzeros], b[rows], x[rows] = {0}, vectors[2 * (rows + 3)] = {0};
+    float floats[nonzeros], float_b[rows], float_x[rows] = {0};
+    const size_t bytes = type == TESSERA_DOUBLE ? sizeof(double) : sizeof(float);
+    void* const values = type == TESSERA_DOUBLE ? (void*)doubles : (void*)floats;
+    SUCCEEDS(tessera_copy(context, given.values, values, nonzeros * bytes));
+    doubles[0] = doubles[nonzeros - 1] = floats[0] = floats[nonzeros - 1] = 1;
+    SUCCEEDS(tessera_copy(context, values, given.values, nonzeros * bytes));
+    for (int i = 0; i < rows; ++i) {
+        float_b[i] = (float)(b[i] = 1 + i % 7);
+        vectors[i] = 1;
+        vectors[rows + 3 + i] = i; /* No null vector. */
+    }
+    void* const right = placed(context, type == TESSERA_DOUBLE ? (void*)b : float_b, rows * bytes);
+    void* const to = placed(context, type == TESSERA_DOUBLE ? (void*)x : float_x, rows * bytes);
+    tessera_matrix* matrix = matrix_of(context, given, type);
+    tessera_solver* solver = NULL;
+    tessera_report report;
+    SUCCEEDS(tessera_solver_create(context, type, "cg", "jacobi", "csr", &solver));
+    FAILS(tessera_solver_set_null_space(NULL, rows, 1, vectors, rows), TESSERA_INVALID_ARGUMENT,
+          "solver is null");
+    FAILS(tessera_solver_set_null_space(solver, rows, 1, NULL, rows), TESSERA_INVALID_ARGUMENT,
+          "vectors is null");
+    FAILS(tessera_solver_set_null_space(solver, rows, -1, vectors, rows), TESSERA_INVALID_ARGUMENT,
+          "a size is negative");
+    FAILS(tessera_solver_set_null_space(solver, rows, 2, vectors, rows - 1),
+          TESSERA_INVALID_ARGUMENT, "the leading dimension is below the number of rows");
+    SUCCEEDS(tessera_solver_set_null_space(solver, rows - 1, 1, vectors, rows));
+    FAILS(tessera_solver_setup(solver, matrix), TESSERA_INVALID_ARGUMENT, "null space");
+    SUCCEEDS(tessera_solver_set_null_space(solver, rows, 2, vectors, rows + 3));
+    FAILS(tessera_solver_setup(solver, matrix), TESSERA_INVALID_ARGUMENT,
+          "A times vector 1 is not 0");
+    SUCCEEDS(tessera_solver_set_null_space(solver, rows, 1, vectors, rows));
+    SUCCEEDS(tessera_solver_setup(solver, matrix));
+    SUCCEEDS(tessera_solver_solve(solver, right, to, NULL, &report));
+    /* The mean of b has no solution; the least-squares solution has the mean 0. */
+    CHECK(report.status == TESSERA_CONVERGED);
+    CHECK(strstr(tessera_solver_json(solver), "\"null_space_part\":0,") == NULL);
+    CHECK(strstr(tessera_solver_json(solver), "\"null_space_part\":") != NULL);
+    SUCCEEDS(tessera_copy(context, to, type == TESSERA_DOUBLE ? (void*)x : float_x, rows * bytes));
+    double sum = 0, largest = 0;
+    for (int i = 0; i < rows; ++i) {
+        if (type == TESSERA_FLOAT) x[i] = float_x[i];
+        sum += x[i];
+        largest = fmax(largest, fabs(x[i]));
+    }
+    CHECK(largest > 1);
+    CHECK(fabs(sum) <= rows * largest * (type == TESSERA_DOUBLE ? 1e-13 : 1e-5));
+    /* Without one the null space is not looked for. */
+    SUCCEEDS(tessera_solver_set_null_space(solver, 0, 0, NULL, 0));
+    SUCCEEDS(tessera_solver_setup(solver, matrix));
+    SUCCEEDS(tessera_solver_solve(solver, right, to, NULL, &report));
+    CHECK(report.status != TESSERA_CONVERGED);
+    tessera_solver_free(solver);
+    tessera_matrix_free(matrix);
+}
+
 static void wrong_matrices(tessera_context* context) {
     const arrays good = tridiagonal(context, 3, TESSERA_DOUBLE);
     tessera_matrix* none = NULL;
@@ -336,10 +395,13 @@ int main(int count, char** arguments) {
     solves(context, TESSERA_DOUBLE);
     solves(context, TESSERA_FLOAT);
     endings(context);
+    null_spaces(context, TESSERA_DOUBLE);
+    null_spaces(context, TESSERA_FLOAT);
     other_arrays(context);
     wrong_matrices(context);
     files(context);
     wrong_solvers(context);
+    environments(context);
     tessera_options_init(NULL);
     tessera_context_free(context);
     printf(failures == 0 ? "every call did as it should\n" : "%d failures\n", failures);

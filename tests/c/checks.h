@@ -108,4 +108,7 @@ static inline double residual(tessera_context* context, const void* x, double di
 /* In arrays.c. */
 void other_arrays(tessera_context* context);
 
+/* In environment.c. */
+void environments(tessera_context* context);
+
 #endif

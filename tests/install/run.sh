@@ -62,8 +62,10 @@ if ! command -v gfortran >/dev/null; then
     echo "SKIPPED install.fortran: gfortran was not found"
     exit 0
 fi
-# shellcheck disable=SC2086
-(cd "$scratch" && quietly gfortran -std=f2008 -Wall -Werror \
-    "$(pkg-config --variable=fortran_module tessera_c)" "$examples/solve.f90" -o solve_fortran $flags)
 echo "Fortran by pkg-config:"
-"$scratch/solve_fortran"
+for program in "$examples/solve.f90" "$here/null_space.f90"; do
+    # shellcheck disable=SC2086
+    (cd "$scratch" && quietly gfortran -std=f2008 -Wall -Werror \
+        "$(pkg-config --variable=fortran_module tessera_c)" "$program" -o fortran_program $flags)
+    "$scratch/fortran_program"
+done

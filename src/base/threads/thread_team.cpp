@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tessera/detail/floating_point.hpp"
+
 namespace tessera {
 
 namespace {
@@ -157,6 +159,7 @@ class ThreadTeam {
 };
 
 void ThreadTeam::work(int thread, int job) {
+    const detail::DefaultFloatingPoint environment;  // Not that of the thread that started it.
     in_part = true;
     while (true) {
         wait_until(job_, spin_, [&](int now) { return now != job; });
@@ -196,6 +199,7 @@ thread_local TeamOfThread team_of_thread;
 }  // namespace
 
 void run_parts(int threads, Offset parts, void (*call)(void*, Offset), void* function) {
+    const detail::DefaultFloatingPoint environment;  // On all threads, so that bits agree.
     if (threads <= 1 || parts <= 1 || in_part) {
         for (Offset part = 0; part < parts; ++part) call(function, part);
         return;

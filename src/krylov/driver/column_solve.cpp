@@ -268,6 +268,23 @@ SolveReport ColumnSolve<T>::solve_zero() {
 }
 
 template <class T>
+std::optional<int> ColumnSolve<T>::matrix_exponent() {
+    using limits = std::numeric_limits<T>;
+    const double low = std::sqrt(double(limits::min())) / double(limits::epsilon());
+    const Scratch<T> v(context(), Offset(b().size()));
+    // If the squares leave the range, again with a shorter or a longer vector.
+    for (const int length : {0, -limits::max_exponent / 2, 3 * limits::max_exponent / 4}) {
+        copy(context(), std::span<const T>(b()), v.view());
+        multiply_by_power(context(), v.view(), length - std::ilogb(norm_b_));
+        shared_->matrix.apply(context(), v.view(), work());
+        ++report_.operator_applications;
+        const double norm = shared_->norm(work());
+        if (norm > low && std::isfinite(norm)) return std::ilogb(norm) - length;
+    }
+    return std::nullopt;
+}
+
+template <class T>
 std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span<const T> b,
                                                 std::span<T> x) {
     c_ = column;
@@ -285,13 +302,15 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
     compute_residual(this->x());  // Before ||b|| is known: both are read with one wait.
     const auto [square, square_of_x, square_of_b] =
         shared_->norm.squares(method().residual(c_), this->x(), this->b());
-    norm_b_ = scaling_.scale(std::sqrt(square_of_b), norm, this->b(), this->x());
+    norm_b_ = scaling_.scale(std::sqrt(square_of_b), norm, this->b(), this->x(),
+                             shared_->scaled.exponent());
     method_norm_b_ = norm_b_;
     if (norm_b_ == 0) return solve_zero();
     if (!std::isfinite(norm_b_)) {
         report_.residuals = {norm_b_};
         return make_report(Status::non_finite, norm_b_);
     }
+    if (is_unusual<T>(std::ilogb(norm_b_) - scaling_.b_exponent())) shared_->unusual_b = true;
     if (singular_preconditioner()) {
         const double unknown = std::numeric_limits<double>::quiet_NaN();
         state_.residual_norm = T(unknown);

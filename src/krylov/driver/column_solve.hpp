@@ -9,6 +9,7 @@
 #include "krylov/method.hpp"
 #include "krylov/norms.hpp"
 #include "krylov/range_scaling.hpp"
+#include "krylov/scaled_operator.hpp"
 #include "tessera/krylov.hpp"
 
 namespace tessera {
@@ -17,9 +18,15 @@ namespace tessera {
 template <class T>
 struct SharedSolve {
     SharedSolve(const Context& chosen, const Operator<T>& a, const Operator<T>* m)
-        : context(chosen), matrix(a), preconditioner(m), norm(context), work(context, a.rows()) {}
+        : context(chosen),
+          scaled(a),
+          matrix(m == nullptr ? static_cast<const Operator<T>&>(scaled) : a),
+          preconditioner(m),
+          norm(context),
+          work(context, a.rows()) {}
 
     const Context context;
+    ScaledOperator<T> scaled;  ///< Not used with a preconditioner, which undoes the scale of A.
     const Operator<T>& matrix;
     const Operator<T>* preconditioner;
     Norms<T> norm;
@@ -34,7 +41,15 @@ struct SharedSolve {
     Offset known_recoveries = 0;            ///< Recoveries of the preconditioner in use.
     bool recovered = false;  ///< The preconditioner changed since the driver last looked.
     bool restarted = false;  ///< A column started again since then.
+    bool unusual_b = false;  ///< ||b|| of a column is so far from 1 that ||A|| may be so too.
 };
+
+/// Whether 2^exponent is so far from 1 that squares and products of such numbers may leave the
+/// range of T.
+template <class T>
+bool is_unusual(int exponent) {
+    return std::abs(exponent) > std::numeric_limits<T>::max_exponent / 5;
+}
 
 /// The solve of one right-hand side: a column of the method's systems.
 template <class T>
@@ -52,6 +67,10 @@ class ColumnSolve {
     /// To be called after `observe`: starts again where necessary. Returns a report if the solve
     /// ended, x written. `period_start`: the next iteration is the first of a period.
     std::optional<SolveReport> proceed(bool period_start);
+    /// The exponent of ||A b|| / ||b||; none if A b is 0 or not finite. To be called after `open`.
+    std::optional<int> matrix_exponent();
+    /// Products with A so far.
+    Offset products() const { return report_.operator_applications; }
     /// All that belongs to it was copied to another column.
     void set_column(int column) { c_ = column; }
 

@@ -6,6 +6,7 @@
 #include "krylov/at_work.hpp"
 #include "krylov/driver/column_solve.hpp"
 #include "krylov/driver/iteration_batches.hpp"
+#include "tessera/detail/floating_point.hpp"
 
 namespace tessera {
 
@@ -31,12 +32,17 @@ class Driver final : public IterativeSolver<T> {
     void operators_changed() override {
         const AtWork guard(at_work_);
         batches_.discard_graphs();
+        shared_.scaled.set_exponent(0);
+        scale_is_known_ = false;
     }
 
   private:
     void make_method(int columns);
     void prepare(int columns);
+    int open(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports);
+    bool scale_matrix();
     void solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports);
+    void solve_scaled(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports);
     void iterate(int columns, SolveReport* reports);
     void copy_column(int from, int to);
 
@@ -47,6 +53,7 @@ class Driver final : public IterativeSolver<T> {
     std::vector<std::unique_ptr<ColumnSolve<T>>> columns_;
     std::vector<int> positions_;  ///< Index in the group of the right-hand side of each column.
     IterationBatches<T> batches_;
+    bool scale_is_known_ = false;  ///< The exponent of shared_.scaled need not be looked for.
     bool at_work_ = false;
 };
 
@@ -134,11 +141,10 @@ void Driver<T>::iterate(int columns, SolveReport* reports) {
     }
 }
 
-/// Solves for right-hand sides that the method iterates together; the first one has the number
-/// `first`.
+/// Starts with right-hand sides; the first one has the number `first`. Returns how many columns
+/// iterate; the solves of the others have ended, with reports.
 template <class T>
-void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports) {
-    prepare(b.count);
+int Driver<T>::open(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports) {
     int columns = 0;
     for (int j = 0; j < b.count; ++j) {
         auto report = columns_[std::size_t(columns)]->open(columns, first + j, b[j], x[j]);
@@ -149,9 +155,70 @@ void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveRe
         }
     }
     shared_.restarted = false;
+    return columns;
+}
+
+/// Looks for the scale of A by a product with the right-hand side of the first column, which is
+/// open. Whether A is scaled from now on; columns must then be opened again. Nothing is looked for
+/// twice, nor with a preconditioner.
+template <class T>
+bool Driver<T>::scale_matrix() {
+    if (shared_.preconditioner != nullptr || std::exchange(scale_is_known_, true)) return false;
+    const std::optional<int> exponent = columns_[0]->matrix_exponent();
+    if (!exponent || !is_unusual<T>(*exponent)) return false;
+    shared_.scaled.set_exponent(-*exponent);
+    batches_.discard_graphs();
+    return true;
+}
+
+/// Solves for right-hand sides that the method iterates together; the first one has the number
+/// `first`.
+template <class T>
+void Driver<T>::solve_group(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports) {
+    prepare(b.count);
+    shared_.unusual_b = false;
+    std::vector<Offset> products(std::size_t(b.count), 0);  // In starts that are given up.
+    int columns = open(b, x, first, reports);
+    if (columns > 0 && shared_.unusual_b && scale_matrix()) {
+        for (std::size_t c = 0; c < std::size_t(columns); ++c) {
+            products[std::size_t(positions_[c])] = columns_[c]->products();
+        }
+        columns = open(b, x, first, reports);
+    }
     iterate(columns, reports);
+    for (std::size_t j = 0; j < products.size(); ++j) {
+        reports[j].operator_applications += products[j];
+    }
+    solve_scaled(b, x, first, reports);
     if (b.count == 1 && reports[0].status == Status::converged) {
         batches_.solve_ended(reports[0].iterations);
+    }
+}
+
+/// Without a preconditioner products with A may have left the range of T, though ||b|| is usual:
+/// solves again with A scaled where the method failed, if the scale of A is unusual.
+template <class T>
+void Driver<T>::solve_scaled(Vectors<const T> b, Vectors<T> x, int first, SolveReport* reports) {
+    bool scaled = false;
+    for (int j = 0; j < b.count; ++j) {
+        if (shared_.preconditioner != nullptr || (scale_is_known_ && !scaled)) return;
+        const Status status = reports[j].status;
+        if (status != Status::non_finite && status != Status::breakdown &&
+            status != Status::accuracy_lost && status != Status::stagnated) {
+            continue;
+        }
+        const auto b_j = b.part(j, 1);
+        const auto x_j = x.part(j, 1);
+        SolveReport report;
+        prepare(b.count);
+        if (open(b_j, x_j, first + j, &report) == 0) continue;
+        scaled = scaled || scale_matrix();
+        reports[j].operator_applications += columns_[0]->products();
+        if (!scaled) return;
+        iterate(open(b_j, x_j, first + j, &report), &report);
+        report.operator_applications += reports[j].operator_applications;
+        report.seconds += reports[j].seconds;
+        reports[j] = std::move(report);
     }
 }
 
@@ -164,6 +231,7 @@ std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
         "this solver does not support left preconditioning; leave side at right, or use "
         "gmres, idr or bicgstab");
     const AtWork guard(at_work_);
+    const detail::DefaultFloatingPoint environment;
     shared_.options = &options;
     std::vector<SolveReport> reports(std::size_t(b.count));
     for (int first = 0; first < b.count; first += traits_.columns) {

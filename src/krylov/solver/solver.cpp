@@ -2,6 +2,7 @@
 
 #include "base/checks.hpp"
 #include "krylov/solver/attempt_engine.hpp"
+#include "tessera/detail/floating_point.hpp"
 
 namespace tessera {
 
@@ -48,21 +49,25 @@ void Solver<T>::on_attempt(std::function<void(const AttemptEvent&)> listener) {
 
 template <class T>
 void Solver<T>::setup(const CsrView<T>& matrix) {
+    const detail::DefaultFloatingPoint environment;
     state().setup(matrix, nullptr);
 }
 
 template <class T>
 void Solver<T>::setup(const CsrView<T>& matrix, const Operator<T>& preconditioner) {
+    const detail::DefaultFloatingPoint environment;
     state().setup(matrix, &preconditioner);
 }
 
 template <class T>
 void Solver<T>::setup(const Operator<T>& matrix, const Operator<T>* preconditioner) {
+    const detail::DefaultFloatingPoint environment;
     state().setup(matrix, preconditioner);
 }
 
 template <class T>
 void Solver<T>::update(const CsrView<T>& matrix) {
+    const detail::DefaultFloatingPoint environment;
     state().update(matrix);
 }
 
@@ -74,12 +79,14 @@ void Solver<T>::operators_changed() {
 
 template <class T>
 SolveReport Solver<T>::solve(Input<T> b, WriteVector<T> x, const SolveOptions& options) {
+    const detail::DefaultFloatingPoint environment;
     return std::move(state().solve(one_vector(b), one_vector(x), options).front());
 }
 
 template <class T>
 std::vector<SolveReport> Solver<T>::solve(Vectors<const T> b, Vectors<T> x,
                                           const SolveOptions& options) {
+    const detail::DefaultFloatingPoint environment;
     return state().solve(b, x, options);
 }
 

@@ -250,23 +250,39 @@ TEST(solver, a_failed_setup_or_update_leaves_no_matrix_and_no_memory) {
 
 TEST(solver, an_inverse_out_of_the_range_of_its_precision_is_an_error) {
     const CsrMatrix<double> matrix = copy_to(context(), system_matrix<double>(0.5));
-    CsrMatrix<double> small = system_matrix<double>(0.5);  // Its inverses exceed 65504.
-    for (double& value : small.values().view()) value *= 1e-6;
-    const CsrMatrix<double> other = copy_to(context(), small);
+    const auto scaled = [](double factor) {
+        CsrMatrix<double> result = system_matrix<double>(0.5);
+        for (double& value : result.values().view()) value *= factor;
+        return copy_to(context(), result.view());
+    };
     const std::string message =
         "the inverse of a block has a value outside the range of the precision in which it is "
         "stored; use precision=adaptive, or scale the system";
-    for (const std::string name : {"cg", "auto"}) {
-        Solver<double> solver(context(), name, "block_jacobi:4,precision=f16");
-        EXPECT_EQ(message_of([&] { solver.setup(other); }), message) << name;
-        EXPECT_FALSE(solver.has_matrix());
-        solver.setup(matrix);
-        EXPECT_EQ(message_of([&] { solver.update(other); }), message) << name;
-        EXPECT_FALSE(solver.has_matrix());
+    for (const double factor : {1e-42, 1e42}) {
+        const CsrMatrix<double> other = scaled(factor);
+        for (const std::string name : {"cg", "auto"}) {
+            for (const std::string precision : {"f32", "bf16", "f16"}) {
+                Solver<double> solver(context(), name, "block_jacobi:4,precision=" + precision);
+                EXPECT_EQ(message_of([&] { solver.setup(other); }), message) << name;
+                EXPECT_FALSE(solver.has_matrix());
+                solver.setup(matrix);
+                EXPECT_EQ(message_of([&] { solver.update(other); }), message) << name;
+                EXPECT_FALSE(solver.has_matrix());
+            }
+        }
+        Solver<double> adaptive(context(), "cg", "block_jacobi:4,precision=adaptive");
+        adaptive.setup(other);
+        EXPECT_EQ(solve_with(adaptive, std::vector<double>(144, 1.0)).report.status,
+                  Status::converged);
     }
-    Solver<double> adaptive(context(), "cg", "block_jacobi:4,precision=adaptive");
-    adaptive.setup(other);
-    EXPECT_EQ(solve_with(adaptive, std::vector<double>(144, 1.0)).report.status, Status::converged);
+    // Inverses outside the range of f16 alone, as of steel in pascals.
+    for (const double factor : {1e-6, 2e11}) {
+        Solver<double> solver(context(), "cg", "block_jacobi:4,precision=f16");
+        const CsrMatrix<double> other = scaled(factor);
+        solver.setup(other);
+        EXPECT_EQ(solve_with(solver, std::vector<double>(144, 1.0)).report.status,
+                  Status::converged);
+    }
 }
 
 TEST(solver, the_observer_must_not_call_its_solver) {

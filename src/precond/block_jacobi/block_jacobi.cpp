@@ -1,5 +1,6 @@
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "base/checks.hpp"
@@ -69,9 +70,7 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
     block_entry_offsets(where, blocks, entry_offsets.view());
     if (!in_place()) scratch = Buffer<T>(where, blocks.entries);
     if (adaptive()) {
-        formats = Buffer<BlockPrecision>(where, blocks.count);
-        starts = Buffer<Offset>(where, Offset(blocks.count) + 2);
-        largest = Buffer<T>(where, blocks.count);
+        allocate_formats(where);
     } else {
         allocate(where, blocks.entries * bytes_of(format));
     }
@@ -89,6 +88,13 @@ BlockJacobi<T>::State::State(const Context& where, BlockPartition partition,
 }
 
 template <class T>
+void BlockJacobi<T>::State::allocate_formats(const Context& where) {
+    starts = Buffer<Offset>(where, Offset(blocks.count) + 2);
+    largest = Buffer<T>(where, blocks.count);
+    formats = Buffer<BlockPrecision>(where, blocks.count);
+}
+
+template <class T>
 PackedBlocks<T> BlockJacobi<T>::State::packed() const {
     return {blocks.rows, blocks.count, blocks.largest, blocks.block_offsets.data(),
             entry_offsets.data()};
@@ -100,7 +106,7 @@ SetupResults<T> BlockJacobi<T>::State::results() {
             .info = info.data(),
             .reciprocal_condition = reciprocal_condition.data(),
             .largest = largest.data(),
-            .accuracy = options.accuracy};
+            .accuracy = adaptive() ? options.accuracy : std::numeric_limits<double>::infinity()};
 }
 
 template <class T>
@@ -145,8 +151,9 @@ void BlockJacobi<T>::State::invert(const Context& where, const CsrView<T>& matri
 
 template <class T>
 void BlockJacobi<T>::State::choose_formats(const Context& where) {
-    for_each_index(where, blocks.count,
-                   ChooseFormat<T>{results(), formats.data(), &summary.data()->formats});
+    for_each_index(
+        where, blocks.count,
+        ChooseFormat<T>{results(), !adaptive(), formats.data(), &summary.data()->formats});
     fetch_summary(where);
     bytes = Buffer<std::byte>();  // Releases its memory for reuse.
     // Blocks of one format are packed without gaps, and faster to apply.
@@ -183,7 +190,8 @@ void BlockJacobi<T>::State::require_blocks() const {
 }
 
 template <class T>
-void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
+void BlockJacobi<T>::State::invert_and_store(const Context& where, const CsrView<T>& matrix,
+                                             bool first) {
     first = first || bytes.empty();  // Nothing is left of formats where an update failed.
     // Excludes the stored entries of the blocks, whose number is unknown.
     const double moved = double(blocks.rows) * sizeof(Offset) +
@@ -192,14 +200,14 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     const Phase phase(where, "setup", moved, PhaseStep::setup);
     // Most updates fit the current formats, so the kernels write these at once; unless blocks were
     // singular the last time, since replacements start from inverses in working precision.
-    const bool has_formats = !in_place() && !(adaptive() && first);
+    const bool has_formats = !in_place() && !(chooses_formats() && first);
     const bool direct = has_formats && where.on_gpu() && fetched_summary.singular == 0 &&
                         blocks.largest <= max_fused_rows;
     invert(where, matrix, direct, true, first);
     if (has_formats && !direct) store(where);
     fetched_summary = {};
     fetch_summary(where);
-    const bool rebuild = adaptive() && (first || fetched_summary.misfits > 0);
+    const bool rebuild = chooses_formats() && (first || fetched_summary.misfits > 0);
     if (direct && (rebuild || fetched_summary.singular > 0))
         invert(where, matrix, false, false, first);
     if (fetched_summary.singular > 0) {
@@ -211,11 +219,22 @@ void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix
     if (rebuild) {
         if (!first) ++rebuilds;
         choose_formats(where);
+        fetched_summary.outside = 0;  // In the formats of before.
     }
     if (rebuild || (!in_place() && fetched_summary.singular > 0)) {
         store(where);
         fetch_summary(
             where);  // Replacements may overflow; and apply does not wait for stored blocks.
+    }
+}
+
+template <class T>
+void BlockJacobi<T>::State::setup(const Context& where, const CsrView<T>& matrix, bool first) {
+    invert_and_store(where, matrix, first);
+    if (options.precision == BlockPrecision::f16 && fetched_summary.outside != 0 &&
+        !chooses_formats()) {
+        allocate_formats(where);
+        invert_and_store(where, matrix, true);
     }
 }
 

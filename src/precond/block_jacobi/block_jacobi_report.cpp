@@ -83,7 +83,7 @@ BlockJacobiReport BlockJacobi<T>::report() const {
     report.partition = &blocks;
     report.unusable = singular_blocks_sentence(options().singular, summary.singular, blocks.count);
     report.rebuilds = state_->rebuilds;
-    report.overflow = !state_->adaptive() && summary.overflow != 0;
+    report.overflow = !state_->adaptive() && summary.outside != 0;
     report.stored_bytes = state_->bytes.size() - 16;
     report.working_bytes = blocks.entries * Offset(sizeof(T));
     if (summary.rows_from_end != 0) {

@@ -10,6 +10,8 @@ struct BlockJacobi<T>::State {
 
     /// Sets up for the values of `matrix`; `first`: no block has a format yet.
     void setup(const Context& where, const CsrView<T>& matrix, bool first);
+    /// setup in the formats of now or, adaptive, in chosen ones.
+    void invert_and_store(const Context& where, const CsrView<T>& matrix, bool first);
     /// Extracts and inverts; the inverses are written to inverses() or, if `reduced`, only to
     /// `bytes`. count_faults: singular blocks and misfits are counted.
     void invert(const Context& where, const CsrView<T>& matrix, bool reduced, bool count_faults,
@@ -27,6 +29,10 @@ struct BlockJacobi<T>::State {
     /// z = M^-1 r or M^-T r for each column of r; see the function `apply` of the backends.
     void apply(const Context& where, bool transposed, Vectors<const T> r, Vectors<T> z) const;
     bool adaptive() const { return options.precision == BlockPrecision::adaptive; }
+    /// Whether each block has a format of its own: adaptive, or f16 with blocks outside its range,
+    /// which are stored in bf16.
+    bool chooses_formats() const { return !formats.empty(); }
+    void allocate_formats(const Context& where);
     /// Whether the inverses are stored in working precision.
     bool in_place() const { return !adaptive() && bytes_of(format) == int(sizeof(T)); }
     T* inverses() { return in_place() ? reinterpret_cast<T*>(bytes.data()) : scratch.data(); }
@@ -49,10 +55,10 @@ struct BlockJacobi<T>::State {
     Buffer<std::uint8_t> symmetric;
 
     Buffer<std::byte> bytes;
-    Buffer<BlockPrecision> formats;  ///< Adaptive only.
+    Buffer<BlockPrecision> formats;  ///< Empty unless chooses_formats().
     Buffer<Offset> starts;           ///< If mixed: starts from format_starts.
     Offset max_chunk_units = 0;      ///< If mixed: largest units of a chunk.
-    Buffer<T> largest;               ///< Adaptive only: largest magnitude in each inverse.
+    Buffer<T> largest;               ///< With formats: largest magnitude in each inverse.
     Buffer<T> scratch;               ///< Inverses, if not in place.
 
     Buffer<Index> info;

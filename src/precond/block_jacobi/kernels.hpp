@@ -28,14 +28,14 @@ struct PackedBlocks {
 struct SetupSummary {
     Index singular = 0;          ///< Blocks whose info is not 0.
     Index misfits = 0;           ///< Blocks that do not fit the format that they are stored in.
-    Index overflow = 0;          ///< Not 0 if a finite value is infinite in its format.
+    Index outside = 0;           ///< Not 0 if a stored block is_outside the range of its format.
     unsigned rows_from_end = 0;  ///< Rows from the first one with NaN or infinity to the end.
     unsigned formats = 0;        ///< Bit f: some block has BlockPrecision(f).
 
     void add(const SetupSummary& more) {
         singular += more.singular;
         misfits += more.misfits;
-        overflow |= more.overflow;
+        outside |= more.outside;
         rows_from_end = std::max(rows_from_end, more.rows_from_end);
         formats |= more.formats;
     }
@@ -57,7 +57,7 @@ struct SetupResults {
 struct ReducedStore {
     StoredBlocks blocks;
     std::byte* bytes = nullptr;       ///< Memory of the blocks, to be written; null: none.
-    SetupSummary* summary = nullptr;  ///< Receives `overflow`.
+    SetupSummary* summary = nullptr;  ///< Receives `outside`.
 };
 
 /// Extraction and inversion of the diagonal blocks of `matrix`.
@@ -103,7 +103,7 @@ struct ReplaceJob {
 ///
 /// format_starts writes the starts of blocks of these formats, in units of 8 bytes, count + 1 of
 /// them, and to starts[count + 1] the largest number of units of a chunk of `each` blocks.
-/// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `overflow`.
+/// store_blocks writes the blocks to `bytes` in the formats of `stored`; sets `outside`.
 /// clear writes zeros.
 TESSERA_BACKENDS(template <class T> void setup(const Context& context, const SetupJob<T>& job);
 

@@ -197,6 +197,16 @@ TESSERA_C_API tessera_error tessera_solver_create(tessera_context* context, tess
                                                   const char* solver, const char* preconditioner,
                                                   const char* format, tessera_solver** created);
 TESSERA_C_API void tessera_solver_free(tessera_solver* solver);
+/* Vectors z with A z = 0 of a symmetric matrix, for the next setup: constants of a problem without
+ * boundary values, rigid motions of a free body. Their part of b is left out (the number
+ * null_space_part of tessera_solver_json), and x is orthogonal to them. Vector j is the `rows`
+ * numbers at vectors + j * leading_dimension, in host memory and copied; doubles for both types.
+ * `columns` 0: none, and `vectors` may be null. With "auto" the constant and rigid motions are
+ * found. Setup fails with TESSERA_INVALID_ARGUMENT where A z is not 0 or the matrix has other rows.
+ */
+TESSERA_C_API tessera_error tessera_solver_set_null_space(tessera_solver* solver, int32_t rows,
+                                                          int32_t columns, const double* vectors,
+                                                          int64_t leading_dimension);
 /* Sets the matrix and sets up the preconditioner. Invalid arguments change nothing; if it fails
  * later, the solver has no matrix. */
 TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,

@@ -284,9 +284,81 @@ TEST(adaptive_precision, one_format_for_all) {
             EXPECT_EQ(report.working_bytes, values * Offset(sizeof(T)));
             EXPECT_EQ(report.formats[std::size_t(format)], 200);
         }
-        const Case<T> beyond = make_case<T>(random, {{T(0x1p-20)}, {T(1)}});
-        EXPECT_TRUE(invert(device, beyond, {.precision = BlockPrecision::f16}).report().overflow);
-        EXPECT_FALSE(invert(device, beyond, {.precision = BlockPrecision::bf16}).report().overflow);
+    });
+    auto random = generator();
+    const Context device = context();
+    for (const double entry : {0x1p-200, 0x1p200}) {
+        const Case<double> beyond = make_case<double>(random, {{entry}, {1}});
+        for (const auto precision :
+             {BlockPrecision::f32, BlockPrecision::bf16, BlockPrecision::f16}) {
+            EXPECT_TRUE(invert(device, beyond, {.precision = precision}).report().overflow);
+        }
+        EXPECT_FALSE(invert(device, beyond, {.precision = BlockPrecision::f64}).report().overflow);
+    }
+}
+
+// With precision f16 blocks outside the range of f16 are stored in bf16, and updates, also those
+// after which a block no longer fits, store the working inverses, rounded.
+TEST(adaptive_precision, f16_with_blocks_outside_its_range) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context device = context();
+        const auto drawn = [&](Index b, int exponent) {
+            const Index n = 1 + b % 32;
+            auto block = random_block<T>(random, n);
+            for (Index i = 0; i < n; ++i) block[std::size_t(i + i * n)] += T(2 * n);
+            for (T& value : block) value = std::ldexp(value, exponent);
+            return block;
+        };
+        // Entries of 1; of 2^38, as of steel in pascals, beside rows of 1; and of 2^-40.
+        std::vector<std::vector<T>> usual, large, mixed, small;
+        for (Index b = 0; b < 160; ++b) {
+            usual.push_back(drawn(b, 0));
+            large.push_back(drawn(b, 38));
+            mixed.push_back(drawn(b, b % 3 == 0 ? 0 : 38));
+            small.push_back(drawn(b, -40));
+        }
+        auto singular = mixed;
+        singular[70].assign(singular[70].size(), T(0));
+        const BlockJacobiOptions f16{.singular = SingularPolicy::identity,
+                                     .precision = BlockPrecision::f16};
+        const auto check = [&](const BlockJacobi<T>& jacobi, const Case<T>& given) {
+            const auto working =
+                inverses(device, invert(device, given, {.singular = SingularPolicy::identity}));
+            const auto formats = to_host(device, jacobi.details().formats);
+            const auto found = inverses(device, jacobi);
+            const BlockJacobiReport report = jacobi.report();
+            EXPECT_FALSE(report.overflow);
+            EXPECT_EQ(report.formats[2] + report.formats[3], Index(found.size()));
+            for (std::size_t b = 0; b < found.size(); ++b) {
+                const BlockPrecision format = formats.empty() ? BlockPrecision::f16 : formats[b];
+                const double largest = largest_of(working[b]);
+                const bool fits_f16 = largest >= smallest_normal(BlockPrecision::f16) &&
+                                      largest <= largest_finite(BlockPrecision::f16);
+                EXPECT_TRUE(fits_f16 || format == BlockPrecision::bf16) << "block " << b;
+                for (std::size_t e = 0; e < found[b].size(); ++e) {
+                    std::byte stored[8];
+                    store<T>(format, working[b][e], stored);
+                    ASSERT_EQ(found[b][e], load<T>(format, stored)) << "block " << b;
+                }
+            }
+        };
+        for (const auto& start : {usual, large, mixed, small, singular}) {
+            const Case<T> first = make_case(random, start, 0);
+            BlockJacobi<T> jacobi = invert(device, first, f16);
+            check(jacobi, first);
+            for (const auto& next : {large, usual, singular, mixed, small}) {
+                const Case<T> given = make_case(random, next, 0);
+                jacobi.update(device, copy_to(device, given.matrix.view()).view());
+                check(jacobi, given);
+            }
+        }
+        const Case<T> given = make_case(random, mixed, 0);
+        const BlockJacobiReport report = invert(device, given, f16).report();
+        EXPECT_EQ(report.formats[std::size_t(BlockPrecision::f16)], 54);
+        EXPECT_EQ(report.formats[std::size_t(BlockPrecision::bf16)], 106);
+        EXPECT_FALSE(invert(device, make_case(random, usual, 0), f16).report().formats[2] > 0);
     });
 }
 

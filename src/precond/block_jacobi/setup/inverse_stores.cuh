@@ -20,7 +20,7 @@ struct WorkingStore {
         T* const to = inverses + entry;
         f([&](int column, int row, T value) { to[column * n + row] = value; });
     }
-    __device__ __forceinline__ void report_overflow(Index, T) const {}
+    __device__ __forceinline__ void report_range(Index, T) const {}
 };
 
 /// Inverses in their storage formats.
@@ -40,9 +40,9 @@ struct FormatStore {
         });
     }
     /// `largest`: the largest magnitude in the inverse, if that is finite.
-    __device__ __forceinline__ void report_overflow(Index b, T largest) const {
-        if (double(largest) > largest_finite(store.blocks.format_of(b)))
-            atomicOr(&store.summary->overflow, 1);
+    __device__ __forceinline__ void report_range(Index b, T largest) const {
+        if (is_outside(store.blocks.format_of(b), double(largest)))
+            atomicOr(&store.summary->outside, 1);
     }
 };
 

@@ -146,10 +146,29 @@ TESSERA_HOST_DEVICE inline bool transformed_inverse(const Lanes& lanes, int n, i
     return finite;
 }
 
+/// Whether ||X||_inf <= bound for the packed n x n array X.
+template <class Lanes, class T>
+TESSERA_HOST_DEVICE inline bool is_bounded(const Lanes& lanes, int n, const T* x, T bound) {
+    bool bounded = true;
+    for (int i = lanes.lane(); i < n; i += Lanes::lanes) {
+        T sum = 0;
+        for (int j = 0; j < n; ++j) sum += std::abs(x[i + j * n]);
+        bounded = bounded && sum <= bound;
+    }
+    return lanes.all(bounded);
+}
+
 /// Writes to `to` what replaces the inverse of a singular block with finite entries: the identity,
 /// the inverse of the shifted block, or a generalised inverse, by `policy`. `block` is n x n with
 /// leading dimension `stride`; `a`, of equal size, and `columns`, 2 n numbers, are workspace.
 /// Returns the exponent of the shift; -1: no shift.
+///
+/// The shift is s = 2^k sqrt(eps) ||B||_inf with the smallest k for which X = (B + s I)^-1
+/// satisfies
+/// ||X||_inf <= n eps^(-3/4) / ||B||_inf. With k = 0 that holds for a block with a zero row whose
+/// other rows have a condition number below eps^(-1/4), but (B + s I)^-1 of a nilpotent block grows
+/// like s^-n. Some k suffices for every block: where s >= 2 ||B||_inf, ||X||_inf is at most
+/// 1 / (s - ||B||_inf) <= 1 / ||B||_inf.
 template <class Lanes, class T>
 TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolicy policy, int n,
                                                int stride, const T* block, T* a, int* columns,
@@ -192,8 +211,13 @@ TESSERA_HOST_DEVICE inline int replace_inverse(const Lanes& lanes, SingularPolic
     };
     if (policy == SingularPolicy::identity) return fill(1, 0);
     if (policy == SingularPolicy::shift) {
+        const T root = std::sqrt(epsilon);
+        const T bound = T(n) / (root * std::sqrt(root)) / norm;  // Infinite where norm is tiny.
         for (int k = 0; k <= 60; ++k) {
-            if (attempt(std::ldexp(std::sqrt(epsilon), k) * norm, T(0))) return k;
+            if (attempt(std::ldexp(std::sqrt(epsilon), k) * norm, T(0)) &&
+                is_bounded(lanes, n, to, bound)) {
+                return k;
+            }
         }
     }
     if (generalised && attempt(0, T(n) * epsilon * largest)) return -1;

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(32 * setup_shape<T>(Tile).warps,
         values, has_block ? n : 0, block.symmetric, store.want_largest,
         [&](auto&& f) { store(b, entry, n, f); });
     if (has_block && threadIdx.x % shape.lanes == 0) {
-        if (inverse.finite) store.report_overflow(b, inverse.largest);
+        if (inverse.finite) store.report_range(b, inverse.largest);
         report_inverse(results, b, n, info, block, inverse);
     }
 }

@@ -59,6 +59,7 @@ TEST(singular_blocks, policies) {
         blocks[30] = random_block<T>(random, 6);
         blocks[30][17] = std::numeric_limits<T>::infinity();
         blocks[31] = random_block<T>(random, 8);
+        for (Index i = 0; i < 8; ++i) blocks[31][std::size_t(i + i * 8)] += T(8);
         for (Index i = 0; i < 8; ++i) blocks[31][std::size_t(5 + i * 8)] = 0;  // An empty row.
         const Case<T> given = make_case(random, blocks);
         const std::vector<std::size_t> singular{3, 11, 20, 30, 31};
@@ -161,6 +162,58 @@ TEST(singular_blocks, an_inverse_that_overflows_is_singular) {
                 if (b == 5 || b == 23) continue;
                 EXPECT_TRUE(same_bits(found[b], clean[b])) << b;
             }
+        }
+    });
+}
+
+// The inverse of a nilpotent block plus s I grows like s^-n: the shift must be large enough.
+TEST(singular_blocks, a_shift_bounds_the_inverse) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        auto random = generator();
+        const Context device = context();
+        const T root = std::sqrt(std::numeric_limits<T>::epsilon());
+        std::vector<std::vector<T>> blocks;
+        for (const T size : {T(1), T(0x1p60), T(0x1p-60)}) {
+            for (const Index n : {1, 2, 3, 8, 13, 31, 32}) {
+                blocks.push_back(
+                    block_of<T>(n, [&](Index i, Index j) { return j == i + 1 ? size : T(0); }));
+                // Entries of both signs above the diagonal: nilpotent too.
+                auto random_upper = random_block<T>(random, n);
+                for (Index j = 0; j < n; ++j) {
+                    for (Index i = 0; i < n; ++i) {
+                        T& value = random_upper[std::size_t(i + j * n)];
+                        value = i < j ? size * value : T(0);
+                    }
+                }
+                blocks.push_back(random_upper);
+                blocks.push_back(transpose(n, random_upper));
+            }
+        }
+        const Case<T> given = make_case(random, blocks);
+        const BlockJacobi<T> jacobi = invert(device, given, {.singular = SingularPolicy::shift});
+        EXPECT_EQ(jacobi.singular_blocks(), given.count());
+        const auto found = inverses(device, jacobi);
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            const Index n = given.size(Index(b));
+            const double norm = n == 1 ? 1 : norm_inf(n, blocks[b]);
+            // One rounding for each term of a row sum, and those of the bound.
+            EXPECT_LE(norm_inf(n, found[b]) * norm *
+                          std::pow(double(std::numeric_limits<T>::epsilon()), 0.75),
+                      n * (1 + gamma<T>(n + 8)))
+                << b;
+        }
+        // The shift is one of those that are described, and no smaller one would do.
+        const auto first = jacobi.report().first_singular;
+        ASSERT_EQ(first.size(), 10u);
+        for (const SingularBlock& block : first) {
+            auto shifted = blocks[std::size_t(block.block)];
+            const double norm = block.rows == 1 ? 1 : norm_inf(block.rows, shifted);
+            ASSERT_GE(block.shift, 0);
+            for (Index i = 0; i < block.rows; ++i) {
+                shifted[std::size_t(i + i * block.rows)] = std::ldexp(root, block.shift) * T(norm);
+            }
+            expect_inverse(block.rows, shifted, found[std::size_t(block.block)]);
         }
     });
 }

@@ -49,6 +49,12 @@ TESSERA_HOST_DEVICE constexpr double smallest_normal(BlockPrecision format) {
                                            : 0x1p-126;
 }
 
+/// Whether values whose largest finite magnitude is `largest` leave the range of a format: they
+/// overflow, or the largest of them is below the normal numbers.
+TESSERA_HOST_DEVICE constexpr bool is_outside(BlockPrecision format, double largest) {
+    return largest > largest_finite(format) || (largest > 0 && largest < smallest_normal(format));
+}
+
 template <BlockPrecision format>
 TESSERA_HOST_DEVICE inline StoredBits<format> narrow(float value) {
     if constexpr (format == BlockPrecision::f32) {
@@ -148,6 +154,13 @@ TESSERA_HOST_DEVICE inline BlockPrecision smallest_format(double reciprocal_cond
         if (fits_format(format, reciprocal_condition, largest, accuracy)) return format;
     }
     return sizeof(T) == 8 ? BlockPrecision::f64 : BlockPrecision::f32;
+}
+
+/// f16, or bf16 of the same size for an inverse whose largest magnitude is outside the range of
+/// f16; `largest` is 0 if it is unknown.
+TESSERA_HOST_DEVICE inline BlockPrecision two_byte_format(double largest) {
+    return largest == 0 || is_outside(BlockPrecision::f16, largest) ? BlockPrecision::bf16
+                                                                    : BlockPrecision::f16;
 }
 
 /// Whether a block may stay in its format; always true of T itself.

@@ -7,17 +7,20 @@
 /// The loop bodies of for_each_index over blocks: they choose formats and read stored values.
 namespace tessera {
 
-/// formats[b] = smallest_format of block b, whose bit is set in `chosen`.
+/// formats[b] = smallest_format, or two_byte_format, of block b, whose bit is set in `chosen`.
 template <class T>
 struct ChooseFormat {
     static constexpr int work = 4;
     SetupResults<T> results;
+    bool two_bytes;
     BlockPrecision* formats;
     unsigned* chosen;
 
     TESSERA_HOST_DEVICE void operator()(Offset b) const {
-        formats[b] = smallest_format<T>(double(results.reciprocal_condition[b]),
-                                        double(results.largest[b]), results.accuracy);
+        const double largest = double(results.largest[b]);
+        formats[b] = two_bytes ? two_byte_format(largest)
+                               : smallest_format<T>(double(results.reciprocal_condition[b]),
+                                                    largest, results.accuracy);
         const unsigned bit = 1u << int(formats[b]);
 #ifdef __CUDA_ARCH__
         if ((*chosen & bit) == 0) atomicOr(chosen, bit);

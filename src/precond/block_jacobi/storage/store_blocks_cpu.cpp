@@ -83,27 +83,27 @@ HWY_INLINE hn::Vec<hn::Rebind<StoredBits<format>, D>> narrow_vector(D d, hn::Vec
     }
 }
 
-/// Stores `count` adjacent values. Returns whether a finite one overflows in the format.
+/// Stores `count` adjacent values. Returns the largest finite magnitude.
 template <class T>
-bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
+T narrow_values(BlockPrecision format, Offset count, const T* from, std::byte* to) {
     const hn::ScalableTag<T> d;
     const Offset lanes = Offset(hn::Lanes(d));
-    bool any = false;
+    T largest = 0;
     with_format<T>(format, [&](auto format_tag) HWY_ATTR {
         constexpr BlockPrecision in = decltype(format_tag)::value;
         const hn::Rebind<StoredBits<in>, decltype(d)> stored;
-        const auto limit = hn::Set(d, T(largest_finite(in)));
-        auto overflowing = hn::Zero(d);
+        const auto finite_magnitude = [](auto value) HWY_ATTR {
+            return hn::IfThenElseZero(hn::IsFinite(value), hn::Abs(value));
+        };
+        auto all = hn::Zero(d);
         Offset e = 0;
         for (; e + lanes <= count; e += lanes) {
             const auto value = hn::LoadU(d, from + e);
             hn::StoreU(narrow_vector<in>(d, value), stored,
                        reinterpret_cast<StoredBits<in>*>(to + e * bytes_of(in)));
-            const auto magnitude = hn::Abs(value);
-            overflowing = hn::IfThenElse(hn::And(hn::Gt(magnitude, limit), hn::IsFinite(value)),
-                                         magnitude, overflowing);
+            all = hn::Max(all, finite_magnitude(value));
         }
-        any = !hn::AllTrue(d, hn::Eq(overflowing, hn::Zero(d)));
+        largest = hn::GetLane(hn::MaxOfLanes(d, all));
         if (e == count) return;
         // Zeros fill the last vector.
         T last[hn::MaxLanes(d)] = {};
@@ -112,10 +112,9 @@ bool narrow_values(BlockPrecision format, Offset count, const T* from, std::byte
         const auto value = hn::LoadU(d, last);
         hn::StoreU(narrow_vector<in>(d, value), stored, bits);
         memcpy(to + e * bytes_of(in), bits, std::size_t(count - e) * sizeof(bits[0]));
-        const auto outside = hn::And(hn::Gt(hn::Abs(value), limit), hn::IsFinite(value));
-        any = any || !hn::AllFalse(d, outside);
+        largest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(all, finite_magnitude(value))));
     });
-    return any;
+    return largest;
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
@@ -148,16 +147,17 @@ void store_blocks(const Context& context, const PackedBlocks<T>& blocks, const T
                   const StoredBlocks& stored, std::byte* bytes, SetupSummary* summary) {
     const auto narrow_block = TESSERA_SIMD(context, narrow_values<T>);
     const Offset* const offsets = blocks.entry_offsets;
-    std::atomic<bool> overflow{false};
+    std::atomic<bool> outside{false};
     for_block_ranges(context, blocks.count, offsets, 8, [&](Index first, Index last) {
         for (Index b = first; b < last; ++b) {
-            if (narrow_block(stored.format_of(b), offsets[b + 1] - offsets[b],
-                             inverses + offsets[b], bytes + stored.starts[b] * stored.unit)) {
-                overflow = true;
-            }
+            const BlockPrecision format = stored.format_of(b);
+            const T largest =
+                narrow_block(format, offsets[b + 1] - offsets[b], inverses + offsets[b],
+                             bytes + stored.starts[b] * stored.unit);
+            if (is_outside(format, double(largest))) outside = true;
         }
     });
-    summary->add({.overflow = overflow});
+    summary->add({.outside = outside});
 }
 
 void clear(const Context&, void* memory, Offset bytes) {

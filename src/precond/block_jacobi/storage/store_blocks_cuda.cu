@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = store_threads;
 
-/// Conversion of blocks to their formats, one warp per block; reports whether a value overflows.
+/// Conversion of blocks to their formats, one warp per block; reports blocks outside their range.
 template <class T>
 __global__ void __launch_bounds__(threads)
     store_kernel(PackedBlocks<T> blocks, const T* inverses, StoredBlocks stored, std::byte* bytes,
@@ -21,18 +21,20 @@ __global__ void __launch_bounds__(threads)
     if (b >= blocks.count) return;
     const int n = blocks.block_offsets[b + 1] - blocks.block_offsets[b];
     const T* const from = inverses + blocks.entry_offsets[b];
-    bool overflow = false;
+    T largest = T(0);
     with_format<T>(stored.format_of(b), [&](auto known) {
         constexpr BlockPrecision in = decltype(known)::value;
         auto* const to = reinterpret_cast<StoredBits<in>*>(bytes + stored.starts[b] * stored.unit);
 #pragma unroll 4
         for (int e = int(threadIdx.x) % 32; e < n * n; e += 32) {
             const T value = from[e];
-            overflow = overflow || (isfinite(value) && fabs(double(value)) > largest_finite(in));
+            if (isfinite(value)) largest = fmax(largest, fabs(value));
             to[e] = narrow<in>(value);
         }
     });
-    if (overflow) atomicOr(&summary->overflow, 1);
+    largest = lanes_max(largest);
+    if (threadIdx.x % 32 == 0 && is_outside(stored.format_of(b), double(largest)))
+        atomicOr(&summary->outside, 1);
 }
 
 struct StoredUnits {

@@ -31,20 +31,23 @@ std::vector<T> many_values(std::mt19937_64& random, std::size_t count) {
     return values;
 }
 
-/// Stores blocks in their formats; checks the bytes, and whether a finite value overflowed.
+/// Stores blocks in their formats; checks the bytes, and whether a block left the range of its
+/// format: a finite value overflowed, or all are below the normal numbers.
 template <class T>
 void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockPrecision>& formats,
            bool mixed) {
     const Context context = test::context();
     const Stored<T> expected = stored(blocks, formats, mixed);
     std::vector<T> packed;
-    bool beyond = false;
+    bool outside = false;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         packed.insert(packed.end(), blocks[b].begin(), blocks[b].end());
+        double largest = 0;
         for (const T value : blocks[b]) {
-            beyond = beyond ||
-                     (std::isfinite(value) && std::abs(double(value)) > largest_finite(formats[b]));
+            if (std::isfinite(value)) largest = std::max(largest, std::abs(double(value)));
         }
+        outside = outside || largest > largest_finite(formats[b]) ||
+                  (largest != 0 && largest < smallest_normal(formats[b]));
     }
     const auto offsets = copy_to_buffer(context, expected.offsets);
     const auto entry_offsets = copy_to_buffer(context, expected.entry_offsets);
@@ -72,7 +75,7 @@ void check(const std::vector<std::vector<T>>& blocks, const std::vector<BlockPre
     to.formats = mixed ? in.data() : nullptr;
     select(context, &cpu::store_blocks<T>, TESSERA_IF_CUDA(cuda::store_blocks<T>))(
         context, from, inverses.data(), to, bytes.data(), summary.data());
-    EXPECT_EQ(copy_to_host(context, summary)[0].overflow != 0, beyond);
+    EXPECT_EQ(copy_to_host(context, summary)[0].outside != 0, outside);
     const std::vector<std::byte> got = copy_to_host(context, bytes);
     const auto differ = std::ranges::mismatch(got, expected.bytes);
     EXPECT_EQ(differ.in1 - got.begin(), std::ptrdiff_t(got.size())) << "bytes that agree";
@@ -109,6 +112,23 @@ TEST(store_blocks, overflow_is_reported_for_every_place_in_a_block) {
                 value = -std::numeric_limits<T>::infinity();
             }
             check<T>({block}, {BlockPrecision::f16}, false);
+        }
+    });
+}
+
+/// A normal number anywhere in a block makes small ones beside it harmless.
+TEST(store_blocks, underflow_is_reported_for_blocks_of_small_values_alone) {
+    for_reals([&](auto real) {
+        using T = decltype(real);
+        for (const Index n : {1, 3, 4, 9}) {
+            std::vector<T> block(std::size_t(n * n), T(-0x1p-20));
+            check<T>({block}, {BlockPrecision::f16}, false);
+            for (std::size_t e = 0; e < block.size(); ++e) {
+                std::vector<T> with_normal = block;
+                with_normal[e] = T(0x1p-14);
+                check<T>({with_normal}, {BlockPrecision::f16}, false);
+            }
+            check<T>({std::vector<T>(std::size_t(n * n), T(0))}, {BlockPrecision::f16}, false);
         }
     });
 }
