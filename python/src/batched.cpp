@@ -65,15 +65,12 @@ void python_module::bind_batched(nb::module_& module) {
             nb::arg("row_major"));
     module.attr("largest_batched_size") = batched::largest_size;
     module.def("invert", &invert, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
-               nb::arg("a"), nb::arg("x"), nb::arg("info"),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("a"), nb::arg("x"), nb::arg("info"), nb::call_guard<WithoutLock>());
     module.def("condition", &condition, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
-               nb::arg("a"), nb::arg("reciprocal"), nb::arg("info"),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("a"), nb::arg("reciprocal"), nb::arg("info"), nb::call_guard<WithoutLock>());
     module.def("norm", &norm, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
-               nb::arg("one"), nb::arg("a"), nb::arg("norms"),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("one"), nb::arg("a"), nb::arg("norms"), nb::call_guard<WithoutLock>());
     module.def("multiply", &multiply_batch, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
                nb::arg("transposed"), nb::arg("a"), nb::arg("vectors"), nb::arg("vector_offsets"),
-               nb::arg("x"), nb::arg("y"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("x"), nb::arg("y"), nb::call_guard<WithoutLock>());
 }

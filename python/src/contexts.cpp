@@ -9,7 +9,7 @@ namespace {
 bool call(const nb::object& function, Address argument, Address* result) {
     for (int tries = 2; tries > 0; --tries) {
         try {
-            const nb::object given = function(argument);
+            const nb::object given = call_python(function, argument);
             if (result != nullptr) *result = nb::cast<Address>(given);
             if (tries == 1) PyErr_SetInterrupt();
             return true;
@@ -42,7 +42,7 @@ struct CallerObjects {
             for (nb::object* kept : {&stream, &allocate, &release, &ready}) kept->release();
             return;
         }
-        const nb::gil_scoped_acquire gil;
+        const WithLock lock;
         for (nb::object* kept : {&stream, &allocate, &release, &ready}) kept->reset();
     }
 
@@ -53,7 +53,7 @@ struct CallerObjects {
         DeviceAllocator functions;
         functions.data = this;
         functions.allocate = [](Offset bytes, CUstream_st*, void* data) -> void* {
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             Address memory = 0;
             return call(of(data).allocate, Address(bytes), &memory) ? pointer<void>(memory)
@@ -61,12 +61,12 @@ struct CallerObjects {
         };
         functions.release = [](void* memory, Offset, CUstream_st*, void* data) {
             if (!nb::is_alive()) return;
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             call(of(data).release, Address(memory), nullptr);
         };
         functions.ready = [](CUstream_st*, void* data) -> Offset {
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             Address bytes = 0;
             return call(of(data).ready, 0, &bytes) ? Offset(bytes) : 0;
@@ -79,7 +79,7 @@ Context cuda_context(int device, Address stream, int threads, nb::object owner,
                      const nb::object& memory) {
     auto kept = std::make_shared<CallerObjects>(std::move(owner), memory);
     const DeviceAllocator allocator = kept->allocator();
-    const nb::gil_scoped_release release;
+    const WithoutLock others_run;
     return Context::cuda(device, pointer<CUstream_st>(stream), allocator, threads, std::move(kept));
 }
 
@@ -143,7 +143,7 @@ void python_module::bind_context(nb::module_& module) {
         .def_prop_ro("description", &Context::description)
         .def_prop_ro("memory_bytes", &Context::memory_bytes)
         .def_prop_ro("peak_memory_bytes", &Context::peak_memory_bytes)
-        .def("synchronize", &Context::synchronize, nb::call_guard<nb::gil_scoped_release>())
+        .def("synchronize", &Context::synchronize, nb::call_guard<WithoutLock>())
         .def("time_phases", &Context::time_phases)
         .def("phases",
              [](const Context& context) -> AnyList {
@@ -154,9 +154,8 @@ void python_module::bind_context(nb::module_& module) {
                  }
                  return list;
              })
-        .def("copy_bandwidth", &Context::copy_bandwidth, nb::call_guard<nb::gil_scoped_release>());
-    module.def("cpu_context", &Context::cpu, nb::arg("threads") = 0,
-               nb::call_guard<nb::gil_scoped_release>());
+        .def("copy_bandwidth", &Context::copy_bandwidth, nb::call_guard<WithoutLock>());
+    module.def("cpu_context", &Context::cpu, nb::arg("threads") = 0, nb::call_guard<WithoutLock>());
     module.def("cuda_context", &cuda_context, nb::arg("device"), nb::arg("stream"),
                nb::arg("threads") = 0, nb::arg("stream_owner").none() = nb::none(),
                nb::arg("memory").none() = nb::none());
@@ -180,7 +179,7 @@ void python_module::bind_context(nb::module_& module) {
             });
         },
         nb::arg("context"), nb::arg("source"), nb::arg("to"), nb::arg("size"), nb::arg("bytes"),
-        nb::call_guard<nb::gil_scoped_release>());
+        nb::call_guard<WithoutLock>());
     module.def(
         "fill_zero",
         [](const Context& context, Address to, Offset size, int bytes) {
@@ -189,7 +188,7 @@ void python_module::bind_context(nb::module_& module) {
             });
         },
         nb::arg("context"), nb::arg("to"), nb::arg("size"), nb::arg("bytes"),
-        nb::call_guard<nb::gil_scoped_release>());
+        nb::call_guard<WithoutLock>());
     module.def("view_array", &view_array, nb::arg("array"));
     module.def("buffer_address", &buffer_address, nb::arg("array"));
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <variant>
 
+#include "interpreter.hpp"
 #include "tessera/tessera.hpp"
 
 // The extension tessera._core: the public headers for the Python package, which checks arguments,
@@ -24,7 +25,6 @@
 
 namespace python_module {
 
-namespace nb = nanobind;
 using namespace tessera;
 
 // Results with types that the stub can name.
@@ -133,13 +133,19 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     bool copied = false;             ///< From host memory to that of a GPU.
     bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
     nb::object arrays = nb::none();  ///< Python owners of the arrays of the caller.
-    nb::list kept = {};              ///< Owners of earlier values, in use where an update failed.
+    /// Owners of earlier values, which may be in use where updates failed since.
+    nb::list kept = {};
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;
     Matrix& operator=(const Matrix&) = delete;
     ~Matrix() {
-        nb::gil_scoped_acquire gil;
+        if (!nb::is_alive()) {
+            arrays.release();
+            kept.release();
+            return;
+        }
+        const WithLock lock;
         arrays.reset();
         kept.reset();
     }

@@ -98,13 +98,12 @@ void python_module::bind_factors(nb::module_& module) {
     module.def("factor", &factor, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
                nb::arg("kind"), nb::arg("pivoting"), nb::arg("a"), nb::arg("f"),
                nb::arg("permutations"), nb::arg("info"), nb::arg("inertia"),
-               nb::arg("log_determinant"), nb::arg("sign"),
-               nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("log_determinant"), nb::arg("sign"), nb::call_guard<WithoutLock>());
     module.def("solve_factored", &solve_factored, nb::arg("context"), nb::arg("batch"),
                nb::arg("bytes"), nb::arg("kind"), nb::arg("transposed"), nb::arg("f"),
                nb::arg("permutations"), nb::arg("vectors"), nb::arg("vector_offsets"), nb::arg("b"),
-               nb::arg("x"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("x"), nb::call_guard<WithoutLock>());
     module.def("inverse_from_factors", &inverse, nb::arg("context"), nb::arg("batch"),
                nb::arg("bytes"), nb::arg("kind"), nb::arg("f"), nb::arg("permutations"),
-               nb::arg("x"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("x"), nb::call_guard<WithoutLock>());
 }

@@ -30,7 +30,7 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         problems::Problem<T> problem;
         {
-            nb::gil_scoped_release release;
+            const WithoutLock others_run;
             problem = problems::generate<T>(cpu, text);
             if (problem.load.empty()) problem.load.assign(std::size_t(problem.matrix.rows()), T(1));
         }
@@ -49,11 +49,19 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     });
 }
 
+/// Runs the handlers of signals of Python, which may raise; other threads than the main one run
+/// none.
+void handle_signals() {
+    const WithLock lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 AnyTuple read_matrix(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         CsrMatrix<T> matrix;
         {
-            nb::gil_scoped_release release;
+            const WithoutLock others_run;
+            const io::InterruptHandler handler(handle_signals);
             matrix = io::read_matrix<T>(cpu, path);
         }
         return to_arrays(std::move(matrix));
@@ -64,7 +72,8 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         std::vector<T> vector;
         {
-            nb::gil_scoped_release release;
+            const WithoutLock others_run;
+            const io::InterruptHandler handler(handle_signals);
             vector = io::read_vector<T>(cpu, path);
         }
         return to_numpy(std::move(vector));
@@ -72,6 +81,7 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
 }
 
 void write_matrix(const Matrix& matrix, const std::string& path, const std::string& symmetry) {
+    const io::InterruptHandler handler(handle_signals);
     io::Symmetry kind = io::Symmetry::general;
     if (symmetry == "symmetric") kind = io::Symmetry::symmetric;
     if (symmetry == "skew_symmetric") kind = io::Symmetry::skew_symmetric;
@@ -81,6 +91,7 @@ void write_matrix(const Matrix& matrix, const std::string& path, const std::stri
 
 void write_vector(const Context& cpu, const std::string& path, Address values, Offset size,
                   int bytes) {
+    const io::InterruptHandler handler(handle_signals);
     with_type(bytes, [&]<class T>(T) {
         io::write_vector<T>(cpu, path, {pointer<const T>(values), std::size_t(size)});
     });
@@ -94,7 +105,7 @@ void python_module::bind_files(nb::module_& module) {
     module.def("read_matrix", &read_matrix, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("read_vector", &read_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("write_matrix", &write_matrix, nb::arg("matrix"), nb::arg("path"),
-               nb::arg("symmetry"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("symmetry"), nb::call_guard<WithoutLock>());
     module.def("write_vector", &write_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("values"),
-               nb::arg("size"), nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>());
+               nb::arg("size"), nb::arg("bytes"), nb::call_guard<WithoutLock>());
 }

@@ -31,7 +31,7 @@ std::shared_ptr<Matrix> make_matrix(const Context& context, int bytes, bool on_h
                                     nb::object arrays, Borrow&& borrow) {
     auto matrix = std::make_shared<Matrix>(context);
     matrix->arrays = std::move(arrays);
-    nb::gil_scoped_release release;
+    const WithoutLock others_run;
     with_type(bytes, [&]<class T>(T) {
         auto& typed = matrix->typed.emplace<TypedMatrix<T>>();
         take<T>(*matrix, typed, on_host, [&](const Context& home) { return borrow(home, T()); });
@@ -85,7 +85,7 @@ std::shared_ptr<Matrix> coo(const Context& context, int bytes, bool on_host, Ind
 /// On the host.
 std::shared_ptr<Matrix> transposed(const Matrix& matrix) {
     auto result = std::make_shared<Matrix>(matrix.context);
-    nb::gil_scoped_release release;
+    const WithoutLock others_run;
     std::visit(
         [&]<class T>(const TypedMatrix<T>& typed) {
             auto& made = result->typed.emplace<TypedMatrix<T>>();
@@ -101,7 +101,7 @@ AnyDict facts(const Matrix& matrix, const std::optional<Points>& points,
     const NodeCoordinates coordinates = to_coordinates(points, unknowns);
     MatrixFacts found;
     {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         found = std::visit(
             [&](const auto& typed) { return find_facts(matrix.context, typed.view, coordinates); },
             matrix.typed);
@@ -125,7 +125,7 @@ AnyDict facts(const Matrix& matrix, const std::optional<Points>& points,
 
 /// The first row that holds NaN or infinity; -1: none. Waits; from a GPU the values are copied.
 Offset non_finite_row(const Matrix& matrix) {
-    nb::gil_scoped_release release;
+    const WithoutLock others_run;
     return std::visit(
         [&](const auto& typed) { return first_non_finite_row(matrix.context, typed.view); },
         matrix.typed);
@@ -134,7 +134,7 @@ Offset non_finite_row(const Matrix& matrix) {
 nb::object blocks(const Matrix& matrix, Index bound, bool natural) {
     std::vector<Index> offsets;
     {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         const BlockPartition partition = std::visit(
             [&](const auto& typed) {
                 return find_blocks(matrix.context, typed.view, bound,
@@ -153,7 +153,7 @@ void python_module::replace_values(Matrix& matrix, Address values, nb::object ar
                                    const std::function<void()>& use) {
     nb::object before = std::exchange(matrix.arrays, std::move(arrays));
     try {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         std::visit(
             [&]<class T>(TypedMatrix<T>& typed) {
                 if (matrix.copied) {
@@ -172,6 +172,7 @@ void python_module::replace_values(Matrix& matrix, Address values, nb::object ar
         matrix.kept.append(before);
         throw;
     }
+    matrix.kept = nb::list();
 }
 
 void python_module::bind_matrices(nb::module_& module) {

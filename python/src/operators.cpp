@@ -6,9 +6,9 @@ using namespace python_module;
 
 namespace {
 
-/// A function of Python, called as function(x, y) to write y = A x. On the host x and y are NumPy
-/// arrays, on a GPU addresses. It does not own the function, so that the garbage collector sees
-/// who does: the Python object of the Map, which must outlive all uses.
+/// A function of Python, called as function(x, y) with addresses to write y = A x. It does not own
+/// the function, so that the garbage collector sees who does: the Python object of the Map, which
+/// must outlive all uses.
 template <class T>
 class PythonOperator final : public Operator<T> {
   public:
@@ -16,16 +16,9 @@ class PythonOperator final : public Operator<T> {
         : rows_(rows), columns_(columns), function_(function) {}
     Index rows() const override { return rows_; }
     Index columns() const override { return columns_; }
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
-        nb::gil_scoped_acquire gil;
-        if (context.on_gpu()) {
-            function_(Address(x.data()), Address(y.data()));
-            return;
-        }
-        const std::size_t in[1] = {x.size()}, out[1] = {y.size()};
-        // Owned by none, so that NumPy takes the memory as it is.
-        function_(nb::cast(nb::ndarray<nb::numpy, const T>(x.data(), 1, in, nb::none())),
-                  nb::cast(nb::ndarray<nb::numpy, T>(y.data(), 1, out, nb::none())));
+    void apply(const Context&, std::span<const T> x, std::span<T> y) const override {
+        const WithLock lock;
+        call_python(function_, Address(x.data()), Address(y.data()));
     }
     bool can_be_captured() const override { return false; }
 
@@ -53,7 +46,7 @@ std::shared_ptr<Map> of_matrix(const Context& context, std::shared_ptr<Matrix> m
     auto map = std::make_shared<Map>(context);
     map->symmetric = symmetric;
     with_type(matrix->bytes(), [&]<class T>(T) {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         map->any = std::shared_ptr<Operator<T>>(make(matrix->view<T>()));
     });
     map->matrix = std::move(matrix);
@@ -106,7 +99,7 @@ std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> m
 /// z = M r, or M^T r, for `count` vectors: columns of column-major arrays.
 void apply(const Map& map, const Context& context, bool transposed, Offset count, Address r,
            Offset r_leading, Address z, Offset z_leading) {
-    nb::gil_scoped_release release;
+    const WithoutLock others_run;
     const Users::Reader reader(map.users, "the operator");
     map.require_usable("preconditioner");
     std::visit(
@@ -155,7 +148,7 @@ std::string describe(const Map& map) {
 AnyDict report(const Map& map) {
     PreconditionerReport found;
     {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         const Users::Writer writer(map.users, "the preconditioner");  // It waits on the Context.
         found =
             std::visit([](const auto& any) { return preconditioner_of(any).report(); }, map.any);
@@ -183,7 +176,7 @@ AnyTuple levels(const Map& map) {
 /// f(factors) of exact factors.
 template <class F>
 auto of_direct(const Map& map, const char* who, F&& f) {
-    nb::gil_scoped_release release;
+    const WithoutLock others_run;
     const Users::Reader reader(map.users, "the preconditioner");
     map.require_usable("preconditioner");
     return std::visit(

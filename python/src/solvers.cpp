@@ -35,14 +35,15 @@ class Observer {
         const bool look = signals_ && now - latest_ > std::chrono::milliseconds(20);
         if (!look && !callback_) return true;
         if (iterate_ != 0 && progress.copy_x) progress.copy_x(pointer<void>(iterate_));
-        nb::gil_scoped_acquire gil;
+        const WithLock lock;
         if (look) {
             latest_ = now;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
         }
         if (!callback_) return true;
-        const nb::object answer = callback_(progress.iterations, progress.relative_residual,
-                                            progress.target, progress.seconds, progress.vector);
+        const nb::object answer =
+            call_python(callback_, progress.iterations, progress.relative_residual, progress.target,
+                        progress.seconds, progress.vector);
         return !answer.is(nb::bool_(false));
     }
 
@@ -131,7 +132,7 @@ class PythonSolver {
                 if (null_space) solver.use_null_space(to_near_null(*null_space));
             },
             *solver_);
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         set_up();
     }
     /// Sets up for operators of the caller; `m` null: none.
@@ -139,7 +140,7 @@ class PythonSolver {
         a_ = std::move(a);
         m_ = std::move(m);
         make(a_->bytes());
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         std::visit(
             [&]<class T>(Solver<T>& solver) {
                 solver.setup(*a_->as<T>(), m_ ? m_->as<T>().get() : nullptr);
@@ -160,6 +161,21 @@ class PythonSolver {
         });
     }
 
+    /// Sets up for a matrix of as many rows with another pattern. Where that fails an update has
+    /// the pattern that it had before.
+    void replace_matrix(std::shared_ptr<Matrix> matrix) {
+        const WithoutLock others_run;
+        use_.update([&] {
+            std::swap(matrix_, matrix);
+            try {
+                set_up();
+            } catch (...) {
+                std::swap(matrix_, matrix);
+                throw;
+            }
+        });
+    }
+
     /// The reports of the columns, and what the solver is that they are of: attempts of auto, the
     /// number of the one in use, the solver, the preconditioner, the format and the report of the
     /// setup. `changed`: operators have other values than in the solve before.
@@ -170,7 +186,7 @@ class PythonSolver {
         std::string preconditioner, format;
         PreconditionerReport setup;
         {
-            nb::gil_scoped_release release;
+            const WithoutLock others_run;
             const auto run = [&]<class T>(Solver<T>& solver) {
                 if (changed) solver.operators_changed();
                 reports = with_vectors<T>(context, systems, [&](auto b, auto x) {
@@ -250,7 +266,7 @@ nb::typed<nb::tuple, std::string, Offset, double, Index> solve_once(
     SolveReport report;
     SolutionErrors errors;
     {
-        nb::gil_scoped_release release;
+        const WithoutLock others_run;
         const Users::Reader of_a(a.users, "A"), of_m((m != nullptr ? *m : a).users, "M");
         a.require_usable("matrix");
         if (m != nullptr) m->require_usable("preconditioner");
@@ -311,6 +327,7 @@ void python_module::bind_solvers(nb::module_& module) {
              nb::arg("m").none())
         .def("setup_operators", &PythonSolver::setup_operators, nb::arg("a"), nb::arg("m").none())
         .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
+        .def("replace_matrix", &PythonSolver::replace_matrix, nb::arg("matrix"))
         .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),
              nb::arg("changed") = false)
         .def_prop_ro("context", [](const PythonSolver& s) { return s.context; })
