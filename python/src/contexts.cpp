@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "core.hpp"
 
 using namespace python_module;
@@ -180,6 +182,13 @@ void python_module::bind_context(nb::module_& module) {
         },
         nb::arg("context"), nb::arg("source"), nb::arg("to"), nb::arg("size"), nb::arg("bytes"),
         nb::call_guard<WithoutLock>());
+    module.def(
+        "copy_on_host",
+        [](Address from, Address to, std::size_t bytes) {
+            std::memcpy(pointer<void>(to), pointer<const void>(from), bytes);
+        },
+        nb::arg("source"), nb::arg("to"), nb::arg("bytes"),
+        "A copy that keeps the lock of the interpreter, for which a call may have to wait.");
     module.def(
         "fill_zero",
         [](const Context& context, Address to, Offset size, int bytes) {

@@ -72,10 +72,16 @@ def function_map(
 
     def given(x: int) -> Any:
         """A copy of the vector at an address, as that is in memory of a solver."""
-        own = free.pop() if free else kind.empty((size,), dtype, device)
+        try:
+            own = free.pop()
+        except IndexError:  # Also where another thread has taken the last one.
+            own = kind.empty((size,), dtype, device)
         if kind is NUMPY:
             own.flags.writeable = False
-        core.copy_values(context, x, kind.address(own), size, dtype.itemsize)
+        if device == HOST:
+            core.copy_on_host(x, kind.address(own), size * dtype.itemsize)
+        else:
+            core.copy_values(context, x, kind.address(own), size, dtype.itemsize)
         return own
 
     def on_host(x: int, y: int) -> None:
@@ -89,7 +95,7 @@ def function_map(
                 f"{name}: complex numbers are not supported, the function returned some"
             )
         numbers = np.ascontiguousarray(numbers, dtype)
-        core.copy_values(context, NUMPY.address(numbers), y, size, dtype.itemsize)
+        core.copy_on_host(NUMPY.address(numbers), y, size * dtype.itemsize)
         del result, numbers  # They may be the vector itself, or a part of it.
         if kind is NUMPY and getrefcount(own) == _ALONE:
             free.append(own)
