@@ -229,7 +229,7 @@ def solve_in_child(a, b, word, arguments):
     child = os.fork()
     if child == 0:
         os.close(reader)
-        signal.alarm(int(arguments.seconds * 1.25) + 1)
+        signal.alarm(int(arguments.seconds * (0.25 if word == "spsolve" else 1.25)) + 1)
         resource.setrlimit(resource.RLIMIT_AS, (64 << 30 if arguments.device == "cuda" else 9 << 30,) * 2)
         row = {}
         try:

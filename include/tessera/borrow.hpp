@@ -54,7 +54,8 @@ class TESSERA_API BorrowedMatrix {
 /// Compressed sparse rows with 32- or 64-bit row offsets (rows + 1) and columns, 0-based. Offsets
 /// of 32 bits are widened and columns of 64 bits narrowed into arrays of Tessera; the values are
 /// borrowed unless they are sorted. Blocks until the work is complete. Throws InvalidArgument that
-/// names the argument or the first invalid row.
+/// names the argument or the first invalid row, and OutOfMemory before it takes memory of the host
+/// that is not free.
 template <class T, class RowOffset, class Column>
 TESSERA_API BorrowedMatrix<T> borrow_csr(const Context& context, Index rows, Index columns,
                                          Offset nonzeros, const RowOffset* row_offsets,
@@ -73,7 +74,8 @@ TESSERA_API BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_row
 
 /// `entries` coordinates in any order; the values of entries that are given several times are added
 /// up in the order given. The pattern is sorted by the host; the values are copied. Blocks until
-/// the work is complete. Throws InvalidArgument that names the first entry out of range.
+/// the work is complete. Throws InvalidArgument that names the first entry out of range, and
+/// OutOfMemory as borrow_csr.
 template <class T, class Coordinate>
 TESSERA_API BorrowedMatrix<T> borrow_coo(const Context& context, Index rows, Index columns,
                                          Offset entries, const Coordinate* row_indices,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,22 @@ TESSERA_API void check_writable(const std::string& path);
 /// returns their number. Async-signal-safe: for a program's own handlers of signals that end it
 /// (the library installs none). Of more than 64 writes at once the others are left.
 TESSERA_API int remove_temporary_files() noexcept;
+
+/// While it lives, a signal that interrupts the calling thread where it opens, reads or writes a
+/// file (EINTR) calls `handler`, after which that goes on; what `handler` throws ends it. Without
+/// one it goes on at once. Of several the latest one is called.
+class TESSERA_API InterruptHandler {
+  public:
+    explicit InterruptHandler(std::function<void()> handler);
+    InterruptHandler(const InterruptHandler&) = delete;
+    InterruptHandler& operator=(const InterruptHandler&) = delete;
+    ~InterruptHandler();
+
+  private:
+    friend void handle_interrupt();
+    std::function<void()> handler_;
+    InterruptHandler* before_;
+};
 
 /// The text for a terminal: each byte of a control character, and each that is not valid UTF-8, as
 /// "\x1b". For names and messages from outside, which may contain control sequences.

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "core.hpp"
 
 using namespace python_module;
@@ -9,7 +11,7 @@ namespace {
 bool call(const nb::object& function, Address argument, Address* result) {
     for (int tries = 2; tries > 0; --tries) {
         try {
-            const nb::object given = function(argument);
+            const nb::object given = call_python(function, argument);
             if (result != nullptr) *result = nb::cast<Address>(given);
             if (tries == 1) PyErr_SetInterrupt();
             return true;
@@ -42,7 +44,7 @@ struct CallerObjects {
             for (nb::object* kept : {&stream, &allocate, &release, &ready}) kept->release();
             return;
         }
-        const nb::gil_scoped_acquire gil;
+        const WithLock lock;
         for (nb::object* kept : {&stream, &allocate, &release, &ready}) kept->reset();
     }
 
@@ -53,7 +55,7 @@ struct CallerObjects {
         DeviceAllocator functions;
         functions.data = this;
         functions.allocate = [](Offset bytes, CUstream_st*, void* data) -> void* {
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             Address memory = 0;
             return call(of(data).allocate, Address(bytes), &memory) ? pointer<void>(memory)
@@ -61,12 +63,12 @@ struct CallerObjects {
         };
         functions.release = [](void* memory, Offset, CUstream_st*, void* data) {
             if (!nb::is_alive()) return;
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             call(of(data).release, Address(memory), nullptr);
         };
         functions.ready = [](CUstream_st*, void* data) -> Offset {
-            const nb::gil_scoped_acquire gil;
+            const WithLock lock;
             const nb::error_scope pending;
             Address bytes = 0;
             return call(of(data).ready, 0, &bytes) ? Offset(bytes) : 0;
@@ -180,6 +182,13 @@ void python_module::bind_context(nb::module_& module) {
         },
         nb::arg("context"), nb::arg("source"), nb::arg("to"), nb::arg("size"), nb::arg("bytes"),
         nb::call_guard<Computing>());
+    module.def(
+        "copy_on_host",
+        [](Address from, Address to, std::size_t bytes) {
+            std::memcpy(pointer<void>(to), pointer<const void>(from), bytes);
+        },
+        nb::arg("source"), nb::arg("to"), nb::arg("bytes"),
+        "A copy that keeps the lock of the interpreter, for which a call may have to wait.");
     module.def(
         "fill_zero",
         [](const Context& context, Address to, Offset size, int bytes) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <variant>
 
+#include "interpreter.hpp"
 #include "tessera/detail/floating_point.hpp"
 #include "tessera/tessera.hpp"
 
@@ -25,7 +26,6 @@
 
 namespace python_module {
 
-namespace nb = nanobind;
 using namespace tessera;
 
 // Results with types that the stub can name.
@@ -51,7 +51,7 @@ auto with_type(int bytes, F&& f) {
 /// floating-point environment, whatever the one of the caller is. Callbacks run in it too.
 struct Computing {
     detail::DefaultFloatingPoint environment;
-    nb::gil_scoped_release release;
+    WithoutLock others_run;
 };
 
 /// Guards an object that calls use without the lock of the interpreter: many readers or one writer.
@@ -141,13 +141,19 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     bool copied = false;             ///< From host memory to that of a GPU.
     bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
     nb::object arrays = nb::none();  ///< Python owners of the arrays of the caller.
-    nb::list kept = {};              ///< Owners of earlier values, in use where an update failed.
+    /// Owners of earlier values, which may be in use where updates failed since.
+    nb::list kept = {};
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;
     Matrix& operator=(const Matrix&) = delete;
     ~Matrix() {
-        nb::gil_scoped_acquire gil;
+        if (!nb::is_alive()) {
+            arrays.release();
+            kept.release();
+            return;
+        }
+        const WithLock lock;
         arrays.reset();
         kept.reset();
     }
@@ -216,7 +222,7 @@ class Interruptible {
   public:
     explicit Interruptible(double seconds = std::numeric_limits<double>::infinity())
         : limit_(seconds, [] {
-              const nb::gil_scoped_acquire gil;
+              const WithLock lock;
               if (PyErr_CheckSignals() != 0) throw nb::python_error();
               return false;
           }) {}

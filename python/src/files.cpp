@@ -49,11 +49,19 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     });
 }
 
+/// Runs the handlers of signals of Python, which may raise; other threads than the main one run
+/// none.
+void handle_signals() {
+    const WithLock lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 AnyTuple read_matrix(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         CsrMatrix<T> matrix;
         {
             const Computing computing;
+            const io::InterruptHandler handler(handle_signals);
             matrix = io::read_matrix<T>(cpu, path);
         }
         return to_arrays(std::move(matrix));
@@ -65,6 +73,7 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
         std::vector<T> vector;
         {
             const Computing computing;
+            const io::InterruptHandler handler(handle_signals);
             vector = io::read_vector<T>(cpu, path);
         }
         return to_numpy(std::move(vector));
@@ -72,6 +81,7 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
 }
 
 void write_matrix(const Matrix& matrix, const std::string& path, const std::string& symmetry) {
+    const io::InterruptHandler handler(handle_signals);
     io::Symmetry kind = io::Symmetry::general;
     if (symmetry == "symmetric") kind = io::Symmetry::symmetric;
     if (symmetry == "skew_symmetric") kind = io::Symmetry::skew_symmetric;
@@ -81,6 +91,7 @@ void write_matrix(const Matrix& matrix, const std::string& path, const std::stri
 
 void write_vector(const Context& cpu, const std::string& path, Address values, Offset size,
                   int bytes) {
+    const io::InterruptHandler handler(handle_signals);
     with_type(bytes, [&]<class T>(T) {
         io::write_vector<T>(cpu, path, {pointer<const T>(values), std::size_t(size)});
     });

@@ -153,7 +153,7 @@ void python_module::replace_values(Matrix& matrix, Address values, nb::object ar
                                    const std::function<void()>& use) {
     nb::object before = std::exchange(matrix.arrays, std::move(arrays));
     try {
-        const Computing computing;
+        const Interruptible interruptible;
         std::visit(
             [&]<class T>(TypedMatrix<T>& typed) {
                 if (matrix.copied) {
@@ -172,6 +172,7 @@ void python_module::replace_values(Matrix& matrix, Address values, nb::object ar
         matrix.kept.append(before);
         throw;
     }
+    matrix.kept = nb::list();
 }
 
 void python_module::bind_matrices(nb::module_& module) {

@@ -95,7 +95,16 @@ NearNullSpace python_module::to_near_null(const Points& vectors) {
     return {int(vectors.shape(1)), {vectors.data(), vectors.data() + vectors.size()}};
 }
 
-NB_MODULE(_core, module) {
+NB_MODULE(_core_of_main, module) {
+    // Classes are made once in a process: a module that is imported again, after it was removed
+    // from sys.modules, has those of the first one, which lives as long as the process.
+    static PyObject* first = nullptr;
+    if (first != nullptr) {
+        PyObject* const names = PyModule_GetDict(module.ptr());
+        if (PyDict_Merge(names, PyModule_GetDict(first), 0) != 0) throw nb::python_error();
+        return;
+    }
+    first = module.inc_ref().ptr();
     nb::set_leak_warnings(false);  // Contexts of threads live until the interpreter ends.
     module.doc() = "The C++ library; private to the package tessera.";
     nb::register_exception_translator(translate);
@@ -112,4 +121,21 @@ NB_MODULE(_core, module) {
     bind_solvers(module);
     bind_batched(module);
     bind_factors(module);
+}
+
+/// Before nanobind looks at the module, as it would then serve a second interpreter alone.
+extern "C" NB_EXPORT PyObject* PyInit__core(void) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        PyErr_SetString(PyExc_ImportError,
+                        "tessera works in the main interpreter of a process alone, and this is a "
+                        "subinterpreter; with mod_wsgi set WSGIApplicationGroup %{GLOBAL}");
+        return nullptr;
+    }
+    // Makes the unwinder that is linked with this library ready for WaitIfUnwound: pthread_exit
+    // unwinds by that of the system, and the first exception alone initialises this one.
+    try {
+        throw 0;
+    } catch (int) {
+    }
+    return PyInit__core_of_main();
 }

@@ -6,9 +6,9 @@ using namespace python_module;
 
 namespace {
 
-/// A function of Python, called as function(x, y) to write y = A x. On the host x and y are NumPy
-/// arrays, on a GPU addresses. It does not own the function, so that the garbage collector sees
-/// who does: the Python object of the Map, which must outlive all uses.
+/// A function of Python, called as function(x, y) with addresses to write y = A x. It does not own
+/// the function, so that the garbage collector sees who does: the Python object of the Map, which
+/// must outlive all uses.
 template <class T>
 class PythonOperator final : public Operator<T> {
   public:
@@ -16,16 +16,9 @@ class PythonOperator final : public Operator<T> {
         : rows_(rows), columns_(columns), function_(function) {}
     Index rows() const override { return rows_; }
     Index columns() const override { return columns_; }
-    void apply(const Context& context, std::span<const T> x, std::span<T> y) const override {
-        nb::gil_scoped_acquire gil;
-        if (context.on_gpu()) {
-            function_(Address(x.data()), Address(y.data()));
-            return;
-        }
-        const std::size_t in[1] = {x.size()}, out[1] = {y.size()};
-        // Owned by none, so that NumPy takes the memory as it is.
-        function_(nb::cast(nb::ndarray<nb::numpy, const T>(x.data(), 1, in, nb::none())),
-                  nb::cast(nb::ndarray<nb::numpy, T>(y.data(), 1, out, nb::none())));
+    void apply(const Context&, std::span<const T> x, std::span<T> y) const override {
+        const WithLock lock;
+        call_python(function_, Address(x.data()), Address(y.data()));
     }
     bool can_be_captured() const override { return false; }
 

@@ -35,14 +35,15 @@ class Observer {
         const bool look = signals_ && now - latest_ > std::chrono::milliseconds(20);
         if (!look && !callback_) return true;
         if (iterate_ != 0 && progress.copy_x) progress.copy_x(pointer<void>(iterate_));
-        nb::gil_scoped_acquire gil;
+        const WithLock lock;
         if (look) {
             latest_ = now;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
         }
         if (!callback_) return true;
-        const nb::object answer = callback_(progress.iterations, progress.relative_residual,
-                                            progress.target, progress.seconds, progress.vector);
+        const nb::object answer =
+            call_python(callback_, progress.iterations, progress.relative_residual, progress.target,
+                        progress.seconds, progress.vector);
         return !answer.is(nb::bool_(false));
     }
 
@@ -161,6 +162,21 @@ class PythonSolver {
                     },
                     *solver_);
             });
+        });
+    }
+
+    /// Sets up for a matrix of as many rows with another pattern. Where that fails an update has
+    /// the pattern that it had before.
+    void replace_matrix(std::shared_ptr<Matrix> matrix) {
+        const Computing computing;
+        use_.update([&] {
+            std::swap(matrix_, matrix);
+            try {
+                set_up();
+            } catch (...) {
+                std::swap(matrix_, matrix);
+                throw;
+            }
         });
     }
 
@@ -315,6 +331,7 @@ void python_module::bind_solvers(nb::module_& module) {
              nb::arg("m").none(), nb::arg("seconds"))
         .def("setup_operators", &PythonSolver::setup_operators, nb::arg("a"), nb::arg("m").none())
         .def("update", &PythonSolver::update, nb::arg("values"), nb::arg("arrays"))
+        .def("replace_matrix", &PythonSolver::replace_matrix, nb::arg("matrix"))
         .def("solve", &PythonSolver::solve, nb::arg("systems"), nb::arg("options"),
              nb::arg("changed") = false)
         .def_prop_ro("context", [](const PythonSolver& s) { return s.context; })

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ._arrays import INT32, View, source_of, turned_values, values, view
 from ._backend import core
 from ._batches import Batch, require_apart, require_untracked, take_batch, take_out
@@ -89,6 +91,16 @@ def run_vectors(
     return out
 
 
+def _read_only(arrays: Any) -> Any:
+    """Views of arrays of NumPy, or a list of them, that cannot be written."""
+    if isinstance(arrays, list):
+        return [_read_only(each) for each in arrays]
+    if isinstance(arrays, np.ndarray):
+        arrays = arrays.view()
+        arrays.flags.writeable = False
+    return arrays
+
+
 class Factors:
     """Factors of a batch, made by `lu`, `cholesky` with ``return_factors`` and `ldlt`.
 
@@ -107,6 +119,8 @@ class Factors:
 
     Notes
     -----
+    `factor`, `rows` and `columns` are the memory that `solve` reads. Arrays of NumPy are read-only;
+    those of CuPy, torch and Warp must not be changed: copy them first.
     ``copy.copy`` shares the factors; ``copy.deepcopy`` and pickling are a TypeError.
     """
 
@@ -122,20 +136,25 @@ class Factors:
         self._columns = columns if columns is None else batch.kind.finished(columns, context)
         self.info = batch.kind.finished(info, context)
 
-    @property
-    def factor(self) -> Any:
+    def _own_factor(self) -> Any:
         return self._batch.matrices(self._f, None, True)
 
     @property
+    def factor(self) -> Any:
+        return _read_only(self._own_factor())
+
+    @property
     def rows(self) -> Any:
-        return None if self._rows is None else self._batch.vectors(self._rows, None)
+        return None if self._rows is None else _read_only(self._batch.vectors(self._rows, None))
 
     @property
     def columns(self) -> Any:
-        return None if self._columns is None else self._batch.vectors(self._columns, None)
+        if self._columns is None:
+            return None
+        return _read_only(self._batch.vectors(self._columns, None))
 
     def _each(self, f: Any) -> Any:
-        batch, kind, factor = self._batch, self._batch.kind, self.factor
+        batch, kind, factor = self._batch, self._batch.kind, self._own_factor()
         if batch.listed:
             return [f(each) for each in factor]
         if not batch.ragged:

@@ -22,7 +22,7 @@ from ._arrays import FLOAT32, FLOAT64, Kind, View, real_type, values, view
 from ._backend import core
 from ._contexts import call_context
 from ._errors import raise_named
-from ._maps import operator_map
+from ._maps import operator_map, operator_type
 from ._matrices import Parts, build, checked_device, is_matrix, take_apart
 from ._operators import LinearOperator
 from ._texts import checked_text
@@ -41,8 +41,7 @@ def _type_of(a: Any, parts: Parts | None, b: View) -> np.dtype[Any]:
         return a.dtype
     if parts is not None:
         return FLOAT32 if parts.dtype == wanted == FLOAT32 else FLOAT64
-    given = getattr(a, "dtype", None)
-    single = given is None or np.dtype(str(given).split(".")[-1]) == FLOAT32
+    single = operator_type(a, "A") in (None, FLOAT32)
     return FLOAT32 if single and wanted == FLOAT32 else FLOAT64
 
 
@@ -179,11 +178,19 @@ _ABOUT = """
     Notes
     -----
     Waits: `info` is a number of Python. The lock of the interpreter is released meanwhile.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("poisson2d:20")
+    >>> x, info = tessera.{name}(p.A, p.b, M="jacobi")
+    >>> info, bool(abs(p.b - p.A @ x).max() < 1e-4 * abs(p.b).sum())
+    (0, True)
 """
 
 
 def _documented(function: _Function) -> _Function:
-    function.__doc__ = (function.__doc__ or "") + _ABOUT
+    function.__doc__ = (function.__doc__ or "") + _ABOUT.replace("{name}", function.__name__)
     return function
 
 

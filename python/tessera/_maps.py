@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,31 @@ from ._contexts import in_order, place_text
 from ._matrices import build, is_matrix, take_apart
 from ._operators import LinearOperator
 from ._preconditioners import Preconditioner
+
+
+def _references() -> int:
+    own = object()
+    return getrefcount(own)
+
+
+_ALONE = _references()  # The count of an object that one variable alone holds.
+
+
+def operator_type(a: Any, name: str) -> np.dtype[Any] | None:
+    """The type of an operator of any library, if it says one; TypeError for complex numbers."""
+    given = getattr(a, "dtype", None)
+    if given is None:
+        return None
+    try:
+        found: np.dtype[Any] = np.dtype(given)
+    except TypeError:  # torch.float32, and types that NumPy has not.
+        try:
+            found = np.dtype(str(given).split(".")[-1])
+        except TypeError:
+            raise TypeError(f"{name}: the dtype {given!r} is no type of numbers") from None
+    if found.kind == "c":
+        raise TypeError(f"{name}: complex numbers are not supported, the dtype is {found}")
+    return found
 
 
 def function_of(a: Any, name: str) -> Callable[[Any], Any]:
@@ -41,16 +67,26 @@ def function_map(
 ) -> Any:
     """A function of the caller as a map on vectors of `kind`."""
     function = function_of(a, name)
-    given = getattr(a, "dtype", None)
-    if isinstance(given, np.dtype) and given.kind == "c":
-        raise TypeError(f"{name}: complex numbers are not supported, the dtype is {given}")
+    operator_type(a, name)
+    free: list[Any] = []  # Vectors that no function has kept.
 
-    def on_host(x: Any, y: Any) -> None:
-        x.flags.writeable = False
-        if kind is not NUMPY:
-            # A copy, as the memory is that of a solver.
-            x = kind.finished(np.array(x), None) if kind.name == "JAX" else _from_numpy(kind, x)
-        result = function(x)
+    def given(x: int) -> Any:
+        """A copy of the vector at an address, as that is in memory of a solver."""
+        try:
+            own = free.pop()
+        except IndexError:  # Also where another thread has taken the last one.
+            own = kind.empty((size,), dtype, device)
+        if kind is NUMPY:
+            own.flags.writeable = False
+        if device == HOST:
+            core.copy_on_host(x, kind.address(own), size * dtype.itemsize)
+        else:
+            core.copy_values(context, x, kind.address(own), size, dtype.itemsize)
+        return own
+
+    def on_host(x: int, y: int) -> None:
+        own = given(x)
+        result = function(kind.finished(own, None))
         _checked_result(result, size, name)
         # Tensors of torch may need gradients, such as the results of modules.
         numbers = np.asarray(result.detach() if hasattr(result, "detach") else result)
@@ -58,13 +94,18 @@ def function_map(
             raise TypeError(
                 f"{name}: complex numbers are not supported, the function returned some"
             )
-        y[:] = numbers.reshape(size)
+        numbers = np.ascontiguousarray(numbers, dtype)
+        core.copy_on_host(NUMPY.address(numbers), y, size * dtype.itemsize)
+        del result, numbers  # They may be the vector itself, or a part of it.
+        if kind is NUMPY and getrefcount(own) == _ALONE:
+            free.append(own)
 
     def on_gpu(x: int, y: int) -> None:
+        out = kind.wrapped(y, size, dtype, device)
+        own = given(x)
         with in_order(context, kind):
-            result = function(kind.wrapped(x, size, dtype, device))
+            result = function(kind.finished(own, context))
             _checked_result(result, size, name)
-            out = kind.wrapped(y, size, dtype, device)
             kind.assign(out, kind.reshaped(result, (size,)))
 
     return core.python_operator(
@@ -78,13 +119,6 @@ def map_solver(context: Any, method: str, a: Any, m: Any) -> Any:
     made.setup_operators(a, m)
     made.__dict__["maps"] = a, m
     return made
-
-
-def _from_numpy(kind: Kind, x: Any) -> Any:
-    """A copy of a vector of the host as one of `kind`."""
-    result = kind.empty(x.shape, x.dtype, HOST)
-    np.asarray(result)[:] = x
-    return result
 
 
 def operator_map(

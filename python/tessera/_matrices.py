@@ -281,36 +281,72 @@ def _same_indices(one: View, other: View) -> bool:
 
 
 def _stored_values(parts: Parts, dense: Any, name: str) -> Any:
-    """The entries of a dense array at the positions of `parts`; ValueError if another one is not
-    zero."""
+    """The entries of a dense array at the positions of `parts`; None if another one is not zero."""
     array = _dense_array(dense, name)
     if array.shape != parts.shape:
         raise ValueError(f"{name}: the shape {array.shape} is not that of A, {parts.shape}")
     rows = np.repeat(np.arange(parts.shape[0]), np.diff(parts.first.array))
     found = array[rows, parts.indices.array]
-    if np.count_nonzero(array) != np.count_nonzero(found):
-        raise ValueError(f"{name}: it has entries where the matrix of the setup has zeros")
-    return found
+    return found if np.count_nonzero(array) == np.count_nonzero(found) else None
+
+
+class OtherPattern(NamedTuple):
+    """A matrix with another pattern than that of a setup, and how it differs."""
+
+    parts: Parts
+    change: str
+
+    def error(self, name: str) -> ValueError:
+        return ValueError(
+            f"{name}: {self.change}; an update on the same pattern needs the same entries"
+        )
+
+
+def _other_pattern(parts: Parts, other: Parts, name: str) -> str:
+    """How the pattern of a matrix differs from `parts`; "" if it does not."""
+    if other.shape != parts.shape:
+        raise ValueError(f"{name}: the shape {other.shape} is not that of the setup, {parts.shape}")
+    if (other.layout, other.block) != (parts.layout, parts.block):
+        return f"the matrix is in {_format_of(other)}, that of the setup in {_format_of(parts)}"
+    one, two = other.indices.shape[0], parts.indices.shape[0]
+    if one != two:
+        return f"the matrix has {one} {'entries' if other.block == 1 else 'blocks'}, not {two}"
+    if _same_indices(parts.first, other.first) and _same_indices(parts.indices, other.indices):
+        return ""
+    return "the entries are in other places, or in another order, than in the matrix of the setup"
+
+
+def _format_of(parts: Parts) -> str:
+    return parts.layout if parts.block == 1 else f"{parts.layout} with blocks of {parts.block}"
 
 
 def checked_values(parts: Parts, given: Any, dtype: np.dtype[Any], name: str) -> View:
+    """`values_or_pattern`; ValueError for a matrix of another pattern."""
+    found = values_or_pattern(parts, given, dtype, name)
+    if isinstance(found, OtherPattern):
+        raise found.error(name)
+    return found
+
+
+def values_or_pattern(
+    parts: Parts, given: Any, dtype: np.dtype[Any], name: str
+) -> View | OtherPattern:
     """Other values for the pattern of `parts`: an array like that of its data, or the values of a
-    matrix of the same format and pattern, or of a dense one where that was dense."""
+    matrix of the same format and pattern, or of a dense one where that was dense. OtherPattern: the
+    matrix that was given instead."""
     own = getattr(given, "parts", None)  # A SparseMatrix.
     if isinstance(own, Parts) or _is_sparse(given):
         other = own if isinstance(own, Parts) else take_apart(given, name)
-        if (other.layout, other.shape, other.block) != (parts.layout, parts.shape, parts.block):
-            raise ValueError(f"{name}: a matrix of another format or shape than that of the setup")
-        if not (
-            _same_indices(parts.first, other.first) and _same_indices(parts.indices, other.indices)
-        ):
-            raise ValueError(
-                f"{name}: the entries are in other places, or in another order, than those of the "
-                "matrix of the setup; sort both (sort_indices)"
-            )
+        change = _other_pattern(parts, other, name)
+        if change:
+            return OtherPattern(other, change)
         given = other.data
     elif parts.converted == "dense array" and np.ndim(given) == 2:
-        given = _stored_values(parts, given, name)
+        stored = _stored_values(parts, given, name)
+        if stored is None:
+            change = "it has entries where the matrix of the setup has zeros"
+            return OtherPattern(take_apart(given, name), change)
+        given = stored
     elif parts.converted:
         raise ValueError(
             f"{name}: the matrix was given as a {parts.converted}, whose values have another order;"

@@ -39,6 +39,12 @@ def rigid_body_modes(coordinates: Any) -> Any:
     numpy.ndarray
         (2 nodes, 3) or (3 nodes, 6) float64: a column for each motion, the unknowns of a node in
         consecutive rows.
+
+    Examples
+    --------
+    >>> import numpy as np, tessera
+    >>> tessera.rigid_body_modes(np.array([[0.0, 0.0], [1.0, 0.0]])).shape
+    (4, 3)
     """
     points, unknowns = coordinates_of(coordinates)
     modes: Any = core.rigid_body_modes(points_of(coordinates) if points is None else points)
@@ -290,6 +296,19 @@ def smoothed_aggregation_solver(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import numpy as np, tessera
+    >>> p = tessera.problems("poisson2d:50")
+    >>> ml = tessera.smoothed_aggregation_solver(p.A)
+    >>> len(ml.levels) > 1, ml.operator_complexity() < 2
+    (True, True)
+    >>> x = ml.solve(p.b, tol=1e-8)
+    >>> bool(np.linalg.norm(p.b - p.A @ x) <= 1e-8 * np.linalg.norm(p.b))
+    True
+    >>> tessera.cg(p.A, p.b, M=ml)[1]
+    0
     """
     make = _hierarchy(
         coordinates, B, "B",

@@ -332,6 +332,17 @@ def matrix(A: Any, *, format: str = "csr", dtype: Any = None, stream: Any = None
     ------
     TypeError, ValueError
         For arrays that are no real matrix; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, tessera
+    >>> A = tessera.matrix(sp.csr_array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> A @ np.array([1.0, 10.0])
+    array([12., 30.])
+    >>> A.T @ np.array([1.0, 10.0])
+    array([ 2., 31.])
+    >>> tessera.gmres(A, np.array([12.0, 30.0]))[0].round(6)
+    array([ 1., 10.])
     """
     checked_text(format, "format", auto=False)
     return SparseMatrix(A, format, dtype, stream)

@@ -142,6 +142,17 @@ def preconditioner(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("poisson2d:20")
+    >>> M = tessera.preconditioner(p.A, "block_jacobi:8")
+    >>> M.text
+    'block_jacobi:8,singular=stop'
+    >>> x, info = tessera.cg(p.A, p.b, M=M)
+    >>> info
+    0
     """
     checked_text(text, "text", "M", auto=False)
     if text == "none":
@@ -190,6 +201,12 @@ def jacobi(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, tessera
+    >>> tessera.jacobi(sp.csr_array([[2.0, 1.0], [1.0, 4.0]])) @ np.array([1.0, 1.0])
+    array([0.5 , 0.25])
     """
     return _of_text(A, "jacobi", "A", dtype, stream, device)
 
@@ -231,6 +248,16 @@ def block_jacobi(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("elasticity3d:4")
+    >>> M = tessera.block_jacobi(p.A, 3)
+    >>> M.report["largest_block"], M.report["blocks"] == p.b.size // 3
+    (3, True)
+    >>> tessera.cg(p.A, p.b, M=M)[1]
+    0
     """
     if block_size is not None:
         size = whole(block_size, "block_size", 1, 64)
@@ -283,6 +310,17 @@ def polynomial(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("poisson2d:20")
+    >>> steps = []
+    >>> x, info = tessera.cg(p.A, p.b, M=tessera.polynomial(p.A, degree=4), callback=steps.append)
+    >>> plain = []
+    >>> x, info = tessera.cg(p.A, p.b, callback=plain.append)
+    >>> len(steps) < len(plain) / 2
+    True
     """
     kinds = ("chebyshev", "chebyshev4", "chebyshev4_optimal", "least_squares", "neumann")
     if kind not in kinds:
@@ -337,6 +375,13 @@ def block_ldlt(
     Notes
     -----
     Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("poisson2d:20")
+    >>> tessera.minres(p.A, p.b, M=tessera.block_ldlt(p.A, positive_definite=True))[1]
+    0
     """
     if isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32):
         raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")

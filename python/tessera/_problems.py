@@ -80,6 +80,15 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
     ------
     TypeError, ValueError
         For an unknown name or option, or another type; the message names the argument.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("elasticity2d:4")
+    >>> p
+    <Problem elasticity2d:4: 40 rows, 2 unknowns per node>
+    >>> p.A.shape, p.b.shape, p.coordinates.shape
+    ((40, 40), (40,), (20, 2))
     """
     if not isinstance(name, str):
         raise TypeError(f"name: expected a text, got {type(name).__name__}")
@@ -139,6 +148,16 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
         If there is no such file.
     ValueError
         If the path is not UTF-8.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import scipy.sparse as sp, tessera
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.mtx")
+    >>> tessera.write(path, sp.csr_array([[2.0, 0.0], [1.0, 3.0]]))
+    >>> tessera.read(path).toarray()
+    array([[2., 0.],
+           [1., 3.]])
     """
     file = _existing(path)
     chosen = named_type(dtype)
@@ -174,6 +193,15 @@ def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     ------
     ParseError, FileNotFoundError, ValueError
         As `read`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np, tessera
+    >>> path = os.path.join(tempfile.mkdtemp(), "b.mtx")
+    >>> tessera.write(path, np.array([1.0, 2.5]))
+    >>> tessera.read_vector(path)
+    array([1. , 2.5])
     """
     file = _existing(path)
     chosen = named_type(dtype)
@@ -200,6 +228,15 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
         finite, and for a path that is not UTF-8.
     OSError
         If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import scipy.sparse as sp, tessera
+    >>> path = os.path.join(tempfile.mkdtemp(), "a.mtx")
+    >>> tessera.write(path, sp.csr_array([[2.0, 1.0], [1.0, 3.0]]), symmetry="symmetric")
+    >>> print(open(path).read().splitlines()[0])
+    %%MatrixMarket matrix coordinate real symmetric
     """
     if symmetry not in ("general", "symmetric", "skew_symmetric"):
         raise ValueError(f"symmetry: {symmetry!r} is none of general, symmetric, skew_symmetric")
@@ -262,6 +299,14 @@ def info(A: Any, coordinates: Any = None) -> dict[str, Any]:
     Notes
     -----
     Costs about as much as a few products with the matrix. Blocks until the work is complete.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> found = tessera.info(tessera.problems("elasticity2d:8").A)
+    >>> found["symmetric"], found["rows_per_node"]
+    (True, 2)
+    >>> solver, preconditioner, format, reason = found["attempts"][0]
     """
     points, unknowns = coordinates_of(coordinates)
     matrix = _built(A)
@@ -295,6 +340,13 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     ------
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp, tessera
+    >>> A = sp.block_diag([np.ones((2, 2)), np.ones((3, 3))], format="csr")
+    >>> tessera.find_blocks(A, natural=True)
+    array([0, 2, 5], dtype=int32)
     """
     most = whole(bound, "bound", 1, 64)
     matrix = _built(A)
@@ -312,5 +364,11 @@ def problem_names() -> list[str]:
     -------
     list of str
         Without options, such as "elasticity3d".
+
+    Examples
+    --------
+    >>> import tessera
+    >>> "elasticity3d" in tessera.problem_names()
+    True
     """
     return list(core.generator_names())

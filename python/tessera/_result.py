@@ -61,7 +61,7 @@ class Result:
     report : dict
         What the setup of the preconditioner found: numbers of blocks, condition numbers, levels.
     warnings : list of str
-        What made the solve slow, and the remedy.
+        What made the setup or the solve slow, and the remedy.
     columns : list of dict
         Status, message, iterations, residuals, true_residual, backward_error and null_space_part of
         each right-hand side.
@@ -184,8 +184,9 @@ def null_space_notes(report: dict[str, Any]) -> list[str]:
 
 
 def result_of(
-    x: Any, reports: list[dict[str, Any]], setup: Setup, setup_seconds: float, context: Any
-) -> Result:
+    x: Any, reports: list[dict[str, Any]], setup: Setup, setup_seconds: float, context: Any,
+    notes: list[str],
+) -> Result:  # fmt: skip
     report = worst(reports)
     names = ("status", "message", "iterations", "residuals")
 
@@ -211,7 +212,7 @@ def result_of(
         device=context.description,
         chosen=setup.chosen,
         report=setup.report,
-        warnings=list(setup.report.get("warnings", [])) + null_space_notes(report),
+        warnings=list(setup.report.get("warnings", [])) + notes + null_space_notes(report),
         columns=[column(each) for each in reports],
         _recursive=report["relative_residual"],
         _attempt=setup.attempt,

@@ -86,6 +86,16 @@ def solve(
     Notes
     -----
     Blocks until the solve ends, with the lock of the interpreter released.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("elasticity3d:6")
+    >>> r = tessera.solve(p.A, p.b, coordinates=p.coordinates)
+    >>> r.converged, r.status, r.true_residual <= 1e-8
+    (True, 'converged', True)
+    >>> tessera.solve(p.A, p.b, method="cg", M="jacobi", maxiter=3).status
+    'max_iterations'
     """
     start = time.perf_counter()
     with Solver(

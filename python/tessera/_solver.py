@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,8 +26,15 @@ from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
 from ._coordinates import check_coordinates, coordinates_of, near_null_array, require_use
 from ._errors import raise_named, refuse_pickle
-from ._maps import map_solver, operator_map
-from ._matrices import build, checked_values, is_matrix, owners, without_values
+from ._maps import map_solver, operator_map, operator_type
+from ._matrices import (
+    OtherPattern,
+    build,
+    is_matrix,
+    owners,
+    values_or_pattern,
+    without_values,
+)
 from ._operators import LinearOperator, SparseMatrix, parts_of
 from ._preconditioners import Preconditioner
 from ._result import Result, Setup, name_non_finite_row, result_of
@@ -81,6 +90,17 @@ class Solver:
     -----
     The setup blocks. One call at a time may use a solver: a `solve` or an `update` of another
     thread meanwhile, or of a callback, is a RuntimeError and changes nothing.
+
+    Examples
+    --------
+    >>> import numpy as np, tessera
+    >>> p = tessera.problems("poisson2d:50")
+    >>> with tessera.Solver(p.A, method="cg", M="amg") as solver:
+    ...     first = solver.solve(p.b)
+    ...     solver.update(2 * p.A.data)
+    ...     second = solver.solve(p.b)
+    >>> first.converged, np.allclose(second.x, first.x / 2)
+    (True, True)
     """
 
     def __init__(
@@ -116,6 +136,7 @@ class Solver:
         self._seen = 0  # Updates of the operators before the latest solve.
         self._operator: Any = None
         self._setup_seconds = 0.0
+        self._notes: list[str] = []  # What the next result says about the setup.
         self._core: Any = None
         own = isinstance(A, SparseMatrix)
         if own or (is_matrix(A) and not isinstance(A, LinearOperator)):
@@ -202,8 +223,7 @@ class Solver:
         if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):
             raise ValueError(f"A: a square matrix is needed, the shape is {tuple(shape)}")
         self._size = None if shape is None else int(shape[0])
-        given = getattr(a, "dtype", None)
-        self._wanted = None if given is None else np.dtype(str(given).split(".")[-1])
+        self._wanted = operator_type(a, "A")
 
     def _setup_operator(self, b: View) -> None:
         """The first right-hand side decides kind, device and type."""
@@ -226,14 +246,17 @@ class Solver:
         """Shape of the matrix; None for a callable before the first solve."""
         return None if self._size is None else (self._size, self._size)
 
-    def update(self, values: Any) -> None:
-        """Sets new values on the same pattern, and sets the preconditioner up for them.
+    def update(self, values: Any, *, strict: bool = False) -> None:
+        """Sets new values, and sets the preconditioner up for them.
 
         Parameters
         ----------
         values : array or sparse matrix
-            In the order of the values given first, or a matrix of the same format and pattern.
-            Where no conversion is needed the array is borrowed.
+            In the order of the values given first, or a matrix. Where no conversion is needed the
+            array is borrowed. For a matrix with entries in other places, or in another format, the
+            solver is set up anew, which takes longer; `Result.warnings` of the next solve says so.
+        strict : bool
+            Whether a matrix with another pattern or format is a ValueError.
 
         Raises
         ------
@@ -251,16 +274,45 @@ class Solver:
         start = time.perf_counter()
         if self._matrix is None:
             raise ValueError("values: the solver has an operator, which is not updated")
-        found = checked_values(self._parts, values, self.dtype, "values")
-        if found.device != HOST:
-            call_context(found.kind, found.device).synchronize()
+        found = values_or_pattern(self._parts, values, self.dtype, "values")
+        if isinstance(found, OtherPattern):
+            if strict:
+                raise found.error("values")
+            self._replace_matrix(found)
+        else:
+            self._wait_for(found.kind, found.device)
+            with self._named_values():
+                self._core.update(found.pointer, owners(self._parts, found))
+            self._notes = []
+        self._setup_seconds = time.perf_counter() - start
+
+    def _replace_matrix(self, other: OtherPattern) -> None:
+        parts = other.parts
+        if parts.device != self._parts.device:
+            raise ValueError("values: the matrix is on another device than that of the setup")
+        self._wait_for(parts.kind, parts.device)
+        matrix = build(parts, self._context, self.dtype, "values")
+        check_coordinates(self._points, self._unknowns, matrix)
+        with self._named_values(matrix):
+            self._core.replace_matrix(matrix)
+        self._matrix = matrix
+        self._parts = without_values(parts, matrix)
+        self._notes = [f"in the update {other.change}: the solver was set up anew"]
+
+    def _wait_for(self, kind: Kind, device: int) -> None:
+        if device != HOST:
+            call_context(kind, device).synchronize()
+
+    @contextmanager
+    def _named_values(self, matrix: Any = None) -> Iterator[None]:
+        """Errors of an update are about its values."""
         try:
-            self._core.update(found.pointer, owners(self._parts, found))
+            yield
         except ValueError as error:
-            raise_named(error, "values", self._matrix, matrix="values", preconditioner="values")
+            at_fault = self._matrix if matrix is None else matrix
+            raise_named(error, "values", at_fault, matrix="values", preconditioner="values")
         finally:
             self._require_open()  # Another thread may have closed it.
-        self._setup_seconds = time.perf_counter() - start
 
     @property
     def _updates(self) -> int:
@@ -356,9 +408,10 @@ class Solver:
         name_non_finite_row(self._matrix, reports)
         result = kind.finished(x, self._context)
         seconds, self._setup_seconds = self._setup_seconds, 0.0
+        notes, self._notes = self._notes, []
         return result_of(
             result if count == 1 else kind.transposed(result), reports, setup, seconds,
-            self._context,
+            self._context, notes,
         )  # fmt: skip
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:

@@ -54,7 +54,7 @@ class Setup:
     def _transpose(self, solver: Solver, crow: Tensor, col: Tensor, values: Tensor) -> None:
         transpose = transposed(crow, col, values)
         if self._transposed is not None:
-            self._transposed.update(transpose[2])
+            self._transposed.update(transpose)
             return
         if not isinstance(solver._m, str) or solver._near_null is not None:
             raise ValueError(

@@ -62,7 +62,9 @@ def inv(
         For the results: contiguous, of the shape and type of the results; may be `a`.
     return_info : bool
         Also returns an int32 array of shape `batch`: 0, or k where the k-th pivot is zero or not
-        finite. Such an inverse is NaN.
+        finite. Such an inverse is NaN. A matrix that is singular but for rounding, such as one
+        of two equal rows, may have pivots that are not zero and an inverse of large numbers:
+        ``cond(a, reciprocal=True)`` is then below the epsilon of the type.
     sizes : sequence of int, optional
         Rows of each matrix in the vector `a`.
     stream : int or object with ``__cuda_stream__``, optional
@@ -77,6 +79,17 @@ def inv(
     ------
     TypeError, ValueError
         For arguments that do not fit; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> a = np.array([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [0.0, 0.0]]])
+    >>> x, info = batched.inv(a, return_info=True)
+    >>> info
+    array([0, 2], dtype=int32)
+    >>> np.diagonal(x[0])
+    array([0.5 , 0.25])
     """
     batch = take_batch(a, sizes)
     if out is not None and batch.listed:
@@ -140,6 +153,15 @@ def norm(a: Any, ord: Any = np.inf, *, sizes: Any = None, stream: Any = None) ->
     ------
     TypeError, ValueError
         For arguments that do not fit, also for other norms; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> batched.norm(np.array([[[1.0, -2.0], [0.0, 4.0]]], float))
+    array([4.])
+    >>> batched.norm(np.array([[[1.0, -2.0], [0.0, 4.0]]], float), 1)
+    array([6.])
     """
     one = _is_one_norm(ord, "ord", "norm")
     batch = take_batch(a, sizes)
@@ -185,6 +207,13 @@ def cond(
     ------
     TypeError, ValueError
         For arguments that do not fit, also for other norms; the message names the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> batched.cond(np.array([[[1.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]]))
+    array([ 4., inf])
     """
     one = _is_one_norm(p, "p", "cond")
     batch = take_batch(a, sizes)
@@ -224,6 +253,19 @@ def lu(
     -------
     Factors
         Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> a = np.array([[[0.0, 2.0], [4.0, 1.0]]])
+    >>> f = batched.lu(a)
+    >>> f.rows
+    array([[1, 0]], dtype=int32)
+    >>> np.array_equal(a[0][f.rows[0]], f.L[0] @ f.U[0])
+    True
+    >>> f.solve(np.array([[2.0, 9.0]]))
+    array([[2., 1.]])
     """
     word = pivoting_word(pivoting, ("partial", "full", "static"))
     return factored(turned(a, sizes), "ldu", word, stream, word != "static", word == "full")
@@ -255,13 +297,22 @@ def cholesky(
     -------
     L : array, list, or vector
         Columns are contiguous. Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> batched.cholesky(np.array([[[4.0, 2.0], [2.0, 5.0]]]))
+    array([[[2., 0.],
+            [1., 2.]]])
     """
     if return_factors and return_info:
         raise ValueError("return_info: the factors have it; leave it out")
     factors = factored(turned(a, sizes), "llt", "static", stream, False, False)
     if return_factors:
         return factors
-    return (factors.factor, factors.info) if return_info else factors.factor
+    lower = factors._own_factor()  # Nobody else has it.
+    return (lower, factors.info) if return_info else lower
 
 
 def ldlt(a: Any, pivoting: str = "rook", *, sizes: Any = None, stream: Any = None) -> Factors:
@@ -281,6 +332,14 @@ def ldlt(a: Any, pivoting: str = "rook", *, sizes: Any = None, stream: Any = Non
     -------
     Factors
         Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> f = batched.ldlt(np.array([[[0.0, 1.0], [1.0, 0.0]]]))
+    >>> f.solve(np.array([[3.0, 5.0]]))
+    array([[5., 3.]])
     """
     word = pivoting_word(pivoting, ("rook", "bunch_kaufman", "full", "static"))
     return factored(turned(a, sizes), "ldlt", word, stream, True, False)
@@ -315,6 +374,15 @@ def solve(
     -------
     x : array of the shape of `b`, or list
         Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> a = np.array([[[0.0, 2.0], [4.0, 1.0]], [[1.0, 0.0], [0.0, 2.0]]])
+    >>> batched.solve(a, np.array([[2.0, 9.0], [3.0, 4.0]]))
+    array([[2., 1.],
+           [3., 2.]])
     """
     batch = take_batch(a, sizes)
     factors = factored(batch, "ldu", "partial", stream, True, False)
@@ -338,7 +406,16 @@ def slogdet(a: Any, *, sizes: Any = None, stream: Any = None) -> SlogdetResult:
     SlogdetResult
         ``sign`` and ``logabsdet`` of shape `batch` and the type of the values; 0 and -inf for
         singular matrices, 0 and NaN for those with NaN, unless a column of NaN and zeros makes
-        them singular first. Does not wait unless sizes vary.
+        them singular first. Where rounding leaves a singular matrix a small pivot, its determinant
+        is that rounding error, of either sign: see `cond`. Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> sign, logarithm = batched.slogdet(np.array([[[0.0, 2.0], [4.0, 1.0]]]))
+    >>> sign * np.exp(logarithm).round(12)
+    array([-8.])
     """
     batch = take_batch(a, sizes)
     context = batch.context(stream)
@@ -376,6 +453,13 @@ def matmul(a: Any, x: Any, *, out: Any = None, sizes: Any = None, stream: Any = 
     -------
     y : array of the shape of `x`, or list
         Does not wait unless sizes vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tessera import batched
+    >>> batched.matmul(np.array([[[1.0, 2.0], [3.0, 4.0]]]), np.array([[1.0, 1.0]]))
+    array([[3., 7.]])
     """
     batch = take_batch(a, sizes)
     size = batch.dtype.itemsize

@@ -134,6 +134,23 @@ def test_layouts_of_torch_that_are_not_taken():
         tessera.matrix(torch.eye(6).to_sparse_bsc((3, 3)))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, float, "f4", int, np.dtype("f8"), None])
+def test_the_dtype_of_an_operator_may_be_a_type(dtype):
+    class Doubles:
+        shape = (60, 60)
+
+        def matvec(self, x):
+            return 2 * x
+
+    operator = Doubles()
+    operator.dtype = dtype
+    b = vector(60)
+    for x, info in (tessera.cg(operator, b), tessera.cg(spd(), b, M=operator)):
+        assert info == 0 and x.dtype == np.float64
+    assert tessera.solve(operator, b).converged
+    assert tessera.Solver(operator).solve(b.astype(np.float32)).converged
+
+
 def test_modules_of_torch_are_operators():
     torch = Arrays("torch-cpu").module
     linear = torch.nn.Linear(60, 60, bias=False, dtype=torch.float64)

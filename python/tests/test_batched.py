@@ -131,7 +131,7 @@ def test_overlap_is_an_error():
             batched.matmul(a, x, out=inside.reshape(8, 3))
         np.testing.assert_array_equal(a, memory)
     factors = batched.lu(memory)
-    inside = factors.factor.swapaxes(1, 2).reshape(-1)[:24].reshape(8, 3)
+    inside = factors._own_factor().swapaxes(1, 2).reshape(-1)[:24].reshape(8, 3)
     with pytest.raises(ValueError, match="out: it overlaps"):
         factors.solve(x, out=inside)
     values = memory[:4].reshape(-1)
@@ -397,3 +397,20 @@ def test_shapes(batch, n, k, dtype, seed, columns_first):
 def test_largest_size():
     a = random(2, 128, 128)
     assert close(tessera.batched.inv(a), np.linalg.inv(a), a)
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: batched.lu(a), lambda a: batched.lu(a, "full"), lambda a: batched.ldlt(a),
+    lambda a: batched.cholesky(a, return_factors=True),
+])  # fmt: skip
+def test_factors_cannot_be_changed(make):
+    """The arrays are those that `solve` reads."""
+    a = 9 * np.eye(4) + np.ones((3, 4, 4))
+    for given in (a, list(a)):
+        f = make(given)
+        for array in (f.factor, f.rows, f.columns):
+            for each in array if isinstance(array, list) else [array]:
+                assert each is None or not each.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        make(a).factor[0] = 1
+    assert make(a).L.flags.writeable and batched.cholesky(a).flags.writeable

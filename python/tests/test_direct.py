@@ -1,14 +1,11 @@
 """Exact factors."""
 
-import doctest
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 import tessera
-import tessera._direct
 
 
 def square(random, n, density=0.05):
@@ -86,7 +83,3 @@ def test_preconditions_a_solver_of_scipy():
     x, info = spla.gmres(A, b, M=tessera.direct(A), atol=0)
     assert info == 0
     assert np.linalg.norm(b - A @ x) <= 1e-5 * np.linalg.norm(b)
-
-
-def test_examples():
-    assert doctest.testmod(tessera._direct).failed == 0

@@ -47,6 +47,13 @@ def multigrid():
     return tessera.smoothed_aggregation_solver(A)
 
 
+def typed(dtype):
+    """A LinearOperator with a dtype, which need not be one of NumPy."""
+    operator = Shaped(12, 12)
+    operator.dtype = dtype
+    return operator
+
+
 CASES = [
     # The matrix.
     (lambda: tessera.cg(None, B), TypeError, "A: expected"),
@@ -55,6 +62,15 @@ CASES = [
     (lambda: tessera.cg(A * 1j, B), TypeError, "A: complex"),
     (lambda: tessera.cg(A.tocoo() * 1j, B), TypeError, "A: complex"),
     (lambda: tessera.cg(aslinearoperator(A * 1j), B), TypeError, "A: complex"),
+    (lambda: tessera.solve(aslinearoperator(A * 1j), B), TypeError, "A: complex"),
+    (lambda: tessera.Solver(typed(np.complex128)), TypeError, "A: complex"),
+    (lambda: tessera.cg(typed(np.complex64), B), TypeError, "A: complex"),
+    (lambda: tessera.cg(A, B, M=aslinearoperator(A * 1j)), TypeError, "M: complex"),
+    (lambda: tessera.cg(A, B, M=typed(complex)), TypeError, "M: complex"),
+    (lambda: tessera.cg(A, B, M=A * 1j), TypeError, "M: complex"),
+    (lambda: tessera.cg(typed("words"), B), TypeError, "A: the dtype 'words' is no type"),
+    (lambda: tessera.cg(A, B * 1j), TypeError, "b: complex"),
+    (lambda: tessera.solve(A, B, x0=B * 1j), TypeError, "x0: complex"),
     (lambda: tessera.cg(lambda x: x * 1j, B), TypeError, "A: complex"),
     (lambda: tessera.cg(csr(data=A.data * 1j), B), TypeError, "A: data: complex"),
     (lambda: tessera.cg(csr(data=A.data.astype(np.float16)), B), TypeError, "A: data: values of"),
@@ -107,7 +123,7 @@ CASES = [
     (lambda: tessera.matrix(A, format="none such"), ValueError, "format: "),
     (lambda: tessera.matrix(A, dtype=np.complex64), TypeError, "dtype: comp"),
     (lambda: tessera.matrix(A).update(A.data[:3]), ValueError, "values: the shape"),
-    (lambda: tessera.matrix(A).update(A.tobsr((2, 2))), ValueError, "values: a matrix of another"),
+    (lambda: tessera.matrix(A).update(A.tobsr((2, 2))), ValueError, "values: the matrix is in bsr"),
     (lambda: tessera.matrix(A).update(A.data * 1j), TypeError, "values: complex"),
     (lambda: tessera.matrix(A) @ np.ones(5), ValueError, "x: the shape"),
     (lambda: tessera.matrix(A) @ np.ones((5, 2)), ValueError, "X: the shape"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -37,13 +38,21 @@ OBJECTS = [
 ]  # fmt: skip
 
 
+def refuses_another_pattern(made, values, message):
+    """Solvers do so if they are asked to, the others always."""
+    strict = {"strict": True} if isinstance(made, tessera.Solver) else {}
+    with pytest.raises(ValueError, match=message):
+        made.update(values, **strict)
+
+
 @pytest.mark.parametrize("make", OBJECTS)
 @pytest.mark.parametrize("change", [other_order, moved])
 @pytest.mark.parametrize("convert", [sp.csr_matrix, sp.coo_matrix])
 def test_another_pattern_is_an_error(make, change, convert):
     made = make(convert(A))
-    with pytest.raises(ValueError, match="values: the entries are in other places"):
-        made.update(convert(change(2 * A)))
+    refuses_another_pattern(
+        made, convert(change(2 * A)), "values: the entries are in other places"
+    )
     made.update(convert(2 * A))
 
 
@@ -51,11 +60,86 @@ def test_another_pattern_of_any_library_is_an_error(arrays):
     if arrays.library == "warp" and arrays.on_gpu:
         pytest.skip("warp-cuda: patterns are not compared")
     solver = tessera.Solver(arrays.csr(A))
-    with pytest.raises(ValueError, match="values: the entries"):
-        solver.update(arrays.csr(moved(A)))
+    refuses_another_pattern(solver, arrays.csr(moved(A)), "values: the entries")
     solver.update(arrays.csr(2 * A))
     x = arrays.numpy(solver.solve(arrays.array(B)).x)
     assert relative_residual(2 * A, x, B) < 1e-7
+
+
+def fewer(a):
+    """Without some entries of both triangles, as where zeros are dropped."""
+    a = sp.coo_array(a)
+    kept = (a.row + a.col) % 5 > 0
+    kept |= a.row == a.col
+    return sp.csr_matrix((a.data[kept], (a.row[kept], a.col[kept])), a.shape)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"method": "cg", "M": "jacobi"}, {"method": "cg", "M": tessera.jacobi(A)},
+    {"near_null": np.ones(60)}, {"method": "cg", "M": "block_jacobi:4", "format": "sell"},
+])  # fmt: skip
+@pytest.mark.parametrize("change", [other_order, moved, fewer, sp.coo_matrix, sp.csc_matrix])
+def test_a_solver_is_set_up_anew_for_another_pattern(options, change):
+    solver = tessera.Solver(A, **options)
+    solver.solve(B)
+    other = change(3 * A)
+    solver.update(other)
+    r = solver.solve(B)
+    assert r.converged and relative_residual(other, r.x, B) < 1e-7
+    says = [each for each in r.warnings if "the solver was set up anew" in each]
+    assert len(says) == (change is not sp.csc_matrix)
+    assert r.timings["setup"] > 0
+    # The pattern is now that of the update.
+    second = sp.csr_matrix(other) if change is fewer else other
+    solver.update(2 * second, strict=change is not sp.csc_matrix)
+    r = solver.solve(B)
+    assert relative_residual(2 * other, r.x, B) < 1e-7
+    assert not any("anew" in each for each in r.warnings)
+
+
+def test_what_differs_is_said():
+    solver = tessera.Solver(A)
+    with pytest.raises(ValueError, match=f"^values: the matrix has {fewer(A).nnz} entries, not"):
+        solver.update(fewer(A), strict=True)
+    with pytest.raises(ValueError, match="^values: the matrix is in coo, that of the setup in csr"):
+        solver.update(sp.coo_matrix(A), strict=True)
+    with pytest.raises(ValueError, match=r"^values: the shape \(5, 5\) is not that of the setup"):
+        solver.update(sp.csr_matrix(A[:5, :5]))
+    assert relative_residual(A, solver.solve(B).x, B) < 1e-7
+
+
+def test_a_matrix_of_another_pattern_that_cannot_be_set_up():
+    solver = tessera.Solver(A, method="cg", M="amg")
+    bad = sp.csr_matrix(fewer(A))
+    bad[7, 7] = -1
+    with pytest.raises(ValueError, match="^values: "):
+        solver.update(bad)
+    with pytest.raises(RuntimeError, match="the latest update failed"):
+        solver.solve(B)
+    solver.update(2 * A.data)  # In the order of the pattern before.
+    assert relative_residual(2 * A, solver.solve(B).x, B) < 1e-7
+    with pytest.raises(ValueError):
+        solver.update(bad)
+    solver.update(fewer(3 * A))
+    assert relative_residual(fewer(3 * A), solver.solve(B).x, B) < 1e-7
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: tessera.Solver(a, method="cg", M="amg"), tessera.jacobi,
+])  # fmt: skip
+def test_failed_updates_keep_no_arrays_once_one_succeeds(make):
+    made = make(A)
+    gone = []
+    for row in range(5):
+        values = A.data * (np.repeat(np.arange(60), np.diff(A.indptr)) != row)
+        gone.append(weakref.ref(values))
+        with pytest.raises(ValueError):
+            made.update(values)
+        del values
+    made.update(2 * A.data)
+    made.update(3 * A.data)
+    gc.collect()
+    assert [each() for each in gone] == [None] * 5
 
 
 def test_rows_that_are_not_sorted():
@@ -69,8 +153,7 @@ def test_rows_that_are_sorted_in_place_later(make):
     a = other_order(A)
     made = make(a)
     a.sort_indices()
-    with pytest.raises(ValueError, match="values: the entries"):
-        made.update(a)
+    refuses_another_pattern(made, a, "values: the entries")
     made.update(other_order(2 * A))
 
 
@@ -80,8 +163,7 @@ def test_values_of_a_sparse_matrix(make):
     made.update(tessera.matrix(2 * A))
     if isinstance(made, tessera.Solver):
         assert relative_residual(2 * A, made.solve(B).x, B) < 1e-7
-    with pytest.raises(ValueError, match="values: the entries"):
-        made.update(tessera.matrix(moved(A)))
+    refuses_another_pattern(made, tessera.matrix(moved(A)), "values: the entries")
 
 
 def test_a_sparse_matrix_in_another_format_and_type():
@@ -101,8 +183,7 @@ def test_values_of_a_dense_matrix(make):
     made.update((2 * A.toarray()).tolist())
     if isinstance(made, tessera.Solver):
         assert relative_residual(2 * A, made.solve(B).x, B) < 1e-7
-    with pytest.raises(ValueError, match="^values: it has entries where"):
-        made.update(moved(A).toarray())
+    refuses_another_pattern(made, moved(A).toarray(), "^values: it has entries where")
     with pytest.raises(ValueError, match="^values: the shape"):
         made.update(A.toarray()[:5])
     with pytest.raises(ValueError, match="^values: the matrix was given as a dense"):

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "base/context_state.hpp"
 #include "base/dispatch.hpp"
 
@@ -44,6 +46,10 @@ void check_vectors(const char* who, const char* what, const Vectors<T>& vectors,
                 vectors.size);
         require(vectors.count <= 1 || vectors.leading >= size, who, ": ", what,
                 " has a leading dimension of ", vectors.leading, ", below the ", size, " elements");
+        constexpr Offset most = std::numeric_limits<Offset>::max() / Offset(sizeof(T));
+        require(vectors.count <= 1 || vectors.leading <= (most - size) / (vectors.count - 1), who,
+                ": ", what, " has a leading dimension of ", vectors.leading,
+                ", more than any array has elements");
         require(vectors.data != nullptr || size == 0 || vectors.count == 0, who, ": ", what,
                 " is null");
     });

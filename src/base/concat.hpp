@@ -1,7 +1,6 @@
 #pragma once
 
 #include <charconv>
-#include <cstdio>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,6 +15,13 @@ inline std::string number_text(double number) {
     return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
+/// As std::printf writes it in the locale C, whatever locales the host has set: `digits`
+/// significant ones, or those after the point in scientific and fixed notation.
+inline std::string number_text(double number, std::chars_format format, int digits) {
+    char text[352];  // The largest double has 309 digits before the point.
+    return {text, std::to_chars(text, text + sizeof text, number, format, digits).ptr};
+}
+
 /// Concatenates texts and numbers (in decimal, with six digits where they are not integers).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
@@ -23,9 +29,7 @@ std::string concat(const Parts&... parts) {
     const auto append = [&text](const auto& part) {
         using Part = std::remove_cvref_t<decltype(part)>;
         if constexpr (std::is_floating_point_v<Part>) {
-            char digits[32];
-            std::snprintf(digits, sizeof digits, "%.6g", double(part));
-            text += digits;
+            text += number_text(double(part), std::chars_format::general, 6);
         } else if constexpr (std::is_arithmetic_v<Part> && !std::is_same_v<Part, char>) {
             text += std::to_string(part);
         } else {

@@ -6,8 +6,10 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
+#include "io/interrupts.hpp"
 #include "io/text.hpp"
 #include "tessera/spec.hpp"
 
@@ -33,11 +35,11 @@ std::string similar_file(const std::string& path) {
 
 }  // namespace
 
-/// A file that zlib reads: as it is unless it is gzipped, then all members of it (zeros or other
-/// bytes after the last one are ignored, as by gunzip).
+/// A file as it is unless it is gzipped, then all members of it (zeros or other bytes after the
+/// last one are ignored, as by gunzip).
 struct InputStream::File {
     explicit File(const std::string& path) : name(path) {
-        descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        descriptor = repeated([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
         if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) {
             std::error_code error;
             if (const auto target = std::filesystem::read_symlink(path, error); !error) {
@@ -46,34 +48,104 @@ struct InputStream::File {
             reject("there is no such file", similar_file(path));
         }
         expect(descriptor >= 0, "cannot be opened: ", std::strerror(errno));
-        zipped = ::gzdopen(descriptor, "rb");
-        if (zipped == nullptr) {
-            ::close(descriptor);
-            throw OutOfMemory(path + ": out of memory while opening it");
-        }
-        ::gzbuffer(zipped, 1 << 18);
     }
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     ~File() {
-        if (zipped != nullptr) ::gzclose(zipped);
+        if (descriptor >= 0) ::close(descriptor);
+        if (zipped) ::inflateEnd(&stream);
     }
 
-    [[noreturn]] void fail() const {
-        int status = Z_OK;
-        std::string reason = ::gzerror(zipped, &status);
-        const std::size_t name_end = reason.find(": ");
-        if (name_end != std::string::npos) reason.erase(0, name_end + 2);
-        if (status == Z_BUF_ERROR) reason = "it ends too early";
-        throw ParseError(
-            name, 0,
-            (status == Z_ERRNO ? "cannot be read: " : "the gzip stream is broken: ") + reason);
+    /// Looks at the beginning, for which a pipe may wait.
+    void begin() {
+        packed.resize(std::size_t(1) << 18);
+        if (!at_member()) return;
+        constexpr int gzip_window = 15 + 16;
+        if (::inflateInit2(&stream, gzip_window) != Z_OK) {
+            throw OutOfMemory(name + ": out of memory while opening it");
+        }
+        zipped = true;
+    }
+
+    /// Loads at least one byte and `bytes` at most; 0 at the end.
+    std::size_t load(char* to, std::size_t bytes) {
+        if (zipped) return inflated(to, bytes);
+        if (stream.avail_in == 0) return received(to, bytes);
+        const std::size_t count = std::min<std::size_t>(bytes, stream.avail_in);
+        std::copy_n(stream.next_in, count, to);
+        stream.next_in += count;
+        stream.avail_in -= uInt(count);
+        return count;
+    }
+
+    void check_unchanged() const {
+        if (!S_ISREG(opened.st_mode) || opened.st_size == 0) return;
+        struct stat now {};
+        if (::fstat(descriptor, &now) == 0 && now.st_size == opened.st_size &&
+            now.st_mtim.tv_sec == opened.st_mtim.tv_sec &&
+            now.st_mtim.tv_nsec == opened.st_mtim.tv_nsec) {
+            return;
+        }
+        throw ParseError(name, 0, "changed while it was read; read it when it is complete");
     }
 
     std::string name;
     int descriptor = -1;
-    gzFile zipped = nullptr;  ///< Owns the descriptor.
-    struct stat opened {};    ///< The file's size and time when it was opened.
+    struct stat opened {};  ///< The file's size and time when it was opened.
+    bool zipped = false;
+
+  private:
+    /// What one read of the descriptor gives.
+    std::size_t received(char* to, std::size_t bytes) const {
+        const ssize_t count = repeated([&] { return ::read(descriptor, to, bytes); });
+        if (count >= 0) return std::size_t(count);
+        const std::string reason = std::strerror(errno);
+        check_unchanged();
+        throw ParseError(name, 0, "cannot be read: " + reason);
+    }
+
+    /// Reads until `stream` has this many bytes or the file ends; whether it has.
+    bool fill(uInt bytes) {
+        if (stream.avail_in >= bytes) return true;
+        if (stream.avail_in > 0) std::memmove(packed.data(), stream.next_in, stream.avail_in);
+        stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+        while (stream.avail_in < bytes) {
+            const std::size_t more = received(packed.data() + stream.avail_in,
+                                              packed.size() - std::size_t(stream.avail_in));
+            if (more == 0) return false;
+            stream.avail_in += uInt(more);
+        }
+        return true;
+    }
+
+    bool at_member() { return fill(2) && stream.next_in[0] == 0x1f && stream.next_in[1] == 0x8b; }
+
+    std::size_t inflated(char* to, std::size_t bytes) {
+        stream.next_out = reinterpret_cast<Bytef*>(to);
+        stream.avail_out = uInt(bytes);
+        while (!complete && stream.avail_out == bytes) {
+            if (!fill(1)) fail("it ends too early");
+            const int status = ::inflate(&stream, Z_NO_FLUSH);
+            if (status == Z_STREAM_END) {
+                complete = !at_member();
+                if (!complete) ::inflateReset(&stream);
+            } else if (status == Z_MEM_ERROR) {
+                throw OutOfMemory(name + ": out of memory while reading it");
+            } else if (status != Z_OK) {
+                fail(stream.msg != nullptr ? stream.msg : "it is no gzip stream");
+            }
+        }
+        return bytes - stream.avail_out;
+    }
+
+    [[noreturn]] void fail(const std::string& reason) const {
+        check_unchanged();
+        throw ParseError(name, 0, "the gzip stream is broken: " + reason);
+    }
+
+    std::vector<char> packed;  ///< Bytes of the file that are read ahead; `stream` reads them.
+    z_stream stream{};
+    bool complete = false;  ///< The last member of a gzipped file has ended.
 };
 
 InputStream InputStream::open(const std::string& path) {
@@ -83,23 +155,16 @@ InputStream InputStream::open(const std::string& path) {
     File& file = *stream.file_;
     expect(::fstat(file.descriptor, &file.opened) == 0, "cannot be read: ", std::strerror(errno));
     expect(!S_ISDIR(file.opened.st_mode), "is a folder, not a file");
-    const bool is_plain = ::gzdirect(file.zipped) != 0;
+    file.begin();
     // Files of the system such as those in /proc have no size.
-    if (is_plain && S_ISREG(file.opened.st_mode) && file.opened.st_size > 0) {
+    if (!file.zipped && S_ISREG(file.opened.st_mode) && file.opened.st_size > 0) {
         stream.size_ = file.opened.st_size;
     }
     return stream;
 }
 
 void InputStream::check_unchanged() const {
-    if (!file_ || !S_ISREG(file_->opened.st_mode) || file_->opened.st_size == 0) return;
-    struct stat now {};
-    const auto& then = file_->opened;
-    if (::fstat(file_->descriptor, &now) == 0 && now.st_size == then.st_size &&
-        now.st_mtim.tv_sec == then.st_mtim.tv_sec && now.st_mtim.tv_nsec == then.st_mtim.tv_nsec) {
-        return;
-    }
-    throw ParseError(file_->name, 0, "changed while it was read; read it when it is complete");
+    if (file_) file_->check_unchanged();
 }
 
 std::size_t InputStream::load(char* to, std::size_t bytes) {
@@ -107,14 +172,7 @@ std::size_t InputStream::load(char* to, std::size_t bytes) {
     while (got < bytes && !ended_) {
         std::size_t more = std::min(bytes - got, std::size_t(1) << 30);  // zlib counts in 32 bits.
         if (file_) {
-            const int count = ::gzread(file_->zipped, to + got, unsigned(more));
-            int status = Z_OK;
-            if (count <= 0) ::gzerror(file_->zipped, &status);
-            if (status != Z_OK && status != Z_STREAM_END) {
-                check_unchanged();
-                file_->fail();
-            }
-            more = std::size_t(std::max(count, 0));
+            more = file_->load(to + got, more);
         } else {
             more = std::min(more, text_.size());
             std::copy_n(text_.data(), more, to + got);

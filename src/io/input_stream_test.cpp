@@ -1,5 +1,7 @@
 #include "io/input_stream.hpp"
 
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -132,6 +134,81 @@ TEST(input_stream, a_pipe_is_read_as_it_is_written) {
                                        "entries, found another");
         writer.join();
     }
+}
+
+/// Interrupts the thread that made it every few milliseconds, by a signal with a handler.
+class Interruptions {
+  public:
+    Interruptions() {
+        struct sigaction action {};
+        action.sa_handler = [](int) {};  // Without SA_RESTART.
+        ::sigaction(SIGUSR1, &action, &before_);
+        sender_ = std::thread([this, thread = ::pthread_self()] {
+            while (!done_) {
+                ::pthread_kill(thread, SIGUSR1);
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            }
+        });
+    }
+    Interruptions(const Interruptions&) = delete;
+    Interruptions& operator=(const Interruptions&) = delete;
+    ~Interruptions() {
+        done_ = true;
+        sender_.join();
+        ::sigaction(SIGUSR1, &before_, nullptr);
+    }
+
+  private:
+    struct sigaction before_ {};
+    std::atomic<bool> done_ = false;
+    std::thread sender_;
+};
+
+TEST(input_stream, signals_do_not_end_the_reading_and_writing_of_a_pipe) {
+    const std::string path = test::scratch_folder() + "/pipe";
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const std::string text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n";
+    const auto write_slowly = [&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::ofstream pipe(path, std::ios::binary);
+        pipe << text << std::flush;
+        for (const char* line : {"1 1 2\n", "2 2 2\n", "3 3 2\n"}) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            pipe << line << std::flush;
+        }
+    };
+    const auto read = [&] {
+        return outcome([&] { return described(read_matrix<double>(test::host(), path).view()); });
+    };
+    std::thread writer(write_slowly);
+    int calls = 0;
+    {
+        const Interruptions interruptions;
+        const InterruptHandler handler([&] { ++calls; });
+        EXPECT_EQ(read(), "3x3 (1,1)=2 (2,2)=2 (3,3)=2");
+    }
+    writer.join();
+    EXPECT_GT(calls, 0);
+    // A handler that throws ends the read; the pipe has no writer yet.
+    {
+        const Interruptions interruptions;
+        const InterruptHandler handler([] { throw Error("interrupted"); });
+        EXPECT_EQ(read(), "interrupted");
+    }
+    // The reader waits until the pipe is full.
+    const std::string large(1 << 20, 'x');
+    std::string got;
+    std::thread reader([&] {
+        std::ifstream pipe(path, std::ios::binary);
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        got.assign(std::istreambuf_iterator<char>(pipe), {});
+    });
+    {
+        const Interruptions interruptions;
+        write_file(path, large);
+    }
+    reader.join();
+    EXPECT_EQ(got, large);
 }
 
 }  // namespace

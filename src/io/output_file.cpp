@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/concat.hpp"
+#include "io/interrupts.hpp"
 #include "tessera/io.hpp"
 #include "tessera/spec.hpp"
 
@@ -121,7 +122,8 @@ int open_in_place(const Target& target) {
         named.st_dev == own.st_dev && named.st_ino == own.st_ino) {
         return ::fcntl(int(number), F_DUPFD_CLOEXEC, 0);
     }
-    return ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    return repeated(
+        [&] { return ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC); });
 }
 
 }  // namespace
@@ -140,7 +142,8 @@ int TemporaryFile::create(const std::string& folder, unsigned permissions) {
         break;
     }
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    const int file = ::openat(folder_, name_.c_str(), flags, mode_t(permissions));
+    const int file =
+        repeated([&] { return ::openat(folder_, name_.c_str(), flags, mode_t(permissions)); });
     if (file < 0) {
         const int error = errno;
         withdraw();
@@ -192,8 +195,8 @@ OutputFile::~OutputFile() {
 
 void OutputFile::write(std::string_view bytes) {
     while (!bytes.empty()) {
-        const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-        if (written < 0 && errno == EINTR) continue;
+        const ssize_t written =
+            repeated([&] { return ::write(file_, bytes.data(), bytes.size()); });
         if (written < 0) fail();
         bytes.remove_prefix(std::size_t(written));
     }
@@ -202,8 +205,9 @@ void OutputFile::write(std::string_view bytes) {
 void OutputFile::close() {
     const bool in_place = name_.empty();
     // Without it a crash of the machine could leave the new name without its bytes.
-    if (!in_place && ::fsync(file_) != 0 && errno != EINVAL) fail();
-    if (::close(std::exchange(file_, -1)) != 0) fail();
+    if (!in_place && repeated([&] { return ::fsync(file_); }) != 0 && errno != EINVAL) fail();
+    // Linux has closed the file also where a signal interrupts that.
+    if (::close(std::exchange(file_, -1)) != 0 && errno != EINTR) fail();
     if (!in_place && !temporary_.rename(name_)) fail();
 }
 

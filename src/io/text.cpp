@@ -23,10 +23,17 @@ std::string_view trimmed(std::string_view line) {
     return line;
 }
 
+// std::tolower leaves the letter I as it is in some locales, and std::toupper the letter i.
 std::string lower_case(std::string_view text) {
     std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (char& c : lower) c = 'A' <= c && c <= 'Z' ? char(c - 'A' + 'a') : c;
     return lower;
+}
+
+std::string upper_case(std::string_view text) {
+    std::string upper(text);
+    for (char& c : upper) c = 'a' <= c && c <= 'z' ? char(c - 'a' + 'A') : c;
+    return upper;
 }
 
 std::string& operator+=(std::string& message, Quoted quoted) {

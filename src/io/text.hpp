@@ -46,7 +46,9 @@ std::vector<std::string_view> words(std::string_view line);
 /// The line without blanks at its ends.
 std::string_view trimmed(std::string_view line);
 
+// Letters of ASCII alone, in whatever locale.
 std::string lower_case(std::string_view text);
+std::string upper_case(std::string_view text);
 
 /// 'text' in a message: in quotes, at most 60 characters, unprintable ones as '?'.
 struct Quoted {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/checks.hpp"
 
@@ -10,11 +9,7 @@ namespace tessera {
 
 namespace {
 
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2e", value);
-    return text;
-}
+std::string number(double value) { return number_text(value, std::chars_format::scientific, 2); }
 
 std::string breakdown_message(BreakdownCause cause) {
     switch (cause) {

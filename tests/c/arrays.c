@@ -27,6 +27,10 @@ static void solves_as_tridiagonal(tessera_context* context, tessera_matrix* matr
         SUCCEEDS(tessera_release(context, scaled));
     }
     CHECK(strcmp(tessera_solver_message(solver), "") == 0);
+    options.max_iterations = options.stagnation_window = INT64_MAX;
+    SUCCEEDS(tessera_copy(context, zeros, x, sizeof zeros));
+    SUCCEEDS(tessera_solver_solve_vectors(solver, 3, b, leading, x, leading, &options, reports));
+    CHECK(reports[2].status == TESSERA_CONVERGED);
     options.max_iterations = 1;
     SUCCEEDS(tessera_copy(context, zeros, x, sizeof zeros));
     SUCCEEDS(tessera_solver_solve_vectors(solver, 2, b, leading, x, leading, &options, NULL));
@@ -35,6 +39,10 @@ static void solves_as_tridiagonal(tessera_context* context, tessera_matrix* matr
           TESSERA_INVALID_ARGUMENT, "no right-hand sides");
     FAILS(tessera_solver_solve_vectors(solver, 2, b, rows - 1, x, leading, NULL, NULL),
           TESSERA_INVALID_ARGUMENT, "leading dimension");
+    FAILS(tessera_solver_solve_vectors(solver, 2, b, INT64_MAX, x, leading, NULL, NULL),
+          TESSERA_INVALID_ARGUMENT, "leading dimension");
+    FAILS(tessera_solver_solve_vectors(solver, 2, b, leading, x, INT64_MAX, NULL, NULL),
+          TESSERA_INVALID_ARGUMENT, "leading dimension");
     FAILS(tessera_solver_solve_vectors(solver, 2, NULL, leading, x, leading, NULL, NULL),
           TESSERA_INVALID_ARGUMENT, "b is null");
     tessera_solver_free(solver);
@@ -42,8 +50,54 @@ static void solves_as_tridiagonal(tessera_context* context, tessera_matrix* matr
     SUCCEEDS(tessera_release(context, x));
 }
 
+/* Sizes that no memory holds, of arrays that are much shorter. */
+static void huge_sizes(tessera_context* context) {
+    const arrays of = tridiagonal(context, 3, TESSERA_DOUBLE);
+    tessera_matrix* matrix = NULL;
+    tessera_solver* solver = NULL;
+    void* array = NULL;
+    FAILS(tessera_allocate(context, (size_t)INT64_MAX, &array), TESSERA_OUT_OF_MEMORY, "memory");
+    FAILS(tessera_allocate(context, SIZE_MAX, &array), TESSERA_INVALID_ARGUMENT, "huge");
+    FAILS(tessera_copy(context, of.values, of.values, SIZE_MAX), TESSERA_INVALID_ARGUMENT, "huge");
+    const int64_t huge[] = {INT64_MAX, INT64_MAX - 1, INT64_MAX / 4, INT64_MAX / 8};
+    for (int k = 0; k < 4; ++k) {
+        for (int sort = 0; sort < 2; ++sort) {
+            FAILS(tessera_matrix_create_csr(context, TESSERA_DOUBLE, rows, rows, huge[k], 64,
+                                            of.row_offsets, 32, of.column_indices, of.values, sort,
+                                            &matrix),
+                  TESSERA_INVALID_ARGUMENT, "offsets");
+        }
+        FAILS(tessera_matrix_create_bsr(context, TESSERA_DOUBLE, rows, rows, 2, huge[k], 64,
+                                        of.row_offsets, 32, of.column_indices, of.values, 0, 0,
+                                        &matrix),
+              TESSERA_INVALID_ARGUMENT, k < 2 ? "too many blocks" : "offsets");
+        FAILS(tessera_matrix_create_coo(context, TESSERA_DOUBLE, rows, rows, huge[k], 64,
+                                        of.row_offsets, of.row_offsets, of.values, &matrix),
+              TESSERA_OUT_OF_MEMORY, "entries needs about");
+        FAILS(tessera_matrix_create_bsr(context, TESSERA_DOUBLE, INT32_MAX, INT32_MAX, 1024,
+                                        huge[k], 64, of.row_offsets, 32, of.column_indices,
+                                        of.values, 0, 0, &matrix),
+              TESSERA_INVALID_ARGUMENT, "2^31 - 1");
+        /* Its arrays are looked at where they are used. */
+        SUCCEEDS(tessera_matrix_create(context, TESSERA_DOUBLE, rows, rows, huge[k], of.row_offsets,
+                                       of.column_indices, of.values, &matrix));
+        FAILS(tessera_matrix_multiply(matrix, 1, of.values, 0, of.values), TESSERA_INVALID_ARGUMENT,
+              "offsets");
+        CHECK(tessera_matrix_validate(matrix) != TESSERA_SUCCESS);
+        SUCCEEDS(tessera_solver_create(context, TESSERA_DOUBLE, "cg", "jacobi", NULL, &solver));
+        FAILS(tessera_solver_setup(solver, matrix), TESSERA_INVALID_ARGUMENT, "offsets");
+        tessera_solver_free(solver);
+        tessera_matrix_free(matrix);
+        matrix = NULL;
+    }
+    SUCCEEDS(tessera_release(context, of.row_offsets));
+    SUCCEEDS(tessera_release(context, of.column_indices));
+    SUCCEEDS(tessera_release(context, of.values));
+}
+
 /* Compressed rows with 32- and 64-bit integers, unsorted ones, blocks, coordinates. */
 void other_arrays(tessera_context* context) {
+    huge_sizes(context);
     int32_t offsets[rows + 1], block_offsets[rows / 2 + 1], block_columns[nonzeros];
     int64_t columns[nonzeros], row_of[nonzeros + 1], column_of[nonzeros + 1];
     double values[nonzeros], doubled[nonzeros], blocks[4 * nonzeros] = {0};

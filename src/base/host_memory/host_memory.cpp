@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <limits>
+#include <locale>
 #include <sstream>
+
+#include "base/concat.hpp"
 
 namespace tessera {
 
@@ -22,9 +24,16 @@ std::string file_text(const std::string& path) {
     return text.str();
 }
 
+/// The number that a file of the system begins with, in whatever locale.
+bool read_number(std::istream&& file, Offset& number) {
+    file.imbue(std::locale::classic());
+    return bool(file >> number);
+}
+
 /// The number after the word `key`, or `otherwise`.
 Offset number_after(const std::string& text, const std::string& key, Offset otherwise) {
     std::istringstream words(text);
+    words.imbue(std::locale::classic());
     Offset number = 0;
     for (std::string word; words >> word;) {
         if (word == key && words >> number) return number;
@@ -46,8 +55,8 @@ constexpr GroupFiles version_2 = {"memory.max", "memory.current", {"inactive_fil
 Offset group_leaves(const std::string& folder, const GroupFiles& files) {
     Offset limit = 0, usage = 0;
     // The limit may be the word "max".
-    if (!(std::ifstream(folder + files.limit) >> limit)) return no_limit;
-    if (!(std::ifstream(folder + files.usage) >> usage)) return no_limit;
+    if (!read_number(std::ifstream(folder + files.limit), limit)) return no_limit;
+    if (!read_number(std::ifstream(folder + files.usage), usage)) return no_limit;
     const std::string statistics = file_text(folder + "memory.stat");
     for (const char* key : files.page_cache) usage -= number_after(statistics, key, 0);
     return std::max<Offset>(limit - std::max<Offset>(usage, 0), 0);
@@ -86,7 +95,8 @@ Offset control_groups_leave(const std::string& mounted, const std::string& membe
 
 Offset address_space_leaves(std::uint64_t limit, const std::string& statm, Offset page_bytes) {
     Offset pages = 0;
-    if (limit > std::uint64_t(no_limit) || !(std::istringstream(statm) >> pages)) return no_limit;
+    if (limit > std::uint64_t(no_limit)) return no_limit;
+    if (!read_number(std::istringstream(statm), pages)) return no_limit;
     return std::max<Offset>(Offset(limit) - pages * page_bytes, 0);
 }
 
@@ -109,9 +119,7 @@ std::string bytes_text(double bytes) {
     constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     int unit = 0;
     for (; bytes >= 1000 && unit < 6; ++unit) bytes /= 1000;
-    char text[64];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
-    return text;
+    return number_text(bytes, std::chars_format::fixed, unit == 0 ? 0 : 1) + " " + units[unit];
 }
 
 void require_host_memory(const std::string& what, double bytes) {

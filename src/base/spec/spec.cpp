@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
 #include "base/concat.hpp"
@@ -67,9 +66,7 @@ Number in_range(const std::string& what, std::string_view text, Number low, Numb
     const std::string reason = parse(text, number);
     require(reason.empty(), what, ": ", quoted(text), " is ", reason);
     if (number < low || number > high) {
-        std::ostringstream message;
-        message << what << ": " << text << " is not within " << low << ".." << high;
-        throw InvalidArgument(message.str());
+        throw InvalidArgument(concat(what, ": ", text, " is not within ", low, "..", high));
     }
     return number;
 }

@@ -23,8 +23,7 @@ bool is_one_of(char c, std::string_view choices) {
 class FormatParser {
   public:
     explicit FormatParser(std::string_view text) {
-        std::ranges::transform(text, std::back_inserter(text_),
-                               [](unsigned char c) { return std::toupper(c); });
+        text_ = upper_case(text);
         std::erase(text_, ' ');
     }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
+#include "base/concat.hpp"
 #include "krylov/rules.hpp"
 #include "tessera/precond.hpp"
 
@@ -304,9 +304,8 @@ std::string sliced_format(const MatrixFacts& facts) {
 }
 
 Attempt exact_factors(double max_flops, const char* reason) {
-    char text[48];
-    std::snprintf(text, sizeof text, "direct,max_flops=%.0e", max_flops);
-    std::string words = text;
+    std::string words =
+        "direct,max_flops=" + number_text(max_flops, std::chars_format::scientific, 0);
     words.erase(words.find('+'), 1);
     return {"richardson", words, "csr", 10, reason};
 }

@@ -258,6 +258,8 @@ TEST(several_vectors, unusable_preconditioners_and_wrong_vectors) {
     expect_refused(right, {x.data(), 361, 3, 361}, "b has 2 vectors, x has 3");
     expect_refused({b.data(), 360, 2, 361}, solution, "b must have 361 elements, not 360");
     expect_refused({b.data(), 361, 2, 360}, solution, "leading dimension of 360, below the 361");
+    expect_refused({b.data(), 361, 2, std::numeric_limits<Offset>::max()}, solution,
+                   "b has a leading dimension of 9223372036854775807");
     expect_refused({nullptr, 361, 2, 361}, solution, "b is null");
     expect_refused(right, {x.data(), 361, -1, 361}, "negative number of vectors");
     EXPECT_TRUE(solver

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
+#include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "krylov/at_work.hpp"
@@ -18,6 +18,10 @@
 namespace tessera {
 
 namespace {
+
+std::string residual_text(const SolveReport& report) {
+    return number_text(report.true_relative_residual, std::chars_format::scientific, 2);
+}
 
 /// Whether a method ended with an x that may be better or worse than it knows.
 bool can_be_judged(Status status) {
@@ -67,11 +71,9 @@ void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
                         status == Status::accuracy_lost || status == Status::max_iterations;
     if (!failed || facts().rows == 0 || facts().symmetric || !method_.solver->symmetric_only())
         return;
-    char residual[16];
-    std::snprintf(residual, sizeof residual, "%.2e", report.true_relative_residual);
     report.message = Spec(attempts_[attempt_].solver).name() +
                      " needs a symmetric matrix, which this one is not (the relative residual is " +
-                     residual + "); use bicgstab, idr or gmres.";
+                     residual_text(report) + "); use bicgstab, idr or gmres.";
 }
 
 /// Where exact factors found the matrix singular, and x is no solution, no method has another.
@@ -79,11 +81,9 @@ template <class T>
 void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
     const std::string& why = system_->report().singular;
     if (why.empty() || is_solved(report.status) || !can_be_judged(report.status)) return;
-    char residual[48];
-    std::snprintf(residual, sizeof residual, "; the relative residual is %.2e.",
-                  report.true_relative_residual);
     report.status = Status::singular;
-    report.message = (is_reduced() ? "in the reduced system " : "") + why + residual;
+    report.message = (is_reduced() ? "in the reduced system " : "") + why +
+                     "; the relative residual is " + residual_text(report) + ".";
     report.message.front() = char(std::toupper(report.message.front()));
 }
 

@@ -1,8 +1,9 @@
 #include "krylov/attempts.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
+
+#include "base/concat.hpp"
 
 namespace tessera {
 
@@ -91,9 +92,8 @@ SolveReport joined(const SolveReport& before, SolveReport last) {
 
 std::string outcome_of(const SolveReport& attempt) {
     if (attempt.iterations == 0) return attempt.message;
-    char residual[16];
-    std::snprintf(residual, sizeof residual, "%.1e", attempt.true_relative_residual);
-    return std::string(to_string(attempt.status)) + ", relative residual " + residual;
+    return std::string(to_string(attempt.status)) + ", relative residual " +
+           number_text(attempt.true_relative_residual, std::chars_format::scientific, 1);
 }
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include "base/checks.hpp"
+#include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "precond/block_jacobi/block_jacobi_state.hpp"
 #include "precond/block_jacobi/storage/format_steps.hpp"
@@ -323,9 +323,7 @@ std::string BlockJacobi<T>::describe() const {
     if (options.precision == BlockPrecision::working) return text;
     text += std::string(",precision=") + to_string(options.precision);
     if (!state_->adaptive()) return text;
-    std::ostringstream accuracy;
-    accuracy << options.accuracy;
-    return text + ",accuracy=" + accuracy.str();
+    return text + ",accuracy=" + number_text(options.accuracy);
 }
 
 template <class T>

@@ -1,6 +1,6 @@
-#include <sstream>
 #include <utility>
 
+#include "base/concat.hpp"
 #include "precond/choose.hpp"
 #include "tessera/block_ldlt.hpp"
 
@@ -69,18 +69,18 @@ BlockLdltOptions parse_block_ldlt(Spec spec) {
 template <class T>
 std::string BlockLdlt<T>::describe() const {
     const BlockLdltOptions& o = options();
-    std::ostringstream text;
-    text << "block_ldlt:" << o.block << ",fill=" << o.fill << ",method=" << to_string(o.method);
-    if (o.method == BlockLdltStage::jacobi) text << ",sweeps=" << o.sweeps;
-    if (o.epsilon >= 0) text << ",epsilon=" << o.epsilon;
-    if (o.method == BlockLdltStage::jacobi) text << ",delta=" << o.delta;
-    text << ",pivoting=" << pivoting_name(o.pivoting) << ",matching=" << on_or_off(o.matching)
-         << ",ordering=" << to_string(report().ordering);
-    if (o.outer) text << ",outer=on,outer_threshold=" << o.outer_threshold;
-    if (!o.safeguard) text << ",safeguard=off";
-    if (o.solve_sweeps > 0) text << ",solve_sweeps=" << o.solve_sweeps;
-    if (o.positive_definite) text << ",positive_definite";
-    return text.str();
+    std::string text =
+        concat("block_ldlt:", o.block, ",fill=", o.fill, ",method=", to_string(o.method));
+    if (o.method == BlockLdltStage::jacobi) text += concat(",sweeps=", o.sweeps);
+    if (o.epsilon >= 0) text += ",epsilon=" + number_text(o.epsilon);
+    if (o.method == BlockLdltStage::jacobi) text += ",delta=" + number_text(o.delta);
+    text += concat(",pivoting=", pivoting_name(o.pivoting), ",matching=", on_or_off(o.matching),
+                   ",ordering=", to_string(report().ordering));
+    if (o.outer) text += ",outer=on,outer_threshold=" + number_text(o.outer_threshold);
+    if (!o.safeguard) text += ",safeguard=off";
+    if (o.solve_sweeps > 0) text += concat(",solve_sweeps=", o.solve_sweeps);
+    if (o.positive_definite) text += ",positive_definite";
+    return text;
 }
 
 template <class T>

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "precond/block_ldlt/block_ldlt_state.hpp"
@@ -19,9 +18,7 @@ constexpr double equal_residual = 0.01;     ///< Relative difference of equal st
 constexpr double required_reduction = 0.9;  ///< Later over earlier residual, at most.
 
 std::string short_number(double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2g", number);
-    return text;
+    return number_text(number, std::chars_format::general, 2);
 }
 
 /// Default epsilon of the level method.

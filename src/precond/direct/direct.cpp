@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "base/checks.hpp"
@@ -14,14 +13,16 @@ namespace tessera {
 
 namespace {
 
+std::string short_text(double number) {
+    return number_text(number, std::chars_format::scientific, 1);
+}
+
 /// Throws InvalidArgument if a factorisation takes more operations than allowed.
 void require_few(double flops, double max_flops) {
     if (max_flops <= 0 || flops <= max_flops) return;
-    char text[100];
-    std::snprintf(text, sizeof text,
-                  "direct: the factorisation takes %.1e operations, more than max_flops=%.1e",
-                  flops, max_flops);
-    throw InvalidArgument(text, "preconditioner");
+    throw InvalidArgument("direct: the factorisation takes " + short_text(flops) +
+                              " operations, more than max_flops=" + short_text(max_flops),
+                          "preconditioner");
 }
 
 /// A matrix in host memory: that of the caller, or a copy of one on a GPU.
@@ -65,12 +66,9 @@ std::string singularity(const DirectReport& report, Index rows) {
     constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
     const double rounding = 8 * epsilon * std::min(rows, 1000);
     if (report.smallest_pivot_row < 0 || report.smallest_pivot > rounding) return "";
-    char text[120];
-    std::snprintf(text, sizeof text,
-                  "the matrix is singular to working precision: the pivot of row %d is %.1e of the "
-                  "largest entry after scaling",
-                  int(report.smallest_pivot_row), report.smallest_pivot);
-    return text;
+    return concat("the matrix is singular to working precision: the pivot of row ",
+                  report.smallest_pivot_row, " is ", short_text(report.smallest_pivot),
+                  " of the largest entry after scaling");
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "base/dispatch.hpp"
 #include "tessera/polynomial.hpp"
@@ -11,11 +10,7 @@ namespace {
 
 using Terms = std::vector<PolynomialTerm>;
 
-std::string number(double value) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", value);
-    return text;
-}
+std::string number(double value) { return number_text(value, std::chars_format::general, 4); }
 
 Terms neumann(int count, double omega) {
     return Terms(std::size_t(count), PolynomialTerm{0, omega, 1});

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "base/checks.hpp"
+#include "base/concat.hpp"
+#include "base/host_memory/host_memory.hpp"
 #include "base/zeros.hpp"
 #include "sparse/borrow/steps.hpp"
 
@@ -96,6 +98,18 @@ struct Entries {
     std::vector<Index> columns;
     std::vector<Offset> sources;
 };
+
+/// Throws OutOfMemory unless the host has memory for `entries` that are sorted: the lists of their
+/// places, and the matrix made of them. `given`: bytes of an entry that are copied before.
+template <class T>
+void require_memory(const char* what, Index rows, Index columns, Offset entries,
+                    std::size_t given) {
+    constexpr double per_row = 4 * sizeof(Offset);
+    constexpr double per_entry = 4 * sizeof(Offset) + 3 * sizeof(Index) + sizeof(T);
+    require_host_memory(
+        concat("a ", what, " of ", rows, " x ", columns, " with ", entries, " entries"),
+        per_row * double(rows) + (per_entry + double(given)) * double(entries));
+}
 
 /// Sorts each row by columns; equal columns keep their order.
 void sort_rows(int threads, Entries& entries) {
@@ -245,6 +259,7 @@ BorrowedMatrix<T> borrow_csr(const Context& context, Index rows, Index columns, 
     auto state = std::make_unique<typename BorrowedMatrix<T>::State>();
     state->caller_values = nonzeros;
     if (sorts) {
+        borrow::require_memory<T>("matrix with unsorted rows", rows, columns, nonzeros, 0);
         borrow::Entries entries{borrow::copied_as<Offset>(context, offsets),
                                 borrow::copied_as<Index>(context, all_columns),
                                 std::vector<Offset>(std::size_t(nonzeros))};
@@ -296,6 +311,8 @@ BorrowedMatrix<T> borrow_bsr(const Context& context, Index block_rows, Index blo
                                                         state->row_offsets.data(),
                                                         state->column_indices.data()});
     if (sorts) {
+        borrow::require_memory<T>("matrix with unsorted rows", rows, columns, entries,
+                                  sizeof(Offset));
         const Context host = Context::cpu(context.threads());
         borrow::Entries sorted{copy_to_host(context, state->row_offsets),
                                copy_to_host(context, state->column_indices),
@@ -326,6 +343,7 @@ BorrowedMatrix<T> borrow_coo(const Context& context, Index rows, Index columns, 
     constexpr const char* name = "borrow_coo";
     borrow::check_sizes(name, rows, columns, entries);
     const auto count = std::size_t(entries);
+    borrow::require_memory<T>("COO matrix", rows, columns, entries, 2 * sizeof(Coordinate));
     const auto all_rows = borrow::copied_as<Coordinate>(
         context, borrow::array_of(context, name, "row_indices", row_indices, entries));
     const auto all_columns = borrow::copied_as<Coordinate>(

@@ -112,6 +112,21 @@ TEST(borrow, csr_with_32_and_64_bits) {
     expect_csr<float, std::int64_t, std::int64_t>();
 }
 
+/// Sizes are compared with free memory before anything is allocated or read.
+TEST(borrow, entries_that_memory_cannot_hold) {
+    const Array<std::int64_t> indices({0});
+    const Array<double> values({1});
+    const auto make = [&](Offset entries) {
+        return message_of<OutOfMemory>([&] {
+            borrow_coo(context(), 3, 3, entries, indices.data(), indices.data(), values.data());
+        });
+    };
+    for (const Offset entries : {std::numeric_limits<Offset>::max(), Offset(1) << 45}) {
+        expect_contains(make(entries), "a COO matrix of 3 x 3 with " + std::to_string(entries) +
+                                           " entries needs about ");
+    }
+}
+
 TEST(borrow, unsorted_and_repeated_columns_are_sorted_on_request) {
     const Array<std::int32_t> row_offsets({0, 4, 4, 6});
     const Array<std::int32_t> columns({3, 0, 3, 1, 2, 0});
