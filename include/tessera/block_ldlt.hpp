@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -41,6 +42,10 @@ struct BlockLdltOptions {
     bool safeguard = true;  ///< Test the factor and fall back to another one; see BlockLdlt.
     /// Jacobi iterations instead of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
+    /// A factor with more than so many values for each entry of A, or whose factorisation takes
+    /// more than 100 times as many operations, is refused (OutOfMemory); infinite: only where
+    /// memory does not suffice.
+    double max_growth = std::numeric_limits<double>::infinity();
     /// Replace each D_i of F_i = L_i D_i L_i^T by |D_i|, as MINRES requires.
     bool positive_definite = false;
 };

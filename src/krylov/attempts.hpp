@@ -16,8 +16,8 @@ bool worth_another(const Error& error);
 SolveReport unsolved_report(const PreconditionerReport& setup);
 
 /// The options of an attempt: its own limits, and at most the iterations and time that earlier
-/// attempts (`before`, which may be empty) and their setups have left. The observer gets the iterations and seconds
-/// of all attempts.
+/// attempts (`before`, which may be empty) and their setups have left. The observer gets the
+/// iterations and seconds of all attempts.
 SolveOptions attempt_options(const SolveOptions& options, const Attempt& attempt,
                              const SolveReport& before);
 

@@ -63,6 +63,7 @@ TESSERA_HOST_DEVICE RowSums summed(const CsrView<T>& a, Index i) {
 struct RowScan {
     int has_positive, has_negative, has_zero;  ///< Whether a diagonal entry is so.
     int has_row_sum;  ///< Whether the sum of a row is more than rounding errors of its entries.
+    int has_empty;    ///< Whether a row has no nonzero.
     /// max and 1 / min of the largest |a_ij| of rows: first those that alone give their unknown,
     /// then the others.
     Offset largest_fixed, smallest_fixed_inverse, largest, smallest_inverse;
@@ -83,6 +84,7 @@ struct ScanRow {
                                       : &scan->has_zero);
         const double limit = balance_limit<T> * (std::abs(row.diagonal) + row.others);
         if (!(std::abs(row.sum) <= limit)) raise_flag(&scan->has_row_sum);
+        if (row.diagonal == 0 && row.others == 0) raise_flag(&scan->has_empty);
         if (row.diagonal != 0) {
             raise_to(&scan->largest_share,
                      std::bit_cast<Offset>(row.others / std::abs(row.diagonal)));

@@ -48,16 +48,23 @@ Index rows_for_multigrid(const MatrixFacts& a) {
     return 40'000;
 }
 
+/// Whether coarse levels and factors of the graph fill up: it is no mesh.
+bool fills_up(const MatrixFacts& a) {
+    //   random graph, degree 4, 100,000 rows  4.8  jacobi 0.10 s  multigrid 0.9 s
+    //   poisson3d:60, elasticity3d:20         2.8, 2.5
+    return a.graph_dimension > 3.3;
+}
+
 /// Symmetric with a positive diagonal, on the CPU.
 std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
-    if (a.rows_per_node > 1 && a.rows >= rows_for_multigrid(a)) {
+    if (!fills_up(a) && a.rows_per_node > 1 && a.rows >= rows_for_multigrid(a)) {
         return {{"fcg", "amg", "csr", 500, "a large mesh with several unknowns per node"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
     //   poisson2d:400  160,000 rows  multigrid 112 ms  jacobi   219 ms
     //   poisson2d:100   10,000       jacobi      4     multigrid  8
     // Smaller ones are no meshes if exact factors were refused.
-    if (a.entries_per_row() <= 5.5 && a.rows >= 100'000) {
+    if (!fills_up(a) && a.entries_per_row() <= 5.5 && a.rows >= 100'000) {
         return {{"fcg", "amg", "csr", 500, "a large plane mesh (few entries per row)"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
@@ -88,7 +95,9 @@ bool is_dominated_by_diagonal(const MatrixFacts& a) { return a.off_diagonal_shar
 /// Whether exact factors may be the fastest for a symmetric matrix with a positive diagonal.
 bool prefers_exact_factors(const MatrixFacts& a) {
     //   mesh3e1  289 rows  jacobi 0.06 ms  exact 0.17 ms
-    if (is_dominated_by_diagonal(a)) return false;
+    if (is_dominated_by_diagonal(a) || fills_up(a)) return false;
+    //   random tree, 100,000 rows  exact 0.2 s  jacobi 0.7 s  multigrid 1.6 s
+    if (a.entries_per_row() <= 3.2 && a.rows < 1'000'000 && !a.on_gpu) return true;
     //   bcsstk38        8,032 rows  exact  20 ms  blocks    172 ms  11 products
     //   bcsstk15        3,948       exact  16     jacobi     23     42
     //   poisson2d:300  90,000       exact  66     multigrid  74     11

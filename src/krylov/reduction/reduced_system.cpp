@@ -107,7 +107,8 @@ ReducedSystem<T>::ReducedSystem(const Context& context, const CsrView<T>& given,
     matrix_ = place(std::move(reduced));
     std::vector<T> diagonal;
     for (const Index i : reduction_.fixed) {
-        diagonal.push_back(on_host.values[find_csr_entry(on_host, i, i)]);
+        const Offset place = find_csr_entry(on_host, i, i);
+        diagonal.push_back(place < 0 ? T(0) : on_host.values[place]);
     }
     diagonal_ = copy_to_buffer(context, diagonal);
 }

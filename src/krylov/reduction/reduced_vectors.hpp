@@ -5,7 +5,7 @@
 // Loop bodies of for_each_index between the vectors of a system and of its reduction.
 namespace tessera {
 
-/// x_i += r_i / a_ii for the fixed rows i.
+/// x_i += r_i / a_ii for the fixed rows i; an unknown that no equation uses stays.
 template <class T>
 struct FixUnknowns {
     static constexpr int work = 4;
@@ -15,7 +15,7 @@ struct FixUnknowns {
     T* x;
 
     TESSERA_HOST_DEVICE void operator()(Offset k) const {
-        x[fixed[k]] += residual[fixed[k]] / diagonal[k];
+        if (diagonal[k] != T(0)) x[fixed[k]] += residual[fixed[k]] / diagonal[k];
     }
 };
 

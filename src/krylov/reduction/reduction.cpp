@@ -40,6 +40,19 @@ std::vector<Index> fixed_rows(const CsrView<T>& matrix) {
     return fixed;
 }
 
+/// The rows without a nonzero.
+template <class T>
+std::vector<Index> empty_rows(const CsrView<T>& matrix) {
+    std::vector<Index> empty;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        const auto row = matrix.values_span().subspan(
+            std::size_t(matrix.row_offsets[i]),
+            std::size_t(matrix.row_offsets[i + 1] - matrix.row_offsets[i]));
+        if (std::ranges::all_of(row, [](T a) { return a == T(0); })) empty.push_back(i);
+    }
+    return empty;
+}
+
 /// Powers of two s for which the entries s_i |a_ij| s_j of each row are at most about 1.
 template <class T>
 std::vector<double> symmetric_scale(const KeptPart<T>& part, const std::vector<double>& d) {
@@ -75,6 +88,9 @@ class Search {
         if (may_fix && facts_.has_fixed_rows && (is_odd || !facts_.symmetric)) {
             keep_all_but(fixed_rows(matrix_));
         }
+        if (may_fix && facts_.symmetric && facts_.has_empty_rows && part_.rows.empty()) {
+            leave_out(empty_rows(matrix_));
+        }
         if (part_.rows.empty()) keep_all_but({});
         if (!is_finite()) return {};
         result_.is_symmetric = facts_.symmetric || (may_be_symmetric_ && make_symmetric());
@@ -105,6 +121,16 @@ class Search {
                                         " rows that give one unknown each are solved first");
         }
         result_.fixed = std::move(fixed);
+    }
+
+    /// Leaves out unknowns that no equation of a symmetric system uses.
+    void leave_out(std::vector<Index> unused) {
+        if (unused.empty() || Index(unused.size()) == matrix_.rows) return;
+        const std::size_t count = unused.size();
+        keep_all_but(std::move(unused));
+        result_.reason =
+            count == 1 ? "an unknown that no equation uses is left out"
+                       : std::to_string(count) + " unknowns that no equation uses are left out";
     }
 
     bool is_finite() const {
@@ -208,7 +234,8 @@ std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>
                                   flagged_rows<WalkAgainstSymmetry<T>>(context, matrix) == 0;
     const bool is_scaled = !facts.positive_diagonal && facts.row_span > 1e4;
     const bool is_as_it_seems =
-        facts.symmetric ? !facts.negative_diagonal && !is_scaled : !may_be_symmetric;
+        facts.symmetric ? !facts.negative_diagonal && !is_scaled && !facts.has_empty_rows
+                        : !may_be_symmetric;
     if (is_as_it_seems && !facts.has_odd_rows && !needs_order) return {};
     const bool may_fix = !facts.has_coordinates || tell_rows(coordinates, matrix.rows);
     CsrMatrix<T> copied;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/checks.hpp"
+#include "base/concat.hpp"
 #include "base/dispatch.hpp"
 #include "base/find_csr_entry.hpp"
 #include "base/phases.hpp"
@@ -79,10 +80,20 @@ block_ldlt::NumericFactor<T> make_factor(const Context& context, block_ldlt::Gri
                                          const BlockLdltOptions& options) {
     using namespace block_ldlt;
     const double block_bytes = double(options.block) * options.block * sizeof(T);
-    const double max_blocks = std::min(2e9, 0.5 * double(context.free_memory()) / block_bytes);
+    const double square = double(options.block) * options.block;
+    const double max_values = options.max_growth * double(matrix.nonzeros);
+    const double max_blocks =
+        std::min({2e9, 0.5 * double(context.free_memory()) / block_bytes, max_values / square});
     BlockPattern pattern = arrange_by_levels(
         grid, fill_pattern(grid, matrix, options.fill, Offset(max_blocks), context.threads()));
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
+    count_updates(pattern, context.threads());
+    const double operations = double(pattern.updates()) * square * options.block;
+    if (operations > 100 * max_values) {
+        throw OutOfMemory(concat("block_ldlt: the factorisation takes ", operations,
+                                 " multiplications, too many for a matrix with ", matrix.nonzeros,
+                                 " entries"));
+    }
     return {context,
             SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, by_sweeps ? 3 : 1,
                            by_sweeps ? 2 : 1),

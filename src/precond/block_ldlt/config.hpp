@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/block_ldlt.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera {
 
@@ -26,8 +27,11 @@ struct BlockLdltConfig {
         check_options(options);
     }
     template <class T>
-    auto make(const Context& context, const CsrView<T>& matrix) const {
-        return std::make_unique<BlockLdlt<T>>(context, matrix, options);
+    auto make(const Context& context, const CsrView<T>& matrix,
+              const PreconditionerInputs& inputs) const {
+        BlockLdltOptions chosen = options;
+        if (inputs.has_alternative) chosen.max_growth = 64;
+        return std::make_unique<BlockLdlt<T>>(context, matrix, chosen);
     }
     /// Unknown before the symbolic factorisation; the constructor checks.
     Offset bytes(Index, Offset, Offset) const { return 0; }

@@ -39,7 +39,7 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
                                const CsrView<T>& matrix, int sets, int products)
     : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
     const Index k = grid.k;
-    count_updates(pattern, context.threads());
+    if (pattern.update_offsets.empty()) count_updates(pattern, context.threads());
     updates = pattern.updates();
     bytes = checked_bytes<T>(context, pattern, k, matrix.nonzeros / 2 + Offset(grid.slots.size()),
                              sets, products);
