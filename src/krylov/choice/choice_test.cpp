@@ -1,5 +1,7 @@
 #include "tessera/choice.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "krylov/choice/test_choice.hpp"
@@ -58,6 +60,49 @@ TEST(choice, facts_of_the_rows) {
     EXPECT_TRUE(facts_of(matrix_of<double>(5, [](Index i, Index j) {
                     return i == j ? -1.0 : 0.0;
                 })).negative_diagonal);
+}
+
+/// The Laplacian of a random graph in which every node has `degree` neighbours or a few less.
+CsrMatrix<double> random_graph(Index n, int degree) {
+    auto random = generator();
+    std::vector<std::set<Index>> neighbours(static_cast<std::size_t>(n));
+    std::vector<Index> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    for (int k = 0; k < degree / 2; ++k) {
+        std::ranges::shuffle(order, random);
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            if (order[i] == Index(i)) continue;
+            neighbours[i].insert(order[i]);
+            neighbours[std::size_t(order[i])].insert(Index(i));
+        }
+    }
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        neighbours[i].insert(Index(i));
+        pattern.emplace_back(neighbours[i].begin(), neighbours[i].end());
+        values.emplace_back(pattern.back().size(), -1.0);
+        const auto own = std::ranges::find(pattern.back(), Index(i)) - pattern.back().begin();
+        values.back()[std::size_t(own)] = double(pattern.back().size()) - 1 + 1e-3;
+    }
+    return make_csr<double>(n, n, pattern, values);
+}
+
+/// Multigrid and exact factors come after iterations for graphs that are no meshes.
+TEST(choice, the_dimension_of_graphs) {
+    if (context().on_gpu()) GTEST_SKIP() << "found on a CPU alone";
+    EXPECT_EQ(facts_of(problem("poisson2d:100")).graph_dimension, 0) << "too small";
+    for (const char* text :
+         {"poisson2d:150", "poisson3d:30", "elasticity3d:20", "plate_hole:100"}) {
+        const double found = facts_of(problem(text)).graph_dimension;
+        EXPECT_GT(found, 1.5) << text;
+        EXPECT_LT(found, 3) << text;
+    }
+    for (const int degree : {4, 10}) {
+        const MatrixFacts facts = facts_of(random_graph(100'000, degree));
+        EXPECT_GT(facts.graph_dimension, 4);
+        EXPECT_EQ(choose(facts, "auto", "auto", "auto").at(0).preconditioner, "jacobi");
+    }
 }
 
 TEST(choice, nodes_along_a_body) {

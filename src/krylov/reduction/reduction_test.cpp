@@ -104,6 +104,26 @@ TEST(reduction, rows_that_give_an_unknown) {
     expect_border_values<float>(1e12, 1);
 }
 
+/// Unknowns that no equation uses keep their start, and the rest is definite.
+TEST(reduction, unknowns_that_no_equation_uses) {
+    const auto matrix = matrix_of<double>(40, [](Index i, Index j) {
+        if (i % 7 == 3 || j % 7 == 3) return 0.0;
+        return i == j ? 3.0 : std::abs(i - j) == 1 ? -1.0 : 0.0;
+    });
+    const auto found = find(matrix);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->fixed, (std::vector<Index>{3, 10, 17, 24, 31, 38}));
+    EXPECT_EQ(found->reason, "6 unknowns that no equation uses are left out");
+    std::vector<double> b(40, 1.0);
+    for (Index i = 3; i < 40; i += 7) b[std::size_t(i)] = 0;
+    const Automatic<double> solved = solve_by_auto(matrix, b);
+    EXPECT_EQ(solved.report.status, Status::converged);
+    EXPECT_LE(relative_residual(matrix, solved.x, b), 1e-8);
+    for (Index i = 3; i < 40; i += 7) EXPECT_EQ(solved.x[std::size_t(i)], 0);
+    b[10] = 1;  // 0 = 1
+    EXPECT_FALSE(is_solved(solve_by_auto(matrix, b).report.status));
+}
+
 TEST(reduction, is_not_for_ordinary_matrices) {
     EXPECT_FALSE(find(laplacian_2d<double>(20)));
     EXPECT_FALSE(find(laplacian_2d<double>(20, 3.0)));  // Convection.

@@ -158,6 +158,18 @@ TEST(block_ldlt, complete_fill_is_a_direct_solver) {
     }
 }
 
+TEST(block_ldlt, large_factors_are_refused) {
+    const auto matrix = copy_to(context(), laplacian_2d<double>(40));
+    BlockLdltOptions options{.block = 4, .fill = 3, .method = BlockLdltStage::level};
+    const BlockLdlt<double> made(context(), matrix.view(), options);
+    const double growth =
+        double(made.report().stored_blocks) * 16 / double(matrix.nonzeros());
+    options.max_growth = growth;
+    EXPECT_NO_THROW(BlockLdlt<double>(context(), matrix.view(), options));
+    options.max_growth = 0.5 * growth;
+    EXPECT_THROW(BlockLdlt<double>(context(), matrix.view(), options), OutOfMemory);
+}
+
 // Negligible entries in one triangle only, on both sides of the diagonal.
 TEST(block_ldlt, entries_without_a_mirror_image_do_no_harm) {
     auto random = generator();
