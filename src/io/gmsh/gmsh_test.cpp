@@ -269,7 +269,7 @@ TEST_F(gmsh, partitioned_meshes_are_read_as_a_whole) {
                   "without partitions");
     }
     EXPECT_EQ(partitioned("4 2 1 1 1 0 0 0 1 1 0 0 0\n4 2 1 1 2 0 0 0 1 1 0 0 0", elements),
-              "f:16: the entity of dimension 2 with the tag 4 is listed twice");
+              "f:17: the entity of dimension 2 with the tag 4 is listed twice");
 }
 
 TEST_F(gmsh, other_sections_are_skipped) {
