@@ -26,8 +26,8 @@ class plot : public ProgramTest {
 };
 
 const char* const no_python =
-    "tessera: plot needs a python3 in PATH that has the package tessera; install it with: python3 "
-    "-m pip install tessera-sparse matplotlib\n";
+    "tessera: plot needs a python3 in PATH that has the package tessera; install it, in a copy of "
+    "Tessera's repository, with: python3 -m pip install . matplotlib\n";
 
 TEST_F(plot, without_a_python_that_has_the_package_the_message_says_what_to_install) {
     const std::string without = python("without", false);
@@ -78,7 +78,7 @@ TEST_F(plot, its_help_needs_no_python) {
     const Outcome outcome = run_with_path("", {"--help"});
     EXPECT_EQ(outcome.code, 0);
     expect_contains(outcome.out, "-o,--output");
-    expect_contains(outcome.out, "pip install tessera-sparse matplotlib");
+    expect_contains(outcome.out, "pip install . matplotlib, in a copy of");
 }
 
 }  // namespace

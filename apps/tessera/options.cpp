@@ -264,7 +264,7 @@ void add_plot(CLI::App& app, PlotArguments& to) {
         "Draws, of a solve: residuals, condition numbers of blocks, times of phases, multigrid\n"
         "levels; of tune: times of the trials; of info: blocks and formats; of a matrix: its\n"
         "pattern.\n"
-        "Needs Python: pip install tessera-sparse matplotlib.\n" +
+        "Needs Python: pip install . matplotlib, in a copy of Tessera's repository.\n" +
         std::string(exit_codes_help));
     plot.add_option(
             "FILE", to.files,

@@ -39,9 +39,11 @@ struct FixedSupport {
 /// tractions and 0 on the rest of the surface.
 struct Model {
     Mesh mesh;
-    Material material;                          ///< Material of regions not in `materials`.
-    std::map<std::string, Material> materials;  ///< Materials by names of regions of the mesh.
-    std::vector<FixedSupport> fixed_supports;   ///< If a node is in two, the later one is used.
+    Material material;  ///< Material of regions not in `materials`.
+    /// Materials by names of regions of the mesh, or of groups of elements (`elements_of`). Those
+    /// of groups that share elements must be equal.
+    std::map<std::string, Material> materials;
+    std::vector<FixedSupport> fixed_supports;  ///< If a node is in two, the later one is used.
     /// Forces per area (of length times thickness in two dimensions) on the edges or faces of the
     /// groups named.
     std::vector<std::pair<std::string, Field>> tractions;
@@ -67,8 +69,12 @@ struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
     Index natural_block = 1;  ///< `dimensions` where nodes are fixed in all components or none.
-    /// A connected part of the mesh can move rigidly (hinges between parts are not detected).
+    /// Parts of the mesh can move without strain: a part that hangs together can move as a rigid
+    /// body, or parts of it, which share no face (in two dimensions no edge), can move against each
+    /// other about the nodes that they share (not looked for among more than 64 such parts).
     bool known_singular = false;
+    /// In the second case the nodes between parts that move against each other in one such motion.
+    std::vector<Index> hinge_nodes = {};
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
     std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
     std::vector<LoadShare> load_shares;  ///< Shares of each traction, then of each force.
@@ -89,6 +95,23 @@ struct System {
 /// Method, 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat
 /// elements, and for groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
+
+/// The elements of the mesh's group of that name whose cells are elements, else of the region of
+/// that name, ascending: group cells are found by their nodes. Throws InvalidArgument with the
+/// known names, and as validate(mesh).
+TESSERA_API std::vector<Index> elements_of(const Mesh& mesh, const std::string& name);
+
+/// An element that is far thinner than long.
+struct ThinElement {
+    Index element = -1;       ///< -1: none.
+    double thickness = 1;     ///< Over the longest extent along an axis.
+    std::string description;  ///< Its number, shape, nodes and their coordinates.
+};
+
+/// The thinnest element, if rounding errors of its stiffness are larger than the square root of the
+/// rounding unit in units of the stiffness of well-shaped elements: if its thickness,
+/// 1 / max |dN_a / dx|, is below 1.5e-8 of its length.
+TESSERA_API ThinElement find_thin_element(const Context& cpu, const Mesh& mesh);
 
 /// Number of components of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx,
 /// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.

@@ -89,14 +89,17 @@ void write_vector(const Context& cpu, const std::string& path, const Vector& vec
 ///   of the wrong orientation are reversed. Nodes are numbered by their tags; those that no element
 ///   has are dropped.
 /// - Physical groups of the mesh's dimension are the regions, by increasing tag; elements in none
-///   are a region with an empty name, unless there are no such groups at all. Those of lower
-///   dimension are the groups; their cells keep the file's orientation, reversed where a curve or
-///   surface is in its group with a minus sign. A group without a name is "point1", "curve1",
-///   "surface1", "volume1" by its tag.
+///   are a region with an empty name, unless there are no such groups at all. The region of an
+///   element in several groups is that of the smallest tag; those of them that have elements of
+///   other regions are groups, too.
+/// - Physical groups of lower dimension are the groups; their cells keep the file's orientation,
+///   reversed where a curve or surface is in its group with a minus sign. A group without a name is
+///   "point1", "curve1", "surface1", "volume1" by its tag.
+/// - Partitions are joined, elements of ghost entities left out.
 /// Throws ParseError with the file and its line (of binary files the byte): also for elements of
-/// higher order, prisms and pyramids, elements that are degenerate, fold over, repeat another or
-/// are in two groups of the mesh's dimension, missing nodes, two groups of one name, a file that
-/// was changed meanwhile. Throws OutOfMemory as read_matrix.
+/// higher order, prisms and pyramids, elements that are degenerate, fold over or repeat another of
+/// their group, missing nodes, two groups of one name, a file with one of several partitions, a
+/// file that was changed meanwhile. Throws OutOfMemory as read_matrix.
 TESSERA_API Mesh read_mesh(const Context& cpu, const std::string& path);
 
 /// Numbers at the nodes or in the elements of a mesh: `components` each, one node or element after

@@ -127,6 +127,76 @@ TEST_F(cli_mesh_warnings, materials_of_some_regions_only) {
     }
 }
 
+/// Nodes "x y z", elements "type group nodes"; the groups are curves "left" and "right" and
+/// surfaces "first" and "second".
+std::string small_mesh(const std::vector<std::string>& nodes,
+                       const std::vector<std::string>& elements) {
+    std::string text =
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n4\n1 1 \"left\"\n1 2 "
+        "\"right\"\n2 3 \"first\"\n2 4 \"second\"\n$EndPhysicalNames\n$Nodes\n" +
+        std::to_string(nodes.size()) + "\n";
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+        text += std::to_string(k + 1) + " " + nodes[k] + "\n";
+    }
+    text += "$EndNodes\n$Elements\n" + std::to_string(elements.size()) + "\n";
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+        text += std::to_string(k + 1) + " " + elements[k] + "\n";
+    }
+    return text + "$EndElements\n";
+}
+
+TEST_F(cli_mesh_warnings, parts_that_hang_together_by_a_node) {
+    write("hinge.msh", small_mesh({"0 0 0", "1 0 0", "1 1 0", "0 1 0", "2 1 0", "2 2 0", "1 2 0"},
+                                  {"1 1 1 1 4", "1 1 2 5 6", "3 1 3 1 2 3 4", "3 1 3 3 5 6 7"}));
+    // The second load points to the hinge and moves nothing.
+    for (const char* load : {"right=0,-1", "right=1,1"}) {
+        const Outcome outcome = solve({"hinge.msh", "--fix", "left", "--load", load});
+        EXPECT_EQ(outcome.code, 2);
+        expect_contains(outcome.err,
+                        "parts of 'hinge.msh' hang together only by the node 2 at (1, 1) (counted "
+                        "from 0) and can move against each other there: a mechanism; join them by "
+                        "common edges of elements, support each of them by --fix");
+    }
+    EXPECT_EQ(solve({"hinge.msh", "--fix", "left", "--fix", "right", "--body-force", "0,-1"}).code,
+              0);
+}
+
+TEST_F(cli_mesh_warnings, elements_far_thinner_than_long) {
+    const auto mesh = [](const char* y) {
+        return small_mesh({"0 0 0", "1 0 0", "1 1 0", "0 1 0", std::string("0.5 ") + y + " 0"},
+                          {"1 1 1 1 4", "1 1 2 2 3", "3 1 3 1 2 3 4", "2 1 3 1 5 2"});
+    };
+    write("thin.msh", mesh("-1e-9"));
+    expect_contains(warnings("thin.msh", {"--load", "right=1,0"}),
+                    "is only 1.0e-09 times as thick as long");
+    write("thin.msh", mesh("-1e-6"));
+    const std::string others = warnings("thin.msh", {"--load", "right=1,0"});
+    EXPECT_EQ(others.find("as thick as long"), std::string::npos) << others;
+}
+
+TEST_F(cli_mesh_warnings, materials_of_elements_in_two_groups) {
+    write("both.msh", small_mesh({"0 0 0", "1 0 0", "2 0 0", "2 1 0", "1 1 0", "0 1 0"},
+                                 {"1 1 1 1 6", "1 1 2 3 4", "3 1 3 1 2 5 6", "3 1 3 2 3 4 5",
+                                  "3 1 4 2 3 4 5"}));
+    const auto largest = [&](Words words) {
+        words.insert(words.begin(), {"both.msh", "--fix", "left", "--load", "right=1,0"});
+        return double(solve_json(words)["structure"]["largest_displacement"]);
+    };
+    EXPECT_EQ(largest({"--young", "first=2"}), largest({"--young", "2"}));
+    EXPECT_EQ(largest({"--young", "first=2", "--young", "second=2"}), largest({"--young", "2"}));
+    EXPECT_LT(largest({"--young", "2", "--young", "second=8"}), largest({"--young", "2"}));
+    const auto error = [&](Words words) {
+        words.insert(words.begin(), {"both.msh", "--fix", "left", "--load", "right=1,0"});
+        const Outcome outcome = solve(words);
+        EXPECT_EQ(outcome.code, 2);
+        return outcome.err;
+    };
+    expect_contains(error({"--young", "second=2"}), "but not for first");
+    expect_contains(error({"--young", "first=2", "--young", "second=8"}),
+                    "is in the groups 'first' and 'second', which have different materials");
+    expect_contains(run({"info", "both.msh"}).out, "second: elements, 1 quadrilateral");
+}
+
 TEST_F(cli_mesh_warnings, defaults_are_said) {
     const auto defaults = [&](Words words) {
         words.insert(words.begin(), {"two.msh", "--fix", "left", "--load", "right=1,0"});

@@ -44,9 +44,9 @@ std::vector<Offset> region_sizes(const Mesh& mesh) {
     return sizes;
 }
 
-const char* kind_of(int group_dimensions) {
+const char* kind_of(const MeshGroup& group, const Mesh& mesh) {
     constexpr const char* kinds[] = {"points", "edges", "faces"};
-    return kinds[group_dimensions];
+    return group.dimensions == mesh.dimensions ? "elements" : kinds[group.dimensions];
 }
 
 /// A command with the first suitable groups.
@@ -83,7 +83,7 @@ std::string to_table(const InfoArguments& arguments, const Mesh& mesh) {
     for (std::size_t k = 0; k < mesh.groups.size(); ++k) {
         const MeshGroup& group = mesh.groups[k];
         line(k == 0 ? "groups" : "",
-             group.name + ": " + kind_of(group.dimensions) + ", " + shapes_text(group.cells));
+             group.name + ": " + kind_of(group, mesh) + ", " + shapes_text(group.cells));
     }
     if (mesh.groups.empty()) {
         line("groups", "none; name parts of the boundary as physical groups in Gmsh");

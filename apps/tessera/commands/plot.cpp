@@ -78,8 +78,8 @@ int plot(const std::vector<std::string>& words) {
         throw InvalidArgument("cannot run " + python + ": " + std::strerror(errno));
     }
     throw InvalidArgument(
-        "plot needs a python3 in PATH that has the package tessera; install it with: python3 -m "
-        "pip install tessera-sparse matplotlib");
+        "plot needs a python3 in PATH that has the package tessera; install it, in a copy of "
+        "Tessera's repository, with: python3 -m pip install . matplotlib");
 }
 
 }  // namespace tessera::cli

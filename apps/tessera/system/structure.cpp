@@ -142,16 +142,24 @@ std::array<MaterialOption, 2> material_options(const MeshArguments& arguments) {
 }
 
 /// Throws InvalidArgument for an option that is given for some regions, but neither for the others
-/// nor for all: a default beside given values is hardly meant. Regions that do not exist are
-/// rejected later.
-void check_all_regions(const MaterialOption& option, const std::vector<std::string>& regions) {
-    std::vector<std::string> missing = regions;
+/// nor for all: a default beside given values is hardly meant; and for unknown regions.
+void check_all_regions(const MaterialOption& option, const Mesh& mesh) {
+    std::vector<char> given(std::size_t(mesh.element_count()), 0);
     for (const std::string& text : option.texts) {
         const std::string region = named_number(option.name, text).region;
-        if (region.empty() || std::ranges::find(regions, region) == regions.end()) return;
-        std::erase(missing, region);
+        if (region.empty()) return;
+        for (const Index element : elasticity::elements_of(mesh, region)) given[element] = 1;
     }
-    if (option.texts.empty() || missing.empty()) return;
+    if (option.texts.empty()) return;
+    std::vector<char> is_missing(mesh.region_names.size(), 0);
+    for (std::size_t element = 0; element < mesh.regions.size(); ++element) {
+        if (given[element] == 0) is_missing[std::size_t(mesh.regions[element])] = 1;
+    }
+    std::vector<std::string> missing;
+    for (std::size_t region = 0; region < is_missing.size(); ++region) {
+        if (is_missing[region] != 0) missing.push_back(mesh.region_names[region]);
+    }
+    if (missing.empty()) return;
     const std::string name = option.name;
     std::string list, one;
     for (const std::string& region : missing) {
@@ -176,7 +184,7 @@ void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
         }
     };
     for (const MaterialOption& option : options) {
-        check_all_regions(option, model.mesh.region_names);
+        check_all_regions(option, model.mesh);
     }
     for_numbers([&](const NamedNumber& given, auto member) {
         if (given.region.empty()) model.material.*member = given.value;
@@ -204,6 +212,24 @@ bool has_load(const elasticity::Model& model, const MeshArguments& arguments) {
 /// Keeps the larger number; NaN counts as the largest.
 void raise(double& largest, double value) {
     if (std::isnan(value) || value > largest) largest = value;
+}
+
+/// "node 3 at (0, 1)", or "nodes 3 at (0, 1), 4 at (1, 1) and 7 more", counted from 0.
+std::string nodes_text(const Mesh& mesh, const std::vector<Index>& nodes) {
+    constexpr std::size_t max_listed = 3;
+    std::string text = nodes.size() == 1 ? "node" : "nodes";
+    for (std::size_t k = 0; k < std::min(nodes.size(), max_listed); ++k) {
+        text += (k == 0 ? " " : ", ") + std::to_string(nodes[k]) + " at ";
+        for (int i = 0; i < mesh.dimensions; ++i) {
+            const double x = mesh.points[std::size_t(nodes[k]) * mesh.dimensions + i];
+            text += (i == 0 ? "(" : ", ") + format("%.6g", x);
+        }
+        text += ")";
+    }
+    if (nodes.size() > max_listed) {
+        text += " and " + std::to_string(nodes.size() - max_listed) + " more";
+    }
+    return text + " (counted from 0)";
 }
 
 std::string group_names(const Mesh& mesh) {
@@ -322,6 +348,15 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
 }
 
 std::string rigid_motion_message(const std::string& name, const Structure& structure) {
+    const Mesh& mesh = structure.model.mesh;
+    if (!structure.system.hinge_nodes.empty()) {
+        return "parts of '" + name + "' hang together only by the " +
+               nodes_text(mesh, structure.system.hinge_nodes) +
+               " and can move against each other there: a mechanism; join them by common " +
+               (mesh.dimensions == 2 ? "edges" : "faces") +
+               " of elements, support each of them by --fix, or add --allow-singular to solve it "
+               "anyway";
+    }
     const bool fixed = !structure.model.fixed_supports.empty();
     return std::string(fixed ? "the fixed supports of '" : "'") + name +
            (fixed

@@ -97,6 +97,13 @@ std::vector<std::string> structure_warnings(const Context& host, const Structure
             "the loads are zero or cancel each other on every node, so that nothing moves; check "
             "their components");
     }
+    const elasticity::ThinElement thin = elasticity::find_thin_element(host, model.mesh);
+    if (thin.element >= 0) {
+        warnings.push_back(thin.description + " is only " + format("%.1e", thin.thickness) +
+                           " times as thick as long: its stiffness is so much larger than that of "
+                           "other elements that rounding spoils theirs; move its nodes apart, or "
+                           "remove it");
+    }
     add_locking(host, model, warnings);
     return warnings;
 }

@@ -1,15 +1,16 @@
 #include "io/gmsh/gmsh.hpp"
 
 #include <array>
-#include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "io/gmsh/orientation.hpp"
 
 namespace tessera::io {
 
 namespace {
-
-using Vector = std::array<double, 3>;
 
 /// The nodes of a file in the order of their tags.
 class NodeTable {
@@ -72,70 +73,6 @@ void each_shape(const GmshFile& file, int dimensions, Visit&& visit) {
     }
 }
 
-/// The corners of a tetrahedron, then of a hexahedron, each with the three corners at the ends of
-/// its edges, which make a right-handed system where the element has the right orientation.
-/// Triangles and quadrilaterals are the first face with z as the third edge.
-constexpr int corner_edges[9][4] = {{0, 1, 2, 3}, {0, 1, 3, 4}, {1, 2, 0, 5},
-                                    {2, 3, 1, 6}, {3, 0, 2, 7}, {4, 7, 5, 0},
-                                    {5, 4, 6, 1}, {6, 5, 7, 2}, {7, 6, 4, 3}};
-
-/// The vector times a power of two, so that its largest component is in [1, 2): exact, and products
-/// of three stay in range.
-Vector scaled(Vector v) {
-    const double largest = std::max({std::abs(v[0]), std::abs(v[1]), std::abs(v[2])});
-    if (!(largest > 0 && std::isfinite(largest))) return v;
-    const int exponent = std::ilogb(largest);
-    for (double& component : v) component = std::scalbn(component, -exponent);
-    return v;
-}
-
-/// The sign of (a x b) . c, 0 within rounding.
-int orientation(const Vector& a, const Vector& b, const Vector& c) {
-    const auto length = [](const Vector& v) {
-        return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    };
-    const double volume = (a[1] * b[2] - a[2] * b[1]) * c[0] + (a[2] * b[0] - a[0] * b[2]) * c[1] +
-                          (a[0] * b[1] - a[1] * b[0]) * c[2];
-    constexpr double rounding = 16 * std::numeric_limits<double>::epsilon();
-    if (!(std::abs(volume) > rounding * length(a) * length(b) * length(c))) return 0;
-    return volume > 0 ? 1 : -1;
-}
-
-/// The sign of the Jacobian of a triangle or quadrilateral (in x and y), a tetrahedron or a
-/// hexahedron at its corners: 1 or -1 where all corners agree; 0 where they do not or one is zero
-/// within rounding, so that the element has no volume or folds over.
-int orientation(CellShape shape, std::span<const Vector> points) {
-    const bool plane = dimensions(shape) == 2;
-    const bool simplex = shape == CellShape::triangle || shape == CellShape::tetrahedron;
-    int sign = 0;
-    for (int k = simplex ? 0 : 1; k <= (simplex ? 0 : corners(shape)); ++k) {
-        const int(&corner)[4] = corner_edges[k];
-        const auto edge = [&](int e) {
-            if (plane && e == 3) return Vector{0, 0, 1};
-            const Vector &from = points[std::size_t(corner[0])],
-                         &to = points[std::size_t(corner[e])];
-            return scaled({to[0] - from[0], to[1] - from[1], to[2] - from[2]});
-        };
-        const int corner_sign = orientation(edge(1), edge(2), edge(3));
-        if (corner_sign == 0 || corner_sign == -sign) return 0;
-        sign = corner_sign;
-    }
-    return sign;
-}
-
-/// Renumbers the corners of a cell so that its orientation is reversed.
-void reverse_orientation(CellShape shape, Index* nodes) {
-    if (shape == CellShape::segment) {
-        std::swap(nodes[0], nodes[1]);
-    } else if (shape == CellShape::triangle || shape == CellShape::tetrahedron) {
-        std::swap(nodes[1], nodes[2]);
-    } else {
-        for (int face = 0; face + 4 <= corners(shape); face += 4) {
-            std::swap(nodes[face + 1], nodes[face + 3]);
-        }
-    }
-}
-
 /// Makes a Mesh of the sections of a file, in the order of the functions.
 class GmshMeshBuilder {
   public:
@@ -148,9 +85,13 @@ class GmshMeshBuilder {
         check_plane();
         number_nodes();
         orient();
-        refuse_repeated_elements();
+        check_partitions();
+        find_repeated_elements();
+        find_group_sets();
         add_regions();
         add_groups();
+        add_groups_of_elements();
+        drop_repeated_elements();
         check_names();
         add_empty_groups();
         return std::move(mesh_);
@@ -225,7 +166,9 @@ class GmshMeshBuilder {
         file_.fail(0,
                    "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a "
                    "plane z = constant: z ranges from ",
-                   low[2], " to ", high[2]);
+                   low[2], " to ", high[2],
+                   "; rotate a plane mesh, or, of a solid, give the volume a physical group too, "
+                   "so that Gmsh saves its elements (or set Mesh.SaveAll = 1)");
     }
 
     /// Drops the nodes that no element has; renumbers the rest.
@@ -265,41 +208,131 @@ class GmshMeshBuilder {
         });
     }
 
-    /// Throws if two elements have the same nodes: version 2.2 writes an element once for each
-    /// physical group that it is in, and it may be in one only.
-    void refuse_repeated_elements() {
-        each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
-            const std::size_t count = std::size_t(corners(shape));
-            std::vector<std::pair<std::array<Index, 8>, std::size_t>> keys(elements.tags.size());
-            for (std::size_t e = 0; e < keys.size(); ++e) {
-                auto& [sorted, element] = keys[e];
-                std::copy_n(&nodes[e * count], count, sorted.begin());
-                std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
-                element = e;
+    /// Throws if a partition has no elements: the file of one partition is not the whole mesh.
+    void check_partitions() const {
+        std::set<int> missing;
+        for (const GmshEntity& entity : file_.entities) {
+            if (entity.dimensions != mesh_.dimensions) continue;
+            missing.insert(entity.partitions.begin(), entity.partitions.end());
+        }
+        each_shape(file_, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
+            for (const Index entity : elements.entities) {
+                if (missing.empty()) return;
+                for (const int partition : file_.entities[std::size_t(entity)].partitions) {
+                    missing.erase(partition);
+                }
             }
-            std::ranges::sort(keys);
-            const auto twice =
-                std::ranges::adjacent_find(keys, {}, [](const auto& key) { return key.first; });
-            if (twice == keys.end()) return;
-            fail(elements, twice[1].second, " has the nodes of element ",
-                 elements.tags[twice->second],
-                 "; an element may be in one physical group of its dimension only");
         });
+        if (missing.empty()) return;
+        file_.fail(0, "the file has no elements of partition ", *missing.begin(), " of ",
+                   file_.partitions,
+                   "; a mesh is read as a whole: save it in one file (Gmsh's option "
+                   "Mesh.PartitionSplitMeshFiles = 0), or without partitions");
     }
 
-    void add_regions() {
-        std::vector<int> tags;  // Region tag of each element; 0: none.
+    /// Finds elements with the same nodes: version 2.2 writes an element once for each physical
+    /// group that it is in. Throws if the groups of such elements do not differ.
+    void find_repeated_elements() {
+        std::size_t before = 0;  // Elements of other shapes.
+        each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
+            each_repetition(shape, elements, nodes, [&](std::size_t first, std::size_t later) {
+                repeated_[before + later] = before + first;
+            });
+            before += elements.tags.size();
+        });
+        for (int dimensions = 0; dimensions < mesh_.dimensions; ++dimensions) {
+            each_shape(file_, dimensions, [&](CellShape shape, const GmshElements& elements) {
+                each_repetition(shape, elements, elements.nodes, [](std::size_t, std::size_t) {});
+            });
+        }
+    }
+
+    /// visit(first element, later element with the same nodes).
+    template <class Node, class Visit>
+    void each_repetition(CellShape shape, const GmshElements& elements,
+                         const std::vector<Node>& nodes, Visit&& visit) const {
+        const std::size_t count = std::size_t(corners(shape));
+        std::vector<std::pair<std::array<Node, 8>, std::size_t>> keys(elements.tags.size());
+        for (std::size_t e = 0; e < keys.size(); ++e) {
+            auto& [sorted, element] = keys[e];
+            std::copy_n(&nodes[e * count], count, sorted.begin());
+            std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
+            element = e;
+        }
+        std::ranges::sort(keys);
+        std::size_t first = 0;
+        for (std::size_t k = 1; k < keys.size(); ++k) {
+            if (keys[k].first != keys[first].first) {
+                first = k;
+                continue;
+            }
+            for (std::size_t other = first; other < k; ++other) {
+                check_groups_differ(shape, elements, keys[other].second, keys[k].second);
+            }
+            visit(keys[first].second, keys[k].second);
+        }
+    }
+
+    /// Throws if two elements with the same nodes share a physical group, or if none has one and
+    /// they are elements of the mesh.
+    void check_groups_differ(CellShape shape, const GmshElements& elements, std::size_t one,
+                             std::size_t other) const {
+        const std::vector<int>&a = groups_of(elements, one), &b = groups_of(elements, other);
+        const auto is_in_b = [&](int group) {
+            return std::ranges::any_of(b, [&](int k) { return std::abs(k) == std::abs(group); });
+        };
+        const auto shared = std::ranges::find_if(a, is_in_b);
+        const bool counts = dimensions(shape) == mesh_.dimensions;
+        if (shared == a.end() && !(a.empty() && b.empty() && counts)) return;
+        const std::string name = a.empty() ? "" : name_of(dimensions(shape), std::abs(*shared));
+        const std::string where = a.empty()
+                                      ? "neither is in a physical group"
+                                      : concat("both are in the physical group ", Quoted{name});
+        fail(elements, other, " has the nodes of element ", elements.tags[one], ", and ", where,
+             ": it would count twice; remove such copies (in Gmsh's Python interface "
+             "gmsh.model.mesh.removeDuplicateElements())");
+    }
+
+    /// Finds the groups of each element, by increasing tag.
+    void find_group_sets() {
+        std::map<std::vector<int>, int> numbers;
+        const auto number_of = [&](std::vector<int> groups) {
+            for (int& group : groups) group = std::abs(group);
+            std::ranges::sort(groups);
+            groups.erase(std::ranges::unique(groups).begin(), groups.end());
+            const auto [entry, is_new] = numbers.try_emplace(groups, int(group_sets_.size()));
+            if (is_new) group_sets_.push_back(std::move(groups));
+            return entry->second;
+        };
+        std::vector<int> set_of_entity(file_.entities.size(), -1);
         each_shape(file_, mesh_.dimensions, [&](CellShape, const GmshElements& elements) {
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                const std::vector<int>& groups = groups_of(elements, e);
-                tags.push_back(groups.empty() ? 0 : std::abs(groups[0]));
-                if (groups.size() <= 1) continue;
-                fail(elements, e, " is in the physical groups ", std::abs(groups[0]), " and ",
-                     std::abs(groups[1]), "; an element may be in one of its dimension only");
+                int& set = set_of_entity[std::size_t(elements.entities[e])];
+                if (set < 0) set = number_of(groups_of(elements, e));
+                set_of_element_.push_back(set);
             }
         });
+        for (const auto& [later, first] : repeated_) {
+            std::vector<int> both = group_sets_[std::size_t(set_of_element_[first])];
+            const std::vector<int>& more = group_sets_[std::size_t(set_of_element_[later])];
+            both.insert(both.end(), more.begin(), more.end());
+            set_of_element_[first] = number_of(std::move(both));
+        }
+    }
+
+    const std::vector<int>& groups_of(std::size_t element) const {
+        return group_sets_[std::size_t(set_of_element_[element])];
+    }
+
+    /// The region of an element is its group of the smallest tag.
+    void add_regions() {
+        std::vector<int> tags;       // Region tag of each element; 0: none.
         std::map<int, int> regions;  // Index of each region by its tag.
-        for (const int tag : tags) regions[tag];
+        for (std::size_t e = 0; e < set_of_element_.size(); ++e) {
+            if (repeated_.contains(e)) continue;
+            tags.push_back(groups_of(e).empty() ? 0 : groups_of(e)[0]);
+            regions[tags.back()];
+        }
         if (regions.size() == 1 && regions.begin()->first == 0) return;
         for (auto& [tag, region] : regions) {
             region = int(mesh_.region_names.size());
@@ -307,6 +340,53 @@ class GmshMeshBuilder {
         }
         for (int& tag : tags) tag = regions[tag];
         mesh_.regions = std::move(tags);
+    }
+
+    /// Adds the groups of the mesh's dimension that have elements of other regions, too.
+    void add_groups_of_elements() {
+        std::map<int, MeshGroup> groups;  // Groups by tag.
+        for (std::size_t e = 0; e < set_of_element_.size(); ++e) {
+            if (repeated_.contains(e)) continue;
+            for (std::size_t k = 1; k < groups_of(e).size(); ++k) groups[groups_of(e)[k]];
+        }
+        if (groups.empty()) return;
+        std::size_t element = 0;
+        for (const Cells& cells : mesh_.elements) {
+            const std::size_t count = std::size_t(corners(cells.shape));
+            for (std::size_t at = 0; at < cells.nodes.size(); at += count, ++element) {
+                if (repeated_.contains(element)) continue;
+                for (const int tag : groups_of(element)) {
+                    const auto group = groups.find(tag);
+                    if (group == groups.end()) continue;
+                    std::vector<Cells>& own = group->second.cells;
+                    if (own.empty() || own.back().shape != cells.shape) {
+                        own.push_back({cells.shape, {}});
+                    }
+                    const auto first = cells.nodes.begin() + std::ptrdiff_t(at);
+                    own.back().nodes.insert(own.back().nodes.end(), first,
+                                            first + std::ptrdiff_t(count));
+                }
+            }
+        }
+        for (auto& [tag, group] : groups) {
+            mesh_.groups.push_back(
+                {name_of(mesh_.dimensions, tag), mesh_.dimensions, std::move(group.cells)});
+        }
+    }
+
+    void drop_repeated_elements() {
+        if (repeated_.empty()) return;
+        std::size_t element = 0;
+        for (Cells& cells : mesh_.elements) {
+            const std::size_t count = std::size_t(corners(cells.shape));
+            std::size_t kept = 0;
+            for (std::size_t at = 0; at < cells.nodes.size(); at += count) {
+                if (repeated_.contains(element++)) continue;
+                std::copy_n(&cells.nodes[at], count, &cells.nodes[kept]);
+                kept += count;
+            }
+            cells.nodes.resize(kept);
+        }
     }
 
     /// Adds the cell to `cells`, reversed if the tag of its group is negative.
@@ -371,6 +451,10 @@ class GmshMeshBuilder {
     const GmshFile& file_;
     NodeTable table_;
     std::vector<Index> numbers_;  ///< Mesh numbers of the nodes in the table; -1: unused.
+    std::unordered_map<std::size_t, std::size_t>
+        repeated_;                              ///< Elements to earlier ones that have their nodes.
+    std::vector<std::vector<int>> group_sets_;  ///< Distinct sets of groups of elements.
+    std::vector<int> set_of_element_;
     Mesh mesh_;
 };
 

@@ -32,7 +32,8 @@ struct GmshEntity {
     int dimensions = 0;
     int tag = 0;
     std::vector<int> groups;
-    bool listed = false;  ///< Listed in $Entities.
+    std::vector<int> partitions;  ///< Where it is a part of another entity.
+    bool listed = false;          ///< Listed in $Entities or $PartitionedEntities.
 };
 
 struct GmshGroupName {
@@ -49,13 +50,14 @@ struct GmshFile {
     GmshNodes nodes;
     GmshElements elements[shape_count];  ///< Elements by CellShape.
     std::vector<GmshEntity> entities;
+    Offset partitions = 0;  ///< The number of partitions; 0: the mesh is not partitioned.
     bool has_entities = false;
     std::map<std::pair<int, int>, GmshGroupName> group_names;  ///< Names by dimensions and tag.
 
     /// Throws ParseError; location 0 stands for the whole file.
     template <class... Parts>
     [[noreturn]] void fail(GmshLocation location, const Parts&... message) const {
-        if (!binary) throw ParseError(name, location, concat(message...));
+        if (!binary || location == 0) throw ParseError(name, location, concat(message...));
         throw ParseError(name, 0, concat("byte ", location, ": ", message...));
     }
 };

@@ -5,8 +5,8 @@ namespace {
 
 TEST(gmsh_errors, other_versions_and_kinds) {
     EXPECT_EQ(read(section("MeshFormat", "4 0 8")),
-              "f:2: version '4' of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format "
-              "msh41)");
+              "f:2: version '4' of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh OLD.msh "
+              "-save -format msh41 -o NEW.msh)");
     EXPECT_EQ(read(section("MeshFormat", "4.1 2 8")), "f:2: the file type '2' is too large");
     EXPECT_EQ(read("$MeshFormat\n4.1 1 4\n"),
               "f:2: binary numbers of 4 bytes are not supported, only of 8");
@@ -25,6 +25,14 @@ TEST(gmsh_errors, elements_that_it_does_not_know) {
     EXPECT_EQ(read_22("1\n1 6 0 1 2 3 4 5 6"),
               "f:13: element type 6 (prism) is not supported; mesh with tetrahedra or hexahedra "
               "only");
+}
+
+/// A fault of the whole file has no position in it.
+TEST(gmsh_errors, binary_files_without_elements) {
+    Bytes binary(false);
+    binary.text("$MeshFormat\n2.2 1 8\n").ints({1}).text("\n$EndMeshFormat\n$Nodes\n1\n");
+    binary.ints({1}).reals({0, 0, 0}).text("\n$EndNodes\n");
+    EXPECT_TRUE(read(binary.all()).starts_with("f: the mesh has no triangles"));
 }
 
 TEST(gmsh_errors, wrong_counts) {
@@ -62,8 +70,11 @@ TEST(gmsh_errors, wrong_counts) {
 TEST(gmsh_errors, what_is_no_number) {
     EXPECT_EQ(read_22("1", section("Nodes", "1\n1 0 zero 0")), "f:6: y 'zero' is not a number");
     EXPECT_EQ(read_22("1", section("Nodes", "1\n1 0 0 nan")), "f:6: z 'nan' is not finite");
-    EXPECT_EQ(read_22("1", section("Nodes", "1\n4294967297 0 0 0")),
-              "f:6: the tag of a node '4294967297' is too large");
+    EXPECT_EQ(read_22("1", section("Nodes", "1\n9223372036854775808 0 0 0")),
+              "f:6: the tag of a node '9223372036854775808' is out of range");
+    EXPECT_EQ(read_22("1", section("Nodes", "2\n1 0 0\n2 1 0")),
+              "f:8: expected y, found '$EndNodes': numbers are missing in this section (a node has "
+              "a tag, x, y and z)");
     Bytes binary(false);
     binary.text("$MeshFormat\n2.2 1 8\n").ints({1}).text("\n$EndMeshFormat\n$Nodes\n1\n");
     const std::size_t start = binary.all().size();
@@ -98,13 +109,24 @@ TEST(gmsh_errors, nodes_and_entities_that_are_missing_or_twice_there) {
 }
 
 TEST(gmsh_errors, groups_that_are_not_clear) {
-    EXPECT_EQ(read_22("2\n1 2 1 3 1 2 3\n2 2 1 4 3 1 2"),
-              "f:14: element 2 has the nodes of element 1; an element may be in one physical "
-              "group of its dimension only");
-    EXPECT_EQ(read_41("1 1 1 1\n2 1 3 1\n1 1 2 3 4",
-                      section("Entities", "0 0 1 0\n1 0 0 0 1 1 0 2 7 -9 0") + nodes_41),
-              "f:23: element 1 is in the physical groups 7 and 9; an element may be in one of its "
-              "dimension only");
+    const std::string twice =
+        ": it would count twice; remove such copies (in Gmsh's Python interface "
+        "gmsh.model.mesh.removeDuplicateElements())";
+    EXPECT_EQ(read_22("2\n1 2 1 3 1 2 3\n2 2 1 3 3 1 2"),
+              "f:14: element 2 has the nodes of element 1, and both are in the physical group "
+              "'surface3'" +
+                  twice);
+    EXPECT_EQ(read_22("3\n1 2 1 3 1 2 3\n2 2 1 4 3 1 2\n7 2 1 -4 3 1 2"),
+              "f:15: element 7 has the nodes of element 2, and both are in the physical group "
+              "'surface4'" +
+                  twice);
+    EXPECT_EQ(
+        read_22("2\n1 2 0 1 2 3\n2 2 0 3 1 2"),
+        "f:14: element 2 has the nodes of element 1, and neither is in a physical group" + twice);
+    EXPECT_EQ(read_22("3\n1 2 1 3 1 2 3\n8 1 1 5 1 2\n9 1 1 5 2 1"),
+              "f:15: element 9 has the nodes of element 8, and both are in the physical group "
+              "'curve5'" +
+                  twice);
     const auto named = [](const std::string& names) {
         return read(format_22 + section("PhysicalNames", names) + nodes_22 +
                     section("Elements", "3\n1 15 1 1 1\n2 1 1 1 1 2\n3 3 1 1 1 2 3 4"));

@@ -81,14 +81,19 @@ class GmshInput {
         return not_negative(what, binary_number<std::int64_t>(what));
     }
 
-    /// A tag of a node or element: an int in version 2.2, a size_t in 4.1.
+    /// A tag of a node or element: an int in binary files of version 2.2, else a size_t.
     Offset tag(const char* what) {
-        return is_version_4 ? size(what) : not_negative(what, integer(what));
+        return is_version_4 || !binary ? size(what) : not_negative(what, integer(what));
     }
 
     /// A finite floating-point number.
     double real(const char* what) {
-        if (!binary) return real_of(word(what), what);
+        if (!binary) {
+            const std::string_view text = word(what);
+            expect(!text.starts_with('$'), "expected ", what, ", found ", Quoted{text},
+                   ": numbers are missing in this section (a node has a tag, x, y and z)");
+            return real_of(text, what);
+        }
         const double number = binary_number<double>(what);
         expect(std::isfinite(number), what, " is not finite");
         return number;

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "base/host_memory/host_memory.hpp"
 #include "io/gmsh/gmsh.hpp"
 #include "io/gmsh/gmsh_input.hpp"
@@ -56,7 +58,7 @@ class GmshReader : GmshInput {
         const auto [entry, is_new] =
             entity_numbers_.try_emplace(std::pair(dimensions, tag), Index(file_.entities.size()));
         if (!is_new) return entry->second;
-        file_.entities.push_back({dimensions, tag, {}, false});
+        file_.entities.push_back({dimensions, tag, {}, {}, false});
         count_memory(sizeof(GmshEntity) + sizeof(*entry) + 4 * sizeof(void*));
         return entry->second;
     }
@@ -76,7 +78,8 @@ class GmshReader : GmshInput {
         is_version_4 = is_number && number == 4.1;
         expect(is_version_4 || (is_number && number >= 2 && number <= 2.2), "version ",
                Quoted{version},
-               " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh -format msh41)");
+               " of Gmsh's format is not supported; write 4.1 or 2.2 (gmsh OLD.msh -save -format "
+               "msh41 -o NEW.msh)");
         const Offset kind = text_integer("the file type", 0, 1);
         const Offset bytes = text_integer("the data size", 1, 64);
         if (kind == 1) {
@@ -100,6 +103,8 @@ class GmshReader : GmshInput {
             read_names();
         } else if (section == "Entities" && is_version_4) {
             read_entities();
+        } else if (section == "PartitionedEntities" && is_version_4) {
+            read_partitioned_entities();
         } else if (section == "Nodes" || (section == "ParametricNodes" && !is_version_4)) {
             read_nodes(section == "ParametricNodes");
         } else if (section == "Elements") {
@@ -131,21 +136,43 @@ class GmshReader : GmshInput {
     }
 
     /// The geometry of version 4.1, for its physical groups.
-    void read_entities() {
+    void read_entities(bool partitioned = false) {
         file_.has_entities = true;
         Offset counts[4];
         for (Offset& count : counts) count = size("the number of entities");
         for (int dimensions = 0; dimensions < 4; ++dimensions) {
-            for (Offset k = 0; k < counts[dimensions]; ++k) read_entity(dimensions);
+            for (Offset k = 0; k < counts[dimensions]; ++k) read_entity(dimensions, partitioned);
         }
     }
 
-    void read_entity(int dimensions) {
+    /// The parts of the geometry in the partitions of version 4.1. Elements of a ghost entity are
+    /// copies of those of other partitions.
+    void read_partitioned_entities() {
+        file_.partitions = size("the number of partitions");
+        for (Offset left = item_count("ghost entities", 2, 0); left > 0; --left) {
+            ghosts_.insert(integer("the tag of a ghost entity"));
+            integer("the partition of a ghost entity");
+        }
+        read_entities(true);
+    }
+
+    void read_entity(int dimensions, bool partitioned) {
         const int tag = integer("the tag of an entity");
-        GmshEntity& read = file_.entities[std::size_t(entity(dimensions, tag))];
+        const Index number = entity(dimensions, tag);
+        Index parent = number;
+        if (partitioned) {
+            const int parent_dimensions = integer("the dimension of a parent entity");
+            const int parent_tag = integer("the tag of a parent entity");
+            if (unsigned(parent_dimensions) <= 3) parent = entity(parent_dimensions, parent_tag);
+        }
+        GmshEntity& read = file_.entities[std::size_t(number)];
         expect(!read.listed, "the entity of dimension ", dimensions, " with the tag ", tag,
                " is listed twice");
         read.listed = true;
+        for (Offset left = partitioned ? item_count("partitions", 1, 0) : 0; left > 0; --left) {
+            read.partitions.push_back(integer("the number of a partition"));
+            count_memory(sizeof(int));
+        }
         skip_reals(dimensions == 0 ? 3 : 6, "a bound of an entity");
         for (Offset left = item_count("physical groups", 1, 0); left > 0; --left) {
             const int group = integer("the tag of a group");
@@ -153,6 +180,9 @@ class GmshReader : GmshInput {
             read.groups.push_back(group);
             count_memory(sizeof(int));
         }
+        // A boundary between partitions is in no group of its parent, which has more dimensions.
+        const GmshEntity& whole = file_.entities[std::size_t(parent)];
+        if (read.groups.empty() && whole.dimensions == dimensions) read.groups = whole.groups;
         if (dimensions == 0) return;
         Offset bounding = item_count("bounding entities", 1, 0);
         while (bounding-- > 0) integer("the tag of a bounding entity");
@@ -238,6 +268,13 @@ class GmshReader : GmshInput {
         expect(tessera::dimensions(kind) == dimensions, "a ", to_string(kind),
                " in an entity of dimension ", dimensions);
         const Offset elements = item_count("elements", 0, 1 + corners(kind));
+        const GmshEntity& read = file_.entities[std::size_t(owner)];
+        if (!read.listed && ghosts_.contains(read.tag)) {
+            for (Offset k = 0; k < elements; ++k) {
+                for (int n = 0; n <= corners(kind); ++n) tag("the tag of a ghost element or node");
+            }
+            return elements;
+        }
         for (Offset k = 0; k < elements; ++k) {
             const Offset number = tag("the tag of an element");
             add_element(kind, number, location(), owner);
@@ -278,6 +315,7 @@ class GmshReader : GmshInput {
     Offset memory_ = 0;
     Offset next_check_ = 0;
     std::map<std::pair<int, int>, Index> entity_numbers_;  ///< Indices by dimensions and tag.
+    std::set<int> ghosts_;                                 ///< Tags of ghost entities.
 };
 
 }  // namespace

@@ -105,6 +105,9 @@ TEST_F(gmsh, groups_without_elements_are_named) {
 TEST_F(gmsh, tags_may_have_gaps_and_any_order) {
     const std::string nodes = section("Nodes", "3\n900000 0 1 0\n5 0 0 0\n77 1 0 0");
     EXPECT_EQ(read_22("1\n3 2 0 5 77 900000", nodes), "2d 0,0 1,0 0,1; triangle 0-1-2");
+    const std::string large = section("Nodes", "3\n8589934592 0 1 0\n5 0 0 0\n77 1 0 0");
+    EXPECT_EQ(read_22("1\n4294967297 2 0 5 77 8589934592", large),
+              "2d 0,0 1,0 0,1; triangle 0-1-2");
     const std::string newer =
         section("Nodes",
                 "2 3 5 9000000000000000000\n0 1 0 1\n9000000000000000000\n0 1 0\n"
@@ -198,7 +201,9 @@ TEST_F(gmsh, a_mesh_of_two_dimensions_is_plane) {
               "2d 0,0 1,0 0,1; triangle 0-1-2");
     EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "0 0 1"}),
               "f: the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
-              "z = constant: z ranges from 0 to 1");
+              "z = constant: z ranges from 0 to 1; rotate a plane mesh, or, of a solid, give the "
+              "volume a physical group too, so that Gmsh saves its elements (or set Mesh.SaveAll = "
+              "1)");
 }
 
 TEST_F(gmsh, elements_without_physical_groups) {
@@ -216,6 +221,55 @@ TEST_F(gmsh, a_curve_may_be_in_several_groups) {
               square +
                   " quadrilateral 0-1-2-3; 'curve4'(1) segment 0-1; 'curve5'(1) segment 1-0; "
                   "'curve6'(1) segment 0-1");
+}
+
+/// Element 2 is in surface3 and surface4; element 1 in the last one only.
+const std::string overlapping =
+    square +
+    " triangle 0-1-2 0-2-3; regions 10: 'surface3' 'surface4'; 'surface4'(2) triangle 0-1-2 0-2-3";
+
+TEST_F(gmsh, elements_in_two_groups) {
+    EXPECT_EQ(read_22("3\n1 2 1 4 1 2 3\n2 2 1 3 1 3 4\n3 2 1 4 1 3 4"), overlapping);
+    EXPECT_EQ(read_22("3\n1 2 1 4 1 2 3\n2 2 1 4 1 3 4\n3 2 1 -3 4 3 1"), overlapping);
+    const std::string entities =
+        section("Entities", "0 0 2 0\n1 0 0 0 1 1 0 1 4 0\n2 0 0 0 1 1 0 2 4 -3 0");
+    EXPECT_EQ(read_41("2 2 1 2\n2 1 2 1\n1 1 2 3\n2 2 2 1\n2 1 3 4", entities + nodes_41),
+              overlapping);
+    // A group that is the region of all its elements is no other group, too.
+    EXPECT_EQ(
+        read_22("3\n1 2 1 3 1 2 3\n2 2 1 3 1 3 4\n3 2 1 4 1 3 4"),
+        square + " triangle 0-1-2 0-2-3; regions 00: 'surface3'; 'surface4'(2) triangle 0-2-3");
+}
+
+/// Partition 1 has the first triangle of the square, partition 2 the second one and a ghost of the
+/// first; curve 8 between them is a part of the surface.
+std::string partitioned(const std::string& surfaces, const std::string& elements) {
+    const std::string entities = "0 1 1 0\n3 0 0 0 1 0 0 1 5 0\n1 0 0 0 1 1 0 1 7 0";
+    const std::string parts =
+        "2\n1\n9 2\n0 2 2 0\n7 1 3 1 1 0 0 0 1 0 0 1 5 0\n"
+        "8 2 1 2 1 2 0 0 0 1 1 0 0 0\n" +
+        surfaces;
+    return read_41(
+        elements, section("Entities", entities) + section("PartitionedEntities", parts) + nodes_41);
+}
+
+TEST_F(gmsh, partitioned_meshes_are_read_as_a_whole) {
+    const std::string elements =
+        "5 5 1 5\n1 7 1 1\n1 1 2\n1 8 1 1\n2 1 3\n2 4 2 1\n3 1 2 3\n"
+        "2 5 2 1\n4 1 3 4\n2 9 2 1\n3 1 2 3";
+    const std::string whole =
+        square + " triangle 0-1-2 0-2-3; regions 00: 'surface7'; 'curve5'(1) segment 0-1";
+    for (const std::string& groups : {std::string("1 7"), std::string("0")}) {  // The parent's.
+        const std::string surfaces =
+            "4 2 1 1 1 0 0 0 1 1 0 " + groups + " 0\n5 2 1 1 2 0 0 0 1 1 0 " + groups + " 0";
+        EXPECT_EQ(partitioned(surfaces, elements), whole);
+        EXPECT_EQ(partitioned(surfaces, "2 2 1 2\n2 5 2 1\n4 1 3 4\n2 9 2 1\n3 1 2 3"),
+                  "f: the file has no elements of partition 1 of 2; a mesh is read as a whole: "
+                  "save it in one file (Gmsh's option Mesh.PartitionSplitMeshFiles = 0), or "
+                  "without partitions");
+    }
+    EXPECT_EQ(partitioned("4 2 1 1 1 0 0 0 1 1 0 0 0\n4 2 1 1 2 0 0 0 1 1 0 0 0", elements),
+              "f:17: the entity of dimension 2 with the tag 4 is listed twice");
 }
 
 TEST_F(gmsh, other_sections_are_skipped) {

@@ -16,8 +16,9 @@ struct ChunkOutcome {
 };
 
 /// Parses the lines of a chunk but for empty ones and comments (%): fast(p, end, item) returns the
-/// position after the line, or nullptr for an unusual form; then fallback(line, item) reads it or
-/// rejects it. take(item) receives the items. Entry limit + 1 is an error.
+/// position after the line, or nullptr for an unusual form; then fallback(line, add) calls
+/// add(item) for each item of it, or rejects it. visit(item) receives the items. Entry limit + 1 is
+/// an error.
 template <class Item, class Fast, class Fallback, class Visit>
 ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_entries, Fast&& fast,
                          Fallback&& fallback, Visit&& visit) {
@@ -25,6 +26,12 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_e
     const char* p = chunk.data();
     const char* const end = p + chunk.size();
     Item item{};
+    const auto add = [&](const Item& added) {
+        expect(outcome.entries < limit, "expected the end of the file after ", expected_entries,
+               " entries, found another");
+        ++outcome.entries;
+        visit(added);
+    };
     try {
         while (p != end) {
             ++outcome.lines;
@@ -40,15 +47,12 @@ ChunkOutcome parse_lines(std::string_view chunk, Offset limit, Offset expected_e
             const std::string_view line(p, std::size_t(next - p) - 1);
             expect(line.size() <= max_line_bytes, long_line_message);
             p = next;
-            if (!is_usual) {
-                const std::string_view text = trimmed(line);
-                if (text.empty() || text[0] == '%') continue;
-                fallback(text, item);
+            if (is_usual) {
+                add(item);
+                continue;
             }
-            expect(outcome.entries < limit, "expected the end of the file after ", expected_entries,
-                   " entries, found another");
-            ++outcome.entries;
-            visit(item);
+            const std::string_view text = trimmed(line);
+            if (!text.empty() && text[0] != '%') fallback(text, add);
         }
     } catch (const InputError& error) {
         outcome.error_line = outcome.lines;

@@ -189,19 +189,21 @@ Index fallback_index(std::string_view word, const char* what, Index size) {
     return Index(number - 1);
 }
 
-void fallback_entry(std::string_view line, const MarketHeader& header, Entry& entry) {
+Entry fallback_entry(std::string_view line, const MarketHeader& header) {
     const auto parts = words(line);
     const bool pattern = header.field == Field::pattern;
     expect(pattern || parts.size() != 2, "expected 'row column value', found ", Quoted{line},
            ": a file without values has 'pattern' in its banner");
     expect(parts.size() == (pattern ? 2 : 3), "expected 'row column",
            pattern ? "' (the banner says pattern)" : " value'", ", found ", Quoted{line});
+    Entry entry{};
     entry.row = fallback_index(parts[0], "row", header.rows);
     entry.column = fallback_index(parts[1], "column", header.columns);
     entry.value = 1;
-    if (pattern) return;
+    if (pattern) return entry;
     entry.value = value_of(parts[2], header.field);
     check_diagonal(entry, header.symmetry, parts[2]);
+    return entry;
 }
 
 template <Field field>
@@ -217,7 +219,7 @@ ChunkOutcome parse_coordinate_chunk(std::string_view text, const MarketHeader& h
         [&](const char* p, const char* end, Entry& entry) {
             return fast_entry<field>(p, end, header, entry);
         },
-        [&](std::string_view line, Entry& entry) { fallback_entry(line, header, entry); },
+        [&](std::string_view line, auto&& add) { add(fallback_entry(line, header)); },
         [&](const Entry& entry) { out = put_entry(out, entry, header.symmetry); });
     chunk = EntryChunk({entries.get(), out}, buckets);
     return outcome;
@@ -233,10 +235,8 @@ ChunkOutcome parse_array_chunk(std::string_view text, const MarketHeader& header
             p = fast_value<field>(skip_blanks(p), end, value);
             return p == nullptr ? nullptr : fast_line_end(p);
         },
-        [&](std::string_view line, double& value) {
-            const auto parts = words(line);
-            expect(parts.size() == 1, "expected one value, found ", Quoted{line});
-            value = value_of(parts[0], header.field);
+        [&](std::string_view line, auto&& add) {  // Several values, separated by blanks.
+            for (const auto word : words(line)) add(value_of(word, header.field));
         },
         [&](const double& value) { values.push_back(value); });
 }

@@ -80,6 +80,10 @@ const Case good[] = {
     {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
      "3x3 (1,2)=-1 (1,3)=-2 (2,1)=1 (2,3)=-3 (3,1)=2 (3,2)=3"},
     {"%%MatrixMarket matrix array real general\n0 3\n", "0x3"},
+    {"%%MatrixMarket matrix array real general\n2 2\n1 2\n\t3\n4.5D0 \n",
+     "2x2 (1,1)=1 (1,2)=3 (2,1)=2 (2,2)=4.5"},
+    {"%%MatrixMarket matrix array integer symmetric\n2 2\n1 2 3",
+     "2x2 (1,1)=1 (1,2)=2 (2,1)=2 (2,2)=3"},
 };
 
 /// Texts that are rejected.
@@ -201,7 +205,8 @@ const Case bad[] = {
     {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 2\n",
      "f:3: the diagonal of a skew-symmetric matrix is zero, found value '2'"},
     {"%%MatrixMarket matrix array real general\n2 1\n1\n2 3\n",
-     "f:4: expected one value, found '2 3'"},
+     "f:4: expected the end of the file after 2 entries, found another"},
+    {"%%MatrixMarket matrix array real general\n2 1\n1 2x\n", "f:3: value '2x' is not a number"},
     {"%%MatrixMarket matrix array real general\n2 1\n1\nnan\n", "f:4: value 'nan' is not finite"},
     {"%%MatrixMarket matrix array real general\n2 1\n1\n2\n3\n",
      "f:5: expected the end of the file after 2 entries, found another"},

@@ -326,7 +326,7 @@ TEST(amg, wrong_matrices_are_named) {
     const auto indefinite = on_device(make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{-1, 0}, {0, 1}}));
     expect_message(indefinite, {.block = 1},
                    "amg: the diagonal block of node 0 on level 0 is not positive definite; for "
-                   "indefinite matrices there is block_ldlt");
+                   "indefinite matrices use direct or block_ldlt, with sqmr or gmres");
     EXPECT_THROW(Amg<double>(context(), indefinite.view(), {.block = 1}), NotPositiveDefinite);
     expect_message(indefinite, {.block = 1, .smoothing_steps = 1},
                    "amg: the smoother takes 2 to 16 products");
@@ -334,8 +334,8 @@ TEST(amg, wrong_matrices_are_named) {
                    "amg: values in the cycle are working or f16");
     expect_message(on_device(make_csr<double>(2, 2, {{0, 1}, {0, 1}}, {{1, 2}, {2, 1}})),
                    {.block = 1},
-                   "amg: the coarsest matrix is not positive definite; for indefinite matrices "
-                   "there is block_ldlt");
+                   "amg: the coarsest matrix is not positive definite; for indefinite matrices use "
+                   "direct or block_ldlt, with sqmr or gmres");
     auto infinite = problems::generate<double>(host(), "poisson2d:50").matrix;
     infinite.values().data()[1] = std::numeric_limits<double>::infinity();
     expect_contains(message_of([&] {

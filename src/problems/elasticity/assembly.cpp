@@ -160,6 +160,7 @@ System assemble(const Context& cpu, const Model& model) {
     const NodeElements node_elements(elements);
     System system;
     const Index rows = number_unknowns(model, elements, system);
+    find_rigid_motions(elements, node_elements, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, node_elements, tractions, system);
 

@@ -52,7 +52,7 @@ Stiffness::Lame lame_of(const Material& material, const std::string& owner, int 
     require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
             number_text(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
     return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
-            young / (2 * (1 + poisson))};
+            young / (2 * (1 + poisson)), poisson};
 }
 
 }  // namespace
@@ -125,23 +125,131 @@ NodeElements::NodeElements(const Elements& elements)
     }
 }
 
-Stiffness::Stiffness(const Model& model)
-    : regions_(model.mesh.regions),
-      default_(lame_of(model.material, "the material", model.mesh.dimensions)) {
-    const std::vector<std::string>& names = model.mesh.region_names;
-    for (const auto& [name, material] : model.materials) {
-        if (std::ranges::find(names, name) != names.end()) continue;
+namespace {
+
+const MeshGroup* group_of_elements(const Mesh& mesh, const std::string& name) {
+    const auto found = std::ranges::find_if(mesh.groups, [&](const MeshGroup& group) {
+        return group.name == name && group.dimensions == mesh.dimensions;
+    });
+    return found == mesh.groups.end() ? nullptr : &*found;
+}
+
+std::array<Index, 8> sorted_nodes(std::span<const Index> nodes) {
+    std::array<Index, 8> sorted;
+    sorted.fill(-1);
+    std::ranges::copy(nodes, sorted.begin());
+    std::ranges::sort(sorted);
+    return sorted;
+}
+
+}  // namespace
+
+std::vector<Index> elements_of(const Mesh& mesh, const std::string& name) {
+    const Elements elements(mesh);
+    std::vector<Index> found;
+    if (const MeshGroup* const group = group_of_elements(mesh, name)) {
+        std::vector<std::array<Index, 8>> cells;
+        for (const Cells& part : group->cells) {
+            const auto count = std::size_t(corners(part.shape));
+            for (std::size_t at = 0; at + count <= part.nodes.size(); at += count) {
+                cells.push_back(sorted_nodes(std::span(part.nodes).subspan(at, count)));
+            }
+        }
+        std::ranges::sort(cells);
+        for (Index element = 0; element < elements.count(); ++element) {
+            if (std::ranges::binary_search(cells, sorted_nodes(elements.nodes(element)))) {
+                found.push_back(element);
+            }
+        }
+        return found;
+    }
+    std::vector<std::string> names = mesh.region_names;
+    const auto region = std::ranges::find(names, name) - names.begin();
+    if (std::size_t(region) == names.size()) {
+        for (const MeshGroup& group : mesh.groups) {
+            if (group.dimensions == mesh.dimensions) names.push_back(group.name);
+        }
         throw InvalidArgument(concat("the mesh has no region ", unknown_name(name, names)));
+    }
+    for (std::size_t element = 0; element < mesh.regions.size(); ++element) {
+        if (mesh.regions[element] == region) found.push_back(Index(element));
+    }
+    return found;
+}
+
+ThinElement find_thin_element(const Context& cpu, const Mesh& mesh) {
+    const Elements elements(mesh);
+    std::vector<double> thickness(std::size_t(elements.count()));
+    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
+        double steepest = 0;
+        for (const auto& at_point : geometry.gradients) {
+            for (const auto& gradient : at_point) {
+                double squares = 0;
+                for (const double component : gradient) squares += component * component;
+                steepest = std::max(steepest, std::sqrt(squares));
+            }
+        }
+        thickness[element] = 1 / steepest / extent(mesh, elements.nodes(element));
+    });
+    const double bound = std::sqrt(std::numeric_limits<double>::epsilon());
+    const auto thinnest = std::ranges::min_element(thickness);
+    if (thinnest == thickness.end() || !(*thinnest < bound)) return {};
+    const auto element = Index(thinnest - thickness.begin());
+    return {element, *thinnest, elements.description(element)};
+}
+
+Stiffness::Stiffness(const Model& model) : regions_(model.mesh.regions) {
+    const Mesh& mesh = model.mesh;
+    const Lame standard = lame_of(model.material, "the material", mesh.dimensions);
+    const std::vector<std::string>& names = mesh.region_names;
+    for (const auto& [name, material] : model.materials) {
+        const bool is_region = std::ranges::find(names, name) != names.end();
+        if (!is_region && group_of_elements(mesh, name) == nullptr) elements_of(mesh, name);
+        lame_of(material, name, mesh.dimensions);
     }
     for (const std::string& name : names) {
         const auto own = model.materials.find(name);
-        by_region_.push_back(own == model.materials.end()
-                                 ? default_
-                                 : lame_of(own->second, name, model.mesh.dimensions));
+        materials_.push_back(
+            own == model.materials.end() ? standard : lame_of(own->second, name, mesh.dimensions));
     }
     for (const int region : regions_) {
         require(region >= 0 && std::size_t(region) < names.size(), "an element is of region ",
                 region, ", counted from 0; the mesh has ", names.size());
+    }
+    add_groups(model);
+    materials_.push_back(standard);
+}
+
+/// The materials of elements in several groups.
+void Stiffness::add_groups(const Model& model) {
+    const Mesh& mesh = model.mesh;
+    const auto is_group = [&](const auto& named) {
+        return group_of_elements(mesh, named.first) != nullptr;
+    };
+    if (std::ranges::none_of(model.materials, is_group)) return;
+    by_element_.assign(std::size_t(mesh.element_count()), -1);
+    std::vector<const std::string*> names;  // By index of materials_ less `first`.
+    const std::size_t first = materials_.size();
+    for (const auto& [name, material] : model.materials) {
+        for (const Index element : elements_of(mesh, name)) {
+            int& own = by_element_[element];
+            if (own >= 0) {
+                const std::string& other = *names[std::size_t(own) - first];
+                const Material& before = model.materials.at(other);
+                require(before.young_modulus == material.young_modulus &&
+                            before.poisson_ratio == material.poisson_ratio,
+                        Elements(mesh).description(element), " is in the groups '", other,
+                        "' and '", name,
+                        "', which have different materials; give the material for one of them, "
+                        "or the same for both");
+            }
+            own = int(materials_.size());
+        }
+        names.push_back(&name);
+        materials_.push_back(lame_of(material, name, mesh.dimensions));
+    }
+    for (int& own : by_element_) {
+        if (own < 0) own = int(materials_.size());  // The default, which follows.
     }
 }
 

@@ -204,6 +204,8 @@ class Elements {
     }
     /// Throws InvalidArgument that names the first element that is inverted or flat.
     void check_geometry(const Context& cpu) const;
+    /// Its number, shape, nodes and their coordinates.
+    std::string description(Index element) const;
 
   private:
     std::size_t part(Index element) const {
@@ -211,7 +213,6 @@ class Elements {
                            starts_.begin()) -
                1;
     }
-    std::string description(Index element) const;
 
     const Mesh& mesh_;
     std::vector<Index> starts_;  ///< First element of each shape, and the number of elements.
@@ -236,22 +237,31 @@ class Stiffness {
     struct Lame {
         double lambda;
         double mu;
+        double poisson_ratio;
     };
-    /// Throws InvalidArgument for wrong materials and unknown regions.
+    /// Throws InvalidArgument for wrong materials, unknown regions, and elements whose groups have
+    /// different materials.
     explicit Stiffness(const Model& model);
     const Lame& operator[](Index element) const {
-        return regions_.empty() ? default_ : by_region_[regions_[element]];
+        if (!by_element_.empty()) return materials_[by_element_[element]];
+        return regions_.empty() ? materials_.back() : materials_[regions_[element]];
     }
 
   private:
+    void add_groups(const Model& model);
+
     std::span<const int> regions_;
-    Lame default_;
-    std::vector<Lame> by_region_;
+    std::vector<Lame> materials_;  ///< By region, then by group; the last one is the default.
+    std::vector<int> by_element_;  ///< Index of materials_; empty: by regions.
 };
 
-/// Sets `unknowns`, `prescribed`, `natural_block` and `known_singular` of a system; returns its
-/// rows. Throws InvalidArgument for groups that do not exist or have unknown nodes.
+/// Sets `unknowns`, `prescribed` and `natural_block` of a system; returns its rows. Throws
+/// InvalidArgument for groups that do not exist or have unknown nodes.
 Index number_unknowns(const Model& model, const Elements& elements, System& system);
+
+/// Sets `known_singular` and `hinge_nodes` of a system with numbered unknowns.
+void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
+                        System& system);
 
 /// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions` per
 /// node, and sets `load_shares` of a system with numbered unknowns. Throws InvalidArgument for

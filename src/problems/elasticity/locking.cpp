@@ -67,17 +67,19 @@ bool has_opposite_faces(CellShape shape, unsigned faces) {
 std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
     const Mesh& mesh = model.mesh;
     const Elements elements(mesh);
-    const Stiffness checked(model);  // Throws for wrong materials.
+    const Stiffness stiffness(model);  // Throws for wrong materials.
     const std::vector<unsigned char> surface = find_surface(cpu, elements);
     const std::vector<char> on_surface = find_surface_nodes(elements, surface);
 
     const bool has_regions = !mesh.regions.empty();
     const std::size_t regions = has_regions ? mesh.region_names.size() : 1;
     std::vector<Index> counts(regions, 0), across(regions, 0);
+    std::vector<char> incompressible(regions, 0);  // Nearly.
     for (Index element = 0; element < elements.count(); ++element) {
         const CellShape shape = elements.shape(element);
         const std::size_t region = has_regions ? std::size_t(mesh.regions[element]) : 0;
         ++counts[region];
+        if (stiffness[element].poisson_ratio > nearly_incompressible) incompressible[region] = 1;
         across[region] += is_simplex(shape) ? std::ranges::all_of(
                                                   elements.nodes(element),
                                                   [&](Index node) { return on_surface[node] != 0; })
@@ -86,12 +88,8 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
     std::vector<Locking> found;
     for (std::size_t region = 0; region < regions; ++region) {
         Locking locking{has_regions ? mesh.region_names[region] : ""};
-        const auto own = model.materials.find(locking.region);
-        const Material& material =
-            has_regions && own != model.materials.end() ? own->second : model.material;
         // Plane stress lets the thickness change, so that nothing locks.
-        locking.volume = mesh.dimensions == 3 && counts[region] > 0 &&
-                         material.poisson_ratio > nearly_incompressible;
+        locking.volume = mesh.dimensions == 3 && incompressible[region] != 0;
         locking.one_layer = across[region] > counts[region] / 2;
         if (locking.volume || locking.one_layer) found.push_back(std::move(locking));
     }

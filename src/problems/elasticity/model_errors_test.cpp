@@ -74,6 +74,28 @@ TEST(model_errors, flat_is_measured_against_the_edges) {
     expect_contains(tiny(0), "is inverted or flat");
 }
 
+TEST(model_errors, elements_far_thinner_than_long_are_found) {
+    const auto find = [](CellShape shape, double height) {
+        Mesh mesh = test::unit_mesh(shape, 2, 0);
+        const auto last = std::size_t(mesh.dimensions) - 1;
+        for (std::size_t k = last; k < mesh.points.size(); k += last + 1) {
+            // The upper layer of elements has this height.
+            if (mesh.points[k] == 1) mesh.points[k] = 0.5 + height;
+        }
+        return elasticity::find_thin_element(test::host(), mesh);
+    };
+    for (const CellShape shape : test::element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        EXPECT_EQ(find(shape, 1e-5).element, -1);
+        const auto thin = find(shape, 0x1p-30);
+        EXPECT_GE(thin.element, 0);
+        // 0.5 long; shape functions change by at least 0.62 over the height at a Gauss point.
+        EXPECT_LE(thin.thickness, 0x1p-29 / 0.62);
+        EXPECT_GE(thin.thickness, 0x1p-29 * 0.99);
+        expect_contains(thin.description, std::string(" (") + to_string(shape) + ") with nodes ");
+    }
+}
+
 /// The fourth corner of a square moves along its diagonal: a corner of 180 degrees is allowed, a
 /// concave one is not, even if the Jacobian is positive at all Gauss points.
 TEST(model_errors, quadrilaterals_are_convex) {
@@ -174,6 +196,16 @@ TEST(model_errors, wrong_materials_are_rejected) {
     model.materials = {{"bras", {}}};
     expect_contains(error_message(model),
                     "the mesh has no region 'bras'; did you mean 'brass'? It has steel, brass");
+    model.materials.clear();
+    model.mesh.groups.push_back({"all", 2, model.mesh.elements});
+    model.materials = {{"bras", {}}};
+    expect_contains(error_message(model), "It has steel, brass, all");
+    model.materials = {{"all", {2, 0.3}}, {"brass", {2, 0.3}}};
+    EXPECT_EQ(error_message(model), "accepted");
+    model.materials["brass"] = {3, 0.3};
+    expect_contains(error_message(model), "element 1 (quadrilateral) with nodes ");
+    expect_contains(error_message(model),
+                    " is in the groups 'all' and 'brass', which have different materials");
     model.materials.clear();
     model.mesh.regions[3] = 2;
     expect_contains(error_message(model),

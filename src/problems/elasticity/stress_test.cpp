@@ -69,6 +69,33 @@ TEST(stress, node_means_are_weighted_by_size) {
 }
 
 /// Two bars in a row with nu = 0 under tension: equal stress in both, strains by their E.
+/// A material of a group of elements is that of its elements, whatever their region.
+TEST(stress, groups_of_elements_have_their_materials) {
+    Model by_region;
+    by_region.mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0.5);
+    by_region.fixed_supports.push_back({"left"});
+    Model by_group = by_region;
+    by_region.mesh.region_names = {"soft", "stiff"};
+    by_region.mesh.regions = {0, 1, 1, 0};
+    by_region.materials = {{"stiff", {5, 0}}, {"soft", {1, 0.2}}};
+    const std::vector<Index>& nodes = by_group.mesh.elements[0].nodes;
+    by_group.mesh.region_names = {"all"};
+    by_group.mesh.regions = {0, 0, 0, 0};
+    MeshGroup stiff{"stiff", 2, {{CellShape::quadrilateral, {}}}};
+    stiff.cells[0].nodes.assign(nodes.begin() + 4, nodes.begin() + 12);
+    MeshGroup soft{"soft", 2, {{CellShape::quadrilateral, {}}}};
+    soft.cells[0].nodes.assign(nodes.begin() + 12, nodes.end());
+    by_group.mesh.groups.insert(by_group.mesh.groups.end(), {stiff, soft});
+    by_group.material = {1, 0.2};
+    by_group.materials = {{"stiff", {5, 0}}};
+    EXPECT_EQ(elasticity::elements_of(by_group.mesh, "stiff"), (std::vector<Index>{1, 2}));
+    EXPECT_EQ(elasticity::elements_of(by_region.mesh, "soft"), (std::vector<Index>{0, 3}));
+    const auto expected = elasticity::assemble(test::host(), by_region);
+    const auto found = elasticity::assemble(test::host(), by_group);
+    EXPECT_TRUE(std::ranges::equal(found.matrix.view().values_span(),
+                                   expected.matrix.view().values_span()));
+}
+
 TEST(stress, regions_have_their_materials) {
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));

@@ -1,8 +1,6 @@
 #include "problems/elasticity/elements.hpp"
 
 #include <limits>
-#include <map>
-#include <numeric>
 
 namespace tessera::elasticity {
 
@@ -14,101 +12,6 @@ Vector point_of(const Mesh& mesh, Index node) {
         point[i] = mesh.points[std::size_t(node) * mesh.dimensions + i];
     }
     return point;
-}
-
-/// Union-find: the connected part of the mesh that a node belongs to.
-class ConnectedParts {
-  public:
-    explicit ConnectedParts(const Elements& elements)
-        : parent_(std::size_t(elements.mesh().node_count())) {
-        std::iota(parent_.begin(), parent_.end(), Index(0));
-        for (Index element = 0; element < elements.count(); ++element) {
-            const std::span<const Index> nodes = elements.nodes(element);
-            for (const Index node : nodes) join(nodes[0], node);
-        }
-    }
-    /// The least node of the part.
-    Index operator[](Index node) {
-        while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
-        return node;
-    }
-
-  private:
-    void join(Index a, Index b) {
-        a = (*this)[a];
-        b = (*this)[b];
-        parent_[std::max(a, b)] = std::min(a, b);
-    }
-    std::vector<Index> parent_;
-};
-
-/// The rigid motions of a connected part that its prescribed displacements prevent.
-struct PartMotions {
-    Vector low, high;
-    std::vector<std::array<double, 6>> prevented;  ///< Orthonormal basis of these motions.
-
-    explicit PartMotions(const Vector& point) : low(point), high(point) {}
-
-    /// Adds a prescribed component `i` at a point: its coefficients in the translations and the
-    /// rotations about the middle, in units of the part's size.
-    void prevent(const Vector& point, int i, int dimensions) {
-        double size = 0;
-        Vector x{};
-        for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
-        for (int k = 0; k < dimensions; ++k) x[k] = (point[k] - (low[k] + high[k]) / 2) / size;
-        std::array<double, 6> motion{};
-        motion[i] = 1;
-        for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
-            const int from = (axis + 1) % 3, to = (axis + 2) % 3;
-            const int column = dimensions == 2 ? 2 : 3 + axis;
-            motion[column] = i == from ? -x[to] : i == to ? x[from] : 0;
-        }
-        const auto dot = [](const auto& a, const auto& b) {
-            return std::inner_product(a.begin(), a.end(), b.begin(), 0.);
-        };
-        const double length = std::sqrt(dot(motion, motion));
-        for (int pass = 0; pass < 2; ++pass) {  // Gram-Schmidt, twice for orthogonality
-            for (const auto& other : prevented) {
-                const double share = dot(motion, other);
-                for (int k = 0; k < 6; ++k) motion[k] -= share * other[k];
-            }
-        }
-        const double rest = std::sqrt(dot(motion, motion));
-        if (!(rest > 1e-7 * length)) return;  // dependent up to rounding
-        for (double& component : motion) component /= rest;
-        prevented.push_back(motion);
-    }
-
-    bool all_prevented(int dimensions) const {
-        return prevented.size() == (dimensions == 2 ? 3 : 6);
-    }
-};
-
-/// Whether a connected part is free to move rigidly. `unknowns` is -1 at prescribed displacements;
-/// `used`: nodes with elements.
-bool has_rigid_motion(const Elements& elements, const std::vector<char>& used,
-                      const std::vector<Index>& unknowns) {
-    const Mesh& mesh = elements.mesh();
-    ConnectedParts parts(elements);
-    std::map<Index, PartMotions> motions;  // by the least node of the part
-    for (Index node = 0; node < mesh.node_count(); ++node) {
-        if (!used[node]) continue;
-        const Vector point = point_of(mesh, node);
-        PartMotions& own = motions.try_emplace(parts[node], point).first->second;
-        for (int k = 0; k < 3; ++k) {
-            own.low[k] = std::min(own.low[k], point[k]);
-            own.high[k] = std::max(own.high[k], point[k]);
-        }
-    }
-    for (Index node = 0; node < mesh.node_count(); ++node) {
-        if (!used[node]) continue;
-        for (int i = 0; i < mesh.dimensions; ++i) {
-            if (unknowns[std::size_t(node) * mesh.dimensions + i] >= 0) continue;
-            motions.at(parts[node]).prevent(point_of(mesh, node), i, mesh.dimensions);
-        }
-    }
-    return std::ranges::any_of(
-        motions, [&](const auto& part) { return !part.second.all_prevented(mesh.dimensions); });
 }
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
@@ -289,7 +192,6 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
                 "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
-    system.known_singular = has_rigid_motion(elements, used, system.unknowns);
     return Index(rows);
 }
 

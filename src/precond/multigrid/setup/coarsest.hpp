@@ -11,7 +11,8 @@ namespace tessera::multigrid {
 template <class... Parts>
 void require_positive(bool condition, const Parts&... parts) {
     if (condition) return;
-    throw NotPositiveDefinite(concat(parts..., "; for indefinite matrices there is block_ldlt"));
+    throw NotPositiveDefinite(
+        concat(parts..., "; for indefinite matrices use direct or block_ldlt, with sqmr or gmres"));
 }
 
 /// An inverse of a symmetric positive semidefinite matrix of n rows.
