@@ -20,7 +20,7 @@ struct PreconditionerInputs {
     /// find_blocks(context, matrix, 8, Blocking::natural), if it is known already.
     std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
     /// Another preconditioner follows if this one cannot be set up: amg refuses graphs whose coarse
-    /// levels fill up (AmgOptions::refuses_fill), block_ldlt large factors (max_growth = 64).
+    /// levels fill up (AmgOptions::refuses_fill), block_ldlt large factors (max_growth).
     bool has_alternative = false;
 };
 

@@ -148,7 +148,10 @@ class Tuning : SolveProblem<T> {
         options.max_seconds = left_for_solve;
         trial.solve = solver.solve(std::as_const(vectors_.b).view(), x_.view(), options);
         const double total = clock.seconds();
-        if (trial.is_auto) trial.way = solver.attempts()[std::size_t(solver.attempt())];
+        const std::vector<Attempt> attempts = solver.attempts();  // None without time to choose.
+        if (trial.is_auto && !attempts.empty()) {
+            trial.way = attempts[std::size_t(solver.attempt())];
+        }
         if (trial.totals.empty() || total < trial.seconds()) trial.setup = setup;
         trial.totals.push_back(total);
         trial.cut_short = trial.solve.status == Status::max_seconds && has_fastest && most < before;

@@ -159,8 +159,8 @@ TEST(block_ldlt, complete_fill_is_a_direct_solver) {
 }
 
 TEST(block_ldlt, large_factors_are_refused) {
-    const auto matrix = copy_to(context(), laplacian_2d<double>(40));
-    BlockLdltOptions options{.block = 4, .fill = 3, .method = BlockLdltStage::level};
+    const auto matrix = copy_to(context(), shifted_laplacian(40, 0.5).view());
+    BlockLdltOptions options = options_of(":4,fill=3,method=level");
     const BlockLdlt<double> made(context(), matrix.view(), options);
     const double growth =
         double(made.report().stored_blocks) * 16 / double(matrix.nonzeros());
