@@ -107,8 +107,8 @@ ReducedSystem<T>::ReducedSystem(const Context& context, const CsrView<T>& given,
     matrix_ = place(std::move(reduced));
     std::vector<T> diagonal;
     for (const Index i : reduction_.fixed) {
-        const Offset place = find_csr_entry(on_host, i, i);
-        diagonal.push_back(place < 0 ? T(0) : on_host.values[place]);
+        const Offset entry = find_csr_entry(on_host, i, i);
+        diagonal.push_back(entry < 0 ? T(0) : on_host.values[entry]);
     }
     diagonal_ = copy_to_buffer(context, diagonal);
 }

@@ -323,6 +323,38 @@ TEST(products, rows_of_all_lengths) {
     }
 }
 
+/// A row with thousands of entries, as the hub of a graph has, times a matrix whose rows have
+/// three: column j of it is the sum of the numbers of its terms.
+TEST(products, rows_of_thousands_of_entries) {
+    constexpr Index n = 6000, m = 900;
+    std::vector<std::vector<Index>> hub(n), three;
+    std::vector<std::vector<double>> hub_values(n), ones(n, {1, 1, 1});
+    std::vector<double> expected(m, 0.0);
+    for (Index i = 0; i < n; ++i) {
+        three.push_back({i % (m / 3), m / 3 + i % (m / 3), 2 * m / 3 + i % (m / 3)});
+        hub[7].push_back(i);
+        hub_values[7].push_back(i);
+        for (const Index j : three.back()) expected[std::size_t(j)] += i;
+        if (i == 7) continue;
+        hub[std::size_t(i)] = {i};
+        hub_values[std::size_t(i)] = {2};
+    }
+    const auto a = copy_to(context(), make_csr<double>(n, n, hub, hub_values)),
+               b = copy_to(context(), make_csr<double>(n, m, three, ones));
+    const auto check = [&](const CsrMatrix<double>& product) {
+        const auto c = copy_to_host(context(), product.view());
+        ASSERT_EQ(c.view().row_offsets[8] - c.view().row_offsets[7], m);
+        for (Index j = 0; j < m; ++j) {
+            EXPECT_EQ(c.view().values[c.view().row_offsets[7] + j], expected[std::size_t(j)]) << j;
+        }
+        EXPECT_EQ(c.view().values[0], 2);
+    };
+    check(multiply(context(), a.view(), b.view()));
+    check(to_csr(context(), multiply(context(), to_bsr(context(), a.view(), 3, 3).view(),
+                                     to_bsr(context(), b.view(), 3, 3).view())
+                                .view()));
+}
+
 /// Blocks in arrays of the caller: (1 2; 3 4) and (5 6; 7 8) on the diagonal, not at the beginning.
 TEST(products, of_blocks_in_arrays_of_the_caller) {
     const auto offsets = copy_to_buffer(context(), std::vector<Offset>{0, 1, 2});
