@@ -58,7 +58,7 @@ void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a
 template <class T>
 double operations(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
     const int lanes = context.on_gpu() ? 32 : 1;
-    const Offset ranges = std::clamp<Offset>(a.blocks / 256, 1, 512);
+    const Offset ranges = std::clamp<Offset>(a.blocks / 256, 1, context.on_gpu() ? 2048 : 512);
     Buffer<Offset> counts(context, ranges * lanes);
     for_each_index(context, counts.size(),
                    bsr::CountProducts{lanes, ranges, a.blocks, a.column_indices, b.row_offsets,
