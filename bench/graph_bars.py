@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Solves 200 graphs and matrices that are no meshes: by what auto chooses, by four words, by SciPy.
+"""Solves 228 graphs and matrices that are no meshes by what auto chooses, by four words, by SciPy.
 
 usage: graph_bars.py --run FILE [--device cpu|cuda] [--threads N] [--seconds N] [NAME...]
        graph_bars.py FILE...
 
 --run measures the systems, or those whose names begin with a NAME, and writes FILE. Each solve runs
-in a process of its own, which is ended after N seconds (20); its memory is what the process gains
+in a process of its own, which is ended after N seconds (20; SciPy 3); its memory is what the process gains
 at its peak, on a GPU what the library reports. Times are those of tessera.solve, or of SciPy's
 spsolve, from a matrix in host memory. It needs numpy, scipy and the Python module of Tessera.
 
@@ -229,7 +229,7 @@ def solve_in_child(a, b, word, arguments):
     child = os.fork()
     if child == 0:
         os.close(reader)
-        signal.alarm(int(arguments.seconds * (0.25 if word == "spsolve" else 1.25)) + 1)
+        signal.alarm(int(arguments.seconds * (0.1 if word == "spsolve" else 1.25)) + 1)
         resource.setrlimit(resource.RLIMIT_AS, (64 << 30 if arguments.device == "cuda" else 9 << 30,) * 2)
         row = {}
         try:

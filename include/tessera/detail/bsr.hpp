@@ -107,7 +107,7 @@ template <class T>
 TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
                                                       const BsrView<T>& a);
 /// This product, or nothing where A P or P^T (A P) takes more than `max_operations`
-/// multiplications, which are counted before each is begun: products of graphs that are no meshes
+/// multiplications, which are estimated before each is begun: products of graphs that are no meshes
 /// fill up.
 template <class T>
 TESSERA_API std::optional<TripleProduct<T>> bounded_triple_product(const Context& context,

@@ -54,18 +54,20 @@ void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a
     mirror(context, products.result);
 }
 
-/// The multiplications of A B. Waits.
+/// The multiplications of A B, estimated from a sample of the blocks of A where these are many.
+/// Waits.
 template <class T>
 double operations(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
-    const int lanes = context.on_gpu() ? 32 : 1;
-    const Offset ranges = std::clamp<Offset>(a.blocks / 256, 1, context.on_gpu() ? 2048 : 512);
-    Buffer<Offset> counts(context, ranges * lanes);
+    constexpr Offset max_samples = 1 << 17, max_places = 4096;
+    const Offset samples = std::min(a.blocks, max_samples);
+    Buffer<Offset> counts(context, std::min(samples, max_places));
     for_each_index(context, counts.size(),
-                   bsr::CountProducts{lanes, ranges, a.blocks, a.column_indices, b.row_offsets,
-                                      counts.data()});
+                   bsr::CountProducts{counts.size(), samples, a.blocks, a.column_indices,
+                                      b.row_offsets, counts.data()});
     double products = 0;
     for (const Offset count : copy_to_host(context, counts)) products += double(count);
-    return products * a.block_size() * b.width;
+    return products * double(a.blocks) / double(std::max<Offset>(samples, 1)) * a.block_size() *
+           b.width;
 }
 
 }  // namespace

@@ -49,8 +49,9 @@ struct RowPart {
     __device__ RowPart(Index its_row, Offset entry) : row(its_row), first(entry), last(entry + 1) {}
 };
 
-/// Rows of A with more entries (hubs of graphs) are summed after the others, each entry of C by
-/// lanes of its own: the walks along so many rows of B would take seconds.
+/// Rows of a matrix of single entries with more of them (hubs of graphs) are summed after the
+/// others, each entry of C by lanes of its own: the walks along so many rows of B would take
+/// seconds.
 constexpr Offset max_row_entries = 2048;
 
 /// The long rows that a kernel has left to the next one.
@@ -117,14 +118,19 @@ struct Term {
 template <class T>
 __device__ const T zero_block[max_bsr_block * max_bsr_block] = {};
 
-/// C = A B for some columns of a row of C, by a warp. Each lane walks along
+/// C = A B: a warp for some columns of a row of C, `parts` warps for a row. Each lane walks along
 /// the row of B of one block of A. In a column of C, the blocks of A that contribute stand side by
 /// side, those of B below each other: tensor cores multiply four columns by four rows at a time,
 /// in double also where T is float. `inverse`: inverse_of the width of blocks of A; divisions would
-/// be done anew for each column of C. `all_terms`: memory of the warp.
+/// be done anew for each column of C.
 template <class T>
-__device__ void sum_blocks(const BsrView<T>& a, const BsrView<T>& b, const BsrView<T>& c, T* values,
-                           const RowPart& part, unsigned inverse, Term<T> (&all_terms)[2][32 + 4]) {
+__global__ void __launch_bounds__(product_threads)
+    sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
+                        const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts,
+                        unsigned inverse) {
+    __shared__ Term<T> all_terms[product_threads / 32][2][32 + 4];
+    const RowPart part(c, (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32, parts, upper);
+    if (part.first >= part.last) return;
     const int lane = int(threadIdx.x) % 32, height = a.height, inner = a.width, width = b.width,
               deep = lane % 4, row = min(lane / 4, height - 1), column = min(lane / 4, width - 1);
     // Where a lane begins in the first blocks, and how far it goes on.
@@ -138,7 +144,7 @@ __device__ void sum_blocks(const BsrView<T>& a, const BsrView<T>& b, const BsrVi
         RowWalk<T> walk(b, k < a_end ? a.column_indices[k] : -1, *next_column);
         const T* const own_block = a.values + k * height * inner;
         T* to = values + (part.first * height + row) * width + 2 * deep;
-        Term<T>*terms = all_terms[0], *others = all_terms[1];
+        Term<T>*terms = all_terms[threadIdx.x / 32][0], *others = all_terms[threadIdx.x / 32][1];
         __syncwarp();
         for (int more = int(part.last - part.first); more > 0; --more) {
             const bool meets = walk.reaches(*next_column++, inner * width);
@@ -175,11 +181,11 @@ __device__ void sum_blocks(const BsrView<T>& a, const BsrView<T>& b, const BsrVi
     }
 }
 
-/// Likewise for matrices of single entries: `Lanes` lanes for some columns of a row, whose terms of
+/// C = A B for matrices of single entries: `Lanes` lanes for some columns of a row, whose terms of
 /// an entry are summed in a fixed tree.
 template <int Lanes, class T>
-__device__ void sum_entries(const BsrView<T>& a, const BsrView<T>& b, const BsrView<T>& c,
-                            T* values, const RowPart& part) {
+__device__ __forceinline__ void sum_entries(const BsrView<T>& a, const BsrView<T>& b,
+                                            const BsrView<T>& c, T* values, const RowPart part) {
     const int lane = int(threadIdx.x) % Lanes;
     const unsigned group = (full_warp >> (32 - Lanes)) << (threadIdx.x % 32 / Lanes * Lanes);
     const Offset a_begin = a.row_offsets[part.row], a_end = a.row_offsets[part.row + 1];
@@ -202,44 +208,33 @@ __device__ void sum_entries(const BsrView<T>& a, const BsrView<T>& b, const BsrV
     }
 }
 
-/// C = A B, `parts` groups of lanes for a row of C; `Entries`: of matrices of single entries.
-template <int Lanes, bool Entries, class T>
+/// All rows but the long ones, `parts` groups of lanes for a row of C.
+template <int Lanes, class T>
 __global__ void __launch_bounds__(product_threads)
-    sum_products_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
-                        const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts,
-                        unsigned inverse, LongRows* left) {
+    sum_entries_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
+                       const __grid_constant__ BsrView<T> c, T* values, bool upper, int parts,
+                       LongRows* left) {
     const Offset group = (Offset(blockIdx.x) * product_threads + threadIdx.x) / Lanes;
     const RowPart part(c, group, parts, upper);
     if (part.first >= part.last) return;
     const bool notes = group % parts == 0 && threadIdx.x % Lanes == 0;
     if (leaves_long_row(a, part.row, notes, left)) return;
-    if constexpr (Entries) {
-        sum_entries<Lanes>(a, b, c, values, part);
-    } else {
-        __shared__ Term<T> all_terms[product_threads / 32][2][32 + 4];
-        sum_blocks(a, b, c, values, part, inverse, all_terms[threadIdx.x / 32]);
-    }
+    sum_entries<Lanes>(a, b, c, values, part);
 }
 
 /// The long rows, a warp for each entry in turn.
-template <bool Entries, class T>
+template <class T>
 __global__ void __launch_bounds__(product_threads)
     sum_long_rows_kernel(const __grid_constant__ BsrView<T> a, const __grid_constant__ BsrView<T> b,
                          const __grid_constant__ BsrView<T> c, T* values, bool upper,
-                         unsigned inverse, const LongRows* left) {
+                         const LongRows* left) {
     const unsigned count = left->count;
     const Offset warps = Offset(gridDim.x) * product_threads / 32,
                  warp = (Offset(blockIdx.x) * product_threads + threadIdx.x) / 32;
     for (unsigned r = 0; r < count; ++r) {
         const RowPart all(c, left->rows[r], 1, upper);
         for (Offset entry = all.first + warp; entry < all.last; entry += warps) {
-            const RowPart part(all.row, entry);
-            if constexpr (Entries) {
-                sum_entries<32>(a, b, c, values, part);
-            } else {
-                __shared__ Term<T> all_terms[product_threads / 32][2][32 + 4];
-                sum_blocks(a, b, c, values, part, inverse, all_terms[threadIdx.x / 32]);
-            }
+            sum_entries<32>(a, b, c, values, RowPart(all.row, entry));
         }
     }
 }
@@ -258,24 +253,23 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
     const bool entries = a.block_size() * b.block_size() == 1,
                few = entries && a.blocks <= 8 * Offset(a.block_rows);
     const unsigned blocks = blocks_for(a.block_rows * parts, product_threads / (few ? 8 : 32));
-    const unsigned inverse = entries ? 0 : inverse_of(a.width);
+    const cudaStream_t stream = stream_of(context);
+    if (!entries) {
+        sum_products_kernel<<<blocks, product_threads, 0, stream>>>(
+            a, b, c, values, upper, int(parts), inverse_of(a.width));
+        TESSERA_CUDA(cudaGetLastError());
+        return;
+    }
     const Scratch<Index> memory(context, a.blocks / max_row_entries + 2);
     auto* const left = reinterpret_cast<LongRows*>(memory.data());
-    const cudaStream_t stream = stream_of(context);
     TESSERA_CUDA(cudaMemsetAsync(left, 0, sizeof(unsigned), stream));
-    auto* const kernel = few       ? &sum_products_kernel<8, true, T>
-                         : entries ? &sum_products_kernel<32, true, T>
-                                   : &sum_products_kernel<32, false, T>;
-    kernel<<<blocks, product_threads, 0, stream>>>(a, b, c, values, upper, int(parts), inverse,
-                                                   left);
+    auto* const kernel = few ? &sum_entries_kernel<8, T> : &sum_entries_kernel<32, T>;
+    kernel<<<blocks, product_threads, 0, stream>>>(a, b, c, values, upper, int(parts), left);
     TESSERA_CUDA(cudaGetLastError());
+    if (a.blocks <= max_row_entries) return;
     constexpr unsigned blocks_for_long_rows = 2048;
-    auto* const kernel_for_long =
-        entries ? &sum_long_rows_kernel<true, T> : &sum_long_rows_kernel<false, T>;
-    if (a.blocks > max_row_entries) {
-        kernel_for_long<<<blocks_for_long_rows, product_threads, 0, stream>>>(a, b, c, values,
-                                                                              upper, inverse, left);
-    }
+    sum_long_rows_kernel<<<blocks_for_long_rows, product_threads, 0, stream>>>(a, b, c, values,
+                                                                               upper, left);
     TESSERA_CUDA(cudaGetLastError());
 }
 

@@ -274,21 +274,21 @@ struct TransposeEntry {
     }
 };
 
-/// How many blocks of B the blocks of A meet in A B, in ranges of the blocks of A.
+/// How many blocks of B the blocks of A meet in A B: of `samples` blocks of A, evenly spread, each
+/// place counts some.
 struct CountProducts {
-    static constexpr int work = 4096;
-    int lanes;      ///< Threads that share a range.
-    Offset ranges;  ///< Their number.
+    static constexpr int work = 256;
+    Offset places, samples;
     Offset blocks;  ///< The number of blocks of A.
     const Index* columns;
     const Offset* row_offsets;  ///< Where the rows of B begin.
-    Offset* counts;             ///< By range and lane.
+    Offset* counts;             ///< By place.
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const Offset range = place / lanes, last = blocks * (range + 1) / ranges;
         Offset count = 0;
-        for (Offset k = blocks * range / ranges + place % lanes; k < last; k += lanes) {
-            count += row_offsets[columns[k] + 1] - row_offsets[columns[k]];
+        for (Offset s = place; s < samples; s += places) {
+            const Index column = columns[blocks * s / samples];
+            count += row_offsets[column + 1] - row_offsets[column];
         }
         counts[place] = count;
     }
