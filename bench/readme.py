@@ -13,6 +13,7 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parent / "figures"))
 from recorded_results import load, one, results, root, select
 from readme_auto import auto
+from readme_graphs import graphs
 from readme_interfaces import petsc, python, python_cpu
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
 from readme_scaling import scaling, scaling_local, scaling_measured
@@ -384,7 +385,7 @@ def block_ldlt():
 
 
 makers = [
-    auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, multigrid,
+    auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, graphs, multigrid,
     multigrid_matrices, multigrid_peers, peers, petsc, plate_info, plate_msh, plate_mtx, products,
     python, python_cpu, scaling, scaling_local, scaling_measured, solves,
 ]

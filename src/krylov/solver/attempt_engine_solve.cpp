@@ -79,11 +79,17 @@ void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
 /// Where exact factors found the matrix singular, and x is no solution, no method has another.
 template <class T>
 void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
-    const std::string& why = system_->report().singular;
+    std::string why = system_->report().singular;
+    if (!why.empty() && is_reduced()) why = "in the reduced system " + why;
+    // 0 = b_i in a row that was left out.
+    if (why.empty() && is_reduced() && report.backward_error > 0.99 &&
+        std::ranges::binary_search(reduced_->reduction().fixed, Index(report.worst_row))) {
+        why = concat("the matrix is singular: row ", report.worst_row,
+                     " has no nonzero, but b is not 0 there");
+    }
     if (why.empty() || is_solved(report.status) || !can_be_judged(report.status)) return;
     report.status = Status::singular;
-    report.message = (is_reduced() ? "in the reduced system " : "") + why +
-                     "; the relative residual is " + residual_text(report) + ".";
+    report.message = why + "; the relative residual is " + residual_text(report) + ".";
     report.message.front() = char(std::toupper(report.message.front()));
 }
 
