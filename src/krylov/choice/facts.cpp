@@ -137,10 +137,10 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
     facts.rows_per_node = rows_per_node(natural, coordinates);
-    // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.symmetric && !facts.on_gpu && facts.rows >= 20'000) {
         facts.graph_dimension = graph_dimension(matrix);
     }
+    // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.rows_per_node == 1 && !facts.has_coordinates && facts.rows >= 10'000) {
         facts.rows_per_node = node_rows(context, matrix, natural);
         facts.nodes_without_zeros = facts.rows_per_node > 1;

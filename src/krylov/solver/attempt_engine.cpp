@@ -24,6 +24,20 @@ void take_nonsymmetric_solvers(std::vector<Attempt>& attempts) {
 
 }  // namespace
 
+bool was_ended_from_outside() {
+    try {
+        throw;
+    } catch (const Stopped&) {
+        return true;
+    } catch (const Error&) {
+        return false;
+    } catch (const std::bad_alloc&) {
+        return false;
+    } catch (...) {
+        return true;
+    }
+}
+
 template <class T>
 void AttemptEngine<T>::check(const CsrView<T>& matrix, const char* function) const {
     const UseTimeLimit none(nullptr);  // A matrix that is not looked at is not kept.
@@ -99,22 +113,14 @@ void AttemptEngine<T>::stoppable(Work&& work) {
     was_stopped_ = false;
     try {
         work();
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (const Error& error) {
-        if (dynamic_cast<const Stopped*>(&error) != nullptr) begin_again();
-        throw;
-    } catch (...) {  // What a TimeLimit of the caller, or the listener, threw.
-        begin_again();
+    } catch (...) {
+        if (was_ended_from_outside()) {
+            drop();
+            forget_attempts();
+            was_stopped_ = true;
+        }
         throw;
     }
-}
-
-template <class T>
-void AttemptEngine<T>::begin_again() {
-    drop();
-    forget_attempts();
-    was_stopped_ = true;
 }
 
 template <class T>

@@ -12,6 +12,10 @@
 
 namespace tessera {
 
+/// Whether the exception that is handled now ended a setup that had not failed itself: a TimeLimit,
+/// or what that of the caller, or the listener, threw.
+bool was_ended_from_outside();
+
 /// Solves a system by one attempt after another until one succeeds: what a Solver does. Attempts
 /// are those that the rules of auto choose for the matrix, or the one method that the texts name.
 template <class T>
@@ -62,7 +66,6 @@ class AttemptEngine {
     template <class Work>
     void stoppable(Work&& work);
     void forget_attempts();
-    void begin_again();
     void set_up_if_stopped();
     struct SetupInSolve {
         double seconds;

@@ -220,13 +220,11 @@ auto AttemptEngine<T>::set_up_within(double seconds, Work&& work) -> SetupInSolv
         drop();
         was_stopped_ = true;
         return {now() - start, stopped.interrupted() ? Status::interrupted : Status::max_seconds};
-    } catch (const Error&) {
-        throw;
-    } catch (const std::bad_alloc&) {
-        throw;
-    } catch (...) {  // A limit of the caller threw.
-        drop();
-        was_stopped_ = true;
+    } catch (...) {
+        if (was_ended_from_outside()) {
+            drop();
+            was_stopped_ = true;
+        }
         throw;
     }
 }
@@ -237,7 +235,8 @@ void AttemptEngine<T>::end_in_setup(SolveReport& report, Status status, std::spa
                                     std::span<const T> x, const SolveOptions& options) const {
     if (report.operator_applications == 0 && given_operator_ == nullptr) {
         const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
-        report.true_relative_residual = errors.residual / errors.right_hand_side;
+        report.true_relative_residual =
+            errors.residual > 0 ? errors.residual / errors.right_hand_side : 0;
     }
     report.status = status;
     report.message = status_message(report, {}, options.rtol.value_or(default_rtol<T>), 0);

@@ -25,7 +25,8 @@ constexpr double max_complexity = 3.5;
 constexpr double max_blocks_per_row = 200;
 constexpr double min_theta = 1e-4;
 /// Each product that makes a level may take so many multiplications for each entry of the matrix.
-/// Meshes take 3 to 30, and real matrices 40; graphs without small separators may take any number.
+/// Meshes take 3 to 30, of 138 real matrices one (saylr4) 100; graphs without small separators may
+/// take any number.
 constexpr double max_products = 100;
 /// The last level is solved directly if it has at most this many rows, or
 /// AmgOptions::coarse_rows; a larger one is smoothed.
@@ -223,8 +224,9 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             context, level, near_null, max_products * double(levels_.front().matrix.entries()));
         if (!coarse_space) {
             const Index count = level.aggregates.count;
-            if (options_.refuses_fill || theta <= min_theta || count >= 0.9 * aggregates_before)
+            if (options_.refuses_fill || theta <= min_theta || count >= 0.9 * aggregates_before) {
                 return end_coarsening(level);
+            }
             aggregates_before = count;
             reason = ", for it had too many entries";
             continue;
