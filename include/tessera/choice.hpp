@@ -45,6 +45,7 @@ struct MatrixFacts {
     /// are: half sentences; empty: it was not. Class Solver alone does so.
     std::string reduction = {};
     bool on_gpu = false;
+    double memory_share = 0;  ///< On a GPU: bytes of the matrix over those of its memory.
     /// The natural blocks, in the memory of the Context; null: unknown.
     std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
 

@@ -76,6 +76,7 @@ std::shared_ptr<ContextState> cuda_state(int device, int threads, const CallerSt
         }
         auto state = cuda::make_state(device, threads, caller);
         state->description = chosen.name;
+        state->device_memory_bytes = chosen.memory_bytes;
         return state;
     } else {
         throw_cuda_not_built();

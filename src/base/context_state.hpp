@@ -16,6 +16,7 @@ struct ContextState {
     virtual ~ContextState();
 
     int device = -1;  ///< CUDA device; -1: the CPU.
+    Offset device_memory_bytes = 0;
     int threads = 1;
     InstructionSet instruction_set = InstructionSet::sse4;
     void* stream = nullptr;

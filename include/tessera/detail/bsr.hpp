@@ -79,11 +79,11 @@ TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix
 template <class T>
 TESSERA_API BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix);
 
-/// A^T and the block of A that each of its blocks is.
+/// A^T and which block of its row of A each of its blocks is.
 template <class T>
 struct Transposed {
     BsrMatrix<T> matrix;
-    Buffer<Offset> sources;
+    Buffer<Index> places;
 };
 /// The pattern of A^T, without values.
 template <class T>
@@ -92,11 +92,16 @@ TESSERA_API Transposed<T> transposed_pattern(const Context& context, const BsrVi
 template <class T>
 TESSERA_API void transpose_values(const Context& context, const BsrView<T>& matrix,
                                   Transposed<T>& transposed);
+/// The values of A from those of A^T, likewise.
+template <class T>
+TESSERA_API void transpose_values_back(const Context& context, const Transposed<T>& transposed,
+                                       BsrMatrix<T>& matrix);
 
 /// C = P^T (A P) of a symmetric matrix, exactly symmetric: blocks on and above the diagonal are
-/// summed, the others mirrored. The values of P^T and A P may be released.
+/// summed, the others mirrored. The values of A P may be released.
 template <class T>
 struct TripleProduct {
+    BsrMatrix<T> p;            ///< P without its values, which are those of P^T.
     Transposed<T> transposed;  ///< P^T
     BsrMatrix<T> product;      ///< A P
     BsrMatrix<T> result;       ///< C
@@ -104,19 +109,18 @@ struct TripleProduct {
 /// Only the pattern of C is checked for the symmetry of A; triple_product (tessera/products.hpp)
 /// takes any A.
 template <class T>
-TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
+TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, BsrMatrix<T> p,
                                                       const BsrView<T>& a);
 /// This product, or nothing where A P or P^T (A P) takes more than `max_operations`
 /// multiplications, which are estimated before each is begun: products of graphs that are no meshes
 /// fill up.
 template <class T>
 TESSERA_API std::optional<TripleProduct<T>> bounded_triple_product(const Context& context,
-                                                                   const BsrView<T>& p,
+                                                                   BsrMatrix<T> p,
                                                                    const BsrView<T>& a,
                                                                    double max_operations);
-/// Values anew for other values of A and P on their patterns.
+/// Values anew for other values of A, and of P, which `products.p` has, on their patterns.
 template <class T>
-TESSERA_API void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
-                        TripleProduct<T>& products);
+TESSERA_API void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products);
 
 }  // namespace tessera

@@ -123,6 +123,11 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.rows = matrix.rows;
     facts.nonzeros = matrix.nonzeros;
     facts.on_gpu = context.on_gpu();
+    if (facts.on_gpu) {
+        const double bytes = double(matrix.nonzeros) * double(sizeof(T) + sizeof(Index)) +
+                             double(matrix.rows) * double(sizeof(Offset));
+        facts.memory_share = bytes / double(context.state().device_memory_bytes);
+    }
     facts.has_coordinates = !coordinates.values.empty();
     if (facts.has_coordinates) facts.nodes_along = nodes_along(coordinates);
     if (matrix.rows == 0) {

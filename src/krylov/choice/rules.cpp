@@ -129,7 +129,11 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   cantilever3d:14,length=16  151,000       sbell  13     csr    16
     //   plate_hole:200             161,000       csr    17     sbell  19; block size unknown
     const std::string sliced = sliced_format(a);
-    const bool is_sliced = a.rows >= (sliced == "sbell" ? 1'000'000 : 10'000);
+    // Multigrid with another copy of A takes seven times its memory, without it six times:
+    //   poisson3d:450  91,000,000 rows  csr 1,090 ms  sell 1,130 ms (the first solve)
+    constexpr double max_share_for_copies = 1.0 / 14;
+    const bool is_sliced = a.rows >= (sliced == "sbell" ? 1'000'000 : 10'000) &&
+                           a.memory_share <= max_share_for_copies;
     const std::string format = is_sliced ? sliced : "csr";
     //   elasticity3d:54            490,000 rows  multigrid  26 ms  polynomial  31 ms
     //   cantilever3d:14,length=16  151,000       multigrid  13     polynomial above 30

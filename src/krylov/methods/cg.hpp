@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/zeros.hpp"
 #include "krylov/driver.hpp"
 #include "krylov/run_step.hpp"
 
@@ -57,7 +58,7 @@ class ConjugateGradients : public Method<T> {
           flexible_(flexible),
           vectors_(system.context, system.size(), system.preconditioner == nullptr ? 3 : 4,
                    system.x.count),
-          state_(system.context, system.x.count) {}
+          state_(zeros<State>(system.context, system.x.count)) {}
 
     std::span<T> residual(int c) override { return vectors_(c, 0); }
     Recurrence<T>* recurrence(int c) override { return &state(c)->recurrence; }

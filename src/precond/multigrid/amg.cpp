@@ -367,7 +367,7 @@ std::vector<AmgLevel> Amg<T>::levels() const {
         for (const multigrid::Level& level : made.levels()) {
             levels.push_back({level.nodes(), level.matrix.view().height, level.matrix.blocks(),
                               level.lambda, transfers});
-            transfers = level.prolongator.blocks();
+            transfers = level.prolongator_blocks;
         }
         return levels;
     });

@@ -237,13 +237,29 @@ TEST(amg, update_takes_new_values) {
     auto random = generator();
     const auto r = random_vector<double>(random, std::size_t(m.rows()));
     const auto before = applied(m, r);
-    m.update(context(), matrix.view());
-    EXPECT_TRUE(same_bits(applied(m, r), before));
+    // The first update makes the patterns of products anew, the second one uses them.
+    for (int update = 0; update < 2; ++update) {
+        m.update(context(), matrix.view());
+        EXPECT_TRUE(same_bits(applied(m, r), before));
+    }
     const auto other = copy_to(context(), body.matrix(",contrast=10"));
     m.update(context(), other.view());
     const Offset found = iterations(other, m);
     EXPECT_GT(found, 0);
     EXPECT_LE(found, 17);
+}
+
+/// The matrix itself counts.
+TEST(amg, setups_take_some_times_the_memory_of_the_matrix) {
+    for (const auto& [problem, block, limit] :
+         {std::tuple{"poisson3d:40", 1, 6.0}, {"elasticity3d:14", 3, 4.0}}) {
+        const Context where = Context::cpu(2);
+        const auto matrix = copy_to(where, problems::generate<double>(host(), problem).matrix);
+        const Offset bytes = where.memory_bytes();
+        const Amg<double> m(where, matrix.view(), {.block = block});
+        EXPECT_LE(double(where.peak_memory_bytes()), limit * double(bytes)) << problem;
+        EXPECT_LE(double(where.memory_bytes()), 0.9 * double(where.peak_memory_bytes())) << problem;
+    }
 }
 
 TEST(amg, near_null_vectors_without_effect_are_named) {

@@ -34,7 +34,6 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
     Index aggregates_before = std::numeric_limits<Index>::max();
     const char* reason = "";
     for (;; theta /= 2) {
-        level.prolongator = {};
         level.products = {};
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             // The sum of many weak couplings may be large.
@@ -43,7 +42,12 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
             reason = ", as no coupling is stronger";
             continue;
         }
-        if (cycle_.size() < levels_.size()) set_matrix_and_bound(context, levels_.size() - 1);
+        if (cycle_.size() < levels_.size()) {
+            set_matrix_and_bound(context, levels_.size() - 1);
+            // Here a setup takes most memory; to make this matrix again costs 1 % of its time.
+            const bool is_finest = levels_.size() == 1;
+            if (is_finest && context.on_gpu() && block() == 1) cycle_.release_matrix(0);
+        }
         std::optional<DeviceVectors> coarse_space = make_products(
             context, level, near_null, max_products * double(levels_.front().matrix.entries()));
         if (!coarse_space) {
@@ -91,7 +95,6 @@ bool Hierarchy<C>::end_coarsening(Level& level) {
     require(!options_.refuses_fill, "amg: level ", levels_.size(),
             " would have too many entries: the graph of the matrix is no mesh");
     level.aggregates = {};
-    level.prolongator = {};
     level.products = {};
     stopped_by_ = "the many entries of another level";
     return false;
@@ -145,32 +148,44 @@ std::optional<DeviceVectors> Hierarchy<C>::make_products(const Context& context,
                                                          double max_operations) {
     const Phase phase(context, "setup: products", 0, PhaseStep::setup);
     const BsrView<double> a = level.matrix.view();
-    const bool known = level.prolongator.blocks() > 0;
-    TentativeProlongator tentative =
-        tentative_prolongator(context, level.aggregates, near_null, a.height);
-    smooth_prolongator(context, a, level.aggregates.has_dense, tentative.prolongator.view(),
-                       options_.omega * options_.lambda_factor / level.lambda, level.prolongator);
-    tentative.prolongator = {};
+    TentativeProlongator tentative = make_prolongator(context, level, near_null, level.products.p);
     if (&level == &levels_.front() && !options_.near_null->values.empty()) {
         warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
     }
-    if (known) {
-        tessera::update(context, level.prolongator.view(), a, level.products);
+    level.prolongator_blocks = level.products.p.blocks();
+    if (level.products.product.blocks() > 0) {
+        tessera::update(context, a, level.products);
     } else {
-        auto products = bounded_triple_product(context, std::as_const(level.prolongator).view(), a,
-                                               max_operations);
+        auto products =
+            bounded_triple_product(context, std::move(level.products.p), a, max_operations);
         if (!products) return std::nullopt;
         level.products = std::move(*products);
     }
     set_dropped(context, tentative.dropped, level.products.result);
-    level.products.product.values() = {};
+    release(level.products.product);
     return std::move(tentative.coarse);
+}
+
+/// Makes the prolongator of the aggregates, on its pattern if it has one.
+template <class C>
+TentativeProlongator Hierarchy<C>::make_prolongator(const Context& context, const Level& level,
+                                                    const DeviceVectors& near_null,
+                                                    BsrMatrix<double>& prolongator) const {
+    const BsrView<double> a = level.matrix.view();
+    TentativeProlongator tentative =
+        tentative_prolongator(context, level.aggregates, near_null, a.height);
+    smooth_prolongator(context, a, level.aggregates.has_dense, tentative.prolongator.view(),
+                       options_.omega * options_.lambda_factor / level.lambda, prolongator);
+    tentative.prolongator = {};
+    return tentative;
 }
 
 #define TESSERA_INSTANTIATE(C)                                                               \
     template bool Hierarchy<C>::coarsen(const Context&, DeviceVectors&, DeviceCoordinates&); \
     template std::optional<DeviceVectors> Hierarchy<C>::make_products(                       \
-        const Context&, Level&, const DeviceVectors&, double);
+        const Context&, Level&, const DeviceVectors&, double);                               \
+    template TentativeProlongator Hierarchy<C>::make_prolongator(                            \
+        const Context&, const Level&, const DeviceVectors&, BsrMatrix<double>&) const;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -40,19 +40,26 @@ const Operator<C>& Cycle<C>::set_matrix(const Context& context, std::size_t l,
     if (l == levels_.size()) levels_.emplace_back();
     Level& level = levels_[l];
     level.rows = matrix.block_rows * matrix.height;
-    if (level.matrix && level.matrix->options().values != values) {
-        level.smoother.reset();  // It refers to the matrix.
-        level.matrix.reset();
-    }
+    if (level.matrix && level.matrix->options().values != values) release_matrix(l);
     set_sliced<C>(context, matrix, values, level.matrix);
     return *level.matrix;
 }
 
 template <class C>
+void Cycle<C>::release_matrix(std::size_t level) {
+    levels_[level].smoother.reset();  // It refers to the matrix.
+    levels_[level].matrix.reset();
+}
+
+template <class C>
 void Cycle<C>::set_prolongator(const Context& context, std::size_t l,
-                               const BsrView<double>& prolongator,
-                               const BsrView<double>& restriction) {
+                               const BsrView<double>& prolongator) {
     set_sliced<C>(context, prolongator, ValueFormat::working, levels_[l].prolongator);
+}
+
+template <class C>
+void Cycle<C>::set_restriction(const Context& context, std::size_t l,
+                               const BsrView<double>& restriction) {
     set_sliced<C>(context, restriction, ValueFormat::working, levels_[l].restriction);
 }
 

@@ -23,9 +23,15 @@ class Cycle final : public Operator<C> {
     /// its pattern. With another type of values it needs its bound again.
     const Operator<C>& set_matrix(const Context& context, std::size_t level,
                                   const BsrView<double>& matrix, ValueFormat values);
-    /// Sets the prolongator from the next level, and the restriction to it; likewise.
+    /// Releases the matrix of a level until it is set again, with its bound.
+    void release_matrix(std::size_t level);
+    bool has_matrix(std::size_t level) const { return levels_[level].matrix != nullptr; }
+    /// Sets the prolongator from the next level; likewise.
     void set_prolongator(const Context& context, std::size_t level,
-                         const BsrView<double>& prolongator, const BsrView<double>& restriction);
+                         const BsrView<double>& prolongator);
+    /// Sets the restriction to the next level; likewise.
+    void set_restriction(const Context& context, std::size_t level,
+                         const BsrView<double>& restriction);
     /// Sets an upper bound of the eigenvalues of the matrix of a level.
     void set_bound(std::size_t level, double bound);
     /// The inverse of the matrix of the last level, n x n numbers.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checks.hpp"
 #include "base/concat.hpp"
@@ -64,6 +65,29 @@ void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
     require(!options.values || *options.values == ValueFormat::working ||
                 *options.values == ValueFormat::f16,
             "amg: values in the cycle are working or f16");
+}
+
+/// B_i becomes S_i^-T B_i for the near-null vectors B of a level.
+void scale_near_null(const Context& context, const Level& level, DeviceVectors& near_null) {
+    for_each_index(context, Offset(level.nodes()) * near_null.columns,
+                   ScaleNearNull{level.matrix.view().height, near_null.columns,
+                                 level.scaling.data(), near_null.values.data()});
+}
+
+/// P^T becomes S P^T, S the scaling of the next level, and P the transpose of that. Sets both in a
+/// cycle; of each matrix `release` is called after its use.
+template <class C, class Release>
+void set_transfers(const Context& context, std::size_t l, const Buffer<double>& scaling,
+                   BsrMatrix<double>& p, Transposed<double>& transposed, Cycle<C>& cycle,
+                   Release&& release) {
+    const BsrView<double> blocks = std::as_const(transposed.matrix).view();
+    for_each_block(context, blocks, transposed.matrix.values().data(),
+                   ScaleRows{blocks.height, blocks.width, scaling.data()});
+    cycle.set_restriction(context, l, blocks);
+    transpose_values_back(context, transposed, p);
+    release(transposed.matrix);
+    cycle.set_prolongator(context, l, std::as_const(p).view());
+    release(p);
 }
 
 /// A copy of numbers that must be finite.
@@ -176,18 +200,26 @@ void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVect
                      a.block_rows - found.first_bad_from_end, " on level ", l,
                      " is not positive definite");
     scale_blocks(context, a, level.scaling, level.matrix.values(), norms_);
-    for_each_index(
-        context, Offset(a.block_rows) * near_null.columns,
-        ScaleNearNull{a.height, near_null.columns, level.scaling.data(), near_null.values.data()});
+    scale_near_null(context, level, near_null);
     if (l == 0) return;
-    Level& finer = levels_[l - 1];
-    const BsrView<double> p = finer.prolongator.view();
-    for_each_block(context, p, finer.prolongator.values().data(),
-                   ScaleColumns{p.height, p.width, level.scaling.data()});
-    BsrMatrix<double>& transposed = finer.products.transposed.matrix;
-    transpose_values(context, p, finer.products.transposed);
-    cycle_.set_prolongator(context, l - 1, p, std::as_const(transposed).view());
-    transposed.values() = {};  // Its pattern serves updates.
+    TripleProduct<double>& products = levels_[l - 1].products;
+    if (!cycle_.has_matrix(l - 1)) {
+        cycle_.set_matrix(context, l - 1, levels_[l - 1].matrix.view(), values_);
+        cycle_.set_bound(l - 1, levels_[l - 1].lambda);
+    }
+    set_transfers(context, l - 1, level.scaling, products.p, products.transposed, cycle_,
+                  [&](BsrMatrix<double>& matrix) { release(matrix); });
+    if (!keeps_patterns_) products = {};
+}
+
+/// Releases a matrix of products; not its pattern if that is kept for updates.
+template <class C>
+void Hierarchy<C>::release(BsrMatrix<double>& matrix) const {
+    if (keeps_patterns_) {
+        matrix.values() = {};
+    } else {
+        matrix = {};
+    }
 }
 
 /// Sets the matrix of a level in the cycle, and the upper bound of its eigenvalues.
@@ -244,13 +276,19 @@ template <class C>
 template <class D>
 std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context& context) const {
     auto made = std::make_unique<Cycle<D>>(options_.smoothing_steps);
+    DeviceVectors space = near_null(context, coordinates_of(context, options_));
     for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
         const Level& level = levels_[l];
         made->set_matrix(context, l, level.matrix.view(), ValueFormat::working);
         made->set_bound(l, level.lambda);
         if (l + 1 == levels_.size()) break;
-        const BsrView<double> p = level.prolongator.view();
-        made->set_prolongator(context, l, p, transpose(context, p).view());
+        scale_near_null(context, level, space);
+        BsrMatrix<double> p;
+        space = make_prolongator(context, level, space, p).coarse;
+        Transposed<double> transposed = transposed_pattern(context, std::as_const(p).view());
+        transpose_values(context, std::as_const(p).view(), transposed);
+        set_transfers(context, l, levels_[l + 1].scaling, p, transposed, *made,
+                      [](BsrMatrix<double>& matrix) { matrix = {}; });
     }
     const Level& last = levels_.back();
     if (solves_last_level()) {
@@ -290,6 +328,7 @@ bool Hierarchy<C>::has_pattern(const Context& context, const BsrView<double>& ma
 template <class C>
 void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
     complete_ = singular_ = false;
+    keeps_patterns_ = true;
     levels_.front().matrix = std::move(matrix);
     DeviceVectors space = near_null(context, coordinates_of(context, options_));
     for (std::size_t l = 0; l < levels_.size(); ++l) {
@@ -300,12 +339,12 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
         // The pattern returns to its level even if memory runs out.
         std::swap(level.products.result, levels_[l + 1].matrix);
         try {
-            space = *make_products(context, level, space, 0);
+            space = *make_products(context, level, space, std::numeric_limits<double>::infinity());
         } catch (...) {
             std::swap(level.products.result, levels_[l + 1].matrix);
             throw;
         }
-        std::swap(level.products.result, levels_[l + 1].matrix);
+        levels_[l + 1].matrix = std::move(level.products.result);
     }
     finish(context, std::move(space));
 }

@@ -19,8 +19,10 @@ struct Level {
     Buffer<double> scaling;    ///< S = L^-1 of each diagonal block L L^T, row-major.
     double lambda = 0;         ///< Upper bound of the eigenvalues of `matrix`.
     Aggregates aggregates;
-    BsrMatrix<double> prolongator;
-    TripleProduct<double> products;  ///< P^T, A P and, moved to the next level, P^T A P.
+    /// The prolongator P, P^T, A P and, moved to the next level, P^T A P: while the next level is
+    /// made, and their patterns from the first update on, for further ones.
+    TripleProduct<double> products;
+    Offset prolongator_blocks = 0;
     Index nodes() const { return matrix.view().block_rows; }
     Index rows() const { return nodes() * matrix.view().height; }
 };
@@ -65,6 +67,10 @@ class Hierarchy {
   private:
     DeviceVectors near_null(const Context& context, const DeviceCoordinates& coordinates) const;
     void scale_level(const Context& context, std::size_t level, DeviceVectors& near_null);
+    void release(BsrMatrix<double>& matrix) const;
+    TentativeProlongator make_prolongator(const Context& context, const Level& level,
+                                          const DeviceVectors& near_null,
+                                          BsrMatrix<double>& prolongator) const;
     bool choose_aggregates(const Context& context, Level& level, double theta,
                            const DeviceCoordinates& coordinates, int columns);
     std::optional<DeviceVectors> make_products(const Context& context, Level& level,
@@ -87,6 +93,7 @@ class Hierarchy {
     Buffer<double> norms_;  ///< Block norms of the last level, between its scaling and aggregation.
     DeviceVectors coarsest_near_null_;
     bool complete_ = false;
+    bool keeps_patterns_ = false;         ///< The patterns of products.
     bool singular_ = false;               ///< The matrix is singular up to rounding.
     const char* stopped_by_ = "levels=";  ///< Why there is no coarser level.
     std::vector<std::string> warnings_;

@@ -102,15 +102,15 @@ void place_transposed(const Context& context, const BsrView<T>& matrix, Transpos
     for_each_index(context, matrix.blocks, bsr::CountColumns{matrix.column_indices, counts.data()});
     exclusive_scan(context, matrix.block_columns, CountAt{counts.data()}, offsets);
     for_each_index(context, counts.size(), bsr::SetZero{counts.data()});
-    Buffer<Offset> positions(context, matrix.blocks);
-    Buffer<Index> rows(context, matrix.blocks);
+    Buffer<Index> places(context, matrix.blocks), rows(context, matrix.blocks);
     const int lanes = sharing_threads(context, matrix.block_rows, 1);
     for_each_index(context, Offset(matrix.block_rows) * lanes,
                    bsr::PlaceBlocks{lanes, matrix.row_offsets, matrix.column_indices, offsets,
-                                    counts.data(), positions.data(), rows.data()});
-    for_each_index(context, matrix.blocks,
-                   bsr::SortPlaced{matrix.column_indices, offsets, positions.data(), rows.data(),
-                                   result.matrix.column_indices().data(), result.sources.data()});
+                                    counts.data(), places.data(), rows.data()});
+    for_each_index(
+        context, matrix.blocks,
+        bsr::SortPlaced{matrix.row_offsets, matrix.column_indices, offsets, places.data(),
+                        rows.data(), result.matrix.column_indices().data(), result.places.data()});
 }
 
 }  // namespace
@@ -119,41 +119,72 @@ template <class T>
 Transposed<T> transposed_pattern(const Context& context, const BsrView<T>& matrix) {
     Transposed<T> result{BsrMatrix<T>(context, matrix.block_columns, matrix.block_rows,
                                       matrix.width, matrix.height, matrix.blocks, false),
-                         Buffer<Offset>(context, matrix.blocks)};
+                         Buffer<Index>(context, matrix.blocks)};
     if (context.on_gpu()) {
         place_transposed(context, matrix, result);
         return result;
     }
-    Offset* const sources = result.sources.data();
+    Index* const places = result.places.data();
+    Index* const rows = result.matrix.column_indices().data();
     transpose_pattern(matrix.block_rows, matrix.row_offsets, matrix.column_indices,
-                      result.matrix.row_offsets().view(), result.matrix.column_indices().data(),
-                      [&](Offset k, Offset to) { sources[to] = k; });
+                      result.matrix.row_offsets().view(), rows, [&](Offset k, Offset to) {
+                          places[to] = Index(k - matrix.row_offsets[rows[to]]);
+                      });
     return result;
 }
+
+namespace {
+
+/// Values of a matrix to its transpose, or (`Back`) from there.
+template <bool Back, class T>
+void copy_transposed(const Context& context, const BsrView<T>& matrix,
+                     const Transposed<T>& transposed, const T* from, T* to) {
+    const Index* const rows = transposed.matrix.column_indices().data();
+    const Index* const places = transposed.places.data();
+    if (context.on_gpu()) {
+        return for_each_index(
+            context, matrix.entries(),
+            bsr::TransposeEntry<Back, T>{matrix.height, matrix.width, matrix.row_offsets, rows,
+                                         places, from, to});
+    }
+    const int height = matrix.height, width = matrix.width, size = height * width;
+    parallel_ranges(
+        context.threads(), matrix.blocks,
+        [&](Offset first, Offset last) {
+            for (Offset k = first; k < last; ++k) {
+                const Offset block = matrix.row_offsets[rows[k]] + places[k];
+                for (int c = 0; c < width; ++c) {
+                    for (int r = 0; r < height; ++r) {
+                        const Offset one = block * size + r * width + c,
+                                     other = k * size + c * height + r;
+                        if constexpr (Back) {
+                            to[one] = from[other];
+                        } else {
+                            to[other] = from[one];
+                        }
+                    }
+                }
+            }
+        },
+        1024);
+}
+
+}  // namespace
 
 template <class T>
 void transpose_values(const Context& context, const BsrView<T>& matrix, Transposed<T>& transposed) {
     Buffer<T>& values = transposed.matrix.values();
     if (values.size() == 0) values = Buffer<T>(context, matrix.entries());
-    const Offset* const sources = transposed.sources.data();
-    if (!context.on_gpu()) {
-        const int height = matrix.height, width = matrix.width, size = height * width;
-        return parallel_ranges(
-            context.threads(), matrix.blocks,
-            [&, to = values.data()](Offset first, Offset last) {
-                for (Offset k = first; k < last; ++k) {
-                    const T* const from = matrix.values + sources[k] * size;
-                    for (int c = 0; c < width; ++c) {
-                        for (int r = 0; r < height; ++r) {
-                            to[k * size + c * height + r] = from[r * width + c];
-                        }
-                    }
-                }
-            },
-            1024);
-    }
-    for_each_index(context, matrix.entries(),
-                   bsr::TransposeEntry<T>{matrix, sources, values.data()});
+    copy_transposed<false>(context, matrix, transposed, matrix.values, values.data());
+}
+
+template <class T>
+void transpose_values_back(const Context& context, const Transposed<T>& transposed,
+                           BsrMatrix<T>& matrix) {
+    Buffer<T>& values = matrix.values();
+    if (values.size() == 0) values = Buffer<T>(context, transposed.matrix.entries());
+    copy_transposed<true>(context, std::as_const(matrix).view(), transposed,
+                          transposed.matrix.values().data(), values.data());
 }
 
 template <class T>
@@ -168,10 +199,11 @@ template decltype(to_bsr<float>) to_bsr<float>;
 template decltype(to_bsr<double>) to_bsr<double>;
 template CsrMatrix<float> to_csr(const Context&, const BsrView<float>&);
 template CsrMatrix<double> to_csr(const Context&, const BsrView<double>&);
-#define TESSERA_INSTANTIATE(T)                                                    \
-    template BsrMatrix<T> transpose(const Context&, const BsrView<T>&);           \
-    template Transposed<T> transposed_pattern(const Context&, const BsrView<T>&); \
-    template void transpose_values(const Context&, const BsrView<T>&, Transposed<T>&);
+#define TESSERA_INSTANTIATE(T)                                                         \
+    template BsrMatrix<T> transpose(const Context&, const BsrView<T>&);                \
+    template Transposed<T> transposed_pattern(const Context&, const BsrView<T>&);      \
+    template void transpose_values(const Context&, const BsrView<T>&, Transposed<T>&); \
+    template void transpose_values_back(const Context&, const Transposed<T>&, BsrMatrix<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

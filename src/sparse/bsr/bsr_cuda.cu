@@ -14,7 +14,11 @@ TESSERA_CONVERT(3)
 TESSERA_CONVERT(6)
 TESSERA_FOR_EACH_REAL(bsr::WriteRow)
 TESSERA_FOR_EACH_REAL(bsr::MirrorBlocks)
-TESSERA_FOR_EACH_REAL(bsr::TransposeEntry)
+#define TESSERA_TRANSPOSE(T)                                                                    \
+    template void for_each_index(const Context&, Offset, const bsr::TransposeEntry<false, T>&); \
+    template void for_each_index(const Context&, Offset, const bsr::TransposeEntry<true, T>&);
+TESSERA_TRANSPOSE(float)
+TESSERA_TRANSPOSE(double)
 template void for_each_index(const Context&, Offset, const bsr::SetZero&);
 template void for_each_index(const Context&, Offset, const bsr::CountColumns&);
 template void for_each_index(const Context&, Offset, const bsr::PlaceBlocks&);

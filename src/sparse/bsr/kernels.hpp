@@ -6,7 +6,7 @@
 namespace tessera {
 
 TESSERA_BACKENDS(
-    /// The pattern of A B; values are not set. Waits.
+    /// The pattern of A B, without values. Waits.
     template <class T> BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a,
                                                     const BsrView<T>& b);
     /// The values of A B on the pattern of `product`; of the blocks on and above the diagonal only

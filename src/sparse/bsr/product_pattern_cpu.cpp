@@ -40,7 +40,8 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
             list.resize(end);
         });
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, offsets.back());
+    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, offsets.back(),
+                         false);
     std::ranges::copy(offsets, product.row_offsets().data());
     parallel_parts(context.threads(), a.block_rows, parts, [&](Offset part, Offset first, Offset) {
         std::ranges::copy(lists[std::size_t(part)],

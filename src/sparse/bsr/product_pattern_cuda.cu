@@ -364,7 +364,7 @@ BsrMatrix<T> product_pattern(const Context& context, const BsrView<T>& a, const 
     Buffer<Offset> offsets(context, Offset(a.block_rows) + 1);
     exclusive_scan(context, a.block_rows, CountAt{pattern.count()}, offsets.data());
     const Offset blocks = read_value(context, offsets.data() + a.block_rows);
-    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks);
+    BsrMatrix<T> product(context, a.block_rows, b.block_columns, a.height, b.width, blocks, false);
     pattern.write(offsets.data(), product.column_indices().data());
     product.row_offsets() = std::move(offsets);
     return product;

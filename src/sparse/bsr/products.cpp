@@ -18,10 +18,12 @@ BsrMatrix<T> pattern_of(const Context& context, const BsrView<T>& a, const BsrVi
     return TESSERA_RUN(product_pattern<T>, context, a, b);
 }
 
+/// Allocates the values of the product if there are none.
 template <class T>
 void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMatrix<T>& product,
          bool upper = false) {
     if (product.blocks() == 0) return;
+    if (product.entries() == 0) product.values() = Buffer<T>(context, product.view().entries());
     TESSERA_RUN(sum_products<T>, context, a, b, std::as_const(product).view(),
                 product.values().data(), upper);
 }
@@ -41,16 +43,13 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
 }
 
 template <class T>
-void sum_triple(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
-                TripleProduct<T>& products) {
-    BsrMatrix<T>& product = products.product;
-    if (product.entries() == 0) {
-        product.values() = Buffer<T>(context, product.blocks() * product.view().block_size());
-    }
-    sum(context, a, p, product);
+void sum_triple(const Context& context, const BsrView<T>& a, TripleProduct<T>& products) {
+    const BsrView<T> p = std::as_const(products.p).view();
+    sum(context, a, p, products.product);
     transpose_values(context, p, products.transposed);
-    sum(context, std::as_const(products.transposed.matrix).view(), std::as_const(product).view(),
-        products.result, true);
+    products.p.values() = {};
+    sum(context, std::as_const(products.transposed.matrix).view(),
+        std::as_const(products.product).view(), products.result, true);
     mirror(context, products.result);
 }
 
@@ -103,48 +102,50 @@ BsrMatrix<T> triple_product(const Context& context, const BsrView<T>& p, const B
 }
 
 template <class T>
-std::optional<TripleProduct<T>> bounded_triple_product(const Context& context, const BsrView<T>& p,
+std::optional<TripleProduct<T>> bounded_triple_product(const Context& context, BsrMatrix<T> given_p,
                                                        const BsrView<T>& a, double max_operations) {
+    TripleProduct<T> products;
+    products.p = std::move(given_p);
+    const BsrView<T> p = std::as_const(products.p).view();
     bsr::check_triple("symmetric_triple_product", p, a);
     const auto exceeds = [&](const BsrView<T>& left, const BsrView<T>& right) {
         return operations(context, left, right) > max_operations;
     };
     const bool is_bounded = std::isfinite(max_operations);
     if (is_bounded && exceeds(a, p)) return std::nullopt;
-    TripleProduct<T> products;
-    products.product = pattern_of(context, a, p);
     products.transposed = transposed_pattern(context, p);
+    products.product = pattern_of(context, a, p);
     const BsrView<T> left = std::as_const(products.transposed.matrix).view(),
                      right = std::as_const(products.product).view();
     if (is_bounded && exceeds(left, right)) return std::nullopt;
     products.result = pattern_of(context, left, right);
-    sum_triple(context, p, a, products);
+    sum_triple(context, a, products);
     return products;
 }
 
 template <class T>
-TripleProduct<T> symmetric_triple_product(const Context& context, const BsrView<T>& p,
+TripleProduct<T> symmetric_triple_product(const Context& context, BsrMatrix<T> p,
                                           const BsrView<T>& a) {
-    return *bounded_triple_product(context, p, a, std::numeric_limits<double>::infinity());
+    return *bounded_triple_product(context, std::move(p), a,
+                                   std::numeric_limits<double>::infinity());
 }
 
 template <class T>
-void update(const Context& context, const BsrView<T>& p, const BsrView<T>& a,
-            TripleProduct<T>& products) {
-    bsr::check_triple("update", p, a);
-    sum_triple(context, p, a, products);
+void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products) {
+    bsr::check_triple("update", std::as_const(products.p).view(), a);
+    sum_triple(context, a, products);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                  \
-    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);       \
-    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,          \
-                                 BsrMatrix<T>&);                                                \
-    template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&); \
-    template TripleProduct<T> symmetric_triple_product(const Context&, const BsrView<T>&,       \
-                                                       const BsrView<T>&);                      \
-    template std::optional<TripleProduct<T>> bounded_triple_product(                            \
-        const Context&, const BsrView<T>&, const BsrView<T>&, double);                          \
-    template void update(const Context&, const BsrView<T>&, const BsrView<T>&, TripleProduct<T>&);
+#define TESSERA_INSTANTIATE(T)                                                                    \
+    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);         \
+    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,            \
+                                 BsrMatrix<T>&);                                                  \
+    template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&);   \
+    template TripleProduct<T> symmetric_triple_product(const Context&, BsrMatrix<T>,              \
+                                                       const BsrView<T>&);                        \
+    template std::optional<TripleProduct<T>> bounded_triple_product(const Context&, BsrMatrix<T>, \
+                                                                    const BsrView<T>&, double);   \
+    template void update(const Context&, const BsrView<T>&, TripleProduct<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

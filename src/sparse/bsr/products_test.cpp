@@ -227,11 +227,11 @@ TEST(products, bounded_by_their_operations) {
         }
         const auto a = copy_to(context(), make_csr<double>(n * size, n * size, pattern, values)),
                    p = copy_to(context(), make_csr<double>(n * size, n * size, unit, ones));
-        const auto blocks_a = to_bsr(context(), a.view(), size, size),
-                   blocks_p = to_bsr(context(), p.view(), size, size);
+        const auto blocks_a = to_bsr(context(), a.view(), size, size);
         const double operations = double(3 * n - 2) * size * size * size;
         const auto bounded = [&](double limit) {
-            return bounded_triple_product(context(), blocks_p.view(), blocks_a.view(), limit);
+            return bounded_triple_product(context(), to_bsr(context(), p.view(), size, size),
+                                          blocks_a.view(), limit);
         };
         EXPECT_FALSE(bounded(operations - 1));
         const auto found = bounded(operations);

@@ -216,8 +216,8 @@ struct CountColumns {
     TESSERA_HOST_DEVICE void operator()(Offset k) const { next_of(counts + columns[k]); }
 };
 
-/// Places the blocks of a block row in the rows of the transpose, in any order there: their
-/// positions, and the block row. `lanes` threads share a block row.
+/// Places the blocks of a block row in the rows of the transpose, in any order there: the block
+/// row, and their places in it. `lanes` threads share a block row.
 struct PlaceBlocks {
     static constexpr int work = 16;
     int lanes;
@@ -225,14 +225,14 @@ struct PlaceBlocks {
     const Index* columns;
     const Offset* offsets;
     Index* used;  ///< Blocks placed in each row of the transpose, at first 0.
-    Offset* positions;
+    Index* places;
     Index* rows;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const Offset i = place / lanes;
         for (Offset k = row_offsets[i] + place % lanes; k < row_offsets[i + 1]; k += lanes) {
             const Offset to = offsets[columns[k]] + next_of(used + columns[k]);
-            positions[to] = k;
+            places[to] = Index(k - row_offsets[i]);
             rows[to] = Index(i);
         }
     }
@@ -241,36 +241,45 @@ struct PlaceBlocks {
 /// The place of a placed block in its row of the transpose, where its row number puts it.
 struct SortPlaced {
     static constexpr int work = 128;
+    const Offset* row_offsets;
     const Index* columns;
     const Offset* offsets;  ///< Row offsets of the transpose.
-    const Offset* positions;
+    const Index* places;
     const Index* rows;
     Index* to_rows;
-    Offset* sources;
+    Index* to_places;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
-        const Index column = columns[positions[place]];
+        const Index column = columns[row_offsets[rows[place]] + places[place]];
         Offset to = offsets[column];
         for (Offset other = offsets[column]; other < offsets[column + 1]; ++other) {
             to += rows[other] < rows[place];
         }
         to_rows[to] = rows[place];
-        sources[to] = positions[place];
+        to_places[to] = places[place];
     }
 };
 
-/// An entry of the transpose.
-template <class T>
+/// Copies an entry of a matrix to its transpose, or (`Back`) from there.
+template <bool Back, class T>
 struct TransposeEntry {
     static constexpr int work = 2;
-    BsrView<T> matrix;
-    const Offset* sources;
-    T* values;
+    int height, width;          ///< The blocks of the matrix have this size.
+    const Offset* row_offsets;  ///< Where the rows of the matrix begin.
+    const Index* rows;          ///< For each block of the transpose its row in the matrix,
+    const Index* places;        ///< and its place there.
+    const T* from;
+    T* to;
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const int size = matrix.block_size(), at = int(e % size);
-        values[e] = matrix.values[sources[e / size] * size + at % matrix.height * matrix.width +
-                                  at / matrix.height];
+        const int size = height * width, at = int(e % size);
+        const Offset k = e / size, block = row_offsets[rows[k]] + places[k];
+        const Offset entry = block * size + at % height * width + at / height;
+        if constexpr (Back) {
+            to[entry] = from[e];
+        } else {
+            to[e] = from[entry];
+        }
     }
 };
 

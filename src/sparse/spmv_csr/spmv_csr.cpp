@@ -2,7 +2,9 @@
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/zeros.hpp"
 #include "sparse/spmv_csr/kernels.hpp"
+#include "sparse/spmv_csr/row_lengths.hpp"
 
 namespace tessera {
 
@@ -35,19 +37,22 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     check_memory(context, "plan_spmv", matrix);
     SpmvPlan plan;
     plan.rows = matrix.rows;
-    std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
-    copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
-    require(offsets.front() == 0 && offsets.back() == matrix.nonzeros &&
-                std::ranges::is_sorted(offsets),
+    Buffer<RowLengths> found = zeros<RowLengths>(context, 1);
+    for_each_index(context, Offset(matrix.rows) + 1,
+                   ScanRowLengths{matrix.rows, matrix.nonzeros, matrix.row_offsets, found.data()});
+    const RowLengths lengths = read_value(context, found.data());
+    require(lengths.fault == 0,
             "plan_spmv: the row offsets must ascend from 0 to the number of nonzeros");
     plan.long_row_threshold = context.on_gpu() ? long_row_on_gpu : long_row_on_cpu;
-    Offset short_entries = 0;
-    for (Index i = 0; i < matrix.rows; ++i) {
-        const Offset length = offsets[std::size_t(i) + 1] - offsets[std::size_t(i)];
-        if (length > plan.long_row_threshold) {
+    Offset short_entries = matrix.nonzeros;
+    if (lengths.longest > plan.long_row_threshold) {
+        std::vector<Offset> offsets(std::size_t(matrix.rows) + 1);
+        copy_to_host(context, matrix.row_offsets_span(), std::span<Offset>(offsets));
+        for (Index i = 0; i < matrix.rows; ++i) {
+            const Offset length = offsets[std::size_t(i) + 1] - offsets[std::size_t(i)];
+            if (length <= plan.long_row_threshold) continue;
             plan.long_rows.push_back(i);
-        } else {
-            short_entries += length;
+            short_entries -= length;
         }
     }
     plan.lanes_per_row =
@@ -59,10 +64,11 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     // Parts of equal work: a row costs its entries plus about four.
     const Offset parts = 8 * context.threads();
     const Offset work = short_entries + 4 * Offset(matrix.rows);
+    const Offset* const offsets = matrix.row_offsets;
     plan.row_starts.assign(1, 0);
     Offset done = 0;
     for (Index i = 0; i < matrix.rows; ++i) {
-        const Offset length = offsets[std::size_t(i) + 1] - offsets[std::size_t(i)];
+        const Offset length = offsets[i + 1] - offsets[i];
         done += 4 + (length > plan.long_row_threshold ? 0 : length);
         if (done * parts >= work * Offset(plan.row_starts.size()) && i + 1 < matrix.rows) {
             plan.row_starts.push_back(i + 1);

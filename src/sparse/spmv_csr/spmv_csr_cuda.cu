@@ -1,11 +1,13 @@
 #include <algorithm>
 
 #include "base/check_cuda.hpp"
+#include "gpu/for_each.cuh"
 #include "gpu/launch.cuh"
 #include "gpu/load.cuh"
 #include "gpu/tuning/sparse_h200.hpp"
 #include "gpu/warp.cuh"
 #include "sparse/spmv_csr/kernels.hpp"
+#include "sparse/spmv_csr/row_lengths.hpp"
 
 namespace tessera::cuda {
 
@@ -137,5 +139,6 @@ void multiply(const Context& context, const CsrView<T>& matrix, const SpmvPlan& 
 
 template decltype(multiply<float>) multiply<float>;
 template decltype(multiply<double>) multiply<double>;
+template void for_each_index(const Context&, Offset, const ScanRowLengths&);
 
 }  // namespace tessera::cuda

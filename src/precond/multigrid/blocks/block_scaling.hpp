@@ -132,29 +132,28 @@ struct ScaleBlocks {
     }
 };
 
-/// P_ia becomes P_ia S_a^T. A body of for_each_block.
-struct ScaleColumns {
+/// The blocks R_ai of P^T become S_a R_ai. A body of for_each_block.
+struct ScaleRows {
     int height, width;
     const double* scaling;
 
-    TESSERA_HOST_DEVICE void operator()(Offset, Index, Index a, double* block) const {
-        const double* const factor = scaling + Offset(a) * width * width;
-        for (int c = width - 1; c >= 0; --c) {
-            double coefficients[max_bsr_block];  // Loaded once: lanes read distant addresses.
+    TESSERA_HOST_DEVICE void operator()(Offset, Index a, Index, double* block) const {
+        const double* const factor = scaling + Offset(a) * height * height;
+        for (int r = height - 1; r >= 0; --r) {
+            double coefficients[max_bsr_block];
             TESSERA_UNROLL
             for (int t = 0; t < max_bsr_block; ++t) {
-                if (t > c) break;
-                coefficients[t] = factor[c * width + t];
+                if (t > r) break;
+                coefficients[t] = factor[r * height + t];
             }
-            for (int r = 0; r < height; ++r) {
-                double* const row = block + r * width;
+            for (int c = 0; c < width; ++c) {
                 double sum = 0;
                 TESSERA_UNROLL
                 for (int t = 0; t < max_bsr_block; ++t) {
-                    if (t > c) break;
-                    sum += row[t] * coefficients[t];
+                    if (t > r) break;
+                    sum += block[t * width + c] * coefficients[t];
                 }
-                row[c] = sum;
+                block[r * width + c] = sum;
             }
         }
     }

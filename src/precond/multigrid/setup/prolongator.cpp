@@ -66,6 +66,10 @@ void smooth_prolongator(const Context& context, const BsrView<double>& matrix, b
                         const BsrView<double>& tentative, double omega_over_lambda,
                         BsrMatrix<double>& prolongator) {
     if (prolongator.blocks() > 0) {  // Terms that its pattern lacks are left out.
+        if (prolongator.entries() == 0) {
+            prolongator.values() =
+                Buffer<double>(context, std::as_const(prolongator).view().entries());
+        }
         update_product(context, matrix, tentative, prolongator);
     } else if (has_dense) {
         const BsrMatrix<double> sparse = without_dense_nodes(context, matrix);
