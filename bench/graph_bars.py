@@ -1,24 +1,30 @@
 #!/usr/bin/env python3
 """Solves 228 graphs and matrices that are no meshes by what auto chooses, by four words, by SciPy.
 
-usage: graph_bars.py --run FILE [--device cpu|cuda] [--threads N] [--seconds N] [NAME...]
+usage: graph_bars.py --run FILE [--device cpu|cuda] [--threads N] [--seconds N] [--jobs N]
+                     [--program FILE] [NAME...]
        graph_bars.py FILE...
 
 --run measures the systems, or those whose names begin with a NAME, and writes FILE. Each solve runs
 in a process of its own, which is ended after N seconds (20; SciPy 3); its memory is what the process gains
 at its peak, on a GPU what the library reports. Times are those of tessera.solve, or of SciPy's
-spsolve, from a matrix in host memory. It needs numpy, scipy and the Python module of Tessera.
+spsolve, from a matrix in host memory. It needs numpy, scipy and the Python module of Tessera;
+with --program FILE, the command line program tessera, not the module: times are its setup and solve
+then. N jobs share the device.
 
 Without --run, FILEs are compared with the limits: auto takes at most 3 times the best of its words
 and 0.1 s on 95 % of the systems, 10 times and 0.1 s on all, and at most 12 times the memory of the
 matrix (of 10 MB, where that has less).
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import resource
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -268,13 +274,48 @@ def solve_in_child(a, b, word, arguments):
     return json.loads(text) if text else {"status": "ended"}
 
 
+def solve_by_program(file, word, arguments):
+    """A dictionary of what one solve of the command line program does."""
+    command = [arguments.program, "solve", file, "--device", arguments.device, "--threads",
+               str(arguments.threads), "--max-seconds", str(arguments.seconds), "--quiet", "--json", "-"]
+    if "method" in WORDS[word]:
+        command += ["--solver", WORDS[word]["method"], "--precond", WORDS[word]["M"]]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=1.25 * arguments.seconds + 9)
+    except subprocess.TimeoutExpired:
+        return {"status": "ended"}
+    if not run.stdout:
+        return {"status": f"exit {run.returncode}", "message": run.stderr.strip()[:200]}
+    report = json.loads(run.stdout)
+    return {"status": report["status"],
+            "seconds": report["seconds"]["setup"] + report["seconds"]["solve"],
+            "solver": report["solver"], "preconditioner": report["preconditioner"],
+            "memory": report["peak_memory_bytes"], "residual": report["true_relative_residual"]}
+
+
+def write_petsc(file, a, b):
+    """The matrix and the right-hand side in PETSc's binary format."""
+    file.write(np.array([1211216, *a.shape, a.nnz], ">i4").tobytes())
+    file.write(np.diff(a.indptr).astype(">i4").tobytes() + a.indices.astype(">i4").tobytes())
+    file.write(a.data.astype(">f8").tobytes())
+    file.write(np.array([1211214, len(b)], ">i4").tobytes() + b.astype(">f8").tobytes())
+    file.flush()
+
+
 def measure(name, make, arguments):
     a = make()
     b = a @ np.random.default_rng(7).standard_normal(a.shape[0])
     bytes_of_a = 12 * a.nnz + 8 * (a.shape[0] + 1)
     row = {"system": name, "rows": a.shape[0], "nonzeros": int(a.nnz), "bytes": bytes_of_a}
-    for word in [*WORDS, "spsolve"]:
-        row[word] = solve_in_child(a, b, word, arguments)
+    if arguments.program:
+        with tempfile.NamedTemporaryFile(suffix=".petsc") as file:
+            write_petsc(file, a, b)
+            for word in WORDS:
+                row[word] = solve_by_program(file.name, word, arguments)
+    else:
+        for word in WORDS:
+            row[word] = solve_in_child(a, b, word, arguments)
+    row["spsolve"] = solve_in_child(a, b, "spsolve", arguments)
     return row
 
 
@@ -309,20 +350,23 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--program")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     if arguments.run is None:
         sys.exit(0 if all([judge(path) for path in arguments.names]) else 1)
     rows = []
-    for name, make in systems():
-        if arguments.names and not any(name.startswith(start) for start in arguments.names):
-            continue
-        rows.append(measure(name, make, arguments))
-        last = rows[-1]
-        print(name, *(f"{word} {last[word]['status']} {last[word].get('seconds', 0):.2f};"
-                      for word in [*WORDS, "spsolve"]), flush=True)
-        with open(arguments.run, "w") as file:
-            json.dump({"device": arguments.device, "threads": arguments.threads, "systems": rows}, file)
+    wanted = [(name, make) for name, make in systems()
+              if not arguments.names or any(name.startswith(start) for start in arguments.names)]
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(lambda system: measure(*system, arguments), wanted):
+            rows.append(row)
+            print(row["system"], *(f"{word} {row[word]['status']} {row[word].get('seconds', 0):.2f};"
+                                   for word in [*WORDS, "spsolve"]), flush=True)
+            with open(arguments.run, "w") as file:
+                json.dump({"device": arguments.device, "threads": arguments.threads, "systems": rows},
+                          file)
     sys.exit(0 if judge(arguments.run) else 1)
 
 
