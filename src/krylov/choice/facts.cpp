@@ -141,7 +141,8 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
         facts.graph_dimension = graph_dimension(matrix);
     }
     // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
-    if (facts.rows_per_node == 1 && !facts.has_coordinates && facts.rows >= 10'000) {
+    if (facts.rows_per_node == 1 && !facts.has_coordinates &&
+        facts.rows >= (facts.on_gpu ? 10'000 : 5'000)) {
         facts.rows_per_node = node_rows(context, matrix, natural);
         facts.nodes_without_zeros = facts.rows_per_node > 1;
     }

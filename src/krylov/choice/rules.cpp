@@ -79,6 +79,10 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   elasticity3d:20  26,000 rows  sbell 51 ms  csr   61 ms
     //   elasticity3d:17  16,500       csr   31     sbell 37
     if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
+    // Long bodies take several times as many iterations as cubes do, and show it at once.
+    //   cantilever3d:8,length=4,element=tet4  7,800 rows  multigrid 32 ms  jacobi   59 ms
+    //   elasticity3d:12,element=tet4          6,100       jacobi    17     multigrid 24
+    if (a.rows_per_node > 1 && a.entries_per_row() < 60 && a.rows >= 3'000) first.trial = 120;
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 500, "500 iterations cost as much as a setup of multigrid"}};
@@ -92,12 +96,19 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
 /// [0.1, 1.9] (Gershgorin), which takes conjugate gradients 40 iterations.
 bool is_dominated_by_diagonal(const MatrixFacts& a) { return a.off_diagonal_share <= 0.9; }
 
+/// Few rows of nodes whose blocks are not full: some win with exact factors, as other matrices do.
+bool is_small_without_blocks(const MatrixFacts& a) {
+    return a.nodes_without_zeros && a.rows < 10'000 && !a.on_gpu;
+}
+
 /// Whether exact factors may be the fastest for a symmetric matrix with a positive diagonal.
 bool prefers_exact_factors(const MatrixFacts& a) {
     //   mesh3e1  289 rows  jacobi 0.06 ms  exact 0.17 ms
-    if (is_dominated_by_diagonal(a) || fills_up(a)) return false;
+    if (is_dominated_by_diagonal(a)) return false;
+    // Trees have the dimension of graphs that fill up, but do not.
     //   random tree, 100,000 rows  exact 0.2 s  jacobi 0.7 s  multigrid 1.6 s
     if (a.entries_per_row() <= 3.2 && a.rows < 1'000'000 && !a.on_gpu) return true;
+    if (fills_up(a)) return false;
     //   bcsstk38        8,032 rows  exact  20 ms  blocks    172 ms  11 products
     //   bcsstk15        3,948       exact  16     jacobi     23     42
     //   poisson2d:300  90,000       exact  66     multigrid  74     11
@@ -113,7 +124,9 @@ bool prefers_exact_factors(const MatrixFacts& a) {
     if (is_dense && !a.on_gpu) return true;
     if (a.on_gpu) return a.rows < (is_plane ? 1'500 : 10'000) && a.rows_per_node == 1;
     if (is_plane) return a.rows < 100'000;
-    if (a.rows_per_node > 1) return a.entries_per_row() < 30 && a.rows < 60'000;
+    if (a.rows_per_node > 1 && !is_small_without_blocks(a)) {
+        return a.entries_per_row() < 30 && a.rows < 60'000;
+    }
     return a.rows < 20'000;
 }
 
@@ -333,10 +346,12 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     if (prefers_exact_factors(facts)) {
         attempts.insert(attempts.begin(),
                         exact_factors(flops_of_products(facts, 50), few_operations));
-        if (facts.rows >= 1'500 && facts.rows_per_node == 1) {
+        if (facts.rows >= 1'500 && (facts.rows_per_node == 1 || is_small_without_blocks(facts))) {
             const Offset trial = facts.entries_per_row() <= 5.5 ? 10 : 40;
+            // Factors of trees take as long as 100 iterations.
+            const Offset limit = facts.entries_per_row() <= 3.2 ? 40 : 100;
             attempts.insert(attempts.begin(),
-                            {"cg", "jacobi", "csr", 100, "a short trial", 0, trial});
+                            {"cg", "jacobi", "csr", limit, "a short trial", 0, trial});
         }
     }
     attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));
