@@ -136,9 +136,15 @@ TEST(choice, exact_factors_for_trees) {
 TEST(choice, nodes_along_a_body) {
     const auto beam = problems::generate<double>(Context::cpu(), Spec("cantilever2d:4,length=20"));
     EXPECT_NEAR(facts_of(beam.matrix, beam.coordinates).nodes_along, 80, 20);
+    if (context().on_gpu()) return;
+    EXPECT_NEAR(facts_of(beam.matrix).nodes_along, 80, 20);
+    const auto bar = problem("cantilever3d:3,length=25");
+    const auto attempts = choose(facts_of(bar), "auto", "auto", "auto");
+    EXPECT_TRUE(attempts.at(0).preconditioner.starts_with("direct"));
+    EXPECT_EQ(attempts.at(1).preconditioner, "amg");
     const auto cube = problems::generate<double>(Context::cpu(), Spec("elasticity3d:10"));
     EXPECT_NEAR(facts_of(cube.matrix, cube.coordinates).nodes_along, 10, 3);
-    EXPECT_EQ(facts_of(cube.matrix).nodes_along, 0);
+    EXPECT_NEAR(facts_of(cube.matrix).nodes_along, context().on_gpu() ? 0 : 10, 3);
     // Long bodies get multigrid at once, on the CPU.
     MatrixFacts facts = facts_of(beam.matrix, beam.coordinates);
     facts.on_gpu = false;
@@ -298,6 +304,10 @@ TEST(choice, a_trial_decides_between_iterations_and_multigrid) {
     EXPECT_TRUE(attempts.at(1).preconditioner.starts_with("direct"));
     EXPECT_GT(attempts.at(2).trial, 0);
     EXPECT_EQ(attempts.at(3).preconditioner, "amg");
+    facts.nodes_without_zeros = false;
+    facts.rows_per_node = 2;
+    attempts = choose(facts, "auto", "auto", "auto");
+    EXPECT_EQ(attempts.at(0).preconditioner.starts_with("direct"), !facts.on_gpu) << "a plane";
 }
 
 TEST(choice, facts_of_the_empty_matrix) {

@@ -55,6 +55,13 @@ bool fills_up(const MatrixFacts& a) {
     return a.graph_dimension > 3.05;
 }
 
+/// Whether the graph is that of a mesh of a plane or of a long body: its factors are small.
+bool is_plane_graph(const MatrixFacts& a) {
+    //   plane meshes of linear elements and of higher order  1.8 to 2.1
+    //   cantilever3d:4,length=60                             1.0
+    return a.graph_dimension > 0 && a.graph_dimension < 2.2;
+}
+
 /// Symmetric with a positive diagonal, on the CPU.
 std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     if (!fills_up(a) && a.rows_per_node > 1 && a.rows >= rows_for_multigrid(a)) {
@@ -124,10 +131,17 @@ bool prefers_exact_factors(const MatrixFacts& a) {
     if (is_dense && !a.on_gpu) return true;
     if (a.on_gpu) return a.rows < (is_plane ? 1'500 : 10'000) && a.rows_per_node == 1;
     if (is_plane) return a.rows < 100'000;
+    //   cantilever3d:4,length=30   9,000 rows  exact 36 ms  multigrid  49 ms
+    //   cantilever3d:4,length=60  18,000       exact 80     multigrid 174, without coordinates
+    //   1,240
+    if (a.nodes_along >= 60) return a.rows < (a.rows_per_node == 2 ? 100'000 : 30'000);
     if (a.rows_per_node > 1 && !is_small_without_blocks(a)) {
-        return a.entries_per_row() < 30 && a.rows < 60'000;
+        // Two unknowns: a plane, also of elements of higher order.
+        //   plane strain, 9-node quadrilaterals, 9,800 rows  exact 24 ms  multigrid 80 ms
+        return (a.rows_per_node == 2 || a.entries_per_row() < 30) && a.rows < 60'000;
     }
-    return a.rows < 20'000;
+    //   plane strain, triangles of 10 nodes, 22,000 rows  exact 60 ms  others above 1,000
+    return a.rows < (is_plane_graph(a) ? 100'000 : 20'000);
 }
 
 /// Symmetric with a positive diagonal, on a GPU.
@@ -344,8 +358,10 @@ Attempt exact_factors(double max_flops, const char* reason) {
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     std::vector<Attempt> attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
     if (prefers_exact_factors(facts)) {
+        //   biharmonic, 32,400 rows  exact 90 ms  jacobi and multigrid do not converge
+        const double products = is_plane_graph(facts) ? 300 : 50;
         attempts.insert(attempts.begin(),
-                        exact_factors(flops_of_products(facts, 50), few_operations));
+                        exact_factors(flops_of_products(facts, products), few_operations));
         if (facts.rows >= 1'500 && (facts.rows_per_node == 1 || is_small_without_blocks(facts))) {
             const Offset trial = facts.entries_per_row() <= 5.5 ? 10 : 40;
             // Factors of trees take as long as 100 iterations.
