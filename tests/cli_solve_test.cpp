@@ -358,6 +358,15 @@ TEST_F(cli_solve, matrix_without_nonzeros_is_rejected) {
     EXPECT_EQ(info.out.find("Try"), std::string::npos);
 }
 
+TEST_F(cli_solve, matrix_without_rows) {
+    const std::string none =
+        write("none.mtx", "%%MatrixMarket matrix coordinate real general\n0 0 0\n");
+    const Outcome outcome = solve({none, "--out", path("x.mtx")});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expect_contains(outcome.out, "converged in 0 iterations");
+    EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")), std::vector<double>{});
+}
+
 TEST_F(cli_solve, both_triangles_of_a_symmetric_file_are_named) {
     const std::string head = "%%MatrixMarket matrix coordinate real symmetric\n2 2 ";
     const std::string both = write("both.mtx", head + "4\n1 1 4\n1 2 1\n2 1 1\n2 2 4\n");

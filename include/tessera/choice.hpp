@@ -29,8 +29,8 @@ struct MatrixFacts {
     Index blocks = 0;         ///< Natural blocks of at most 8 rows (find_blocks).
     Index largest_block = 0;  ///< Rows of the largest of them.
     /// Unknowns of a node: by the coordinates, else the size of the largest natural block, if
-    /// nearly all have that size, else, from 10,000 rows on, 3 or 2, if blocks of that many rows
-    /// are nearly full, else 1.
+    /// nearly all have that size, else, from 5,000 rows on (GPU: 10,000), 3 or 2, if blocks of that
+    /// many rows are nearly full, else 1.
     Index rows_per_node = 1;
     /// Found from nearly full blocks: rows of a node differ where zeros are not stored.
     bool nodes_without_zeros = false;
@@ -39,7 +39,8 @@ struct MatrixFacts {
     /// levels and factors fill up. On a CPU, from 20,000 rows on; else 0.
     double graph_dimension = 0;
     bool has_coordinates = false;
-    /// About how many nodes lie along the longest side of the box around them; 0: unknown.
+    /// About how many nodes lie along the longest side of the box around them; without coordinates,
+    /// on a CPU, along the graph of a symmetric matrix of several rows per node; 0: unknown.
     double nodes_along = 0;
     /// How the system was made a smaller or better one with the same solution, whose facts these
     /// are: half sentences; empty: it was not. Class Solver alone does so.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <thread>
 
@@ -32,15 +33,24 @@ struct TimeLimit::State {
     std::thread::id owner = std::this_thread::get_id();
     Clock::time_point next_look = Clock::now();  ///< On the owner's thread.
     std::atomic<bool> was_interrupted{false};
+    std::exception_ptr thrown = {};  ///< By `interrupted`; written before was_interrupted.
 
-    /// Throws Stopped where this limit is over.
+    /// Throws where this limit is over: on all threads what `interrupted` threw, if it did.
     void check(Clock::time_point now) {
-        if (was_interrupted.load(std::memory_order_relaxed)) throw Stopped(true);
+        if (was_interrupted) end_interrupted();
         if (!is_endless && now >= end) throw Stopped(false);
         if (!interrupted || std::this_thread::get_id() != owner || now < next_look) return;
         next_look = now + time_between_looks;
-        if (!interrupted()) return;
+        try {
+            if (!interrupted()) return;
+        } catch (...) {
+            thrown = std::current_exception();
+        }
         was_interrupted = true;
+        end_interrupted();
+    }
+    [[noreturn]] void end_interrupted() const {
+        if (thrown) std::rethrow_exception(thrown);
         throw Stopped(true);
     }
 };

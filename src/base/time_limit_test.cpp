@@ -1,6 +1,7 @@
 #include "tessera/time_limit.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -48,8 +49,27 @@ TEST(time_limit, asks_on_the_thread_of_the_caller) {
 
 TEST(time_limit, what_is_thrown_when_asked_passes_through) {
     const TimeLimit limit(endless, []() -> bool { throw std::runtime_error("asked"); });
-    EXPECT_EQ(message_of<std::runtime_error>([] { parallel_tasks(2, 10, [](Offset) {}); }),
+    EXPECT_EQ(message_of<std::runtime_error>([] { parallel_tasks(1, 10, [](Offset) {}); }),
               "asked");
+}
+
+/// The other thread would work for seconds.
+TEST(time_limit, what_is_thrown_when_asked_ends_all_threads) {
+    std::atomic<int> at_work{0}, completed{0};
+    const TimeLimit limit(endless, [&]() -> bool {
+        if (at_work < 2) return false;
+        throw std::runtime_error("asked");
+    });
+    const auto work = [&] {
+        parallel_parts(2, 2, 2, [&](Offset, Offset, Offset) {
+            ++at_work;
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+            while (std::chrono::steady_clock::now() < end) check_time();
+            ++completed;
+        });
+    };
+    EXPECT_EQ(message_of<std::runtime_error>(work), "asked");
+    EXPECT_EQ(completed, 0);
 }
 
 TEST(time_limit, nested_limits_all_hold) {

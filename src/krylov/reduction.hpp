@@ -19,6 +19,7 @@ namespace tessera {
 ///   preconditioners.
 struct Reduction {
     std::vector<Index> fixed;
+    bool fixed_are_empty = false;  ///< The fixed rows have no nonzero: any x_i if b_i is 0.
     std::vector<Index> kept;
     std::vector<double> row_factors, column_factors;
     bool solves_mean = false, preconditions_by_mean = false;

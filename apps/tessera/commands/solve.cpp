@@ -56,7 +56,8 @@ class SolveCommand : SolveProblem<T> {
         load();
         vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
                                    CsrOperator<T>(context_, matrix_), system_.load);
-        report_.right_hand_sides = int(vectors_.b.size() / std::max<Offset>(matrix_.rows, 1));
+        report_.right_hand_sides =
+            matrix_.rows == 0 ? 1 : int(vectors_.b.size() / Offset(matrix_.rows));
         const bool is_one = report_.right_hand_sides == 1;
         if (!is_one && !arguments_.start.empty()) {
             throw InvalidArgument("--x0: there are several right-hand sides; a start is for one");

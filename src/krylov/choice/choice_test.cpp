@@ -105,12 +105,46 @@ TEST(choice, the_dimension_of_graphs) {
     }
 }
 
+/// Every node of a random tree has an earlier one as its neighbour.
+TEST(choice, exact_factors_for_trees) {
+    if (context().on_gpu()) GTEST_SKIP() << "for a CPU alone";
+    auto random = generator();
+    constexpr Index n = 60'000;
+    std::vector<std::vector<Index>> pattern(n);
+    for (Index i = 0; i < n; ++i) {
+        if (i > 0) {
+            const auto other = Index(random() % std::uint64_t(i));
+            pattern[std::size_t(i)].push_back(other);
+            pattern[std::size_t(other)].push_back(i);
+        }
+        pattern[std::size_t(i)].push_back(i);
+    }
+    std::vector<std::vector<double>> values;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::ranges::sort(pattern[i]);
+        values.emplace_back(pattern[i].size(), -1.0);
+        const auto own = std::ranges::find(pattern[i], Index(i)) - pattern[i].begin();
+        values[i][std::size_t(own)] = double(pattern[i].size()) - 1 + 1e-3;
+    }
+    const MatrixFacts facts = facts_of(make_csr<double>(n, n, pattern, values));
+    EXPECT_GT(facts.graph_dimension, 3.05);
+    const std::vector<Attempt> attempts = choose(facts, "auto", "auto", "auto");
+    EXPECT_GT(attempts.at(0).trial, 0);
+    EXPECT_TRUE(attempts.at(1).preconditioner.starts_with("direct"));
+}
+
 TEST(choice, nodes_along_a_body) {
     const auto beam = problems::generate<double>(Context::cpu(), Spec("cantilever2d:4,length=20"));
     EXPECT_NEAR(facts_of(beam.matrix, beam.coordinates).nodes_along, 80, 20);
+    if (context().on_gpu()) return;
+    EXPECT_NEAR(facts_of(beam.matrix).nodes_along, 80, 20);
+    const auto bar = problem("cantilever3d:3,length=25");
+    const auto attempts = choose(facts_of(bar), "auto", "auto", "auto");
+    EXPECT_TRUE(attempts.at(0).preconditioner.starts_with("direct"));
+    EXPECT_EQ(attempts.at(1).preconditioner, "amg");
     const auto cube = problems::generate<double>(Context::cpu(), Spec("elasticity3d:10"));
     EXPECT_NEAR(facts_of(cube.matrix, cube.coordinates).nodes_along, 10, 3);
-    EXPECT_EQ(facts_of(cube.matrix).nodes_along, 0);
+    EXPECT_NEAR(facts_of(cube.matrix).nodes_along, context().on_gpu() ? 0 : 10, 3);
     // Long bodies get multigrid at once, on the CPU.
     MatrixFacts facts = facts_of(beam.matrix, beam.coordinates);
     facts.on_gpu = false;
@@ -215,6 +249,9 @@ TEST(choice, facts_of_nodes_whose_zeros_are_not_stored) {
     EXPECT_EQ(sparser.rows_per_node, 1);  // Blocks of 3 rows would have 1.3 times the entries.
     EXPECT_FALSE(sparser.nodes_without_zeros);
     EXPECT_FALSE(facts_of(body).nodes_without_zeros);
+    const MatrixFacts small = facts_of(without_some_entries(problem("elasticity3d:12"), 11));
+    EXPECT_LT(small.rows, 10'000);
+    EXPECT_EQ(small.rows_per_node, context().on_gpu() ? 1 : 3);
     EXPECT_EQ(facts_of(problem("poisson2d:150")).rows_per_node, 1);
 }
 
@@ -245,6 +282,32 @@ TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
         EXPECT_EQ(choose(facts, "auto", "auto", "auto")[0].preconditioner == "amg",
                   rows == 10'000'000);
     }
+}
+
+/// Tetrahedra of a size at which iterations or multigrid may be the faster ones.
+TEST(choice, a_trial_decides_between_iterations_and_multigrid) {
+    MatrixFacts facts;
+    facts.rows = 7'776;
+    facts.nonzeros = Offset(facts.rows) * 33;
+    facts.symmetric = facts.positive_diagonal = facts.has_coordinates = true;
+    facts.rows_per_node = 3;
+    facts.largest_block = 1;
+    facts.blocks = facts.rows;
+    auto attempts = choose(facts, "auto", "auto", "auto");
+    EXPECT_EQ(attempts.at(0).preconditioner, "jacobi");
+    EXPECT_GT(attempts.at(0).trial, 0);
+    EXPECT_EQ(attempts.at(1).preconditioner, "amg");
+    // Without coordinates, and of blocks that are not full, exact factors of few operations first.
+    facts.has_coordinates = false;
+    facts.nodes_without_zeros = true;
+    attempts = choose(facts, "auto", "auto", "auto");
+    EXPECT_TRUE(attempts.at(1).preconditioner.starts_with("direct"));
+    EXPECT_GT(attempts.at(2).trial, 0);
+    EXPECT_EQ(attempts.at(3).preconditioner, "amg");
+    facts.nodes_without_zeros = false;
+    facts.rows_per_node = 2;
+    attempts = choose(facts, "auto", "auto", "auto");
+    EXPECT_EQ(attempts.at(0).preconditioner.starts_with("direct"), !facts.on_gpu) << "a plane";
 }
 
 TEST(choice, facts_of_the_empty_matrix) {

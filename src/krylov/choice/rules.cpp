@@ -55,6 +55,13 @@ bool fills_up(const MatrixFacts& a) {
     return a.graph_dimension > 3.05;
 }
 
+/// Whether the graph is that of a mesh of a plane or of a long body: its factors are small.
+bool is_plane_graph(const MatrixFacts& a) {
+    //   plane meshes of linear elements and of higher order  1.8 to 2.1
+    //   cantilever3d:4,length=60                             1.0
+    return a.graph_dimension > 0 && a.graph_dimension < 2.2;
+}
+
 /// Symmetric with a positive diagonal, on the CPU.
 std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     if (!fills_up(a) && a.rows_per_node > 1 && a.rows >= rows_for_multigrid(a)) {
@@ -79,6 +86,10 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   elasticity3d:20  26,000 rows  sbell 51 ms  csr   61 ms
     //   elasticity3d:17  16,500       csr   31     sbell 37
     if (a.rows_per_node > 1 && a.rows >= 20'000) first.format = sliced_format(a);
+    // Long bodies take several times as many iterations as cubes do, and show it at once.
+    //   cantilever3d:8,length=4,element=tet4  7,800 rows  multigrid 32 ms  jacobi   59 ms
+    //   elasticity3d:12,element=tet4          6,100       jacobi    17     multigrid 24
+    if (a.rows_per_node > 1 && a.entries_per_row() < 60 && a.rows >= 3'000) first.trial = 120;
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 500, "500 iterations cost as much as a setup of multigrid"}};
@@ -92,12 +103,19 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
 /// [0.1, 1.9] (Gershgorin), which takes conjugate gradients 40 iterations.
 bool is_dominated_by_diagonal(const MatrixFacts& a) { return a.off_diagonal_share <= 0.9; }
 
+/// Few rows of nodes whose blocks are not full: some win with exact factors, as other matrices do.
+bool is_small_without_blocks(const MatrixFacts& a) {
+    return a.nodes_without_zeros && a.rows < 10'000 && !a.on_gpu;
+}
+
 /// Whether exact factors may be the fastest for a symmetric matrix with a positive diagonal.
 bool prefers_exact_factors(const MatrixFacts& a) {
     //   mesh3e1  289 rows  jacobi 0.06 ms  exact 0.17 ms
-    if (is_dominated_by_diagonal(a) || fills_up(a)) return false;
+    if (is_dominated_by_diagonal(a)) return false;
+    // Trees have the dimension of graphs that fill up, but do not.
     //   random tree, 100,000 rows  exact 0.2 s  jacobi 0.7 s  multigrid 1.6 s
     if (a.entries_per_row() <= 3.2 && a.rows < 1'000'000 && !a.on_gpu) return true;
+    if (fills_up(a)) return false;
     //   bcsstk38        8,032 rows  exact  20 ms  blocks    172 ms  11 products
     //   bcsstk15        3,948       exact  16     jacobi     23     42
     //   poisson2d:300  90,000       exact  66     multigrid  74     11
@@ -113,8 +131,17 @@ bool prefers_exact_factors(const MatrixFacts& a) {
     if (is_dense && !a.on_gpu) return true;
     if (a.on_gpu) return a.rows < (is_plane ? 1'500 : 10'000) && a.rows_per_node == 1;
     if (is_plane) return a.rows < 100'000;
-    if (a.rows_per_node > 1) return a.entries_per_row() < 30 && a.rows < 60'000;
-    return a.rows < 20'000;
+    //   cantilever3d:4,length=30   9,000 rows  exact 36 ms  multigrid  49 ms
+    //   cantilever3d:4,length=60  18,000       exact 80     multigrid 174, without coordinates
+    //   1,240
+    if (a.nodes_along >= 60) return a.rows < (a.rows_per_node == 2 ? 100'000 : 30'000);
+    if (a.rows_per_node > 1 && !is_small_without_blocks(a)) {
+        // Two unknowns: a plane, also of elements of higher order.
+        //   plane strain, 9-node quadrilaterals, 9,800 rows  exact 24 ms  multigrid 80 ms
+        return (a.rows_per_node == 2 || a.entries_per_row() < 30) && a.rows < 60'000;
+    }
+    //   plane strain, triangles of 10 nodes, 22,000 rows  exact 60 ms  others above 1,000
+    return a.rows < (is_plane_graph(a) ? 100'000 : 20'000);
 }
 
 /// Symmetric with a positive diagonal, on a GPU.
@@ -335,12 +362,16 @@ Attempt exact_factors(double max_flops, const char* reason) {
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     std::vector<Attempt> attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
     if (prefers_exact_factors(facts)) {
+        //   biharmonic, 32,400 rows  exact 90 ms  jacobi and multigrid do not converge
+        const double products = is_plane_graph(facts) ? 300 : 50;
         attempts.insert(attempts.begin(),
-                        exact_factors(flops_of_products(facts, 50), few_operations));
-        if (facts.rows >= 1'500 && facts.rows_per_node == 1) {
+                        exact_factors(flops_of_products(facts, products), few_operations));
+        if (facts.rows >= 1'500 && (facts.rows_per_node == 1 || is_small_without_blocks(facts))) {
             const Offset trial = facts.entries_per_row() <= 5.5 ? 10 : 40;
+            // Factors of trees take as long as 100 iterations.
+            const Offset limit = facts.entries_per_row() <= 3.2 ? 40 : 100;
             attempts.insert(attempts.begin(),
-                            {"cg", "jacobi", "csr", 100, "a short trial", 0, trial});
+                            {"cg", "jacobi", "csr", limit, "a short trial", 0, trial});
         }
     }
     attempts.push_back(exact_factors(max_flops_of_any, "no other method converged"));

@@ -128,6 +128,7 @@ class Search {
         if (unused.empty() || Index(unused.size()) == matrix_.rows) return;
         const std::size_t count = unused.size();
         keep_all_but(std::move(unused));
+        result_.fixed_are_empty = true;
         result_.reason =
             count == 1 ? "an unknown that no equation uses is left out"
                        : std::to_string(count) + " unknowns that no equation uses are left out";

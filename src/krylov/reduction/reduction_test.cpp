@@ -127,6 +127,41 @@ TEST(reduction, unknowns_that_no_equation_uses) {
     expect_contains(report.message, "row 10 has no nonzero");
 }
 
+/// A start that is better by its norm than all that a few iterations found, though rows that give
+/// an unknown do not hold there.
+TEST(reduction, rows_that_give_an_unknown_are_not_empty) {
+    const Index side = 20;
+    const CsrMatrix<double> matrix = with_border<double>(side, 1e-9, 0);
+    std::vector<double> b(std::size_t(matrix.rows()), 0);
+    for (Index i = 0; i < matrix.rows(); ++i) {
+        if (is_border(i, side)) b[std::size_t(i)] = 1e-9 * (1 + i % side);
+    }
+    const auto stopped = solve_by_auto(matrix, b, {.max_iterations = 2}, "jacobi");
+    EXPECT_EQ(stopped.report.status, Status::max_iterations) << stopped.report.message;
+    EXPECT_EQ(stopped.x, std::vector<double>(b.size()));
+    EXPECT_TRUE(is_solved(solve_by_auto(matrix, b).report.status));
+}
+
+/// Springs in series, one row for each joint, of which every second one is 1e12 times as stiff:
+/// rounding x alone leaves a residual larger than b.
+TEST(reduction, solutions_whose_residual_is_larger_than_b) {
+    const auto springs = [](double sign) {
+        return matrix_of<double>(400, [sign](Index i, Index j) {
+            const auto stiffness = [](Index k) { return k % 2 == 0 ? 1.0 : 1e12; };
+            if (i == j) return sign * (stiffness(i) + (i < 399 ? stiffness(i + 1) : 0));
+            return std::abs(i - j) == 1 ? -sign * stiffness(std::max(i, j)) : 0.0;
+        });
+    };
+    const std::vector<double> b(400, 1), opposite(400, -1);
+    const auto usual = solve_by_auto(springs(1), b), turned = solve_by_auto(springs(-1), opposite);
+    EXPECT_EQ(usual.reduction, "");
+    EXPECT_EQ(turned.reduction, "the signs of all rows are turned");
+    EXPECT_EQ(usual.report.status, Status::rounding_limit) << usual.report.message;
+    EXPECT_EQ(turned.report.status, Status::rounding_limit) << turned.report.message;
+    EXPECT_GT(turned.report.true_relative_residual, 1);
+    EXPECT_EQ(turned.x, usual.x);
+}
+
 TEST(reduction, is_not_for_ordinary_matrices) {
     EXPECT_FALSE(find(laplacian_2d<double>(20)));
     EXPECT_FALSE(find(laplacian_2d<double>(20, 3.0)));  // Convection.

@@ -120,6 +120,8 @@ class AttemptEngine {
     bool is_too_far(const SolveReport& report);
     SolveReport judged(std::span<const T> b, std::span<T> x, const SolveOptions& options,
                        SolveReport report);
+    void take_start_back(std::span<const T> b, std::span<const T> start, std::span<T> x,
+                         const SolveOptions& options, SolveReport& report) const;
     bool is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
                               std::span<const T> x) const;
     void notify(const AttemptEvent& event) const {

@@ -78,6 +78,24 @@ TEST(refinement, ends_where_the_caller_says) {
     EXPECT_EQ(exact.solve(b, x).front().iterations, 0) << "x was the solution";
 }
 
+/// Exact factors of a matrix that is singular up to rounding give an x that is huge.
+TEST(refinement, the_start_is_taken_back_where_there_is_no_solution) {
+    const CsrMatrix<double> free = matrix_of<double>(60, [](Index i, Index j) {
+        if (i == j) return i == 0 || i == 59 ? 0.1 : 0.2;
+        return std::abs(i - j) == 1 ? -0.1 : 0.0;
+    });
+    const CsrMatrix<double> matrix = copy_to(context(), free);
+    Solver<double> solver(context(), "richardson", "direct");
+    solver.setup(matrix);
+    std::vector<double> start(60, 0.5), b(60, 1);
+    b[3] = -2;
+    Buffer<double> x = copy_to_buffer(context(), start);
+    const SolveReport report = solver.solve(copy_to_buffer(context(), b), x);
+    EXPECT_FALSE(is_solved(report.status));
+    EXPECT_EQ(copy_to_host(context(), x), start) << report.message;
+    EXPECT_NEAR(report.true_relative_residual, residual(free, b, start).norm / norm(b), 1e-9);
+}
+
 /// Right-hand sides near the limits of the type are scaled.
 TEST(refinement, right_hand_sides_of_any_size) {
     Exact exact("stokes:4");

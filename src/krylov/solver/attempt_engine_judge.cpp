@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "base/concat.hpp"
+#include "base/scratch/scratch.hpp"
+#include "krylov/attempts.hpp"
+#include "krylov/messages.hpp"
+#include "krylov/norms.hpp"
+#include "krylov/solver/attempt_engine.hpp"
+
+// The part of AttemptEngine that judges solutions.
+namespace tessera {
+
+namespace {
+
+std::string residual_text(const SolveReport& report) {
+    return number_text(report.true_relative_residual, std::chars_format::scientific, 2);
+}
+
+/// Whether a method ended with an x that may be better or worse than it knows.
+bool can_be_judged(Status status) {
+    switch (status) {
+        case Status::converged:
+        case Status::max_iterations:
+        case Status::accuracy_lost:
+        case Status::stagnated:
+        case Status::breakdown:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+/// Names the likely cause where a method for symmetric matrices failed.
+template <class T>
+void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
+    const Status status = report.status;
+    const bool failed = status == Status::breakdown || status == Status::stagnated ||
+                        status == Status::accuracy_lost || status == Status::max_iterations;
+    if (!failed || facts().rows == 0 || facts().symmetric || !method_.solver->symmetric_only())
+        return;
+    report.message = Spec(attempts_[attempt_].solver).name() +
+                     " needs a symmetric matrix, which this one is not (the relative residual is " +
+                     residual_text(report) + "); use bicgstab, idr or gmres.";
+}
+
+/// Where exact factors found the matrix singular, and x is no solution, no method has another.
+template <class T>
+void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
+    std::string why = system_->report().singular;
+    if (!why.empty() && is_reduced()) why = "in the reduced system " + why;
+    // 0 = b_i in a row that was left out.
+    if (why.empty() && is_reduced() && reduced_->reduction().fixed_are_empty &&
+        report.backward_error > 0.99 &&
+        std::ranges::binary_search(reduced_->reduction().fixed, Index(report.worst_row))) {
+        why = concat("the matrix is singular: row ", report.worst_row,
+                     " has no nonzero, but b is not 0 there");
+    }
+    if (why.empty() || is_solved(report.status) || !can_be_judged(report.status)) return;
+    report.status = Status::singular;
+    report.message = why + "; the relative residual is " + residual_text(report) + ".";
+    report.message.front() = char(std::toupper(report.message.front()));
+}
+
+/// The report of a solve, whose status the rows of the solution confirm or change. A solution that
+/// is small in norm alone is improved, twice at most.
+template <class T>
+SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
+                                     const SolveOptions& options, SolveReport report) {
+    if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
+    for (int tries = 0;; ++tries) {
+        const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
+        if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
+        report.backward_error = errors.backward_error;
+        report.worst_row = errors.row;
+        const double target =
+            std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+        const double residual = errors.residual / errors.right_hand_side;
+        const bool is_small = residual <= 1.01 * target;
+        if (!is_small) report.true_relative_residual = residual;
+        const bool is_converged = report.status == Status::converged;
+        if (!(is_converged && is_small) && is_at_rounding_limit(errors, b, std::span<const T>(x))) {
+            report.status = Status::rounding_limit;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
+        if (!is_converged) return report;
+        // Also if the error is NaN. A tolerance of 1 % and more asks for nothing.
+        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+        const bool is_balanced =
+            errors.backward_error <= std::max(100 * target, 10 * roundoff) || target >= 0.01;
+        if (is_small && is_balanced) return report;
+        SolveOptions stricter = options;
+        // As far as the rows need it, if their residuals fall with the norm.
+        const double factor = std::min(0.1, 10 * target / errors.backward_error);
+        stricter.rtol = std::min(target, residual) * (factor > 0 ? factor : 0.1);
+        stricter.atol = 0;
+        stricter = attempt_options(stricter, Attempt{}, report);
+        if (tries == 2 || stricter.max_iterations == 0 || stricter.max_seconds == 0) {
+            report.status = is_small ? Status::unbalanced : Status::accuracy_lost;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
+        const SolveReport more =
+            std::move(solve_once(one_vector(b), one_vector(x), stricter).front());
+        report = joined(report, more);
+        if (more.status == Status::interrupted || more.status == Status::max_seconds) return report;
+        if (more.status != Status::converged) tries = 1;  // The last look.
+        report.status = Status::converged;
+        report.message.clear();
+    }
+}
+
+/// Takes the start back where x is worse in norm and no solution. Exact factors keep an x that is
+/// small by rows alone until it is judged.
+template <class T>
+void AttemptEngine<T>::take_start_back(std::span<const T> b, std::span<const T> start,
+                                       std::span<T> x, const SolveOptions& options,
+                                       SolveReport& report) const {
+    if (is_solved(report.status) || !can_be_judged(report.status)) return;
+    const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, start);
+    const double residual = errors.residual / errors.right_hand_side;
+    if (!(residual < report.true_relative_residual)) return;
+    copy<T>(context_, start, x);
+    report.true_relative_residual = residual;
+    report.backward_error = errors.backward_error;
+    report.worst_row = errors.row;
+    report.message = status_message(report, {}, options.rtol.value_or(default_rtol<T>), 0);
+}
+
+/// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
+/// which x with huge elements would be the sign.
+template <class T>
+bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
+                                            std::span<const T> x) const {
+    constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+    if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
+    const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
+    if (!(scaled.error <= 10 * roundoff)) return false;
+    const bool is_regular =  // As exact factors found it.
+        is_exact() && system_->report().singular.empty();
+    if (!is_regular && !(scaled.growth <= 1e-3 / roundoff)) return false;
+    // What a method that was named has not looked for.
+    const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
+    if (!facts.symmetric) return true;
+    const auto null_space = NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
+    const Scratch<T> kept(context_, Offset(b.size()));
+    copy<T>(context_, b, kept.view());
+    const double removed = null_space.remove_from(context_, kept.view());
+    return removed <= 1000 * roundoff * norm(context_, b);
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                   \
+    template void AttemptEngine<T>::explain_asymmetry(SolveReport&) const;                       \
+    template void AttemptEngine<T>::explain_singularity(SolveReport&) const;                     \
+    template void AttemptEngine<T>::take_start_back(                                             \
+        std::span<const T>, std::span<const T>, std::span<T>, const SolveOptions&, SolveReport&) \
+        const;                                                                                   \
+    template SolveReport AttemptEngine<T>::judged(std::span<const T>, std::span<T>,              \
+                                                  const SolveOptions&, SolveReport);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
+
+}  // namespace tessera
