@@ -68,6 +68,7 @@ struct RowScan {
     /// then the others.
     Offset largest_fixed, smallest_fixed_inverse, largest, smallest_inverse;
     Offset largest_share;  ///< The largest sum of |a_ij|, j != i, over |a_ii|.
+    Offset longest;        ///< Entries of the longest row.
 };
 
 /// Raises the numbers of `scan`.
@@ -79,6 +80,7 @@ struct ScanRow {
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const RowSums row = summed(a, Index(i));
+        raise_to(&scan->longest, a.row_offsets[i + 1] - a.row_offsets[i]);
         raise_flag(row.diagonal > 0   ? &scan->has_positive
                    : row.diagonal < 0 ? &scan->has_negative
                                       : &scan->has_zero);

@@ -7,6 +7,7 @@
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
+#include "krylov/choice/graph_growth.hpp"
 #include "krylov/row_scan.hpp"
 #include "tessera/choice.hpp"
 #include "tessera/detail/blocks.hpp"
@@ -32,6 +33,9 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
     facts.zeros_on_diagonal = scan.has_zero != 0;
     facts.has_empty_rows = scan.has_empty != 0;
     facts.row_sums_vanish = scan.has_row_sum == 0;
+    const double mean = double(matrix.nonzeros) / matrix.rows;
+    facts.has_dense_rows =
+        double(scan.longest) > std::max(std::sqrt(double(matrix.rows)), 10 * mean);
     facts.off_diagonal_share = scan.has_zero != 0 ? std::numeric_limits<double>::infinity()
                                                   : std::bit_cast<double>(scan.largest_share);
     facts.row_span = product(scan.largest, scan.smallest_inverse);
@@ -39,42 +43,6 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
     facts.has_odd_rows =
         product(scan.largest_fixed, scan.smallest_inverse) > 1e6 * facts.row_span ||
         product(scan.largest, scan.smallest_fixed_inverse) > 1e6 * facts.row_span;
-}
-
-/// log2(B(2 r) / B(r)) for the largest 2 r with B(2 r) <= 4,000, B(r) the nodes within r edges of a
-/// node; the median over 32 nodes.
-template <class T>
-double graph_dimension(const CsrView<T>& a) {
-    constexpr int samples = 32;
-    constexpr std::size_t max_nodes = 4'000;
-    constexpr Offset max_entries = 1'000'000;  // Nodes of many neighbours.
-    std::vector<int> seen(std::size_t(a.rows), -1);
-    std::vector<double> found;
-    for (int sample = 0; sample < samples; ++sample) {
-        std::vector<Index> nodes{Index(Offset(a.rows) * (2 * sample + 1) / (2 * samples))};
-        seen[std::size_t(nodes[0])] = sample;
-        std::vector<double> within{1};  // By distance.
-        Offset entries = 0;
-        for (std::size_t first = 0; first < nodes.size() && nodes.size() <= max_nodes;) {
-            for (const std::size_t last = nodes.size(); first < last; ++first) {
-                const Index i = nodes[first];
-                entries += a.row_offsets[i + 1] - a.row_offsets[i];
-                if (entries > max_entries || nodes.size() > max_nodes) break;
-                for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                    const Index j = a.column_indices[k];
-                    if (std::exchange(seen[std::size_t(j)], sample) != sample) nodes.push_back(j);
-                }
-            }
-            if (entries > max_entries) nodes.resize(max_nodes + 1);
-            if (nodes.size() <= max_nodes) within.push_back(double(nodes.size()));
-        }
-        const std::size_t r = (within.size() - 1) / 2;
-        const bool ended = nodes.size() <= max_nodes;  // A small component.
-        found.push_back(r == 0 ? (ended ? 0 : std::numeric_limits<double>::infinity())
-                               : std::log2(within[2 * r] / within[r]));
-    }
-    std::ranges::nth_element(found, found.begin() + samples / 2);
-    return found[samples / 2];
 }
 
 /// The longest side of the box around the nodes over the mean distance of nodes.
@@ -178,8 +146,10 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
     facts.rows_per_node = rows_per_node(natural, coordinates);
-    if (facts.symmetric && !facts.on_gpu && facts.rows >= 20'000) {
-        facts.graph_dimension = graph_dimension(matrix);
+    // On a GPU where multigrid may be the first way.
+    if (facts.symmetric && facts.rows >= (facts.on_gpu ? 100'000 : 20'000)) {
+        facts.graph_dimension =
+            graph_dimension(context, {matrix.rows, matrix.row_offsets, matrix.column_indices});
     }
     // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.rows_per_node == 1 && !facts.has_coordinates &&

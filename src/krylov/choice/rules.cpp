@@ -147,10 +147,25 @@ bool prefers_exact_factors(const MatrixFacts& a) {
 /// Symmetric with a positive diagonal, on a GPU.
 std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     const Attempt blocks{"cg", largest_blocks, "csr", 0, "rows with equal patterns are blocks"};
+    const double entries = a.entries_per_row();
     //   494_bus  494 rows  multigrid 0.9 ms  blocks 6.1 ms
     //   nos3     960       multigrid 2.3     blocks 3.3
     if (a.rows <= 1'000) {
         return {{"fcg", "amg", "csr", 50, "so small that multigrid solves it directly"}, blocks};
+    }
+    // A random graph and two with dense rows:
+    //   Erdos-Renyi, degree 4   300,000 rows  jacobi 0.01 s  polynomial 0.06 s
+    //   power law, 4 neighbours 300,000       jacobi 0.02    multigrid 0.24
+    //   arrow                   300,000       jacobi 0.37    multigrid 2.8
+    //   random tree             300,000       jacobi 0.02    exact 0.5
+    if (fills_up(a) || a.has_dense_rows || entries <= 3.2 || is_dominated_by_diagonal(a)) {
+        const char* const reason = is_dominated_by_diagonal(a)
+                                       ? "its diagonal dominates"
+                                       : "the graph of the matrix is that of no mesh";
+        return {
+            {"cg", "jacobi", "csr", 500, reason},
+            {"fcg", "amg", "csr", 500, "so many iterations cost as much as a setup of multigrid"},
+            {"cg", rounded_polynomial, "csr", 0, "multigrid did not converge"}};
     }
     //   cantilever3d:8,length=8     16,000 rows  sbell 5.3 ms  csr   6.6 ms
     //   cantilever3d:14,length=16  151,000       sbell  13     csr    16
@@ -176,7 +191,6 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   poisson2d:300      90,000       multigrid 7.7     polynomial 7.9
     //   poisson3d:200   8,000,000       multigrid  86     polynomial 120
     //   poisson3d:140   2,700,000       multigrid  33     polynomial  32
-    const double entries = a.entries_per_row();
     if ((entries <= 5.5 && a.rows >= 100'000) || (entries <= 7.5 && a.rows >= 4'000'000)) {
         return {{"fcg", "amg", format, 500, "a large mesh (few entries per row)"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};

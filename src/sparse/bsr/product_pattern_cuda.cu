@@ -302,7 +302,7 @@ class ProductPattern {
         constexpr unsigned max_slots = 1u << 31;
         const unsigned slots =
             std::bit_ceil(std::min(unsigned(b_.block_columns), max_slots / 2) * 2);
-        large_blocks_ = std::clamp((1u << 25) / slots, 16u, 1024u);
+        large_blocks_ = std::clamp((1u << 23) / slots, 16u, 1024u);
         large_ = Buffer<Index>(context_, Offset(large_blocks_) * 2 * slots);
         fits<256>(slots);
         return counts_.data();

@@ -11,8 +11,8 @@ namespace tessera::multigrid {
 
 DenseNodes::DenseNodes(const BsrView<double>& matrix)
     : row_offsets(matrix.row_offsets),
-      max_blocks(Offset(10 * std::max(std::sqrt(double(matrix.block_rows)),
-                                      double(matrix.blocks) / std::max(matrix.block_rows, 1)))) {}
+      max_blocks(Offset(std::max(std::sqrt(double(matrix.block_rows)),
+                                 10 * double(matrix.blocks) / std::max(matrix.block_rows, 1)))) {}
 
 Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix) {
     Buffer<double> norms(context, matrix.blocks);

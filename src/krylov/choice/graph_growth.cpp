@@ -1,0 +1,57 @@
+#include "krylov/choice/graph_growth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace tessera {
+
+namespace cpu {
+
+std::vector<Growth> grow(const Context&, const GraphView& graph) {
+    std::vector<int> seen(std::size_t(graph.rows), -1);
+    std::vector<Growth> all(growth_samples);
+    for (int sample = 0; sample < growth_samples; ++sample) {
+        Growth& growth = all[std::size_t(sample)];
+        std::vector<Index> nodes{growth_start(graph.rows, sample)};
+        seen[std::size_t(nodes[0])] = sample;
+        Offset entries = 0;
+        bool fits = true;
+        growth.within[0] = 1;
+        growth.distances = 1;
+        for (std::size_t first = 0; first < nodes.size() && growth.distances <= max_distance;) {
+            for (const std::size_t last = nodes.size(); fits && first < last; ++first) {
+                const Index i = nodes[first];
+                entries += graph.row_offsets[i + 1] - graph.row_offsets[i];
+                fits = entries <= max_growth_entries && nodes.size() <= max_growth_nodes;
+                for (Offset k = graph.row_offsets[i]; fits && k < graph.row_offsets[i + 1]; ++k) {
+                    const Index j = graph.neighbours[k];
+                    if (std::exchange(seen[std::size_t(j)], sample) != sample) nodes.push_back(j);
+                }
+            }
+            fits = fits && nodes.size() <= max_growth_nodes;
+            if (!fits) break;
+            growth.within[growth.distances++] = Index(nodes.size());
+            growth.ended = first == nodes.size();
+        }
+    }
+    return all;
+}
+
+}  // namespace cpu
+
+double graph_dimension(const Context& context, const GraphView& graph) {
+    std::vector<double> found;
+    for (const Growth& growth : TESSERA_RUN(grow, context, graph)) {
+        const int r = (growth.distances - 1) / 2;
+        const double unknown =
+            growth.ended != 0 ? 0 : std::numeric_limits<double>::infinity();  // A small component.
+        found.push_back(r == 0 ? unknown
+                               : std::log2(double(growth.within[2 * r]) / growth.within[r]));
+    }
+    std::ranges::nth_element(found, found.begin() + growth_samples / 2);
+    return found[growth_samples / 2];
+}
+
+}  // namespace tessera

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "base/dispatch.hpp"
+#include "base/host_device.hpp"
+
+// How the graph of a matrix grows around some of its nodes (rows).
+namespace tessera {
+
+inline constexpr int growth_samples = 32;  ///< Nodes, evenly spread.
+inline constexpr int max_distance = 128;   ///< In edges.
+inline constexpr int max_growth_nodes = 4'000;
+inline constexpr Offset max_growth_entries = 1'000'000;  ///< Against nodes of many neighbours.
+
+/// The pattern of a matrix in the memory of a Context.
+struct GraphView {
+    Index rows = 0;
+    const Offset* row_offsets = nullptr;
+    const Index* neighbours = nullptr;
+};
+
+/// The nodes within some edges of a node.
+struct Growth {
+    /// By distance, from 0 on: as far as there are at most max_growth_nodes, which have at most
+    /// max_growth_entries entries.
+    Index within[max_distance + 1];
+    int distances;
+    int ended;  ///< Whether there are no further nodes.
+};
+
+/// The sample with a number.
+TESSERA_HOST_DEVICE inline Index growth_start(Index rows, int sample) {
+    return Index(Offset(rows) * (2 * sample + 1) / (2 * growth_samples));
+}
+
+TESSERA_BACKENDS(
+    /// How the graph grows around each sample. Waits.
+    std::vector<Growth> grow(const Context& context, const GraphView& graph);)
+
+/// log2(B(2 r) / B(r)) for the largest 2 r for which B(2 r), the nodes within 2 r edges, is known;
+/// the median over the samples.
+double graph_dimension(const Context& context, const GraphView& graph);
+
+}  // namespace tessera
