@@ -17,7 +17,7 @@ struct ContextState {
 
     int device = -1;  ///< CUDA device; -1: the CPU.
     int threads = 1;
-    InstructionSet instruction_set = InstructionSet::sse4;
+    InstructionSet instruction_set{};
     void* stream = nullptr;
     bool poison = false;
     std::string description;
