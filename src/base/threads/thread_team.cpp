@@ -50,7 +50,7 @@ void wait_until(const std::atomic<int>& value, bool spin, const Ready& ready) {
         const auto end = std::chrono::steady_clock::now() + spin_time;
         do {
             for (int i = 0; i < 32; ++i) {
-                if (ready(value.load(std::memory_order_acquire))) return;
+                if (ready(value.load())) return;
                 pause();
             }
         } while (std::chrono::steady_clock::now() < end);
