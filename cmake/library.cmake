@@ -51,10 +51,11 @@ if(NOT 32 IN_LIST TESSERA_TILES)
   message(FATAL_ERROR "TESSERA_TILES must hold 32, the largest block")
 endif()
 target_compile_definitions(tessera_internal INTERFACE TESSERA_TILE_MASK=${tile_mask}
-  TESSERA_WITH_CUDA=$<BOOL:${TESSERA_WITH_CUDA}> HWY_DISABLE_PCLMUL_AES FMT_HEADER_ONLY=0)
-# Exactly SSE4, AVX2 and AVX-512 kernels; no contraction, so that results repeat.
+  TESSERA_WITH_CUDA=$<BOOL:${TESSERA_WITH_CUDA}> HWY_DISABLE_PCLMUL_AES ${TESSERA_TARGETS}
+  FMT_HEADER_ONLY=0)
+# No contraction, so that results repeat.
 target_compile_options(tessera_internal INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-march=x86-64-v2;-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;${TESSERA_BASELINE};-ffp-contract=off>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall;--expt-relaxed-constexpr;--extended-lambda;--compress-mode=size;-Wno-deprecated-gpu-targets>)
 
 target_include_directories(tessera PUBLIC

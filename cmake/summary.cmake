@@ -1,6 +1,6 @@
 # What will be built, and how to get what will not.
 message(STATUS "Tessera ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}")
-message(STATUS "  CPU backend    on   (SSE4, AVX2, AVX-512 chosen at run time)")
+message(STATUS "  CPU backend    on   (${TESSERA_INSTRUCTION_SETS})")
 if(TESSERA_WITH_CUDA)
   message(STATUS "  CUDA backend   on   (nvcc ${CMAKE_CUDA_COMPILER_VERSION}, ${CMAKE_CUDA_ARCHITECTURES})")
 elseif(cuda_wanted STREQUAL "OFF")

@@ -16,9 +16,8 @@ class bench_block_ldlt : public test::ProgramTest {
   protected:
     void SetUp() override {
         ProgramTest::SetUp();
-        // Builds of the tests and the command line include this program.
-        if (!IsSkipped()) {
-            ASSERT_TRUE(std::filesystem::exists(bench())) << bench();
+        if (!IsSkipped() && !std::filesystem::exists(bench())) {
+            GTEST_SKIP() << "this build has no tessera-bench, which needs OpenMP";
         }
     }
 

@@ -26,8 +26,8 @@ struct DeviceAllocator {
     Offset (*ready)(CUstream_st* stream, void* data) = nullptr;
 };
 
-/// Vector instruction sets of the CPU kernels, in ascending order.
-enum class InstructionSet : std::uint8_t { sse4, avx2, avx512 };
+/// Vector instruction sets of the CPU kernels: those of x86-64 in ascending order, that of AArch64.
+enum class InstructionSet : std::uint8_t { sse4, avx2, avx512, neon };
 
 TESSERA_API const char* to_string(InstructionSet set);
 
@@ -59,8 +59,8 @@ class TESSERA_API Context {
   public:
     /// The CPU backend. `threads` = 0: as many as OMP_NUM_THREADS or the process affinity allow;
     /// fewer if the system cannot start them (see threads() and description()).
-    /// TESSERA_ISA=sse4|avx2|avx512 in the environment chooses the instruction set. Throws
-    /// InvalidArgument when the CPU lacks that, or SSE4.2.
+    /// TESSERA_ISA=sse4|avx2|avx512 (AArch64: neon) in the environment chooses the instruction set.
+    /// Throws InvalidArgument when the CPU lacks that, or on x86-64 SSE4.2.
     static Context cpu(int threads = 0);
 
     /// The CUDA backend on `device`, with a stream of its own. Throws DeviceError (with the reason)

@@ -17,8 +17,11 @@ const char* version() { return TESSERA_VERSION; }
 const char* commit() { return TESSERA_COMMIT; }
 
 const char* to_string(InstructionSet set) {
-    return set == InstructionSet::sse4 ? "sse4" : set == InstructionSet::avx2 ? "avx2" : "avx512";
+    static const char* const names[] = {"sse4", "avx2", "avx512", "neon"};
+    return names[int(set)];
 }
+
+#if defined(__x86_64__)
 
 std::vector<InstructionSet> instruction_sets() {
     __builtin_cpu_init();
@@ -38,6 +41,12 @@ std::vector<InstructionSet> instruction_sets() {
     return sets;
 }
 
+#else  // AArch64, of which NEON is a part.
+
+std::vector<InstructionSet> instruction_sets() { return {InstructionSet::neon}; }
+
+#endif
+
 void throw_cuda_not_built() {
     throw DeviceError(
         "this build of Tessera has no CUDA backend: install the CUDA toolkit (nvcc), then build "
@@ -46,7 +55,7 @@ void throw_cuda_not_built() {
 
 Context Context::cpu(int threads) {
     auto state = std::make_shared<ContextState>(threads);
-    static const char* const names[] = {"SSE4", "AVX2", "AVX-512"};
+    static const char* const names[] = {"SSE4", "AVX2", "AVX-512", "NEON"};
     const int wanted = std::exchange(state->threads, start_threads(state->threads));
     state->description =
         "CPU, " + std::to_string(state->threads) + (state->threads == 1 ? " thread" : " threads") +

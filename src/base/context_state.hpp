@@ -18,7 +18,7 @@ struct ContextState {
     int device = -1;  ///< CUDA device; -1: the CPU.
     Offset device_memory_bytes = 0;
     int threads = 1;
-    InstructionSet instruction_set = InstructionSet::sse4;
+    InstructionSet instruction_set{};
     void* stream = nullptr;
     bool poison = false;
     std::string description;

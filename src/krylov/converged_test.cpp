@@ -1,3 +1,4 @@
+#include <cfloat>
 #include <map>
 
 #include "krylov/test_random_systems.hpp"
@@ -10,7 +11,11 @@ namespace tessera::test {
 namespace {
 
 /// Exponents of 15 bits: neither products nor squares of doubles over- or underflow.
+#if LDBL_MANT_DIG == 113
+using Quad = long double;
+#else
 using Quad = __float128;
+#endif
 
 /// In quadruple precision; residuals are exact next to rounding errors in T.
 struct Truth {

@@ -20,8 +20,19 @@
 // function of the standard library: the linker may keep any copy of those, also one compiled for
 // an instruction set that this CPU lacks.
 
-/// The function of the namespace compiled for the instruction set of `context`.
+/// The function of the namespace compiled for the instruction set of `context`, with Highway's
+/// names:
+///
+///   x86-64    N_SSE4 (the baseline), N_AVX2, N_AVX3 (AVX-512)
+///   AArch64   HWY_NAMESPACE, here that of the baseline: NEON
+///
+/// SVE is left out: kernels keep arrays of vectors in registers, and the vectors of SVE, whose size
+/// the compiler does not know, cannot be elements of an array.
+#if defined(__x86_64__)
 #define TESSERA_SIMD(context, ...)                                                           \
     ((context).instruction_set() == ::tessera::InstructionSet::avx512 ? &N_AVX3::__VA_ARGS__ \
      : (context).instruction_set() == ::tessera::InstructionSet::avx2 ? &N_AVX2::__VA_ARGS__ \
                                                                       : &N_SSE4::__VA_ARGS__)
+#else
+#define TESSERA_SIMD(context, ...) (&HWY_NAMESPACE::__VA_ARGS__)
+#endif

@@ -58,7 +58,7 @@ Implementations<T> eigen_peers(const std::string& op, Workload<T>& work) {
 #else
 template <class T>
 Implementations<T> eigen_peers(const std::string&, Workload<T>& work) {
-    if (!work.context().on_gpu()) say_left_out("built without its headers");
+    if (!work.context().on_gpu()) say_left_out("built without its headers, or not for x86-64");
     return {};
 }
 #endif

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cfenv>
+#include <cstdint>
 
 namespace tessera::detail {
 
@@ -8,7 +8,7 @@ namespace tessera::detail {
 /// as long as the object lives: rounding to nearest, denormal numbers kept, no traps. The
 /// environment of before, with its exception flags, returns at the end. Public functions begin with
 /// one, because the program around may flush denormal numbers, trap exceptions or round otherwise.
-/// On x86 only the control of SSE and AVX changes: the library does not use the x87 unit.
+/// On x86-64 only the control of SSE and AVX changes: the library does not use the x87 unit.
 class DefaultFloatingPoint {
   public:
     DefaultFloatingPoint(const DefaultFloatingPoint&) = delete;
@@ -25,13 +25,18 @@ class DefaultFloatingPoint {
     unsigned before_;
 #else
     DefaultFloatingPoint() {
-        std::fegetenv(&before_);
-        std::fesetenv(FE_DFL_ENV);
+        asm volatile("mrs %0, fpcr" : "=r"(control_));
+        asm volatile("mrs %0, fpsr" : "=r"(status_));
+        if (control_ != 0) asm volatile("msr fpcr, %0" : : "r"(std::uint64_t(0)) : "memory");
     }
-    ~DefaultFloatingPoint() { std::fesetenv(&before_); }
+    ~DefaultFloatingPoint() {
+        asm volatile("msr fpsr, %0" : : "r"(status_) : "memory");
+        if (control_ != 0) asm volatile("msr fpcr, %0" : : "r"(control_) : "memory");
+    }
 
   private:
-    std::fenv_t before_;
+    std::uint64_t control_;  ///< FPCR of AArch64: 0 is the default environment.
+    std::uint64_t status_;   ///< FPSR: the exceptions so far.
 #endif
 };
 

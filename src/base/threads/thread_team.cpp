@@ -34,6 +34,15 @@ int available_cpus() {
     return std::max(1, int(std::thread::hardware_concurrency()));
 }
 
+/// Tells the processor that this thread waits for another one.
+inline void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    asm volatile("yield");
+#endif
+}
+
 /// Waits until ready(value) holds: spins, then sleeps until the value is notified.
 template <class Ready>
 void wait_until(const std::atomic<int>& value, bool spin, const Ready& ready) {
@@ -41,8 +50,8 @@ void wait_until(const std::atomic<int>& value, bool spin, const Ready& ready) {
         const auto end = std::chrono::steady_clock::now() + spin_time;
         do {
             for (int i = 0; i < 32; ++i) {
-                if (ready(value.load(std::memory_order_acquire))) return;
-                __builtin_ia32_pause();
+                if (ready(value.load())) return;
+                pause();
             }
         } while (std::chrono::steady_clock::now() < end);
     }

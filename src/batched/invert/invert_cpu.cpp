@@ -157,7 +157,7 @@ HWY_INLINE void invert_one(SameSizeMatrices<T>& set, Index b) {
     m.mask = (next_free += rows);
     m.pivot_rows = next_free + rows;
     load_single(d, m, set.a[b], set.a_leading_dimension, set.row_major());
-    const auto norm = [&] HWY_ATTR {
+    const auto norm = [&]() HWY_ATTR {
         return hn::GetLane(hn::MaxOfLanes(d, row_sum_norm(d, rows / lanes, n, m.a)));
     };
     if (set.wants_condition()) set.norm_a[b] = norm();
@@ -199,10 +199,10 @@ namespace {
 template <class T>
 Offset scratch_lines(Index n) {
     const Index small = std::min(n, max_interleaved_rows);
-    const Offset interleaved = Offset(small) * (small + N_SSE4::gauss_jordan_work_vectors);
+    const Offset interleaved = Offset(small) * (small + HWY_NAMESPACE::gauss_jordan_work_vectors);
     const Index lanes = Index(sizeof(CacheLine) / sizeof(T));
     const Offset rows = (n + lanes - 1) / lanes * lanes;
-    const Offset single = rows * (rows + N_SSE4::single_work_columns) / lanes;
+    const Offset single = rows * (rows + HWY_NAMESPACE::single_work_columns) / lanes;
     return std::max(interleaved, n > max_interleaved_rows ? single : 0);
 }
 

@@ -299,7 +299,7 @@ class GmshMeshBuilder {
         const auto number_of = [&](std::vector<int> groups) {
             for (int& group : groups) group = std::abs(group);
             std::ranges::sort(groups);
-            groups.erase(std::ranges::unique(groups).begin(), groups.end());
+            groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
             const auto [entry, is_new] = numbers.try_emplace(groups, int(group_sets_.size()));
             if (is_new) group_sets_.push_back(std::move(groups));
             return entry->second;
@@ -439,7 +439,8 @@ class GmshMeshBuilder {
     }
 
     void add_empty_groups() {
-        for (const auto& [key, group] : file_.group_names) {
+        for (const auto& entry : file_.group_names) {
+            const auto& group = entry.second;
             const auto is_this = [&](const MeshGroup& one) { return one.name == group.name; };
             const bool is_used =
                 std::ranges::any_of(mesh_.groups, is_this) ||

@@ -69,7 +69,7 @@ CsrMatrix<double> random_graph(Index n, int degree) {
     std::vector<Index> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
     for (int k = 0; k < degree / 2; ++k) {
-        std::ranges::shuffle(order, random);
+        std::shuffle(order.begin(), order.end(), random);
         for (std::size_t i = 0; i < order.size(); ++i) {
             if (order[i] == Index(i)) continue;
             neighbours[i].insert(order[i]);

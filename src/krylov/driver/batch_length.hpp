@@ -18,7 +18,7 @@ class BatchLength {
 
     /// To be called after a solve that converged.
     void solve_ended(Offset iterations) {
-        std::ranges::rotate(latest_, latest_.begin() + 1);
+        std::rotate(latest_.begin(), latest_.begin() + 1, latest_.end());
         latest_.back() = iterations;
         if (expensive_ || latest_[latest_.size() - 2] <= 0) return;
         int best = length_;

@@ -29,9 +29,10 @@ namespace tessera::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Whether rows of `width` numbers are whole vectors in sums. Parts of vectors are loaded by masks,
-/// but not stored: what a mask stores is slow to load again.
+/// but not stored: what a mask stores is slow to load again. AVX2 and AVX-512 alone have loads by
+/// masks that read nothing else.
 constexpr bool has_vectors(int width) {
-    return HWY_TARGET != HWY_SSE4 && (width == 3 || width == 6);
+    return HWY_TARGET <= HWY_AVX2 && (width == 3 || width == 6);
 }
 /// Numbers that a row of a block of C takes in sums.
 static int row_length(int width) { return has_vectors(width) ? (width == 3 ? 4 : 8) : width; }

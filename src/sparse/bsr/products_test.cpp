@@ -1,5 +1,8 @@
 #include "tessera/products.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <map>
 
 #include "support/messages.hpp"
@@ -363,6 +366,33 @@ TEST(products, of_blocks_in_arrays_of_the_caller) {
     const BsrView<double> a{2, 2, 2, 2, 2, offsets.data(), columns.data(), values.data() + 1};
     EXPECT_EQ(copy_to_host(context(), multiply(context(), a, a).values()),
               (std::vector<double>{7, 10, 15, 22, 67, 78, 91, 106}));
+}
+
+/// The square of a block that ends where a page begins which may not be read.
+template <class T>
+void check_last_block(int size, char* end) {
+    const std::vector<Offset> offsets{0, 1};
+    const std::vector<Index> columns{0};
+    T* const values = reinterpret_cast<T*>(end) - size * size;
+    std::fill_n(values, size * size, T(1));
+    const BsrView<T> a{1, 1, size, size, 1, offsets.data(), columns.data(), values};
+    EXPECT_EQ(copy_to_host(context(), multiply(context(), a, a).values()),
+              std::vector<T>(std::size_t(size * size), T(size)));
+}
+
+TEST(products, nothing_after_the_last_block_is_read) {
+    if (context().on_gpu()) GTEST_SKIP() << "is about loads of vectors on CPUs";
+    const auto page = std::size_t(sysconf(_SC_PAGESIZE));
+    void* const memory =
+        mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    char* const end = static_cast<char*>(memory) + page;
+    ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
+    for (int size = 1; size <= max_bsr_block; ++size) {
+        check_last_block<double>(size, end);
+        check_last_block<float>(size, end);
+    }
+    munmap(memory, 2 * page);
 }
 
 /// The entries of the square of a full matrix that a sparser pattern has.

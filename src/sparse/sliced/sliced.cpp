@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
-#include <ranges>
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
@@ -242,7 +242,8 @@ Arrangement choose_arrangement(const Context& context, const Pattern& matrix, Of
     if (index_bits == 16) options.index_bits = 0;
     // Large blocks first: where one has little fill, smaller ones need more indices, whatever fill
     // they have.
-    for (const Index block : block_sizes | std::views::reverse) {
+    for (auto at = std::rbegin(block_sizes); at != std::rend(block_sizes); ++at) {
+        const Index block = *at;
         const double least = double(nonzeros) * (double(value_bytes<T>(options.values)) +
                                                  double(sizeof(std::uint16_t)) / (block * block));
         const Offset bytes = best ? best->statistics.matrix_bytes_per_product : 0;

@@ -208,7 +208,7 @@ void setup(const Context& context, const SetupJob<T>& job) {
     const PackedBlocks<T>& blocks = job.blocks;
     for_block_ranges(context, blocks.count, blocks.entry_offsets, 8, [&](Index first, Index last) {
         const Index n = blocks.largest;
-        std::vector<CacheLine> scratch(std::size_t(n * (n + N_SSE4::gauss_jordan_work_vectors)));
+        std::vector<CacheLine> scratch(std::size_t(n * (n + HWY_NAMESPACE::gauss_jordan_work_vectors)));
         invert_range(job, first, last, reinterpret_cast<T*>(scratch.data()));
     });
     count_blocks(job.results);

@@ -159,7 +159,7 @@ HWY_AFTER_NAMESPACE();
 namespace tessera::direct {
 
 template <class T>
-DenseKernels<T> dense_kernels(const Context& context) {
+DenseKernels<T> dense_kernels([[maybe_unused]] const Context& context) {
     using namespace cpu;
     return {TESSERA_SIMD(context, subtract_product<T>),
             TESSERA_SIMD(context, subtract_transposed<T>), TESSERA_SIMD(context, max_abs<T>),
