@@ -197,7 +197,7 @@ TEST(solution_errors, a_solution_at_working_accuracy_is_one) {
 /// Upwind convection and diffusion without boundary values: the entries of each row sum to zero, or
 /// of each column.
 CsrMatrix<double> without_boundary_values(Index side, double convection, bool transposed) {
-    const auto weight = [=](Index i, Index j) {  // Of the edge from i to j.
+    const auto weight = [=](Index i, Index j) {  // The edge leads from i to j.
         const bool along = j - i == side || (j - i == 1 && j % side != 0);
         const bool against = i - j == side || (i - j == 1 && i % side != 0);
         return along ? 1.0 : against ? 1 + convection : 0.0;
