@@ -9,8 +9,9 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 _SCIPY = {"format.npy", "shape.npy", "data.npy"}  # What scipy.sparse.save_npz writes.
@@ -24,11 +25,51 @@ def is_npz(file: str) -> bool:
         return set(archive.namelist()) >= _SCIPY
 
 
-def _only(names: list[str], file: str) -> str:
+class Damaged(ValueError):
+    """A compressed file or an archive cannot be unpacked."""
+
+
+@contextmanager
+def _named_damage(file: str) -> Iterator[None]:
+    """Makes errors of the modules that unpack a file a Damaged; other errors pass through."""
+    try:
+        yield
+    except (EOFError, lzma.LZMAError, zlib.error, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise Damaged(f"{file}: it is damaged, or not complete: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise Damaged(f"{file}: it is damaged, or not complete: {error}") from None
+
+
+def _matrix_among(names: list[str], file: str) -> str:
+    """The only file, or the matrix NAME.mtx whose right-hand sides and notes are NAME_b.mtx, ..., as
+    in the archives of the SuiteSparse collection."""
+    for name in names:
+        stem, ending = os.path.splitext(name)
+        if ending == ".mtx" and all(each == name or each.startswith(stem + "_") for each in names):
+            return name
     if len(names) != 1:
         found = ", ".join(sorted(names)[:5]) or "none"
-        raise ValueError(f"{file}: an archive must hold one file, this one has {len(names)}: {found}")
+        raise Damaged(
+            f"{file}: an archive must hold one file, or NAME.mtx beside NAME_b.mtx and the like; "
+            f"this one has {len(names)}: {found}"
+        )
     return names[0]
+
+
+def read_npz(file: str, dtype: Any) -> Any:
+    """The matrix of scipy.sparse.save_npz as a csr_array; Damaged where it is none of real numbers."""
+    import scipy.sparse as sp
+
+    with _named_damage(file):
+        try:
+            found = sp.load_npz(file)
+        except ValueError as error:
+            raise Damaged(f"{file}: {error}") from None
+    if found.dtype.kind not in "fiub":
+        raise Damaged(f"{file}: values of type {found.dtype} are not supported")
+    return sp.csr_array(found, dtype=dtype)
 
 
 @contextmanager
@@ -48,13 +89,13 @@ def _opened(file: str) -> Iterator[tuple[IO[bytes], str] | None]:
                 return
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
-            name = _only([each for each in archive.namelist() if not each.endswith("/")], file)
+            name = _matrix_among([each for each in archive.namelist() if not each.endswith("/")], file)
             with archive.open(name) as unpacked:
                 yield unpacked, os.path.basename(name)
     elif tarfile.is_tarfile(file):
         with tarfile.open(file) as bundle:
             members = {each.name: each for each in bundle.getmembers() if each.isfile()}
-            name = _only(list(members), file)
+            name = _matrix_among(list(members), file)
             contents = bundle.extractfile(members[name])
             assert contents is not None
             with contents:
@@ -66,18 +107,18 @@ def _opened(file: str) -> Iterator[tuple[IO[bytes], str] | None]:
 @contextmanager
 def unpacked(file: str) -> Iterator[str]:
     """A path of the file without its compression or archive: its own, or that of a copy which lives
-    as long as the context. xz and bzip2, and zip and tar archives with one file.
+    as long as the context. xz and bzip2, and zip and tar archives with one file or a matrix of the
+    SuiteSparse collection.
 
-    Raises ValueError for an archive with another number of files, and OSError, EOFError or
-    lzma.LZMAError for one that is damaged.
+    Raises Damaged for other archives, and what cannot be unpacked.
     """
-    with _opened(file) as found:
-        if found is None:
-            yield file
-            return
-        contents, name = found
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, name)
-            with open(path, "wb") as copy:
-                shutil.copyfileobj(contents, copy)
-            yield path
+    with ExitStack() as stack:
+        with _named_damage(file):
+            found = stack.enter_context(_opened(file))
+            path = file
+            if found is not None:
+                contents, name = found
+                path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), name)
+                with open(path, "wb") as copy:
+                    shutil.copyfileobj(contents, copy)
+        yield path

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._archives import is_npz, unpacked
+from ._archives import Damaged, is_npz, read_npz, unpacked
 from ._arguments import whole
 from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
@@ -125,8 +125,9 @@ _parse_error: Any = vars(core)["ParseError"]  # The stub of the core has no exce
 
 def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """Reads a sparse matrix: Matrix Market, Harwell-Boeing, Rutherford-Boeing, PETSc binary, systems
-    of AMGX, also compressed by gzip, xz or bzip2, or alone in a zip or tar archive; and what
-    scipy.sparse.save_npz writes. Recognised by content.
+    of AMGX, also compressed by gzip, xz or bzip2, or alone in a zip or tar archive, or NAME.mtx
+    beside NAME_b.mtx there, as in the SuiteSparse collection; and what scipy.sparse.save_npz
+    writes. Recognised by content.
 
     Parameters
     ----------
@@ -161,17 +162,18 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     """
     file = _existing(path)
     chosen = named_type(dtype)
-    if is_npz(file):
-        import scipy.sparse as sp
-
-        return sp.csr_array(sp.load_npz(file), dtype=chosen)
-    with unpacked(file) as path_on_disk:
-        try:
-            return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
-        except _parse_error as error:
-            if path_on_disk == file:
-                raise
-            raise _parse_error(str(error).replace(path_on_disk, file)) from None
+    try:
+        if is_npz(file):
+            return read_npz(file, chosen)
+        with unpacked(file) as path_on_disk:
+            try:
+                return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
+            except _parse_error as error:
+                if path_on_disk == file:
+                    raise
+                raise _parse_error(str(error).replace(path_on_disk, file)) from None
+    except Damaged as error:
+        raise _parse_error(str(error)) from None
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:

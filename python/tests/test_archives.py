@@ -50,6 +50,45 @@ def test_archives_with_one_file(text, tmp_path):
             tessera.read(path)
 
 
+def test_archives_of_the_suitesparse_collection(text, tmp_path):
+    (tmp_path / "right.mtx").write_text("%%MatrixMarket matrix array real general\n1 1\n1\n")
+    for names in (("a/a.mtx", "a/a_b.mtx", "a/a_coord.mtx"), ("a_b.mtx", "a.mtx")):
+        path = tmp_path / "a.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for name in names:
+                is_matrix = name.endswith("a.mtx")
+                archive.add(text if is_matrix else tmp_path / "right.mtx", name)
+        assert same(path)
+
+
+def test_damaged_files_are_named(text, tmp_path):
+    contents = text.read_bytes() * 50
+    with tarfile.open(tmp_path / "whole.tar.gz", "w:gz") as archive:
+        archive.add(text, "a.mtx")
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(text, "a.mtx")
+    packed = (tmp_path / "whole.zip").read_bytes()
+    damaged = {
+        "a.xz": lzma.compress(contents)[:-40],
+        "a.bz2": bz2.compress(contents)[:-10],
+        "b.bz2": b"BZh9" + bytes(60),
+        "a.zip": packed[:60] + bytes(20) + packed[80:],
+    }
+    sp.save_npz(tmp_path / "whole.npz", A)
+    packed = (tmp_path / "whole.npz").read_bytes()
+    damaged["a.npz"] = packed[:300] + bytes(40) + packed[340:]
+    for name, found in damaged.items():
+        (tmp_path / name).write_bytes(found)
+        with pytest.raises(tessera.ParseError, match=f"^{tmp_path / name}: "):
+            tessera.read(tmp_path / name)
+
+
+def test_complex_matrices_of_scipy_are_refused(tmp_path):
+    sp.save_npz(tmp_path / "a.npz", A * 1j)
+    with pytest.raises(tessera.ParseError, match="complex128 are not supported"):
+        tessera.read(tmp_path / "a.npz")
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
 def test_matrices_of_scipy(kind, tmp_path):
     path = tmp_path / "a.npz"

@@ -129,6 +129,10 @@ struct InputStream::File {
             if (status == Z_STREAM_END) {
                 complete = !at_member();
                 if (!complete) ::inflateReset(&stream);
+                // Zeros fill the last block of a tape or archive.
+                if (complete && fill(1) && stream.next_in[0] != 0) {
+                    fail("bytes follow its end that are no gzip stream");
+                }
             } else if (status == Z_MEM_ERROR) {
                 throw OutOfMemory(name + ": out of memory while reading it");
             } else if (status != Z_OK) {

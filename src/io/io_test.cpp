@@ -217,6 +217,9 @@ TEST(io, gzip_is_recognised_by_content) {
     EXPECT_EQ(read(zipped + std::string(512, '\0')), "2x2 (1,1)=3 (2,2)=4");
     EXPECT_EQ(read(zipped.substr(0, zipped.size() - 9)),
               folder + "/b: the gzip stream is broken: it ends too early");
+    EXPECT_EQ(
+        read(zipped + "<html>"),
+        folder + "/b: the gzip stream is broken: bytes follow its end that are no gzip stream");
     std::string damaged = zipped;
     damaged[damaged.size() - 6] ^= 1;
     EXPECT_EQ(read(damaged), folder + "/b: the gzip stream is broken: incorrect data check");

@@ -69,7 +69,8 @@ inline double value_of(std::string_view word, Field field) {
 /// Errors for unsupported matrices.
 inline constexpr const char* complex_message =
     "complex matrices are not supported; write A + iB as the real [A -B; B A]";
-inline constexpr const char* hermitian_message = "hermitian matrices are not supported";
+inline constexpr const char* hermitian_message =
+    "hermitian matrices are not supported; of a real one write symmetric";
 
 /// Rejects a value other than 0 on the diagonal of a skew-symmetric matrix.
 inline void check_diagonal(const Entry& entry, Symmetry symmetry, std::string_view word) {

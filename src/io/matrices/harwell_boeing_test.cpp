@@ -124,7 +124,8 @@ TEST(harwell_boeing, says_what_is_wrong_and_where) {
               "f:3: complex matrices are not supported; write A + iB as the real [A -B; B A]");
     EXPECT_EQ(broken("RUA", "CHA"),
               "f:3: complex matrices are not supported; write A + iB as the real [A -B; B A]");
-    EXPECT_EQ(broken("RUA", "RHA"), "f:3: hermitian matrices are not supported");
+    EXPECT_EQ(broken("RUA", "RHA"),
+              "f:3: hermitian matrices are not supported; of a real one write symmetric");
     EXPECT_EQ(broken("RUA", "RUE"), "f:3: elemental (unassembled) matrices are not supported");
     EXPECT_EQ(broken("RUA", "QUA"),
               "f:3: matrices with their values in another file are not supported");

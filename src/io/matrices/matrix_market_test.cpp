@@ -109,7 +109,7 @@ const Case bad[] = {
     {"%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 0\n",
      "f:1: complex matrices are not supported; write A + iB as the real [A -B; B A]"},
     {"%%MatrixMarket matrix coordinate real hermitian\n",
-     "f:1: hermitian matrices are not supported"},
+     "f:1: hermitian matrices are not supported; of a real one write symmetric"},
     {"%%MatrixMarket matrix array pattern general\n1 1\n1\n",
      "f:1: an array file holds numbers; only coordinate files can be pattern"},
     {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n1 1 0\n",

@@ -8,6 +8,7 @@
 #include "krylov/attempts.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
+#include "krylov/row_scan.hpp"
 #include "krylov/solver/attempt_engine.hpp"
 
 // The part of AttemptEngine that judges solutions.
@@ -33,6 +34,32 @@ bool can_be_judged(Status status) {
     }
 }
 
+/// "row" or "column" where the entries of each of them sum to zero up to rounding, which makes the
+/// matrix singular; else null.
+template <class T>
+const char* what_sums_to_zero(const Context& context, const CsrView<T>& matrix) {
+    CsrMatrix<T> copied;
+    if (context.on_gpu()) copied = copy_to_host(context, matrix);
+    const CsrView<T> a = context.on_gpu() ? copied.view() : matrix;
+    struct Sum {
+        double value = 0, size = 0;
+        void add(double entry) {
+            value += entry;
+            size += std::abs(entry);
+        }
+        bool vanishes() const { return std::abs(value) <= balance_limit<T> * size; }
+    };
+    std::vector<Sum> rows(std::size_t(a.rows)), columns(std::size_t(a.columns));
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            rows[std::size_t(i)].add(double(a.values[k]));
+            columns[std::size_t(a.column_indices[k])].add(double(a.values[k]));
+        }
+    }
+    if (std::ranges::all_of(rows, &Sum::vanishes)) return "row";
+    return std::ranges::all_of(columns, &Sum::vanishes) ? "column" : nullptr;
+}
+
 }  // namespace
 
 /// Names the likely cause where a method for symmetric matrices failed.
@@ -51,6 +78,7 @@ void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
 /// Where exact factors found the matrix singular, and x is no solution, no method has another.
 template <class T>
 void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
+    if (is_solved(report.status) || !can_be_judged(report.status)) return;
     std::string why = system_->report().singular;
     if (!why.empty() && is_reduced()) why = "in the reduced system " + why;
     // 0 = b_i in a row that was left out.
@@ -60,7 +88,12 @@ void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
         why = concat("the matrix is singular: row ", report.worst_row,
                      " has no nonzero, but b is not 0 there");
     }
-    if (why.empty() || is_solved(report.status) || !can_be_judged(report.status)) return;
+    if (why.empty() && is_exact()) {
+        if (const char* const line = what_sums_to_zero(context_, given_matrix_)) {
+            why = concat("the matrix is singular: the entries of each ", line, " sum to zero");
+        }
+    }
+    if (why.empty()) return;
     report.status = Status::singular;
     report.message = why + "; the relative residual is " + residual_text(report) + ".";
     report.message.front() = char(std::toupper(report.message.front()));
@@ -141,9 +174,11 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
     if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
     const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
     if (!(scaled.error <= 10 * roundoff)) return false;
-    const bool is_regular =  // As exact factors found it.
-        is_exact() && system_->report().singular.empty();
-    if (!is_regular && !(scaled.growth <= 1e-3 / roundoff)) return false;
+    const auto is_regular = [&] {  // As exact factors found it.
+        return is_exact() && system_->report().singular.empty() &&
+               what_sums_to_zero(context_, given_matrix_) == nullptr;
+    };
+    if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
     // What a method that was named has not looked for.
     const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
     if (!facts.symmetric) return true;

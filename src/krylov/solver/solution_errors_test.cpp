@@ -194,6 +194,46 @@ TEST(solution_errors, a_solution_at_working_accuracy_is_one) {
               10 * std::numeric_limits<double>::epsilon());
 }
 
+/// Upwind convection and diffusion without boundary values: the entries of each row sum to zero, or
+/// of each column.
+CsrMatrix<double> without_boundary_values(Index side, double convection, bool transposed) {
+    const auto weight = [=](Index i, Index j) {  // The edge leads from i to j.
+        const bool along = j - i == side || (j - i == 1 && j % side != 0);
+        const bool against = i - j == side || (i - j == 1 && i % side != 0);
+        return along ? 1.0 : against ? 1 + convection : 0.0;
+    };
+    return matrix_of<double>(side * side, [&](Index i, Index j) {
+        if (i != j) return transposed ? -weight(j, i) : -weight(i, j);
+        double sum = 0;
+        for (const Index k : {i - side, i - 1, i + 1, i + side}) {
+            if (k >= 0 && k < side * side) sum += weight(i, k);
+        }
+        return sum;
+    });
+}
+
+/// Exact factors of a singular matrix solve a system with huge solutions up to rounding.
+TEST(solution_errors, huge_solutions_of_singular_systems_are_none) {
+    auto random = generator();
+    bool is_named = false;
+    for (const Index side : {20, 30, 40}) {
+        for (const bool transposed : {false, true}) {
+            const auto matrix = without_boundary_values(side, 10.0 / side, transposed);
+            const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+            std::vector<double> x(b.size(), 0.0);
+            const SolveReport report = solve_by("auto", "auto", matrix, b, x);
+            EXPECT_FALSE(is_solved(report.status)) << side << " " << report.message;
+            is_named |= report.message.find("sum to zero") != std::string::npos;
+            const auto exact = product(matrix, b);
+            const std::vector<double> consistent(exact.begin(), exact.end());
+            x.assign(b.size(), 0.0);
+            const SolveReport solved = solve_by("auto", "auto", matrix, consistent, x);
+            EXPECT_EQ(solved.status, Status::converged) << side << " " << solved.message;
+        }
+    }
+    EXPECT_TRUE(is_named);
+}
+
 /// Near the unit roundoff two ways to compute a residual differ; both may call x converged.
 TEST(solution_errors, a_solution_up_to_rounding_is_converged) {
     auto random = generator();
