@@ -9,7 +9,8 @@ usage: auto_bars.py --run FILE [--device cpu|cuda] [--threads N] [--matrices FOL
 of `tessera tune` with a budget that suffices for all trials. A trial ends when it takes 1.35 times
 as long as the fastest one so far; auto and the two fastest are repeated in turns. Times are those
 from the matrix in the memory of the device to the solution, choice and setup included. Real
-matrices are read from FOLDER (default: $TESSERA_TEST_MATRICES).
+matrices are read from FOLDER (default: $TESSERA_TEST_MATRICES); systems named fe_... are those that
+finite_elements.py writes.
 
 Without --run, FILEs (default: auto*.json in the folders of bench/results) are compared with the
 limits: in 80 % of the cases auto takes at most 1.25 times as long as the fastest, never more than 3
@@ -34,6 +35,12 @@ SYSTEMS = [
     "mesh3e1", "bcsstk18", "1138_bus", "bcsstk24", "bcsstk38",
     "aug3dcqp", "stokes64", "sqd_aug3dcqp_3x3_it5",
     "add20", "dw8192",
+]
+# Assembled by scikit-fem; measured if they are named or in the folder.
+FINITE_ELEMENTS = [
+    "fe_diffusion_p2", "fe_diffusion_p4", "fe_diffusion_tet_p2", "fe_elasticity_tet",
+    "fe_elasticity_tri_p2", "fe_heat_step", "fe_plate", "fe_magnetic_field", "fe_convection",
+    "fe_waves", "fe_stokes", "fe_mixed_diffusion",
 ]
 GOOD, WORST, SHARE = 1.25, 3, 0.8
 
@@ -82,7 +89,9 @@ def line(row):
 
 def run(arguments):
     rows, head = [], {}
-    for name in arguments.names or SYSTEMS:
+    there = [name for name in FINITE_ELEMENTS
+             if os.path.exists(os.path.join(arguments.matrices, name + ".mtx.gz"))]
+    for name in arguments.names or SYSTEMS + there:
         head, row = measure(arguments, name)
         rows.append(row)
         print(line(row), flush=True)

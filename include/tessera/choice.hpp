@@ -19,7 +19,7 @@ struct MatrixFacts {
     bool has_empty_rows = false;     ///< Some rows have no nonzero.
     /// Some rows have more entries than the square root of the rows, and than ten times the mean.
     bool has_dense_rows = false;
-    bool row_sums_vanish = false;    ///< A 1 = 0 up to rounding: constants are in the null space.
+    bool row_sums_vanish = false;  ///< A 1 = 0 up to rounding: constants are in the null space.
     /// The largest sum of |a_ij|, j != i, over |a_ii| of a row: below 1 the matrix is dominated by
     /// its diagonal.
     double off_diagonal_share = std::numeric_limits<double>::infinity();
@@ -38,7 +38,8 @@ struct MatrixFacts {
     bool nodes_without_zeros = false;
     /// How the graph of a symmetric matrix grows around its nodes: twice as far away there are
     /// 2^dimension times as many. Meshes have 2 or 3, random graphs 4 and more, as their coarse
-    /// levels and factors fill up. From 20,000 rows on, on a GPU 100,000; else 0.
+    /// levels and factors fill up. From 20,000 rows on, on a GPU
+    /// 100,000 if the diagonal is positive; else 0.
     double graph_dimension = 0;
     bool has_coordinates = false;
     /// About how many nodes lie along the longest side of the box around them; without coordinates,

@@ -30,7 +30,7 @@ AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         problems::Problem<T> problem;
         {
-            const Computing computing;
+            const Interruptible interruptible;
             problem = problems::generate<T>(cpu, text);
             if (problem.load.empty()) problem.load.assign(std::size_t(problem.matrix.rows()), T(1));
         }
@@ -60,7 +60,7 @@ AnyTuple read_matrix(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         CsrMatrix<T> matrix;
         {
-            const Computing computing;
+            const Interruptible interruptible;
             const io::InterruptHandler handler(handle_signals);
             matrix = io::read_matrix<T>(cpu, path);
         }
@@ -72,7 +72,7 @@ nb::object read_vector(const Context& cpu, const std::string& path, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         std::vector<T> vector;
         {
-            const Computing computing;
+            const Interruptible interruptible;
             const io::InterruptHandler handler(handle_signals);
             vector = io::read_vector<T>(cpu, path);
         }
@@ -105,7 +105,7 @@ void python_module::bind_files(nb::module_& module) {
     module.def("read_matrix", &read_matrix, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("read_vector", &read_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("bytes"));
     module.def("write_matrix", &write_matrix, nb::arg("matrix"), nb::arg("path"),
-               nb::arg("symmetry"), nb::call_guard<Computing>());
+               nb::arg("symmetry"), nb::call_guard<Interruptible>());
     module.def("write_vector", &write_vector, nb::arg("cpu"), nb::arg("path"), nb::arg("values"),
-               nb::arg("size"), nb::arg("bytes"), nb::call_guard<Computing>());
+               nb::arg("size"), nb::arg("bytes"), nb::call_guard<Interruptible>());
 }

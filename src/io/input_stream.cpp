@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/check_time.hpp"
 #include "io/interrupts.hpp"
 #include "io/text.hpp"
 #include "tessera/spec.hpp"
@@ -172,6 +173,7 @@ void InputStream::check_unchanged() const {
 }
 
 std::size_t InputStream::load(char* to, std::size_t bytes) {
+    check_time();
     std::size_t got = 0;
     while (got < bytes && !ended_) {
         std::size_t more = std::min(bytes - got, std::size_t(1) << 30);  // zlib counts in 32 bits.

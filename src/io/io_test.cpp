@@ -201,6 +201,14 @@ TEST(io, files_of_other_programs_are_named) {
     }
 }
 
+TEST(io, time_limits_end_reading) {
+    const std::string path = test::scratch_folder() + "/a.mtx";
+    const auto matrix = problems::generate<double>(test::host(), "poisson2d:20").matrix;
+    write_matrix(test::host(), path, matrix.view());
+    const TimeLimit limit(0);
+    EXPECT_THROW(read_matrix<double>(test::host(), path), Stopped);
+}
+
 TEST(io, gzip_is_recognised_by_content) {
     const std::string folder = test::scratch_folder();
     const auto matrix = test::make_csr<double>(2, 2, {{0}, {1}}, {{3}, {4}});

@@ -146,8 +146,9 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
     facts.rows_per_node = rows_per_node(natural, coordinates);
-    // On a GPU where multigrid may be the first way.
-    if (facts.symmetric && facts.rows >= (facts.on_gpu ? 100'000 : 20'000)) {
+    // On a GPU where multigrid may be the first way, or factors fill up.
+    if (facts.symmetric &&
+        facts.rows >= (facts.on_gpu && facts.positive_diagonal ? 100'000 : 20'000)) {
         facts.graph_dimension =
             graph_dimension(context, {matrix.rows, matrix.row_offsets, matrix.column_indices});
     }

@@ -1,4 +1,5 @@
 #include "base/check_cuda.hpp"
+#include "base/zeros.hpp"
 #include "gpu/launch.cuh"
 #include "krylov/choice/graph_growth.hpp"
 
@@ -81,7 +82,7 @@ __global__ void __launch_bounds__(growth_threads)
 }  // namespace
 
 std::vector<Growth> grow(const Context& context, const GraphView& graph) {
-    Buffer<Growth> all(context, growth_samples);
+    Buffer<Growth> all = zeros<Growth>(context, growth_samples);
     grow_kernel<<<growth_samples, growth_threads, 0, stream_of(context)>>>(graph, all.data());
     TESSERA_CUDA(cudaGetLastError());
     return copy_to_host(context, all);

@@ -71,8 +71,10 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   poisson2d:400  160,000 rows  multigrid 112 ms  jacobi   219 ms
     //   poisson2d:100   10,000       jacobi      4     multigrid  8
     // Smaller ones are no meshes if exact factors were refused.
-    if (!fills_up(a) && a.entries_per_row() <= 5.5 && a.rows >= 100'000) {
-        return {{"fcg", "amg", "csr", 500, "a large plane mesh (few entries per row)"},
+    //   fe_diffusion_p2    261,000  multigrid 1.5 s  500 of jacobi before it 3.4 s
+    const bool is_plane = a.entries_per_row() <= 5.5 || is_plane_graph(a);
+    if (!fills_up(a) && is_plane && a.rows >= 100'000) {
+        return {{"fcg", "amg", "csr", 500, "a large plane mesh"},
                 {"cg", largest_blocks, "csr", 0, "multigrid did not converge"}};
     }
     //   bcsstk38          8,032 rows  blocks 172 ms  jacobi 1294 ms
@@ -90,6 +92,7 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   cantilever3d:8,length=4,element=tet4  7,800 rows  multigrid 32 ms  jacobi   59 ms
     //   elasticity3d:12,element=tet4          6,100       jacobi    17     multigrid 24
     if (a.rows_per_node > 1 && a.entries_per_row() < 60 && a.rows >= 3'000) first.trial = 120;
+    if (a.rows_per_node == 1 && a.rows >= 20'000 && !fills_up(a)) first.trial = 150;
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 500, "500 iterations cost as much as a setup of multigrid"}};
@@ -191,8 +194,10 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   poisson2d:300      90,000       multigrid 7.7     polynomial 7.9
     //   poisson3d:200   8,000,000       multigrid  86     polynomial 120
     //   poisson3d:140   2,700,000       multigrid  33     polynomial  32
-    if ((entries <= 5.5 && a.rows >= 100'000) || (entries <= 7.5 && a.rows >= 4'000'000)) {
-        return {{"fcg", "amg", format, 500, "a large mesh (few entries per row)"},
+    //   fe_diffusion_p2   261,000       multigrid  13     a polynomial before it 30
+    const bool is_plane = entries <= 5.5 || is_plane_graph(a);
+    if ((is_plane && a.rows >= 100'000) || (entries <= 7.5 && a.rows >= 4'000'000)) {
+        return {{"fcg", "amg", format, 500, "a large mesh (of a plane, or few entries per row)"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
     //   bcsstk38         8,032 rows  blocks  47 ms  jacobi 379 ms
@@ -245,13 +250,15 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
     //                                                  fill=1 refused, exact factors above 20 s
     const char* const small = a.on_gpu ? "block_ldlt:8" : "block_ldlt:8,method=level";
     const Attempt without_fill{"sqmr", small, "csr", 300, "factors with fill are large", 0, 40};
+    const Attempt minres{"minres", "none", "csr", 300, "symmetric, not definite"};
+    const Attempt at_last{"minres", "none", "csr", 0, "exact factors take too long"};
+    if (fills_up(a)) return {minres, without_fill, exact, last, at_last};
     if (a.on_gpu) {
         //   kkt_aug2dc    minres  11 ms              block LDL^T 51 ms
         //   helmholtz:60  minres 4.9                 block LDL^T 36
         //   darcy:48      16 rows a block, fill 2 22  8 rows, fill 1 64; bloweya alone needs these
         //   sqd_aug3dcqp_3x3_it5, 16,500 rows  minres 7.5 ms  exact 15.6
         //   stokes:48, 6,800                   exact 7        minres 21
-        const Attempt minres{"minres", "none", "csr", 300, "symmetric, not definite"};
         const bool is_small = a.rows < 10'000;
         return {is_small ? exact : minres,
                 is_small ? minres : exact,
@@ -259,13 +266,13 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
                 {"sqmr", "block_ldlt:8,fill=1", "csr", 500, "smaller blocks drop other entries"},
                 without_fill,
                 last,
-                {"minres", "none", "csr", 0, "exact factors take too long"}};
+                at_last};
     }
     //   bloweya              method=level  16 ms  method=jacobi    80 ms
     //   sqd_stcqp1_2x2_it10  method=level  31     method=jacobi   111
     return {
         exact,
-        {"minres", "none", "csr", 300, "symmetric, not definite"},
+        minres,
         {"sqmr", "block_ldlt:8,fill=1,method=level", "csr", 800, next, 0, 300},
         without_fill,
         last,
