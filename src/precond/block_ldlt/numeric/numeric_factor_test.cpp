@@ -14,8 +14,12 @@ struct Pair {
     Factor level, jacobi;
     Pair(const Context& context, std::mt19937_64& random, Index k, int fill,
          batched::Pivoting pivoting)
-        : Pair(context, symmetric_csr<double>(12 * k, random_indefinite(random, 12 * k, 1.5 / k)),
-               random_slots(random, 12 * k, k), k, fill, pivoting) {}
+        : Pair{context,
+               symmetric_csr<double>(12 * k, random_indefinite(random, 12 * k, 1.5 / k)),
+               random_slots(random, 12 * k, k),
+               k,
+               fill,
+               pivoting} {}  // Drawn in this order.
     Pair(const Context& context, const CsrMatrix<double>& matrix, const std::vector<Index>& slots,
          Index k, int fill, batched::Pivoting pivoting)
         : level(make_factor(context, matrix.view(), k, slots, fill, BlockLdltStage::level, 0.01,
@@ -189,7 +193,7 @@ TEST(numeric_factor, estimates_its_reconstruction_error) {
 TEST(numeric_factor, keeps_the_best_sweep) {
     auto random = generator();
     const Context device = context();
-    Pair pair(device, random, 4, 0, batched::Pivoting::full);
+    Pair pair(device, random, 4, 1000, batched::Pivoting::full);  // As many levels as block rows.
     pair.jacobi.start_sweeps();
     pair.jacobi.sweep(device);
     pair.jacobi.sweep(device);
