@@ -13,7 +13,7 @@ struct DirectOptions {
     /// others are delayed. Negative: 0.1 for LU, 0.01 for LDL^T.
     double threshold = -1;
     /// Permute large entries to the diagonal first. Not set: where some |a_ii| is smaller than 1e-3
-    /// of the largest entries of both its row and its column.
+    /// of the largest entries of both its row and its column, and the matrix is not dense.
     std::optional<bool> matching = {};
     bool symmetric = true;  ///< LDL^T for symmetric matrices; false: LU for all.
     double max_flops = 0;   ///< Refuse factorisations of more operations; 0: none.

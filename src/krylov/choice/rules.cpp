@@ -91,7 +91,7 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     // Long bodies take several times as many iterations as cubes do, and show it at once.
     //   cantilever3d:8,length=4,element=tet4  7,800 rows  multigrid 32 ms  jacobi   59 ms
     //   elasticity3d:12,element=tet4          6,100       jacobi    17     multigrid 24
-    if (a.rows_per_node > 1 && a.entries_per_row() < 60 && a.rows >= 3'000) first.trial = 120;
+    if (a.rows_per_node > 1 && a.entries_per_row() < 60 && a.rows >= 1'500) first.trial = 120;
     if (a.rows_per_node == 1 && a.rows >= 20'000 && !fills_up(a)) first.trial = 150;
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
@@ -384,7 +384,10 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts) {
     std::vector<Attempt> attempts = facts.on_gpu ? definite_on_gpu(facts) : definite_on_cpu(facts);
     if (prefers_exact_factors(facts)) {
         //   biharmonic, 32,400 rows  exact 90 ms  jacobi and multigrid do not converge
-        const double products = is_plane_graph(facts) ? 300 : 50;
+        //   beam of tetrahedra, 5,900 rows  exact 33 ms  multigrid without coordinates 80 ms
+        const double products = is_plane_graph(facts)            ? 300
+                                : is_small_without_blocks(facts) ? 100
+                                                                 : 50;
         attempts.insert(attempts.begin(),
                         exact_factors(flops_of_products(facts, products), few_operations));
         if (facts.rows >= 1'500 && (facts.rows_per_node == 1 || is_small_without_blocks(facts))) {

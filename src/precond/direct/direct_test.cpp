@@ -39,6 +39,32 @@ TEST(direct, delays_pivots) {
     EXPECT_GT(Direct<double>(host(), square.view(), {.matching = false}).report().delayed, 0);
 }
 
+/// Dense matrices with zeros on the diagonal, and rows and columns in different units.
+TEST(direct, needs_no_matching_of_dense_matrices) {
+    auto random = generator();
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    constexpr Index rows = 220;
+    std::vector<double> units(rows), others(rows);
+    for (double& unit : units) unit = std::pow(10, 6 * uniform(random));
+    for (double& unit : others) unit = std::pow(10, 6 * uniform(random));
+    Entries symmetric(rows), square(rows);
+    for (Index i = 0; i < rows; ++i) {
+        for (Index j = 0; j < i; ++j) {
+            const double value = uniform(random) * units[std::size_t(i)] * units[std::size_t(j)];
+            symmetric.add(i, j, value).add(j, i, value);
+        }
+        for (Index j = 0; j < rows; ++j) {
+            const double unit = units[std::size_t(i)] * others[std::size_t(j)];
+            if (i != j) square.add(i, j, uniform(random) * unit);
+        }
+    }
+    for (const Entries& entries : {symmetric, square}) {
+        const auto matrix = entries.matrix<double>();
+        expect_solved(matrix, {}, random);
+        EXPECT_FALSE(Direct<double>(host(), matrix.view()).report().matched);
+    }
+}
+
 TEST(direct, names_singular_matrices) {
     // Rows 0 and 1 have one entry, in the same column.
     const auto structural =
