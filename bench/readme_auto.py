@@ -32,8 +32,9 @@ def auto():
     titles = [f"{one['device'].split(',')[0]}, {one['threads']} threads"
               if one["kind"] == "cpu" else one["device"] for one in found]
     lines = ["| System | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(found)]
-    for k, row in enumerate(found[0]["rows"]):
-        cells = [cell(one["rows"][k]) for one in found]
+    for row in found[0]["rows"]:
+        cells = [next((cell(other) for other in one["rows"] if other["system"] == row["system"]), "")
+                 for one in found]
         lines.append(f"| `{row['system']}` | " + " | ".join(cells) + " |")
     shares = []
     for title, one in zip(titles, found):

@@ -68,31 +68,21 @@ double nodes_along(const NodeCoordinates& points) {
 /// How many edges of the graph lie between two rows that are about as far apart as any: the length
 /// of a body in nodes, as the rows of a node are neighbours. Other parts of the graph than that of
 /// the middle row are not looked at.
-template <class T>
-double graph_length(const CsrView<T>& a) {
-    // Rows of one node have the same neighbours: one of them is enough.
-    const auto repeats = [&a](Index i) {
-        if (i == 0) return false;
-        const Offset before = a.row_offsets[i - 1], begin = a.row_offsets[i];
-        const Offset end = a.row_offsets[i + 1];
-        return begin < end && begin - before == end - begin &&
-               a.column_indices[before] == a.column_indices[begin] &&
-               a.column_indices[begin - 1] == a.column_indices[end - 1];
-    };
-    std::vector<int> seen(std::size_t(a.rows), 0);
-    std::vector<Index> rows{a.rows / 2};
+double graph_length(const GraphView& graph) {
+    std::vector<int> seen(std::size_t(graph.rows), 0);
+    std::vector<Index> rows{graph.rows / 2};
     int length = 0;
     for (const int sweep : {1, 2}) {  // From any row, then from one at an end.
         rows = {rows.back()};
-        while (repeats(rows[0])) --rows[0];
+        while (graph.repeats(rows[0])) --rows[0];
         seen[std::size_t(rows[0])] = sweep;
         length = 0;
         for (std::size_t first = 0; first < rows.size(); ++length) {
             for (const std::size_t last = rows.size(); first < last; ++first) {
                 const Index i = rows[first];
-                if (repeats(i)) continue;
-                for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-                    const Index j = a.column_indices[k];
+                if (graph.repeats(i)) continue;
+                for (Offset k = graph.row_offsets[i]; k < graph.row_offsets[i + 1]; ++k) {
+                    const Index j = graph.neighbours[k];
                     if (std::exchange(seen[std::size_t(j)], sweep) != sweep) rows.push_back(j);
                 }
             }
@@ -146,11 +136,11 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
     facts.rows_per_node = rows_per_node(natural, coordinates);
+    const GraphView graph{matrix.rows, matrix.row_offsets, matrix.column_indices};
     // On a GPU where multigrid may be the first way, or factors fill up.
     if (facts.symmetric &&
         facts.rows >= (facts.on_gpu && facts.positive_diagonal ? 100'000 : 20'000)) {
-        facts.graph_dimension =
-            graph_dimension(context, {matrix.rows, matrix.row_offsets, matrix.column_indices});
+        facts.graph_dimension = graph_dimension(context, graph);
     }
     // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.rows_per_node == 1 && !facts.has_coordinates &&
@@ -161,7 +151,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     // Multigrid is the fastest for larger ones of any shape.
     if (facts.symmetric && !facts.on_gpu && !facts.has_coordinates && facts.rows_per_node > 1 &&
         facts.rows < 100'000) {
-        facts.nodes_along = graph_length(matrix);
+        facts.nodes_along = graph_length(graph);
     }
     return facts;
 }

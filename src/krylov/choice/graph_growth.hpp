@@ -18,6 +18,16 @@ struct GraphView {
     Index rows = 0;
     const Offset* row_offsets = nullptr;
     const Index* neighbours = nullptr;
+
+    /// Whether row i has the neighbours of the row before, as rows of one node have: one of them is
+    /// enough, because both are met together. In host memory; looks at the first and last of them.
+    bool repeats(Index i) const {
+        if (i == 0) return false;
+        const Offset before = row_offsets[i - 1], begin = row_offsets[i], end = row_offsets[i + 1];
+        return begin < end && begin - before == end - begin &&
+               neighbours[before] == neighbours[begin] &&
+               neighbours[begin - 1] == neighbours[end - 1];
+    }
 };
 
 /// The nodes within some edges of a node.
@@ -35,7 +45,7 @@ TESSERA_HOST_DEVICE inline Index growth_start(Index rows, int sample) {
 }
 
 TESSERA_BACKENDS(
-    /// How the graph grows around each sample. Waits.
+    /// How the graph grows around each sample, on a CPU around some of them. Waits.
     std::vector<Growth> grow(const Context& context, const GraphView& graph);)
 
 /// log2(B(2 r) / B(r)) for the largest 2 r for which B(2 r), the nodes within 2 r edges, is known;

@@ -136,7 +136,13 @@ bool prefers_exact_factors(const MatrixFacts& a) {
     //   cantilever3d:4,length=30   9,000 rows  exact 36 ms  multigrid  49 ms
     //   cantilever3d:4,length=60  18,000       exact 80     multigrid 174, without coordinates
     //   1,240
-    if (a.nodes_along >= 60) return a.rows < (a.rows_per_node == 2 ? 100'000 : 30'000);
+    //   cantilever3d:8,length=8   15,600       exact 97     multigrid  50, refused factors 75
+    if (a.nodes_along >= 60) {
+        if (a.rows_per_node == 2) return a.rows < 100'000;
+        // Factors take about five times the operations for a band of the rows of a cross section.
+        const double section = a.rows / a.nodes_along;
+        return a.rows < 30'000 && 5 * a.rows * section * section <= flops_of_products(a, 50);
+    }
     if (a.rows_per_node > 1 && !is_small_without_blocks(a)) {
         // Two unknowns: a plane, also of elements of higher order.
         //   plane strain, 9-node quadrilaterals, 9,800 rows  exact 24 ms  multigrid 80 ms
