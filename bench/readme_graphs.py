@@ -49,7 +49,7 @@ def graphs():
         f"- {summary(host, str(host['threads']) + ' threads')}",
         f"- {summary(device, 'NVIDIA H200, by the command line program')}",
         "",
-        f"Those of about {ROWS:,} rows, in ms; - is no solution in 20 s (H200: 8 s, SciPy: 3 s):",
+        f"Those of about {ROWS:,} rows, in ms; - is no solution in 12 to 20 s (H200: 8 s, SciPy: 2 to 3 s):",
         "",
         "| Kind | `auto` | Fastest word | SciPy's `spsolve` | H200: `auto` | Fastest word |",
         "| --- | --- | --- | --- | --- | --- |",
