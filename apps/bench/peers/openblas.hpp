@@ -7,9 +7,9 @@ namespace tessera::bench {
 /// OpenBLAS with one thread: the loops over matrices are parallel.
 inline const SharedLibrary& openblas() {
     static const SharedLibrary library = [] {
-        SharedLibrary library("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});
-        if (library.found()) library.symbol<void (*)(int)>("openblas_set_num_threads")(1);
-        return library;
+        SharedLibrary found("LAPACK (OpenBLAS)", {"libopenblas.so.0", "libopenblas.so"});
+        if (found.found()) found.symbol<void (*)(int)>("openblas_set_num_threads")(1);
+        return found;
     }();
     return library;
 }
