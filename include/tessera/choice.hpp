@@ -38,8 +38,8 @@ struct MatrixFacts {
     bool nodes_without_zeros = false;
     /// How the graph of a symmetric matrix grows around its nodes: twice as far away there are
     /// 2^dimension times as many. Meshes have 2 or 3, random graphs 4 and more, as their coarse
-    /// levels and factors fill up. From 20,000 rows on, on a GPU
-    /// 100,000 if the diagonal is positive; else 0.
+    /// levels and factors fill up. From 20,000 rows on, on a GPU 100,000 if the diagonal is
+    /// positive; else 0.
     double graph_dimension = 0;
     bool has_coordinates = false;
     /// About how many nodes lie along the longest side of the box around them; without coordinates,
