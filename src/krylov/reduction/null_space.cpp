@@ -24,9 +24,10 @@ double product_size(const Context& context, const CsrView<T>& matrix, std::span<
     return std::bit_cast<double>(bits);
 }
 
-/// Vector c of the `vectors`, in the memory of `context`.
+}  // namespace
+
 template <class T>
-Buffer<T> column(const Context& context, const NearNullSpace& vectors, int c) {
+Buffer<T> column_of(const Context& context, const NearNullSpace& vectors, int c) {
     std::vector<T> numbers;
     for (std::size_t k = std::size_t(c); k < vectors.values.size();
          k += std::size_t(vectors.columns)) {
@@ -35,8 +36,7 @@ Buffer<T> column(const Context& context, const NearNullSpace& vectors, int c) {
     return copy_to_buffer(context, numbers);
 }
 
-/// The vectors that may be in the null space of a matrix whose row sums vanish.
-NearNullSpace candidates(const MatrixFacts& facts, const NodeCoordinates& points) {
+NearNullSpace null_vector_candidates(const MatrixFacts& facts, const NodeCoordinates& points) {
     const Offset nodes =
         points.values.empty() ? 0 : Offset(points.values.size()) / std::max(points.dimensions, 1);
     if (nodes > 0 && points.unknowns.empty() && nodes * points.dimensions == facts.rows &&
@@ -47,8 +47,6 @@ NearNullSpace candidates(const MatrixFacts& facts, const NodeCoordinates& points
     if (block > 1 && facts.rows % block == 0) return translations(facts.rows / block, block);
     return translations(facts.rows, 1);
 }
-
-}  // namespace
 
 template <class T>
 void NullSpace<T>::add(const Context& context, std::span<const T> z) {
@@ -94,7 +92,7 @@ NullSpace<T>::NullSpace(const Context& context, const CsrView<T>& matrix,
                      " vectors of ", matrix.rows, " elements");
     const double limit = sizeof(T) == 8 ? 1e-6 : 1e-3;
     for (int c = 0; c < vectors.columns; ++c) {
-        const Buffer<T> z = column<T>(context, vectors, c);
+        const Buffer<T> z = column_of<T>(context, vectors, c);
         const double size = product_size<T>(context, matrix, z.view());
         require_argument("null_space", size <= limit, "null space: A times vector ", c,
                          " is not 0: an element is ", size, " of the sum of its absolute terms");
@@ -107,9 +105,9 @@ NullSpace<T> NullSpace<T>::found(const Context& context, const CsrView<T>& matri
                                  const MatrixFacts& facts, const NodeCoordinates& coordinates) {
     NullSpace space;
     if (!facts.row_sums_vanish || facts.rows == 0) return space;
-    const NearNullSpace vectors = candidates(facts, coordinates);
+    const NearNullSpace vectors = null_vector_candidates(facts, coordinates);
     for (int c = 0; c < vectors.columns; ++c) {
-        const Buffer<T> z = column<T>(context, vectors, c);
+        const Buffer<T> z = column_of<T>(context, vectors, c);
         if (product_size<T>(context, matrix, z.view()) <= balance_limit<T>) {
             space.add(context, z.view());
         }
@@ -128,13 +126,14 @@ NullSpace<T> NullSpace<T>::times(const Context& context, const std::vector<doubl
     const Buffer<T> d = copy_to_buffer(context, std::vector<T>(factors.begin(), factors.end()));
     Buffer<T> z(context, Offset(n));
     for (int k = 0; k < count_; ++k) {
-        multiply_elementwise<T>(context, d.view(), basis_.view().subspan(std::size_t(k) * n, n),
-                                z.view());
+        multiply_elementwise<T>(context, d.view(), vector(k), z.view());
         product.add(context, z.view());
     }
     return product;
 }
 
+template Buffer<float> column_of(const Context&, const NearNullSpace&, int);
+template Buffer<double> column_of(const Context&, const NearNullSpace&, int);
 template class NullSpace<float>;
 template class NullSpace<double>;
 

@@ -165,6 +165,7 @@ template <class T>
 void AttemptEngine<T>::find_null_space() {
     null_space_ = {};
     left_null_space_ = {};
+    soft_modes_ = {};
     if (!given_null_->values.empty()) {
         null_space_ = NullSpace<T>(context_, given_matrix_, *given_null_);
         return;
@@ -172,6 +173,7 @@ void AttemptEngine<T>::find_null_space() {
     if (!is_automatic()) return;
     if (facts_.symmetric) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
+        soft_modes_ = SoftModes<T>::found(context_, given_matrix_, facts_, *coordinates_);
     } else if (reduced_ && reduced_->reduction().is_symmetric &&
                reduced_->rows() == given_matrix_.rows && !reduced_->reduction().is_reordered) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
@@ -346,7 +348,7 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
 template <class T>
 void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
     if (attempts_.empty()) return choose_anew();
-    if (null_space_.vectors() > 0) {
+    if (null_space_.vectors() > 0 || !soft_modes_.is_empty()) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();
     }

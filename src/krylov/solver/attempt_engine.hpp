@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/check_time.hpp"
-#include "krylov/null_space.hpp"
 #include "krylov/reduced_system.hpp"
+#include "krylov/soft_modes.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
@@ -143,6 +143,7 @@ class AttemptEngine {
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
     MatrixFacts facts_;  ///< Facts of the matrix that was given; filled only if a text is auto.
     NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
+    SoftModes<T> soft_modes_;
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;

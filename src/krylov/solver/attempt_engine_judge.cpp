@@ -105,6 +105,7 @@ template <class T>
 SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
                                      const SolveOptions& options, SolveReport report) {
     if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
+    if (!is_exact()) soft_modes_.correct(context_, given_matrix_, b, x);
     for (int tries = 0;; ++tries) {
         const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
