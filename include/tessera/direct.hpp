@@ -37,6 +37,7 @@ struct DirectReport {
     Index smallest_pivot_row = -1;
     /// Eigenvalues of A of each sign, for LDL^T; those that are zero are null_pivots.
     Index positive = 0, negative = 0;
+    bool on_device = false;  ///< The factors that are applied are in the memory of a GPU.
     double analysis_seconds = 0, factor_seconds = 0;
 };
 
@@ -48,6 +49,11 @@ struct DirectReport {
 /// minimum degree. Columns of similar pattern form dense fronts. Rows that have no pivot above the
 /// threshold in their front move to the next one. Factors are made in host memory, also of a matrix
 /// on a GPU, by the threads of the Context; results do not depend on how many there are.
+///
+/// On a GPU, where NVIDIA's library cuDSS 1.x is installed (libcudss.so.1, or the path in the
+/// environment variable TESSERA_CUDSS), it factors instead: new values, from 1e7 operations on, and
+/// from 1e10 on also the first ones. Its pivots are static, so its factors are tried on a system
+/// whose solution is known; where they fail, the host factors, then and later.
 ///
 /// One application solves to a relative residual of about 1e-14 if pivots did not grow; a step or
 /// two of richardson or gmres refine the result. A singular matrix is factored as far as possible:
@@ -70,7 +76,7 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     ~Direct() override;
     Index rows() const override;
     Index columns() const override { return rows(); }
-    /// z = A^-1 r. On a GPU r and z are copied to the host and back; it waits.
+    /// z = A^-1 r. On a GPU, unless the factors are there, r and z are copied to the host and back.
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     void apply_vectors(const Context& context, Vectors<const T> r, Vectors<T> z) const override;
     /// z = A^-T r, likewise.
@@ -83,6 +89,8 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const DirectOptions& options() const;
+    /// Of the factors in host memory, which are made for it where there are none of these values;
+    /// likewise for the determinant and the condition.
     const DirectReport& report() const;
     struct LogDeterminant {
         int sign;          ///< 1, -1, or 0 where columns have no pivot.

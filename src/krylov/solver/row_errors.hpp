@@ -36,22 +36,42 @@ struct LargestElement {
     }
 };
 
-/// The residual of a row, b_i - (A x)_i, in double; rows of more than a thousand entries are summed
-/// with compensation (Dot2 of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
+/// Sums over entries of a row; those of rows of more than a thousand entries are compensated (Dot2
+/// of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
+struct RowTerms {
+    double sum = 0;    ///< b_i - sum_j a_ij x_j, in double, without its error.
+    double error = 0;  ///< Of the sum, if it is compensated.
+    double terms = 0;  ///< sum_j |a_ij x_j|.
+    double size = 0;   ///< sum_j |a_ij|.
+
+    TESSERA_HOST_DEVICE void add(double term) {
+        const double before = sum;
+        sum = before + term;
+        const double added = sum - before;
+        error += (before - (sum - added)) + (term - added);
+    }
+};
+
+/// The entries first, first + step, ... of a row from `entry` on.
 template <class T>
-TESSERA_HOST_DEVICE double row_residual(const CsrView<T>& a, const T* b, const T* x, Offset i) {
+TESSERA_HOST_DEVICE RowTerms row_terms(const CsrView<T>& a, const T* x, Offset i, double start,
+                                       int lane = 0, int lanes = 1) {
     const Offset first = a.row_offsets[i], end = a.row_offsets[i + 1];
     const bool compensates = end - first > 1000;
-    double sum = double(b[i]), error = 0;
-    for (Offset e = first; e < end; ++e) {
+    RowTerms row{start};
+    for (Offset e = first + lane; e < end; e += lanes) {
         const double value = double(a.values[e]), factor = double(x[a.column_indices[e]]);
-        const double term = -rounded_product(value, factor), before = sum;
-        sum = before + term;
-        if (!compensates) continue;
-        const double added = sum - before;
-        error += (before - (sum - added)) + (term - added) - std::fma(value, factor, term);
+        const double term = -rounded_product(value, factor);
+        row.terms += std::abs(value) * std::abs(factor);
+        row.size += std::abs(value);
+        if (compensates) {
+            row.add(term);
+            row.error -= std::fma(value, factor, term);
+        } else {
+            row.sum += term;
+        }
     }
-    return sum + error;
+    return row;
 }
 
 /// The residual of each row and its componentwise backward error |r_i| / (|A| |x| + |b|)_i. Where
@@ -68,24 +88,24 @@ struct RowErrors {
     Offset* largest_error;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        double terms = 0, row_sum = 0;
-        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-            const double size = std::abs(double(a.values[e]));
-            terms += size * std::abs(double(x[a.column_indices[e]]));
-            row_sum += size;
-        }
-        const double residual = row_residual(a, b, x, i);
+        set(i, row_terms(a, x, i, double(b[i])));
+    }
+    TESSERA_HOST_DEVICE void set(Offset i, const RowTerms& row) const {
+        const double residual = row.sum + row.error;
         const double size_b = std::abs(double(b[i]));
-        const double largest_terms = row_sum * std::bit_cast<double>(*largest_x);
+        const double largest_terms = row.size * std::bit_cast<double>(*largest_x);
         const double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
         const bool is_small =
-            terms + size_b <= 1000.0 * double(a.rows) * roundoff * (largest_terms + size_b);
-        const double divisor = terms + (is_small ? largest_terms : size_b);
+            row.terms + size_b <= 1000.0 * double(a.rows) * roundoff * (largest_terms + size_b);
+        const double divisor = row.terms + (is_small ? largest_terms : size_b);
         residuals[i] = T(residual);
         errors[i] = residual == 0 ? 0 : std::abs(residual) / divisor;
         raise_to(largest_error, order_bits(errors[i]));
     }
 };
+/// Runs the body for all rows; on a GPU several threads share a row.
+TESSERA_BACKENDS(template <class T>
+                 void measure_rows(const Context& context, const RowErrors<T>& body);)
 
 /// *row_from_end = rows - (first row with the largest error).
 struct FindWorstRow {
@@ -148,7 +168,8 @@ struct ScaledNorms {
         for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
             sum += std::abs(double(a.values[e])) * column_scale[a.column_indices[e]];
         }
-        raise_to(residual, order_bits(row_scale[i] * std::abs(row_residual(a, b, x, i))));
+        const RowTerms row = row_terms(a, x, i, double(b[i]));
+        raise_to(residual, order_bits(row_scale[i] * std::abs(row.sum + row.error)));
         raise_to(right_hand_side, order_bits(row_scale[i] * std::abs(double(b[i]))));
         raise_to(row_sum, order_bits(row_scale[i] * sum));
     }

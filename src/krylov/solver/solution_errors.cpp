@@ -25,6 +25,13 @@ std::vector<T> on_host(const Context& context, const T* numbers, std::size_t cou
 
 }  // namespace
 
+namespace cpu {
+template <class T>
+void measure_rows(const Context& context, const RowErrors<T>& body) {
+    cpu::for_each_index(context, body.a.rows, body);
+}
+}  // namespace cpu
+
 template <class T>
 SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
                                std::span<const T> b, std::span<const T> x) {
@@ -39,9 +46,9 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     T* const squares = residuals.data() + rows;
     set_zero(context, found.view());
     for_each_index(context, rows, LargestElement<T>{x.data(), nullptr, largest_x});
-    for_each_index(context, rows,
-                   RowErrors<T>{matrix, b.data(), x.data(), largest_x, residuals.data(),
-                                errors.data(), largest_error});
+    const RowErrors<T> body{matrix,           b.data(),      x.data(),     largest_x,
+                            residuals.data(), errors.data(), largest_error};
+    TESSERA_RUN(measure_rows<T>, context, body);
     for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
     const std::span<const T> r(residuals.data(), std::size_t(rows));
     dot<T>(context, r, r, squares);

@@ -32,6 +32,7 @@ template <class T>
 typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
     const State& state = *state_;
     state.require_factors();
+    state_->bring_to_host();
     const double none = -std::numeric_limits<double>::infinity();
     if (state.report.null_pivots > 0) return {0, none};
     LogDeterminant result{1, 0};
@@ -72,6 +73,7 @@ template <class T>
 double Direct<T>::reciprocal_condition() const {
     const State& state = *state_;
     state.require_factors();
+    state_->bring_to_host();
     if (rows() == 0) return 1;
     if (state.report.null_pivots > 0) return 0;
     const auto size = std::size_t(rows());

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/counted_bytes.hpp"
 #include "base/dispatch.hpp"
+#include "precond/direct/device/device_copy.hpp"
 #include "precond/direct/solve.hpp"
 #include "tessera/direct.hpp"
 
@@ -13,20 +15,37 @@ template <class T>
 struct Direct<T>::State {
     DirectOptions options;
     DirectReport report;
-    Context host;  ///< For the work in host memory.
-    bool on_gpu;
+    Context context;                  ///< That of the matrix.
+    Context host;                     ///< For the work in host memory.
     std::vector<Offset> row_offsets;  ///< The pattern of A.
     std::vector<Index> column_indices;
-    bool is_complete = false;  ///< The factors are those of the latest values.
+    bool is_complete = false;  ///< The factors in use are those of the latest values.
+    bool is_on_host = false;   ///< So are those in host memory.
     bool is_finite = true, is_in_range = true;
     double norm = 0;  ///< The largest sum of |a_ij| in a column.
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
     direct::Factor<T> factor = {};
     CountedBytes memory{host};
+    /// Factors on a GPU, which are used as long as they are there.
+    std::unique_ptr<direct::DeviceCopy<T>> device = {};
+    bool device_fails = false;     ///< Its factors did not solve a system with this pattern.
+    std::mutex device_mutex = {};  ///< Held by applications while they use, or leave, the device.
 
     void analyse(const CsrView<T>& matrix);
-    void compute(const CsrView<T>& matrix);
+    /// Factors the values of a matrix, which is also in host memory.
+    void compute(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    void factor_on_host(const CsrView<T>& matrix);
+    bool factor_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    void make_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    /// `on_host` is read by the first update there.
+    bool update_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    bool is_worth_device() const;
+    direct::MatrixKind kind() const;
+    /// Makes factors in host memory where there are none of the latest values.
+    void bring_to_host();
+    /// x = A^-1 b, or A^-T b, in the memory of a GPU.
+    void solve_on_gpu(const Context& gpu, bool transposed, Vectors<const T> b, Vectors<T> x);
     /// x = A^-1 b, or A^-T b, in host memory.
     void solve(const Context& cpu, bool transposed, Vectors<const T> b, Vectors<T> x) const;
     void require_factors() const {

@@ -1,0 +1,10 @@
+#include "gpu/for_each.cuh"
+#include "precond/direct/device/device_copy.hpp"
+
+namespace tessera::cuda {
+
+template void for_each_index(const Context&, Offset, const direct::CompareRows&);
+TESSERA_FOR_EACH_REAL(direct::ArrangeRow)
+TESSERA_FOR_EACH_REAL(direct::ArrangeElement)
+
+}  // namespace tessera::cuda
