@@ -10,7 +10,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr borrow mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats io elasticity problems products spectrum", list, " ")
+    split("vector_ops operator formats io elasticity problems products spectrum solution_errors", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
     public["tessera/detail/floating_point.hpp"] = 0
@@ -24,7 +24,7 @@ BEGIN {
     public["tessera/block_ldlt.hpp"] = 3
     public["tessera/direct.hpp"] = 3
     public["tessera/krylov.hpp"] = public["tessera/detail/report_json.hpp"] = 4
-    public["tessera/solver.hpp"] = public["tessera/solution_errors.hpp"] = 4
+    public["tessera/solver.hpp"] = 4
     public["tessera/choice.hpp"] = 4
     public["tessera/tessera.hpp"] = 5
 }

@@ -51,9 +51,9 @@ struct DirectReport {
 /// on a GPU, by the threads of the Context; results do not depend on how many there are.
 ///
 /// On a GPU, where NVIDIA's library cuDSS 1.x is installed (libcudss.so.1, or the path in the
-/// environment variable TESSERA_CUDSS), it factors instead: new values, from 1e7 operations on, and
-/// from 1e10 on also the first ones. Its pivots are static, so its factors are tried on a system
-/// whose solution is known; where they fail, the host factors, then and later.
+/// environment variable TESSERA_CUDSS), it factors instead: new values, from about 1e7 operations
+/// on, and from 1e10 on also the first ones. It does not search pivots, so the first solution is
+/// judged; where five corrections by the factors do not suffice, the host factors, then and later.
 ///
 /// One application solves to a relative residual of about 1e-14 if pivots did not grow; a step or
 /// two of richardson or gmres refine the result. A singular matrix is factored as far as possible:
@@ -89,8 +89,8 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const DirectOptions& options() const;
-    /// Of the factors in host memory, which are made for it where there are none of these values;
-    /// likewise for the determinant and the condition.
+    /// Describes factors in host memory, which are made for it where there are none of these values;
+    /// so are those for the determinant and the condition.
     const DirectReport& report() const;
     struct LogDeterminant {
         int sign;          ///< 1, -1, or 0 where columns have no pivot.

@@ -55,7 +55,9 @@ std::vector<SolveReport> AttemptEngine<T>::solve_once(Vectors<const T> b, Vector
     std::vector<SolveReport> solved =
         is_reduced() ? solve_by_reduction(b, x, options) : iterative_->solve(b, x, options);
     const auto changed = [](const SolveReport& one) { return one.recoveries > 0; };
-    if (std::ranges::any_of(solved, changed)) system_->take_report();
+    // Exact factors on a GPU may have failed, and those of the host have another report.
+    const bool may_change = is_exact() && context_.on_gpu();
+    if (may_change || std::ranges::any_of(solved, changed)) system_->take_report();
     for (SolveReport& report : solved) explain_asymmetry(report);
     return solved;
 }

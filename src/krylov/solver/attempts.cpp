@@ -13,9 +13,9 @@ bool worth_another(const SolveReport& report, Offset attempt_limit) {
         case Status::stagnated:
         case Status::singular_block:
         case Status::unbalanced:
+        case Status::accuracy_lost:  // bloweya: minres 1.2e-8, block LDL^T converges.
             return true;
         case Status::max_iterations:
-        case Status::accuracy_lost:  // bloweya: minres 1.2e-8, block LDL^T converges.
             return attempt_limit > 0;
         case Status::non_finite:  // Numbers grew too large, unless they were given.
             return report.iterations > 0;

@@ -244,7 +244,8 @@ TEST(attempts, several_right_hand_sides) {
 TEST(attempts, worth_another_attempt) {
     SolveReport report;
     EXPECT_FALSE(worth_another(report, 300));
-    for (const Status status : {Status::breakdown, Status::stagnated, Status::singular_block}) {
+    for (const Status status : {Status::breakdown, Status::stagnated, Status::singular_block,
+                                Status::accuracy_lost}) {
         report.status = status;
         EXPECT_TRUE(worth_another(report, 0));
     }
@@ -255,11 +256,9 @@ TEST(attempts, worth_another_attempt) {
     report.iterations = 7;
     report.status = Status::non_finite;
     EXPECT_TRUE(worth_another(report, 300)) << "what was given is finite";
-    for (const Status status : {Status::max_iterations, Status::accuracy_lost}) {
-        report.status = status;
-        EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
-        EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
-    }
+    report.status = Status::max_iterations;
+    EXPECT_TRUE(worth_another(report, 300)) << "a cheap attempt";
+    EXPECT_FALSE(worth_another(report, 0)) << "the limit was the caller's";
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ template <class T>
 void Direct<T>::State::make_device(const CsrView<T>& matrix, const CsrView<T>& on_host) {
     using direct::MatrixKind;
     // Pivots are not searched there: large entries must be on the diagonal.
-    if (report.symmetric && arrangement.matched) {
+    if (arrangement.matched && kind() == MatrixKind::symmetric) {
         const auto general = direct::arrange(host, on_host, false, options);
         device =
             direct::DeviceCopy<T>::make(context, matrix, on_host, MatrixKind::general, general);
@@ -184,12 +184,25 @@ bool Direct<T>::State::factor_on_device(const CsrView<T>& matrix, const CsrView<
     return true;
 }
 
+template <class T>
+bool Direct<T>::State::has_long_rows() const {
+    const std::size_t rows = row_offsets.size() - 1;
+    Offset longest = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+        longest = std::max(longest, row_offsets[i + 1] - row_offsets[i]);
+    }
+    return double(longest) >
+           std::max(10 * std::sqrt(double(rows)), 10 * double(row_offsets.back()) / double(rows));
+}
+
 /// Whether the GPU takes over new values on the pattern.
 template <class T>
 bool Direct<T>::State::is_worth_device() const {
     //   stokes:96, 1.8e8 operations          host  20 ms  cuDSS 6, after an analysis of 90
     //   qpband:150000, 2.5e6, 1.2e6 entries        55           6
+    //   kkt_boyd1, rows of 93,279 entries          120          750
     constexpr double min_work = 1e7;
+    if (has_long_rows()) return false;
     const double work = report.flops + 50 * double(report.factor_entries);
     return context.on_gpu() && !device && !fronts.first.empty() && work >= min_work;
 }

@@ -15,7 +15,7 @@ template <class T>
 struct Direct<T>::State {
     DirectOptions options;
     DirectReport report;
-    Context context;                  ///< That of the matrix.
+    Context context;                  ///< The matrix is in its memory.
     Context host;                     ///< For the work in host memory.
     std::vector<Offset> row_offsets;  ///< The pattern of A.
     std::vector<Index> column_indices;
@@ -41,6 +41,7 @@ struct Direct<T>::State {
     /// `on_host` is read by the first update there.
     bool update_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
     bool is_worth_device() const;
+    bool has_long_rows() const;
     direct::MatrixKind kind() const;
     /// Makes factors in host memory where there are none of the latest values.
     void bring_to_host();

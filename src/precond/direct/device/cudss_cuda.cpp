@@ -28,7 +28,13 @@ using Status = int;
 
 constexpr Status success = 0;
 enum Parameter { refinement_steps = 5, deterministic = 24 };
-enum DataItem { fault = 0, factor_entries = 1, memory_estimates = 13, host_interrupt = 23 };
+enum DataItem {
+    fault = 0,
+    factor_entries = 1,
+    pivots_replaced = 2,
+    memory_estimates = 13,
+    host_interrupt = 23
+};
 enum Work { analysis = 3, factorisation = 4, refactorisation = 8, solution = 1008 };
 constexpr int full_view = 0, lower_view = 1, base_zero = 0, column_major = 0;
 
@@ -189,6 +195,11 @@ class CudssFactors final : public DeviceFactors<T> {
             if (!solve_one(b[j].data(), x[j].data())) return false;
         }
         return true;
+    }
+
+    int replaced_pivots() override {
+        int count = 0;
+        return get(pivots_replaced, count) ? count : -1;
     }
 
     Offset entries() const override { return entries_; }

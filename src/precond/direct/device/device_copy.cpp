@@ -14,34 +14,53 @@ namespace tessera::direct {
 
 namespace {
 
-/// The pattern of the arranged matrix, or of its lower triangle, in the memory of `context`.
-template <class T>
-CsrMatrix<T> arranged_pattern(const Context& context, const CsrView<T>& a,
-                              const std::vector<Index>& row_of, bool is_lower) {
-    std::vector<Offset> offsets{0};
-    std::vector<Index> columns;
-    columns.reserve(std::size_t(a.nonzeros));
-    for (Index j = 0; j < a.rows; ++j) {
-        const Index i = row_of[std::size_t(j)];
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            if (!is_lower || a.column_indices[k] <= j) columns.push_back(a.column_indices[k]);
-        }
-        offsets.push_back(Offset(columns.size()));
-    }
-    CsrMatrix<T> pattern(context, a.rows, a.columns, Offset(columns.size()));
-    copy_from_host<Offset>(context, offsets, pattern.row_offsets().view());
-    copy_from_host<Index>(context, columns, pattern.column_indices().view());
-    return pattern;
-}
-
-template <class T>
-Buffer<T> scaling_in(const Context& context, const std::vector<double>& scaling, bool is_used,
-                     Index rows) {
-    if (!is_used) return copy_to_buffer(context, std::vector<T>(std::size_t(rows), T(1)));
-    return copy_to_buffer(context, std::vector<T>(scaling.begin(), scaling.end()));
+/// Whether two arrays on `context` are equal.
+template <class Number>
+bool are_equal(const Context& context, Offset count, const Number* one, const Number* other) {
+    Buffer<int> differ = zeros<int>(context, 1);
+    for_each_index(context, count, CompareElements<Number>{one, other, differ.data()});
+    return copy_to_host(context, differ)[0] == 0;
 }
 
 }  // namespace
+
+/// Fills arranged_, but for its values, and what these are made from.
+template <class T>
+void DeviceCopy<T>::arrange(const Context& context, const CsrView<T>& a,
+                            const Arrangement& arrangement) {
+    const auto rows = std::size_t(a.rows);
+    std::vector<Index> row_of = arrangement.row_of_column;
+    std::vector<T> row_scaling(rows, T(1)), column_scaling(rows, T(1));
+    const bool is_general = kind_ == MatrixKind::general;
+    if (is_general) {
+        row_scaling.assign(arrangement.row_scaling.begin(), arrangement.row_scaling.end());
+        column_scaling.assign(arrangement.column_scaling.begin(), arrangement.column_scaling.end());
+    } else {
+        std::iota(row_of.begin(), row_of.end(), 0);
+    }
+    std::vector<Offset> offsets{0}, source;
+    std::vector<Index> columns;
+    std::vector<T> factor;
+    for (Index j = 0; j < a.rows; ++j) {
+        const Index i = row_of[std::size_t(j)];
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const Index column = a.column_indices[k];
+            if (!is_general && column > j) continue;
+            columns.push_back(column);
+            source.push_back(k);
+            factor.push_back(row_scaling[std::size_t(i)] * column_scaling[std::size_t(column)]);
+        }
+        offsets.push_back(Offset(columns.size()));
+    }
+    arranged_ = CsrMatrix<T>(context, a.rows, a.columns, Offset(columns.size()));
+    copy_from_host<Offset>(context, offsets, arranged_.row_offsets().view());
+    copy_from_host<Index>(context, columns, arranged_.column_indices().view());
+    source_ = copy_to_buffer(context, source);
+    factor_ = copy_to_buffer(context, factor);
+    row_of_ = copy_to_buffer(context, row_of);
+    row_scaling_ = copy_to_buffer(context, row_scaling);
+    column_scaling_ = copy_to_buffer(context, column_scaling);
+}
 
 template <class T>
 std::unique_ptr<DeviceCopy<T>> DeviceCopy<T>::make(const Context& context, const CsrView<T>& matrix,
@@ -53,18 +72,11 @@ std::unique_ptr<DeviceCopy<T>> DeviceCopy<T>::make(const Context& context, const
     if (make_factors == nullptr || !context.on_gpu() || matrix.rows == 0 || !has_library()) {
         return nullptr;
     }
-    const bool is_general = kind == MatrixKind::general;
-    std::vector<Index> row_of = arrangement.row_of_column;
-    if (!is_general) std::iota(row_of.begin(), row_of.end(), 0);
     auto made = std::make_unique<DeviceCopy>();
     made->matrix_ = copy_to(context, matrix);
     made->plan_ = plan_spmv(context, made->matrix_.view());
     made->kind_ = kind;
-    made->row_of_ = copy_to_buffer(context, row_of);
-    made->row_scaling_ = scaling_in<T>(context, arrangement.row_scaling, is_general, matrix.rows);
-    made->column_scaling_ =
-        scaling_in<T>(context, arrangement.column_scaling, is_general, matrix.rows);
-    made->arranged_ = arranged_pattern<T>(context, on_host, row_of, !is_general);
+    made->arrange(context, on_host, arrangement);
     made->factors_ = make_factors(context, made->arranged_.view(), kind);
     return made->factors_ == nullptr ? nullptr : std::move(made);
 }
@@ -74,11 +86,8 @@ bool DeviceCopy<T>::has_pattern_of(const Context& context, const CsrView<T>& mat
     const CsrView<T> own = matrix_.view();
     if (matrix.rows != own.rows || matrix.columns != own.columns || matrix.nonzeros != own.nonzeros)
         return false;
-    Buffer<int> differ = zeros<int>(context, 1);
-    for_each_index(context, own.rows,
-                   CompareRows{own.row_offsets, matrix.row_offsets, own.column_indices,
-                               matrix.column_indices, differ.data()});
-    return copy_to_host(context, differ)[0] == 0;
+    return are_equal(context, own.rows + 1, own.row_offsets, matrix.row_offsets) &&
+           are_equal(context, own.nonzeros, own.column_indices, matrix.column_indices);
 }
 
 template <class T>
@@ -86,10 +95,9 @@ bool DeviceCopy<T>::factor(const Context& context, const CsrView<T>& matrix) {
     copy<T>(context, std::span<const T>(matrix.values, std::size_t(matrix.nonzeros)),
             matrix_.values().view());
     corrections_ = -1;
-    for_each_index(context, matrix_.rows(),
-                   ArrangeRow<T>{matrix_.view(), row_of_.data(), row_scaling_.data(),
-                                 column_scaling_.data(), kind_ != MatrixKind::general,
-                                 arranged_.row_offsets().data(), arranged_.values().data()});
+    for_each_index(context, source_.size(),
+                   ArrangeEntry<T>{source_.data(), factor_.data(), matrix_.values().data(),
+                                   arranged_.values().data()});
     return factors_->factor(context, arranged_.values().view());
 }
 
@@ -133,6 +141,7 @@ bool DeviceCopy<T>::solve(const Context& context, Vectors<const T> b, Vectors<T>
         if (is_last && !(error <= max_error)) return false;
         if (is_last) {
             corrections_ = k;
+            if (factors_->replaced_pivots() == 0) return true;
             return equilibrated_errors<T>(context, matrix_.view(), b[0], x[0]).growth <= max_growth;
         }
         before = error;

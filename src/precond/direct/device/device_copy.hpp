@@ -6,41 +6,28 @@
 
 namespace tessera::direct {
 
-/// Loop body of for_each_index: *differ = 1 where row i of two matrices has other columns.
-struct CompareRows {
-    static constexpr int work = 32;
-    const Offset *one_offsets, *other_offsets;
-    const Index *one_columns, *other_columns;
+/// Loop body of for_each_index: *differ = 1 where elements of two arrays differ.
+template <class Number>
+struct CompareElements {
+    static constexpr int work = 2;
+    const Number *one, *other;
     int* differ;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset first = one_offsets[i], end = one_offsets[i + 1];
-        bool equal = first == other_offsets[i] && end == other_offsets[i + 1];
-        for (Offset k = first; equal && k < end; ++k) equal = one_columns[k] == other_columns[k];
-        if (!equal) *differ = 1;
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        if (one[k] != other[k]) *differ = 1;
     }
 };
 
-/// Loop body of for_each_index: the values of row j of B = P D_r A D_c, in which row row_of[j] of A
-/// is row j, or of its lower triangle.
+/// Loop body of for_each_index: scaled entries of a matrix in another order.
 template <class T>
-struct ArrangeRow {
-    static constexpr int work = 32;
-    CsrView<T> a;
-    const Index* row_of;
-    const T *row_scaling, *column_scaling;
-    bool is_lower;
-    const Offset* offsets;
-    T* values;
+struct ArrangeEntry {
+    static constexpr int work = 4;
+    const Offset* source;
+    const T *factor, *values;
+    T* arranged;
 
-    TESSERA_HOST_DEVICE void operator()(Offset j) const {
-        const Index i = row_of[j];
-        Offset to = offsets[j];
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            const Index column = a.column_indices[k];
-            if (is_lower && column > Index(j)) continue;
-            values[to++] = row_scaling[i] * a.values[k] * column_scaling[column];
-        }
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        arranged[k] = factor[k] * values[source[k]];
     }
 };
 
@@ -81,17 +68,21 @@ class DeviceCopy {
     Offset factor_entries() const { return factors_->entries(); }
 
   private:
+    void arrange(const Context& context, const CsrView<T>& a, const Arrangement& arrangement);
     bool solve_once(const Context& context, Vectors<const T> b, Vectors<T> x);
     bool correct(const Context& context, Vectors<const T> b, Vectors<T> x);
 
     CsrMatrix<T> matrix_;
     SpmvPlan plan_;
     MatrixKind kind_ = MatrixKind::general;
+    // B = P D_r A D_c, in which row row_of_[j] of A is row j, or the lower triangle of A.
     Buffer<Index> row_of_;
     Buffer<T> row_scaling_, column_scaling_;
     CsrMatrix<T> arranged_;
-    std::unique_ptr<DeviceFactors<T>> factors_;  ///< Of arranged_, whose memory they use.
-    int corrections_ = -1;                       ///< Of a solve; -1: not known yet.
+    Buffer<Offset> source_;                      ///< Where the entries of B are in A.
+    Buffer<T> factor_;                           ///< r_i c_j for each.
+    std::unique_ptr<DeviceFactors<T>> factors_;  ///< They use the memory of arranged_.
+    int corrections_ = -1;                       ///< In each solve; -1: not known yet.
 };
 
 }  // namespace tessera::direct

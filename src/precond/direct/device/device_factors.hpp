@@ -21,6 +21,8 @@ class DeviceFactors {
     virtual bool factor(const Context& context, std::span<const T> values) = 0;
     /// x = A^-1 b; false where the library fails.
     virtual bool solve(const Context& context, Vectors<const T> b, Vectors<T> x) = 0;
+    /// How many tiny pivots were replaced by larger ones; -1: unknown.
+    virtual int replaced_pivots() = 0;
     /// Entries of the factors.
     virtual Offset entries() const = 0;
 };

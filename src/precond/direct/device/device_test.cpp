@@ -25,7 +25,7 @@ CsrMatrix<double> generated(const std::string& text) {
     return problems::generate<double>(host(), Spec(text)).matrix;
 }
 
-/// The same pattern with values of the same kind.
+/// A multiple of a matrix.
 CsrMatrix<double> scaled(const CsrMatrix<double>& matrix, double factor) {
     CsrMatrix<double> result = copy_to(host(), matrix);
     for (double& value : result.values().view()) value *= factor;

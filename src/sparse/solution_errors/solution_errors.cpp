@@ -3,7 +3,7 @@
 #include "base/context_state.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
-#include "krylov/solver/row_errors.hpp"
+#include "sparse/solution_errors/row_errors.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -40,7 +40,7 @@ struct LargestElement {
 /// of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
 struct RowTerms {
     double sum = 0;    ///< b_i - sum_j a_ij x_j, in double, without its error.
-    double error = 0;  ///< Of the sum, if it is compensated.
+    double error = 0;  ///< The sum's, if it is compensated.
     double terms = 0;  ///< sum_j |a_ij x_j|.
     double size = 0;   ///< sum_j |a_ij|.
 

@@ -1,4 +1,4 @@
-#include "krylov/solver/row_errors.hpp"
+#include "sparse/solution_errors/row_errors.hpp"
 
 #include "gpu/for_each.cuh"
 
