@@ -180,14 +180,26 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
                what_sums_to_zero(context_, given_matrix_) == nullptr;
     };
     if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
-    // What a method that was named has not looked for.
-    const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
-    if (!facts.symmetric) return true;
-    const auto null_space = NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
+    const NullSpace<T>& null_space = null_space_of_given();
+    if (null_space.vectors() == 0) return true;
     const Scratch<T> kept(context_, Offset(b.size()));
     copy<T>(context_, b, kept.view());
     const double removed = null_space.remove_from(context_, kept.view());
     return removed <= 1000 * roundoff * norm(context_, b);
+}
+
+/// What a method that was named has not looked for: the null space of a symmetric matrix.
+template <class T>
+const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
+    if (!null_space_of_given_) {
+        const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
+        null_space_of_given_.emplace();
+        if (facts.symmetric) {
+            *null_space_of_given_ =
+                NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
+        }
+    }
+    return *null_space_of_given_;
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                   \

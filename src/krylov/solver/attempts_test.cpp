@@ -244,8 +244,8 @@ TEST(attempts, several_right_hand_sides) {
 TEST(attempts, worth_another_attempt) {
     SolveReport report;
     EXPECT_FALSE(worth_another(report, 300));
-    for (const Status status : {Status::breakdown, Status::stagnated, Status::singular_block,
-                                Status::accuracy_lost}) {
+    for (const Status status :
+         {Status::breakdown, Status::stagnated, Status::singular_block, Status::accuracy_lost}) {
         report.status = status;
         EXPECT_TRUE(worth_another(report, 0));
     }
