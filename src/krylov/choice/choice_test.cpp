@@ -101,6 +101,12 @@ TEST(choice, the_dimension_of_graphs) {
         const MatrixFacts facts = facts_of(random_graph(100'000, degree));
         EXPECT_GT(facts.graph_dimension, 3.05);
         EXPECT_EQ(choose(facts, "auto", "auto", "auto").at(0).preconditioner, "jacobi");
+        // Blocks of a graph's rows would be nearly empty.
+        MatrixFacts indefinite = facts;
+        indefinite.positive_diagonal = false;
+        for (const Attempt& attempt : choose(indefinite, "auto", "auto", "auto")) {
+            EXPECT_FALSE(attempt.preconditioner.starts_with("block_ldlt:8"));
+        }
     }
 }
 
