@@ -20,7 +20,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tesseraConfig.cmake
 # tessera.pc takes its prefix from its own folder, so that the installed tree can be moved.
 file(RELATIVE_PATH TESSERA_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
      ${CMAKE_INSTALL_PREFIX})
-set(TESSERA_PC_PRIVATE "-pthread -lz -lamd -lsuitesparseconfig")
+set(TESSERA_PC_PRIVATE "-pthread -lz")
 if(TESSERA_WITH_CUDA)
   list(GET CUDAToolkit_LIBRARY_DIR 0 cuda_library_dir)
   string(APPEND TESSERA_PC_PRIVATE " -L${cuda_library_dir} -lcudart_static -ldl -lrt -lpthread")

@@ -5,14 +5,6 @@ find_package(ZLIB REQUIRED)
 find_path(TESSERA_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
 find_path(TESSERA_FMT_INCLUDE fmt/format-inl.h REQUIRED)
 find_path(TESSERA_FAST_FLOAT_INCLUDE fast_float/fast_float.h REQUIRED)
-find_path(TESSERA_AMD_INCLUDE suitesparse/amd.h REQUIRED)
-if(BUILD_SHARED_LIBS)  # Debian's static library is not for shared ones.
-  find_library(TESSERA_AMD_LIBRARY amd REQUIRED)
-  find_library(TESSERA_SUITESPARSE_LIBRARY suitesparseconfig REQUIRED)
-else()
-  find_library(TESSERA_AMD_LIBRARY libamd.a REQUIRED)
-  find_library(TESSERA_SUITESPARSE_LIBRARY libsuitesparseconfig.a REQUIRED)
-endif()
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
 list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
@@ -37,8 +29,7 @@ add_library(tessera_internal INTERFACE)
 target_include_directories(tessera_internal INTERFACE ${PROJECT_SOURCE_DIR}/src
                            ${PROJECT_SOURCE_DIR}/include)
 target_include_directories(tessera_internal SYSTEM INTERFACE ${TESSERA_HIGHWAY_INCLUDE}
-                           ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE}
-                           ${TESSERA_AMD_INCLUDE})
+                           ${TESSERA_FMT_INCLUDE} ${TESSERA_FAST_FLOAT_INCLUDE})
 set(tile_mask 0)  # Bit w/2 for the register width w.
 foreach(width IN LISTS TESSERA_TILES)
   math(EXPR remainder "${width} % 2")
@@ -62,7 +53,7 @@ target_include_directories(tessera PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(tessera PUBLIC cxx_std_20)
 target_link_libraries(tessera PRIVATE $<BUILD_INTERFACE:tessera_internal> Threads::Threads
-                      ZLIB::ZLIB ${TESSERA_AMD_LIBRARY} ${TESSERA_SUITESPARSE_LIBRARY})
+                      ZLIB::ZLIB)
 if(TESSERA_WITH_CUDA)
   target_link_libraries(tessera PRIVATE CUDA::cudart_static)
   target_include_directories(tessera SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -55,13 +55,17 @@ template <class T>
 TESSERA_API ColumnMatching match_columns(const Context& cpu, const CsrView<T>& matrix);
 
 /// Ordering of pairs and single rows: natural, by the first row of each; reverse Cuthill-McKee,
-/// with those that have more than 10 sqrt(vertices) neighbours last; approximate minimum degree
-/// (SuiteSparse), which orders these last as well.
+/// with those that have more than 10 sqrt(vertices) neighbours last; approximate minimum degree,
+/// which orders these last as well.
 enum class OrderingMethod : std::uint8_t { natural, rcm, amd };
 TESSERA_API const char* to_string(OrderingMethod method);
 
-/// The rows of a symmetric pattern, ascending, with or without the diagonal, in the order of
-/// approximate minimum degree (SuiteSparse).
+/// The rows of a symmetric pattern, with or without the diagonal, in the order of approximate
+/// minimum degree, with a postorder of the tree of its elements; rows of more than 10 sqrt(rows)
+/// entries last. About O(rows * entries of the pattern) at worst. A TimeLimit ends it. Throws
+/// InvalidArgument where it finds the pattern not symmetric.
+/// Source: P. R. Amestoy, T. A. Davis, I. S. Duff, "An approximate minimum degree ordering
+/// algorithm", SIAM J. Matrix Anal. Appl. 17 (1996), pp. 886-905.
 TESSERA_API std::vector<Index> minimum_degree(Index rows, const Offset* offsets,
                                               const Index* columns);
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154 # variables of run.sh
 # Sourced by run.sh: installation, and other programs.
 
-# One function is exported, and nothing of Tessera, the C++ library or SuiteSparse.
+# One function is exported, and nothing of Tessera or the C++ library.
 test_symbols() {
     local exported
     exported=$(nm -D --defined-only "$library" | awk '{ print $3 }')

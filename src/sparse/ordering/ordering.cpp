@@ -1,5 +1,3 @@
-#include <suitesparse/amd.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -72,30 +70,6 @@ std::vector<Index> pack(const ordering::PairGraph& graph, const std::vector<Inde
 }
 
 }  // namespace
-
-std::vector<Index> minimum_degree(Index rows, const Offset* offsets, const Index* columns) {
-    std::vector<Index> order(static_cast<std::size_t>(rows));
-    const Offset entries = offsets[rows];
-    int status = AMD_OK;
-    if (entries == 0) {  // AMD rejects a null pointer for an empty list.
-        std::iota(order.begin(), order.end(), 0);
-    } else if (entries <= std::numeric_limits<Index>::max()) {
-        const std::vector<Index> narrow(offsets, offsets + rows + 1);
-        status = amd_order(rows, narrow.data(), columns, order.data(), nullptr, nullptr);
-    } else {
-        const std::vector<SuiteSparse_long> wide_offsets(offsets, offsets + rows + 1);
-        const std::vector<SuiteSparse_long> wide(columns, columns + entries);
-        std::vector<SuiteSparse_long> wide_order(order.size());
-        status = int(amd_l_order(rows, wide_offsets.data(), wide.data(), wide_order.data(), nullptr,
-                                 nullptr));
-        std::ranges::copy(wide_order, order.begin());
-    }
-    if (status == AMD_OUT_OF_MEMORY) {
-        throw OutOfMemory("out of memory of the host: minimum degree ordering of a graph with " +
-                          std::to_string(entries) + " entries");
-    }
-    return order;
-}
 
 const char* to_string(OrderingMethod method) {
     static constexpr const char* names[] = {"natural", "rcm", "amd"};

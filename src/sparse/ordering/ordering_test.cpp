@@ -39,30 +39,6 @@ void expect_packed(const std::vector<Index>& row_of_slot, Index block, Index row
     }
 }
 
-/// Number of entries of the factor below the diagonal when rows are eliminated in this order.
-Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
-    std::vector<Index> position(order.size());
-    for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = Index(k);
-    std::vector<std::vector<Index>> below(order.size());
-    for (Index i = 0; i < matrix.rows; ++i) {
-        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-            const Index a = position[i], b = position[matrix.column_indices[k]];
-            if (a < b) below[a].push_back(b);
-        }
-    }
-    Offset entries = 0;
-    for (auto& column : below) {
-        std::ranges::sort(column);
-        column.erase(std::unique(column.begin(), column.end()), column.end());
-        entries += Offset(column.size());
-        if (column.size() > 1) {  // The first one inherits the others.
-            auto& parent = below[column.front()];
-            parent.insert(parent.end(), column.begin() + 1, column.end());
-        }
-    }
-    return entries;
-}
-
 std::vector<Index> order_of(const std::vector<Index>& row_of_slot) {
     std::vector<Index> order;
     std::ranges::copy_if(row_of_slot, std::back_inserter(order),
@@ -180,8 +156,8 @@ TEST(ordering, cuthill_mckee_orders_dense_vertices_last) {
 TEST(ordering, fill_is_less_than_in_the_natural_order) {
     const auto grid = problems::generate<double>(test::host(), "poisson2d:40").matrix;
     const auto fill = [&](OrderingMethod method) {
-        return fill_in(grid.view(),
-                       order_of(order_blocks<double>(test::host(), grid.view(), {}, 1, method)));
+        return test::fill_in(
+            grid.view(), order_of(order_blocks<double>(test::host(), grid.view(), {}, 1, method)));
     };
     const Offset natural = fill(OrderingMethod::natural);
     EXPECT_LT(fill(OrderingMethod::amd), natural / 2);
@@ -190,7 +166,7 @@ TEST(ordering, fill_is_less_than_in_the_natural_order) {
     auto arrow = problems::generate<double>(test::host(), "arrow:300").matrix;
     for (const OrderingMethod method : {OrderingMethod::amd, OrderingMethod::rcm}) {
         const auto order = order_blocks<double>(test::host(), arrow.view(), {}, 1, method);
-        EXPECT_EQ(fill_in(arrow.view(), order_of(order)), 299);  // The dense row is last.
+        EXPECT_EQ(test::fill_in(arrow.view(), order_of(order)), 299);  // The dense row is last.
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -43,6 +44,30 @@ inline std::vector<Index> random_pairs(std::mt19937_64& random, Index rows) {
         partner[order[k + 1]] = order[k];
     }
     return partner;
+}
+
+/// Number of entries of the factor below the diagonal when rows are eliminated in this order.
+inline Offset fill_in(const CsrView<double>& matrix, const std::vector<Index>& order) {
+    std::vector<Index> position(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k) position[order[k]] = Index(k);
+    std::vector<std::vector<Index>> below(order.size());
+    for (Index i = 0; i < matrix.rows; ++i) {
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            const Index a = position[i], b = position[matrix.column_indices[k]];
+            if (a < b) below[a].push_back(b);
+        }
+    }
+    Offset entries = 0;
+    for (auto& column : below) {
+        std::ranges::sort(column);
+        column.erase(std::unique(column.begin(), column.end()), column.end());
+        entries += Offset(column.size());
+        if (column.size() > 1) {  // The first one inherits the others.
+            auto& parent = below[column.front()];
+            parent.insert(parent.end(), column.begin() + 1, column.end());
+        }
+    }
+    return entries;
 }
 
 }  // namespace tessera::test

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/check_time.hpp"
 #include "base/gather_rows.hpp"
 #include "base/transpose_pattern.hpp"
 #include "precond/direct/analysis/strong_components.hpp"
@@ -19,6 +20,7 @@ bool has_small_diagonal(const CsrView<T>& a) {
     const auto rows = std::size_t(a.rows);
     std::vector<double> in_row(rows, 0), in_column(rows, 0), diagonal(rows, 0);
     for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
             const double size = std::abs(double(a.values[k]));
             const Index j = a.column_indices[k];
@@ -40,6 +42,7 @@ template <class T>
 std::vector<double> diagonal_scaling(const CsrView<T>& a) {
     std::vector<double> scaling;
     for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
         double diagonal = 0, largest = 0;
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
             const double size = std::abs(double(a.values[k]));
@@ -69,6 +72,7 @@ void equilibrate(const CsrView<T>& a, std::vector<double>& row_scaling,
     for (int step = 0; step < 5; ++step) {
         std::vector<double> in_row(row_scaling.size(), 0), in_column(column_scaling.size(), 0);
         for (Index i = 0; i < a.rows; ++i) {
+            if (i % 1024 == 0) check_time();
             for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
                 const Index j = a.column_indices[k];
                 const double size =
@@ -94,7 +98,9 @@ GatheredRows transpose(const CsrView<T>& a) {
     GatheredRows result{std::vector<Offset>(std::size_t(a.rows) + 1),
                         std::vector<Index>(std::size_t(a.nonzeros))};
     transpose_pattern(a.rows, a.row_offsets, a.column_indices, result.offsets, result.items.data(),
-                      [](Offset, Offset) {});
+                      [](Offset k, Offset) {
+                          if (k % 65536 == 0) check_time();
+                      });
     return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check_time.hpp"
+
 namespace tessera::direct {
 
 namespace {
@@ -17,6 +19,7 @@ std::vector<Index> find_parents(const PatternView& pattern, const std::vector<In
                                 const std::vector<Index>& number) {
     std::vector<Index> parent(order.size(), -1), ancestor(order.size(), -1);
     for (Index k = 0; k < pattern.rows; ++k) {
+        if (k % 1024 == 0) check_time();
         for (const Index neighbour : pattern.row(order[k])) {
             for (Index j = number[neighbour]; j >= 0 && j < k;) {
                 const Index next = ancestor[j];
@@ -79,6 +82,7 @@ class ColumnCounts {
             for (Index j = k; j >= 0 && first_[j] < 0; j = parent[j]) first_[j] = k;
         }
         for (Index k = 0; k < columns; ++k) {
+            if (k % 1024 == 0) check_time();
             if (parent[k] >= 0) --counts[parent[k]];
             for (const Index neighbour : pattern_.row(tree_.order[k])) {
                 const Index row = tree_.number[neighbour];
@@ -135,6 +139,7 @@ EliminationTree make_elimination_tree(const PatternView& pattern, std::vector<In
     EliminationTree tree;
     const std::vector<Index> number = inverse(order);
     const std::vector<Index> parent = find_parents(pattern, order, number);
+    check_time();
     const std::vector<Index> post = postorder(parent);
     const std::vector<Index> new_number = inverse(post);
     tree.order.resize(order.size());
@@ -143,6 +148,7 @@ EliminationTree make_elimination_tree(const PatternView& pattern, std::vector<In
         tree.order[k] = order[post[k]];
         tree.parent[k] = parent[post[k]] < 0 ? -1 : new_number[parent[post[k]]];
     }
+    check_time();
     tree.number = inverse(tree.order);
     tree.counts = ColumnCounts(pattern, tree).count();
     return tree;

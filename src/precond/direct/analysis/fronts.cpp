@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check_time.hpp"
+
 namespace tessera::direct {
 
 namespace {
@@ -50,6 +52,7 @@ void find_rows(const PatternView& pattern, const EliminationTree& tree,
     fronts.parent.assign(std::size_t(fronts.count()), -1);
     fronts.below_offsets = {0};
     for (Index s = 0; s < fronts.count(); ++s) {
+        if (s % 16 == 0) check_time();
         const Index end = fronts.first[s + 1];
         const auto begin = std::ptrdiff_t(fronts.rows_below.size());
         const auto add = [&](Index row) {
@@ -86,6 +89,7 @@ void collect_entries(const CsrView<T>& a, const std::vector<Index>& number_of_co
                      Fronts& fronts) {
     const auto for_each_entry = [&](auto&& in_front, auto&& between) {
         for (Index k = 0; k < fronts.rows; ++k) {
+            if (k % 1024 == 0) check_time();
             const Index i = fronts.row[k];
             for (Offset p = a.row_offsets[i]; p < a.row_offsets[i + 1]; ++p) {
                 const Index l = number_of_column[a.column_indices[p]];
@@ -122,6 +126,7 @@ void find_places(Fronts& fronts) {
     std::vector<Index> place(std::size_t(fronts.rows));
     fronts.parent_rows.resize(fronts.rows_below.size());
     for (Index s = 0; s < fronts.count(); ++s) {
+        if (s % 16 == 0) check_time();
         const Index first = fronts.first[s], width = fronts.width(s);
         const std::span<const Index> below = fronts.below(s);
         for (Index k = 0; k < width; ++k) place[first + k] = k;

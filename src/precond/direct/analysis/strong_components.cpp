@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check_time.hpp"
+
 namespace tessera::direct {
 
 template <class T>
@@ -19,6 +21,7 @@ Index strong_components(const CsrView<T>& matrix, const std::vector<Index>& row_
         next[j] = matrix.row_offsets[row_of_column[j]];
         open.push_back(j);
         path.push_back(j);
+        if (found % 1024 == 0) check_time();
     };
     const auto leave = [&](Index j) {
         path.pop_back();
