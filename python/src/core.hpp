@@ -141,8 +141,6 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     bool copied = false;             ///< From host memory to that of a GPU.
     bool was_unsorted = false;       ///< The rows of the caller are not sorted; those here are.
     nb::object arrays = nb::none();  ///< Python owners of the arrays of the caller.
-    /// Owners of earlier values, which may be in use where updates failed since.
-    nb::list kept = {};
 
     explicit Matrix(const Context& at) : context(at) {}
     Matrix(const Matrix&) = delete;
@@ -150,12 +148,10 @@ struct Matrix : std::enable_shared_from_this<Matrix> {
     ~Matrix() {
         if (!nb::is_alive()) {
             arrays.release();
-            kept.release();
             return;
         }
         const WithLock lock;
         arrays.reset();
-        kept.reset();
     }
     template <class T>
     const CsrView<T>& view() const {
@@ -189,7 +185,9 @@ struct Map : std::enable_shared_from_this<Map> {
 };
 
 /// Gives the matrix of one object other values in the order of those given first, which `arrays`
-/// owns, and calls use(), which makes the object use them. With the lock of the interpreter.
+/// owns, and calls use(), which makes the object use them. Earlier arrays are released: where use()
+/// fails, the object must not be used until another update succeeds. With the lock of the
+/// interpreter.
 void replace_values(Matrix& matrix, Address values, nb::object arrays,
                     const std::function<void()>& use);
 

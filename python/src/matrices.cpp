@@ -151,28 +151,22 @@ nb::object blocks(const Matrix& matrix, Index bound, bool natural) {
 
 void python_module::replace_values(Matrix& matrix, Address values, nb::object arrays,
                                    const std::function<void()>& use) {
-    nb::object before = std::exchange(matrix.arrays, std::move(arrays));
-    try {
-        const Interruptible interruptible;
-        std::visit(
-            [&]<class T>(TypedMatrix<T>& typed) {
-                if (matrix.copied) {
-                    typed.borrowed.update(Context::cpu(matrix.context.threads()),
-                                          pointer<const T>(values));
-                    copy_from_host(matrix.context, typed.borrowed.view().values_span(),
-                                   typed.owned.values().view());
-                    return;
-                }
-                typed.borrowed.update(matrix.context, pointer<const T>(values));
-                typed.view = typed.borrowed.view();
-            },
-            matrix.typed);
-        use();
-    } catch (...) {
-        matrix.kept.append(before);
-        throw;
-    }
-    matrix.kept = nb::list();
+    const Interruptible interruptible;
+    std::visit(
+        [&]<class T>(TypedMatrix<T>& typed) {
+            if (matrix.copied) {
+                typed.borrowed.update(Context::cpu(matrix.context.threads()),
+                                      pointer<const T>(values));
+                copy_from_host(matrix.context, typed.borrowed.view().values_span(),
+                               typed.owned.values().view());
+                return;
+            }
+            typed.borrowed.update(matrix.context, pointer<const T>(values));
+            typed.view = typed.borrowed.view();
+        },
+        matrix.typed);
+    std::swap(matrix.arrays, arrays);  // Which are released when use() has ended.
+    use();
 }
 
 void python_module::bind_matrices(nb::module_& module) {
