@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import View, source_of, turned_values, values, view
+from ._arrays import HOST, View, source_of, turned_values, values, view
 from ._backend import core
-from ._contexts import in_order
+from ._contexts import call_context, in_order
 
 __all__ = ["Progress"]
 
@@ -84,6 +84,15 @@ def whole(value: Any, name: str, least: int, most: int = 2**63 - 1) -> int:
     if result > most:
         raise ValueError(f"{name}: {result} is above {most}")
     return int(result)
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False, also NumPy's, or 1 or 0."""
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_) or (hasattr(value, "__index__") and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"{name}: expected True or False, got {value!r:.40}")
 
 
 Hook = Callable[..., Any]  # Called with the numbers of a Progress.
@@ -240,3 +249,25 @@ def starts_of(
     turned = columns_of(x0, dtype, "x0")
     core.copy_values(context, turned.pointer, pointer, size, dtype.itemsize)
     return x, pointer
+
+
+def systems_of(
+    b: Any, found: View, x0: Any, size: int, dtype: np.dtype[Any]
+) -> tuple[Any, Any, View]:
+    """A new array for x, which holds the start, the systems of a solve, and the view of `b` that
+    they read: that of the vector `b`, seen as `found`, or those of the columns of an (n, k) array,
+    whose x is (k, n)."""
+    context = call_context(found.kind, found.device)
+    count = 1
+    if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
+        count = found.shape[1]
+        right = columns_of(b, dtype, "b")
+        x, pointer = starts_of(x0, found, count, dtype, context)
+    else:
+        checked_vector(found, size, "b")
+        right = values(b, dtype, "b")
+        x, pointer = start_of(x0, found, dtype, context)
+    if found.device != HOST:
+        context.synchronize()  # The solver has a stream of its own choice.
+    on_host = found.device == HOST
+    return x, core.Systems(size, count, right.pointer, size, pointer, size, on_host), right

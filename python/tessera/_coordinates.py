@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import FLOAT64, HOST, kind_of, real_type, view
+from ._backend import core
 
 
 def points_of(coordinates: Any, name: str = "coordinates") -> Any:
@@ -102,6 +103,22 @@ def check_coordinates(points: Any, unknowns: list[int] | None, matrix: Any) -> N
             "equally many rows, at most 8, or are not seen in its pattern; where nodes lack "
             "unknowns, give (points, unknowns)"
         )
+
+
+def null_space_array(
+    vectors: Any, rows: int, points: Any, unknowns: list[int] | None
+) -> np.ndarray[Any, Any] | None:
+    """Vectors of the null space: "constant", "rigid_body" (of `points`), an array, or None."""
+    if isinstance(vectors, str):
+        if vectors == "constant":
+            vectors = np.ones((rows, 1))
+        elif vectors == "rigid_body":
+            if points is None or unknowns is not None:
+                raise ValueError("nullspace: 'rigid_body' needs the coordinates of all nodes")
+            vectors = core.rigid_body_modes(points)
+        else:
+            raise ValueError(f"nullspace: {vectors!r} is neither 'constant' nor 'rigid_body'")
+    return None if vectors is None else near_null_array(vectors, "nullspace", rows)
 
 
 def require_use(coordinates: Any, text: str, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arguments import number, whole
+from ._arguments import flag, number, whole
 from ._backend import core
 from ._errors import raise_named
 from ._operators import LinearOperator
@@ -182,7 +182,7 @@ def direct(
     text = "direct"
     if threshold is not None:
         text += f",threshold={number(threshold, 'threshold', 0, 0.5)!r}"
-    if not symmetric:
+    if not flag(symmetric, "symmetric"):
         text += ",symmetric=off"
     if max_flops is not None:
         text += f",max_flops={number(max_flops, 'max_flops', finite=True)!r}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._arguments import flag
 from ._arrays import INT32, View, source_of, turned_values, values, view
 from ._backend import core
 from ._batches import Batch, require_apart, require_untracked, take_batch, take_out
@@ -15,7 +16,10 @@ __all__ = ["Factors"]
 
 
 def info_array(batch: Batch, wanted: bool) -> tuple[Any, int]:
-    return batch.empty_each(INT32) if wanted else (None, 0)
+    """An array of `return_info`, and its address, if it is wanted."""
+    if wanted is False or not flag(wanted, "return_info"):
+        return None, 0
+    return batch.empty_each(INT32)
 
 
 def right_sides(b: Any, batch: Batch, name: str) -> tuple[View, int, bool]:
@@ -229,6 +233,7 @@ class Factors:
         x : array of the shape of `b`, or list
             Does not wait unless sizes vary.
         """
+        transposed = flag(transposed, "transposed")
         batch = self._batch
         f = batch.kind.view(self._f)
         return run_vectors(

@@ -6,6 +6,7 @@ from typing import Any
 
 from ._arguments import (
     checked_vector,
+    flag,
     info_of,
     number,
     options_of,
@@ -108,6 +109,7 @@ class MultilevelSolver(Preconditioner):
         -----
         Blocks until the work is complete.
         """
+        return_info = flag(return_info, "return_info")
         if cycle != "V":
             raise ValueError(f"cycle: {cycle!r} is not available; the cycle is 'V'")
         methods = ("cg", "fcg", "gmres", "bicgstab", "minres")
@@ -317,6 +319,6 @@ def smoothed_aggregation_solver(
         whole(smoothing_steps, "smoothing_steps", 2, 16),
         0 if max_coarse is None else whole(max_coarse, "max_coarse", 1, 2**31 - 1),
         whole(max_levels, "max_levels", 1, 2**31 - 1),
-        bool(single_precision),
+        flag(single_precision, "single_precision"),
     )  # fmt: skip
     return MultilevelSolver(A, make, dtype, stream, device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._arguments import number, whole
+from ._arguments import flag, number, whole
 from ._arrays import HOST, named_type
 from ._backend import core
 from ._contexts import call_context, place_of, setup_context
@@ -391,6 +391,6 @@ def block_ldlt(
     if epsilon is not None:
         least = number(epsilon, "epsilon", finite=True)
         text += f",epsilon={least!r}"
-    if positive_definite:
+    if flag(positive_definite, "positive_definite"):
         text += ",positive_definite"
     return _of_text(A, text, "A", dtype, stream, device)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._archives import Damaged, is_npz, read_npz, unpacked
-from ._arguments import whole
+from ._arguments import flag, whole
 from ._arrays import HOST, NUMPY, named_type, real_type, values, view
 from ._backend import core
 from ._contexts import host_context, new_context
@@ -351,12 +351,13 @@ def find_blocks(A: Any, bound: int = 32, natural: bool = False) -> Any:
     array([0, 2, 5], dtype=int32)
     """
     most = whole(bound, "bound", 1, 64)
+    natural = flag(natural, "natural")
     matrix = _built(A)
     if matrix.rows != matrix.columns:
         raise ValueError(
             f"A: a square matrix is needed, the shape is {(matrix.rows, matrix.columns)}"
         )
-    return matrix.blocks(most, bool(natural))
+    return matrix.blocks(most, natural)
 
 
 def problem_names() -> list[str]:

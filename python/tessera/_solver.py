@@ -11,20 +11,24 @@ import numpy as np
 
 from ._arguments import (
     Callback,
-    checked_vector,
-    columns_of,
+    flag,
     number,
     options_of,
     progress_hook,
     size_of,
-    start_of,
-    starts_of,
+    systems_of,
     whole,
 )
-from ._arrays import FLOAT32, HOST, Kind, View, real_type, values, view
+from ._arrays import FLOAT32, HOST, Kind, View, real_type, view
 from ._backend import core
 from ._contexts import call_context, new_context, place_of, place_text, setup_context
-from ._coordinates import check_coordinates, coordinates_of, near_null_array, require_use
+from ._coordinates import (
+    check_coordinates,
+    coordinates_of,
+    near_null_array,
+    null_space_array,
+    require_use,
+)
 from ._errors import raise_named, refuse_pickle
 from ._maps import map_solver, operator_map, operator_type
 from ._matrices import (
@@ -178,26 +182,14 @@ class Solver:
         self._core = core.Solver(self._context, self._method, text, self._format)
         self._core.__dict__["maps"] = m  # Keeps functions of Python.
         try:
-            null_space = self._null_space_array()
+            null_space = null_space_array(
+                self._null_space, self._matrix.rows, self._points, self._unknowns
+            )
             unknowns = self._unknowns or []
             self._core.setup(self._matrix, self._points, unknowns, near_null, null_space, m, seconds)
         except ValueError as error:
             name = "A" if self._m in ("auto", "none") or near_null is not None else "M"
             raise_named(error, name, self._matrix, preconditioner=name)
-
-    def _null_space_array(self) -> Any:
-        vectors: Any = self._null_space
-        rows = self._matrix.rows
-        if isinstance(vectors, str):
-            if vectors == "constant":
-                vectors = np.ones((rows, 1))
-            elif vectors == "rigid_body":
-                if self._points is None or self._unknowns is not None:
-                    raise ValueError("nullspace: 'rigid_body' needs the coordinates of all nodes")
-                vectors = core.rigid_body_modes(self._points)
-            else:
-                raise ValueError(f"nullspace: {vectors!r} is neither 'constant' nor 'rigid_body'")
-        return None if vectors is None else near_null_array(vectors, "nullspace", rows)
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -272,6 +264,7 @@ class Solver:
         """
         self._require_open()
         start = time.perf_counter()
+        strict = flag(strict, "strict")
         if self._matrix is None:
             raise ValueError("values: the solver has an operator, which is not updated")
         found = values_or_pattern(self._parts, values, self.dtype, "values")
@@ -372,10 +365,10 @@ class Solver:
         if self._core is None:
             self._setup_operator(found)
         assert self._size is not None
-        size = self._size
+        left = flag(left, "left")
         options = options_of(
             rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
-            bool(left),
+            left,
         )  # fmt: skip
         if left and self._method != "auto" and not core.allows_left(self._method):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
@@ -384,34 +377,20 @@ class Solver:
                 f"b: it is {place_text(found.device)}, the matrix {place_text(self._device)}; "
                 "move one"
             )
-        count = 1
-        if len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1:
-            count = found.shape[1]
-        else:
-            checked_vector(found, size, "b")
-        kind = found.kind
-        right = values(b, self.dtype, "b") if count == 1 else columns_of(b, self.dtype, "b")
-        context = call_context(kind, found.device)
-        if count == 1:
-            x, pointer = start_of(x0, found, self.dtype, context)
-        else:
-            x, pointer = starts_of(x0, found, count, self.dtype, context)
-        if found.device != HOST:
-            context.synchronize()  # The solver has a stream of its own choice.
-        on_host = found.device == HOST
-        systems = core.Systems(size, count, right.pointer, size, pointer, size, on_host)
+        x, systems, right = systems_of(b, found, x0, self._size, self.dtype)
         try:
             reports, setup = self._run(systems, options)
+            del right  # It owns what the systems read.
         except ValueError as error:
             raise_named(error, "A")
         self._require_open()  # A callback may have closed it.
         name_non_finite_row(self._matrix, reports)
-        result = kind.finished(x, self._context)
+        result = found.kind.finished(x, self._context)
         seconds, self._setup_seconds = self._setup_seconds, 0.0
         notes, self._notes = self._notes, []
         return result_of(
-            result if count == 1 else kind.transposed(result), reports, setup, seconds,
-            self._context, notes,
+            found.kind.transposed(result) if len(reports) > 1 else result, reports, setup,
+            seconds, self._context, notes,
         )  # fmt: skip
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:

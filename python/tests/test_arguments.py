@@ -206,3 +206,26 @@ def test_products_are_written_as_of_scipy():
     assert np.array_equal(m * B, m @ B)
     with pytest.raises(TypeError, match="aslinearoperator"):
         m * 2
+
+
+FLAGS = {
+    "left": lambda flag: tessera.solve(A, B, left=flag),
+    "strict": lambda flag: tessera.Solver(A).update(A.data, strict=flag),
+    "symmetric": lambda flag: tessera.direct(A, symmetric=flag),
+    "positive_definite": lambda flag: tessera.block_ldlt(A, positive_definite=flag),
+    "single_precision": lambda flag: tessera.smoothed_aggregation_solver(A, single_precision=flag),
+    "natural": lambda flag: tessera.find_blocks(A, natural=flag),
+    "transposed": lambda flag: batched.lu(np.eye(2)).solve(np.ones(2), transposed=flag),
+    "reciprocal": lambda flag: batched.cond(np.eye(2), reciprocal=flag),
+    "return_info": lambda flag: batched.inv(np.eye(2), return_info=flag),
+    "return_factors": lambda flag: batched.cholesky(np.eye(2), return_factors=flag),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags_are_true_or_false(name):
+    for flag in (True, np.False_, 0):
+        FLAGS[name](flag)
+    for word in ("no", None, 2, [False]):
+        with pytest.raises(TypeError, match=f"^{name}: expected True or False, got "):
+            FLAGS[name](word)
