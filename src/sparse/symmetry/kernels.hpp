@@ -16,6 +16,13 @@ enum class Mirrored : int {
     no,        ///< Not finite, or they differ by more than rounding.
 };
 
+/// By how much two mirror images may differ; the largest |a_ij| of their rows.
+template <class T>
+TESSERA_HOST_DEVICE T mirror_tolerance(T largest, T other_largest) {
+    const T size = largest < other_largest ? largest : other_largest;
+    return 1000 * std::numeric_limits<T>::epsilon() * size;
+}
+
 /// Compares entry k of row i, in column j, with its mirror image at `mirror`, -1 if that is not
 /// stored; `largest`: max |a_ij| per row; nullptr: they must be equal.
 template <class T>
@@ -25,11 +32,7 @@ TESSERA_HOST_DEVICE Mirrored compare_mirror_image(const CsrView<T>& matrix, cons
     if (i == j) return Mirrored::yes;
     if (mirror >= 0 && j < i) return Mirrored::yes;  // Row j compares the values.
     const T image = mirror >= 0 ? matrix.values[mirror] : T(0);
-    T tolerance = 0;
-    if (largest != nullptr) {
-        const T size = largest[i] < largest[j] ? largest[i] : largest[j];
-        tolerance = 1000 * std::numeric_limits<T>::epsilon() * size;
-    }
+    const T tolerance = largest != nullptr ? mirror_tolerance(largest[i], largest[j]) : T(0);
     if (!(std::abs(matrix.values[k] - image) <= tolerance)) return Mirrored::no;
     return mirror >= 0 ? Mirrored::yes : Mirrored::unpaired;
 }
@@ -39,9 +42,9 @@ struct SymmetryFindings {
     bool unpaired;       ///< A negligible entry has no stored mirror image; false after a fault.
 };
 
-/// Compares all entries. Waits.
-TESSERA_BACKENDS(template <class T>
-                 SymmetryFindings compare_mirror_images(const Context& context,
-                                                        const CsrView<T>& matrix);)
+/// Compares all entries. `any_fault`: the fault need not be the first. Waits.
+TESSERA_BACKENDS(template <class T> SymmetryFindings compare_mirror_images(const Context& context,
+                                                                           const CsrView<T>& matrix,
+                                                                           bool any_fault);)
 
 }  // namespace tessera

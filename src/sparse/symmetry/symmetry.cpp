@@ -22,7 +22,8 @@ bool is_symmetric(const Context& context, const CsrView<T>& matrix) {
     check_matrix("is_symmetric", matrix);
     check_memory(context, "is_symmetric", matrix);
     return matrix.rows == matrix.columns &&
-           TESSERA_RUN(compare_mirror_images<T>, context, matrix).first_fault == matrix.nonzeros;
+           TESSERA_RUN(compare_mirror_images<T>, context, matrix, true).first_fault ==
+               matrix.nonzeros;
 }
 
 template <class T>
@@ -31,7 +32,7 @@ bool check_symmetry(const Context& context, const CsrView<T>& matrix, const char
     check_matrix(who, matrix);
     check_memory(context, who, matrix);
     check_square(who, matrix.rows, matrix.columns);
-    const auto found = TESSERA_RUN(compare_mirror_images<T>, context, matrix);
+    const auto found = TESSERA_RUN(compare_mirror_images<T>, context, matrix, false);
     const Offset k = found.first_fault;
     if (k == matrix.nonzeros) return !found.unpaired;
     const CsrMatrix<T> copied = copy_to_host(context, matrix);

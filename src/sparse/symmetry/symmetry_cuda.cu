@@ -142,7 +142,7 @@ Findings check_entries(const Context& context, const CsrView<T>& matrix, const T
 }  // namespace
 
 template <class T>
-SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix) {
+SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix, bool) {
     // Many matrices are symmetric to the last bit, and need no tolerances.
     Findings found = check_entries<T>(context, matrix, nullptr, false);
     if (Offset(found.first_fault) != matrix.nonzeros || found.excess != 0) {
@@ -156,7 +156,8 @@ SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>&
     return {first_fault, first_fault == matrix.nonzeros && found.unpaired != 0};
 }
 
-template SymmetryFindings compare_mirror_images<float>(const Context&, const CsrView<float>&);
-template SymmetryFindings compare_mirror_images<double>(const Context&, const CsrView<double>&);
+template SymmetryFindings compare_mirror_images<float>(const Context&, const CsrView<float>&, bool);
+template SymmetryFindings compare_mirror_images<double>(const Context&, const CsrView<double>&,
+                                                        bool);
 
 }  // namespace tessera::cuda

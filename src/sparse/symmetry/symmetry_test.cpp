@@ -1,5 +1,7 @@
 #include "tessera/csr.hpp"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "sparse/test_symmetric_matrices.hpp"
@@ -94,6 +96,86 @@ void expect_unpaired_entries_are_zero() {
 TEST(symmetry, unpaired_entries_are_compared_with_zero) {
     expect_unpaired_entries_are_zero<double>();
     expect_unpaired_entries_are_zero<float>();
+}
+
+/// The definition, entry by entry: max |a_ij| by rows, and every difference.
+bool is_symmetric_by_definition(const CsrView<double>& a) {
+    std::vector<double> largest(std::size_t(a.rows), 0);
+    std::map<std::pair<Index, Index>, double> entries;
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            if (!std::isfinite(a.values[k])) return false;
+            entries[{i, a.column_indices[k]}] = a.values[k];
+            largest[std::size_t(i)] = std::max(largest[std::size_t(i)], std::abs(a.values[k]));
+        }
+    }
+    return std::ranges::all_of(entries, [&](const auto& entry) {
+        const auto [i, j] = entry.first;
+        const auto image = entries.find({j, i});
+        const double other = image == entries.end() ? 0 : image->second;
+        const double tolerance = 1000 * std::numeric_limits<double>::epsilon() *
+                                 std::min(largest[std::size_t(i)], largest[std::size_t(j)]);
+        return std::abs(entry.second - other) <= tolerance;
+    });
+}
+
+/// One entry of a symmetric matrix is changed, a little or much, or there on one side alone.
+TEST(symmetry, holds_by_definition_after_any_change) {
+    const Context device = test::context();
+    auto random = test::generator();
+    int symmetric = 0;
+    for (int step = 0; step < 400; ++step) {
+        const Index rows = step % 8 == 0 ? 4000 : 1 + Index(random() % 12);
+        std::vector<std::map<Index, double>> entries(static_cast<std::size_t>(rows));
+        for (Index k = 0; k < 3 * rows; ++k) {
+            const auto i = Index(random() % std::uint64_t(rows));
+            const auto j = Index(random() % std::uint64_t(rows));
+            const auto value = double(random() % 9) - 4;
+            entries[std::size_t(i)][j] = entries[std::size_t(j)][i] = value;
+        }
+        const auto i = Index(random() % std::uint64_t(rows));
+        const auto j = Index(random() % std::uint64_t(rows));
+        constexpr double eps = std::numeric_limits<double>::epsilon();
+        auto& row = entries[std::size_t(i)];
+        switch (random() % 6) {
+            case 0:
+                row.erase(j);
+                break;
+            case 1:
+                row[j] += 1;
+                break;
+            case 2:
+                row[j] += 100 * eps;
+                break;
+            case 3:
+                row[j] = std::numeric_limits<double>::infinity();
+                break;
+            case 4:
+                entries[std::size_t(j)].erase(i), row[j] = 0;
+                break;
+            default:
+                break;
+        }
+        std::vector<std::vector<Index>> columns;
+        std::vector<std::vector<double>> values;
+        for (const auto& each : entries) {
+            columns.emplace_back();
+            values.emplace_back();
+            for (const auto& [column, value] : each) {
+                columns.back().push_back(column);
+                values.back().push_back(value);
+            }
+        }
+        const auto matrix = test::make_csr<double>(rows, rows, columns, values);
+        const bool expected = is_symmetric_by_definition(matrix.view());
+        symmetric += expected;
+        const auto placed = copy_to(device, matrix.view());
+        EXPECT_EQ(is_symmetric(device, placed.view()), expected) << step;
+        EXPECT_EQ(is_symmetric(test::host(3), matrix.view()), expected) << step;
+        EXPECT_EQ(outcome_of(matrix) == "accepted", expected) << step;
+    }
+    EXPECT_GT(symmetric, 100);
+    EXPECT_LT(symmetric, 300);
 }
 
 TEST(symmetry, says_what_is_wrong) {
