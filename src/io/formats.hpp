@@ -51,6 +51,7 @@ DenseColumns parse_matrix_market_columns(InputFile&& file);
 
 /// Numbers divided by blanks, commas, semicolons or ends of lines; # and % begin comments. Lines of
 /// several numbers, equally many in each, are the rows of an array; otherwise they are one vector.
+/// Throws ParseError where every word is digits, a comma and digits, which may be decimals.
 bool is_plain_text(std::string_view start);
 DenseColumns parse_plain_text(InputFile&& file);
 

@@ -97,6 +97,16 @@ TEST(plain_text, is_read_as_vectors) {
     EXPECT_NE(read("1\n2\n", 3).find("expected vectors of 3 elements, found 2"), std::string::npos);
     EXPECT_NE(read("1\nx\n3\n", 3).find("b.txt:2: value 'x'"), std::string::npos);
     EXPECT_NE(read("rows\n", 3).find("the format is not known"), std::string::npos);
+    // Decimal commas, or columns of integers: nobody knows.
+    for (const std::string text :
+         {"1,5\n2,25\n", "1,0", "# load\n1,5 2,5\n", "-1,5e3;2,0\n3,0\n"}) {
+        const std::string found = read(text, 2);
+        EXPECT_NE(found.find("commas divide numbers"), std::string::npos) << text << ": " << found;
+        EXPECT_NE(found.find(text[0] == '#' ? "b.txt:2:" : "b.txt:1:"), std::string::npos) << found;
+    }
+    EXPECT_EQ(read("1, 3\n2, 4\n", 2), "1;2;3;4;");
+    EXPECT_EQ(read("1,3.\n2,4\n", 2), "1;2;3;4;");
+    EXPECT_EQ(read("1,-3\n2,4\n", 2), "1;2;-3;4;");
 }
 
 }  // namespace

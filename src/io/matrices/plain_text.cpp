@@ -16,6 +16,25 @@ std::vector<std::string_view> numbers_of(std::string& line) {
     return words(line);
 }
 
+/// Whether a word may be one number with a decimal comma: digits, a comma, digits.
+bool has_decimal_comma(std::string_view word) {
+    const auto remove_digits = [&] {
+        const std::size_t end = std::min(word.find_first_not_of("0123456789"), word.size());
+        word.remove_prefix(end);
+        return end > 0;
+    };
+    if (word.starts_with('+') || word.starts_with('-')) word.remove_prefix(1);
+    if (!remove_digits() || !word.starts_with(',')) return false;
+    word.remove_prefix(1);
+    return remove_digits() && (word.empty() || word[0] == 'e' || word[0] == 'E');
+}
+
+/// Whether all words of a line, which commas do not divide, may be numbers with decimal commas.
+bool has_decimal_commas(std::string line) {
+    std::ranges::replace(line, ';', ' ');
+    return std::ranges::all_of(words(line), has_decimal_comma);
+}
+
 bool is_number(std::string_view word) {
     try {
         real_of(word, "value");
@@ -45,12 +64,15 @@ DenseColumns parse_plain_text(InputFile&& file) {
     std::vector<double> by_rows;
     Index rows = 0;
     std::size_t width = 0;
-    bool is_table = true;
+    bool is_table = true, may_have_decimal_commas = true;
+    Offset first_line = 0;
     with_error_line(file.name, lines.number(), [&] {
         std::string_view text;
         while (lines.next(text)) {
             std::string line(trimmed(text));
             if (line.empty() || is_comment(line)) continue;
+            if (rows == 0) first_line = lines.number();
+            may_have_decimal_commas = may_have_decimal_commas && has_decimal_commas(line);
             const auto found = numbers_of(line);
             for (const std::string_view word : found) by_rows.push_back(real_of(word, "value"));
             if (rows == 0) width = found.size();
@@ -59,6 +81,11 @@ DenseColumns parse_plain_text(InputFile&& file) {
         }
         return 0;
     });
+    if (may_have_decimal_commas) {
+        throw ParseError(file.name, first_line,
+                         "commas divide numbers, but these look like decimals: write 1.5 for 1,5, "
+                         "and 1 5 for two numbers");
+    }
     // Numbers in lines of any length are one vector, and so are those of one line.
     if (!is_table || width == 1 || rows == 1) {
         return {Index(by_rows.size()), 1, std::move(by_rows)};
