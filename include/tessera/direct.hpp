@@ -17,6 +17,9 @@ struct DirectOptions {
     std::optional<bool> matching = {};
     bool symmetric = true;  ///< LDL^T for symmetric matrices; false: LU for all.
     double max_flops = 0;   ///< Refuse factorisations of more operations; 0: none.
+    /// Refuse factorisations that are predicted to take more than this share of the free host
+    /// memory.
+    double memory_share = 1;
 };
 
 /// Results of a factorisation.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tessera/direct.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera {
 
@@ -17,8 +18,11 @@ struct DirectConfig {
 
     explicit DirectConfig(Spec spec) : options(parse_direct(std::move(spec))) {}
     template <class T>
-    auto make(const Context& context, const CsrView<T>& matrix) const {
-        return std::make_unique<Direct<T>>(context, matrix, options);
+    auto make(const Context& context, const CsrView<T>& matrix,
+              const PreconditionerInputs& inputs) const {
+        DirectOptions chosen = options;
+        if (inputs.has_alternative) chosen.memory_share = 0.5;
+        return std::make_unique<Direct<T>>(context, matrix, chosen);
     }
     /// Unknown before the order of elimination; the constructor checks.
     Offset bytes(Index, Offset, Offset) const { return 0; }

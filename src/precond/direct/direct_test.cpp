@@ -3,6 +3,8 @@
 #include <fstream>
 
 #include "precond/direct/test_direct.hpp"
+#include "support/messages.hpp"
+#include "tessera/precond.hpp"
 
 namespace tessera::test {
 
@@ -254,6 +256,23 @@ TEST(direct, refuses_more_operations_than_allowed) {
     EXPECT_LT(factors.report().flops, 1e6);
     EXPECT_THROW(Direct<double>(host(), matrix.view(), {.max_flops = factors.report().flops / 2}),
                  InvalidArgument);
+}
+
+/// What is too large for the memory that it may take is refused before the fronts are made.
+TEST(direct, refuses_more_memory_than_allowed) {
+    const auto matrix = problems::generate<double>(host(), Spec("poisson2d:400")).matrix;
+    const std::string message = message_of<OutOfMemory>(
+        [&] { Direct<double>(host(), matrix.view(), {.symmetric = false, .memory_share = 1e-6}); });
+    expect_contains(message, "direct needs about ");
+    expect_contains(message, " times the ");
+    const auto config = parse_preconditioner("direct");
+    const auto share = [&](bool has_alternative) {
+        const auto small = problems::generate<double>(host(), Spec("poisson2d:4")).matrix;
+        const auto made = config->make(host(), small.view(), {.has_alternative = has_alternative});
+        return dynamic_cast<const Direct<double>&>(*made).options().memory_share;
+    };
+    EXPECT_EQ(share(false), 1);
+    EXPECT_EQ(share(true), 0.5);
 }
 
 TEST(direct, counts_its_memory) {

@@ -161,6 +161,7 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
                     const DirectOptions& options) {
     Arrangement result;
     result.symmetric = symmetric;
+    result.memory_share = options.memory_share;
     const bool is_weak = has_small_diagonal(matrix);
     result.matched = options.matching ? *options.matching : is_weak && !is_dense(matrix);
     result.structural_rank = matrix.rows;

@@ -25,6 +25,7 @@ struct Arrangement {
     bool symmetric = false;  ///< Rows belong to columns of their own number, r = c.
     bool matched = false;    ///< Whether large entries were permuted.
     Index structural_rank = 0;
+    double memory_share = 1;  ///< As in DirectOptions.
     std::vector<Index> row_of_column;
     std::vector<double> row_scaling, column_scaling;  ///< r and c.
     std::vector<Index> partner;  ///< As in SymmetricMatching, or empty: no pairs.

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check_time.hpp"
+#include "base/concat.hpp"
+#include "base/host_memory/host_memory.hpp"
 
 namespace tessera::direct {
 
@@ -144,7 +146,36 @@ void find_places(Fronts& fronts) {
     }
 }
 
+/// Throws OutOfMemory unless so many bytes are at most a share of the free host memory.
+void require_memory(double bytes, double share) {
+    if (share >= 1) return require_host_memory("direct", bytes);
+    constexpr double unchecked = double(1 << 26);
+    const double free = bytes < unchecked ? 0 : double(free_host_memory());
+    if (bytes < unchecked || bytes <= share * free) return;
+    throw OutOfMemory(concat("direct needs about ", bytes_text(bytes),
+                             " of host memory, more than ", share, " times the ", bytes_text(free),
+                             " that are free"));
+}
+
 }  // namespace
+
+double Fronts::predicted_entries() const {
+    double factors = 0, stack = 0, most = 0, largest = 0;
+    const auto contribution = [&](Index front) {
+        const double left = size(front) - width(front);
+        return symmetric ? left * (left + 1) / 2 : left * left;
+    };
+    for (Index s = 0; s < count(); ++s) {
+        const double front_rows = size(s);
+        factors += (symmetric ? 1 : 2) * front_rows * width(s);
+        largest = std::max(largest, front_rows * front_rows);
+        most = std::max(most, factors + stack + largest);
+        for (const Index child : children(s)) stack -= contribution(child);
+        stack += contribution(s);
+        most = std::max(most, factors + stack + largest);
+    }
+    return most;
+}
 
 double Fronts::flops(Index front) const {
     const double w = width(front), m = size(front) - w;
@@ -165,6 +196,10 @@ Offset Fronts::bytes() const {
 template <class T>
 Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
                    const EliminationTree& tree) {
+    double entries = 0;
+    for (const Index count : tree.counts) entries += count;
+    entries *= arrangement.symmetric ? 1 : 2;
+    require_memory(entries * double(sizeof(T)), arrangement.memory_share);
     Fronts fronts;
     fronts.rows = matrix.rows;
     fronts.symmetric = arrangement.symmetric;
@@ -187,6 +222,7 @@ Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
     find_rows(arrangement.pattern(matrix), tree, front_of, fronts);
     collect_entries(matrix, tree.number, block, front_of, fronts);
     find_places(fronts);
+    require_memory(fronts.predicted_entries() * double(sizeof(T)), arrangement.memory_share);
     return fronts;
 }
 

@@ -52,6 +52,9 @@ struct Fronts {
     Index size(Index front) const { return width(front) + Index(below(front).size()); }
     /// Operations of the front.
     double flops(Index front) const;
+    /// Entries that factors and contributions of one thread take at the most, without delayed
+    /// pivots.
+    double predicted_entries() const;
     Offset bytes() const;
 
   private:
@@ -61,7 +64,8 @@ struct Fronts {
     }
 };
 
-/// Groups columns of similar pattern into fronts, with a limited number of zeros.
+/// Groups columns of similar pattern into fronts, with a limited number of zeros. Throws
+/// OutOfMemory where factors of type T would take more host memory than they may.
 template <class T>
 Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
                    const EliminationTree& tree);

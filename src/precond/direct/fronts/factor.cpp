@@ -27,25 +27,6 @@ Offset factor_bytes(const Fronts& fronts, Index s) {
     return values * Offset(sizeof(T)) + triangles * rows * Offset(sizeof(Index)) + rounding;
 }
 
-/// Entries that factors and contributions of one thread take at the most, without delayed pivots.
-double predicted_entries(const Fronts& fronts) {
-    double factors = 0, stack = 0, most = 0, largest = 0;
-    for (Index s = 0; s < fronts.count(); ++s) {
-        const double rows = fronts.size(s);
-        factors += (fronts.symmetric ? 1 : 2) * rows * fronts.width(s);
-        largest = std::max(largest, rows * rows);
-        most = std::max(most, factors + stack + largest);
-        const auto entries = [&](Index front) {
-            return double(
-                contribution_entries(fronts.size(front) - fronts.width(front), fronts.symmetric));
-        };
-        for (const Index child : fronts.children(s)) stack -= entries(child);
-        stack += entries(s);
-        most = std::max(most, factors + stack + largest);
-    }
-    return most;
-}
-
 }  // namespace
 
 template <class T>
@@ -122,7 +103,10 @@ void Factor<T>::assemble(Worker& worker, Index s) {
     front.rows = Index(front.row_ids.size());
     front.is_root = fronts.parent[s] < 0;
     const auto entries = std::size_t(front.rows) * std::size_t(front.rows);
-    if (worker.work.front.size() < entries) worker.work.front.resize(entries);
+    if (worker.work.front.size() < entries) {  // With its factor and contribution.
+        require_host_memory("direct", 3 * double(entries) * double(sizeof(T)));
+        worker.work.front.resize(entries);
+    }
     front.values = worker.work.front.data();
     for (Index j = 0; j < front.rows; ++j) {
         std::fill(front.column(j) + (fronts.symmetric ? j : 0), front.column(j) + front.rows, T(0));
@@ -231,7 +215,7 @@ void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
     fronts_ = &fronts;
     workers_.clear();
     factors_.clear();
-    require_host_memory("direct", predicted_entries(fronts) * double(sizeof(T)));
+    require_host_memory("direct", fronts.predicted_entries() * double(sizeof(T)));
     factors_.assign(std::size_t(fronts.count()), {});
     contributions_.assign(std::size_t(fronts.count()), {});
     scale_values(cpu, matrix, arrangement);
@@ -266,8 +250,7 @@ void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
     largest_front_ = 0;
     peak_bytes_ = bytes() + Offset(scaled_.size() * sizeof(T));
     for (Worker& worker : workers_) {
-        peak_bytes_ +=
-            worker.contributions.bytes() + Offset(worker.work.front.size() * sizeof(T));
+        peak_bytes_ += worker.contributions.bytes() + Offset(worker.work.front.size() * sizeof(T));
         counts_.add(worker.counts);
         delayed_ += worker.delayed;
         entries_ += worker.entries;
