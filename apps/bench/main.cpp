@@ -149,7 +149,8 @@ int main(int argc, char** argv) {
     solve
         ->add_option("--way", solve_options.configurations,
                      "'SOLVER PRECONDITIONER FORMAT'; {b}: natural block size; "
-                     "format cusparse_csr: CSR product of cuSPARSE")
+                     "format cusparse_csr: CSR product of cuSPARSE. Or exact factors of another "
+                     "library on the CPU: klu, superlu")
         ->required();
     solve->add_option("--rtol", solve_options.rtol, "Relative residual");
     solve->add_option("--runs", solve_options.runs, "Number of timed runs")

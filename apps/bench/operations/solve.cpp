@@ -8,6 +8,7 @@
 
 #include "harness/bench.hpp"
 #include "papers/refinement.hpp"
+#include "peers/direct_peers.hpp"
 #include "peers/spmv_peers.hpp"
 
 namespace tessera::bench {
@@ -201,6 +202,40 @@ Json measured_configuration(const Context& context, const LoadedSystem& system,
     return row;
 }
 
+/// A solve by exact factors of another library.
+Json measured_peer(const Context& cpu, const LoadedSystem& system, const std::string& solver,
+                   const SolveBench& bench) {
+    const CsrMatrix<double> copied = copy_to_host(cpu, system.matrix.view());
+    const CsrView<double> matrix = copied.view();
+    const std::vector<double> b = copy_to_host(cpu, system.right_hand_side);
+    std::vector<double> x;
+    std::vector<DirectPeerResult> runs;
+    for (int k = 0; k < bench.runs; ++k) {
+        x = b;
+        runs.push_back(solve_by_peer(solver, matrix, x));
+    }
+    std::ranges::sort(runs, {}, &DirectPeerResult::seconds);
+    const DirectPeerResult& middle = runs[runs.size() / 2];
+    double residual = 0, norm = 0;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        double rest = b[std::size_t(i)];
+        for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
+            rest -= matrix.values[k] * x[std::size_t(matrix.column_indices[k])];
+        }
+        residual = std::hypot(residual, rest);
+        norm = std::hypot(norm, b[std::size_t(i)]);
+    }
+    return {{"op", "solve"},
+            {"matrix", system.name},
+            {"rows", matrix.rows},
+            {"nonzeros", matrix.nonzeros},
+            {"solver", solver},
+            {"status", middle.status},
+            {"true_relative_residual", residual / norm},
+            {"setup_seconds", middle.setup_seconds},
+            {"seconds", middle.solve_seconds}};
+}
+
 }  // namespace
 
 Json solves(const Context& context, const Context& cpu, const std::string& folder,
@@ -209,7 +244,9 @@ Json solves(const Context& context, const Context& cpu, const std::string& folde
     for (const std::string& name : matrices) {
         const LoadedSystem system = load_system(context, cpu, name, folder);
         for (const std::string& configuration : bench.configurations) {
-            const Json line = measured_configuration(context, system, configuration, bench);
+            const Json line = is_direct_peer(configuration)
+                                  ? measured_peer(cpu, system, configuration, bench)
+                                  : measured_configuration(context, system, configuration, bench);
             std::fprintf(stderr, "%s\n", json_text(line).c_str());
             result["rows"].push_back(line);
         }
