@@ -72,7 +72,7 @@ part[1] == "apps" {
     fine = quoted ? is_public(name) || is_own(name) : is_standard(name) || is_posix(name)
     if (name ~ /^(CLI|nlohmann)\//) fine = 1
     if (part[2] == "bench") {
-        if (name ~ /^Eigen\// || name == "dmumps_c.h") fine = 1  # Peers.
+        if (name ~ /^(Eigen|suitesparse|superlu)\// || name == "dmumps_c.h") fine = 1  # Peers.
         if (is_toolkit(name) && FILENAME ~ /cuda\.(cu|cpp|hpp|cuh)$/) fine = 1
         # The papers' variants of the library's kernels are made of the same parts.
         if (part[3] == "papers" && name ~ /^(papers|batched)\//) fine = 1

@@ -144,5 +144,10 @@ def general(n: int = 60, seed: int = 1, dtype: Any = np.float64) -> Any:
     return sp.csr_matrix(a + shift * sp.identity(n), dtype=dtype)
 
 
+def elastic(size=6):
+    p = tessera.problems(f"elasticity3d:{size}")
+    return p.A, p.b, p.coordinates
+
+
 def vector(n: int, seed: int = 2, dtype: Any = np.float64) -> Any:
     return np.random.default_rng(seed).standard_normal(n).astype(dtype)
