@@ -95,7 +95,10 @@ class Search {
         if (!is_finite()) return {};
         result_.is_symmetric = facts_.symmetric || (may_be_symmetric_ && make_symmetric());
         // What stays nonsymmetric is as easy with such rows (fs_760_2: easier).
-        if (!result_.is_symmetric && !is_odd) keep_all_but({});
+        if (!result_.is_symmetric && !is_odd) {
+            if (!may_order) return {};
+            keep_all_but({});
+        }
         if (result_.is_symmetric) {
             turn_sign();
             scale();

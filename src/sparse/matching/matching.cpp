@@ -21,7 +21,15 @@ template <class T>
 std::vector<double> log_costs(const Context& cpu, std::span<const T> values) {
     std::vector<double> costs(values.size());
     const auto fill = [&](Offset first, Offset last) {
-        for (Offset k = first; k < last; ++k) costs[k] = -std::log2(std::abs(double(values[k])));
+        double size = -1, cost = 0;  // Neighbours are often equal.
+        for (Offset k = first; k < last; ++k) {
+            const double next = std::abs(double(values[k]));
+            if (next != size) {
+                size = next;
+                cost = -std::log2(size);
+            }
+            costs[k] = cost;
+        }
     };
     parallel_ranges(cpu.threads(), Offset(values.size()), fill);
     return costs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "base/check_time.hpp"
@@ -90,7 +91,11 @@ void equilibrate(const CsrView<T>& a, std::vector<double>& row_scaling,
 
 /// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
 void round_to_powers_of_two(std::vector<double>& scaling) {
-    for (double& s : scaling) s = std::exp2(std::round(std::log2(s)));
+    for (double& s : scaling) {
+        int exponent;
+        const double half = std::frexp(s, &exponent);  // Within 0.5 .. 1.
+        s = std::ldexp(1.0, half < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
+    }
 }
 
 template <class T>
@@ -205,11 +210,13 @@ std::vector<Index> elimination_order(const Context& cpu, const PatternView& patt
     std::vector<Index> order = arrangement.partner.empty()
                                    ? minimum_degree(pattern.rows, pattern.offsets, pattern.columns)
                                    : order_pairs(cpu, pattern, arrangement.partner);
-    if (arrangement.blocks > 1) {
-        std::ranges::stable_sort(order, {},
-                                 [&](Index j) { return arrangement.block_of_column[j]; });
-    }
-    return order;
+    if (arrangement.blocks == 1) return order;
+    // Block by block, by counting.
+    std::vector<Index> next(std::size_t(arrangement.blocks) + 1, 0), sorted(order.size());
+    for (const Index block : arrangement.block_of_column) ++next[block + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (const Index j : order) sorted[next[arrangement.block_of_column[j]]++] = j;
+    return sorted;
 }
 
 template Arrangement arrange(const Context&, const CsrView<float>&, bool, const DirectOptions&);

@@ -146,6 +146,25 @@ void find_places(Fronts& fronts) {
     }
 }
 
+/// Fronts::predicted_entries.
+double predict_entries(const Fronts& fronts) {
+    double factors = 0, stack = 0, most = 0, largest = 0;
+    const auto contribution = [&](Index front) {
+        const double left = fronts.size(front) - fronts.width(front);
+        return fronts.symmetric ? left * (left + 1) / 2 : left * left;
+    };
+    for (Index s = 0; s < fronts.count(); ++s) {
+        const double rows = fronts.size(s);
+        factors += (fronts.symmetric ? 1 : 2) * rows * fronts.width(s);
+        largest = std::max(largest, rows * rows);
+        most = std::max(most, factors + stack + largest);
+        for (const Index child : fronts.children(s)) stack -= contribution(child);
+        stack += contribution(s);
+        most = std::max(most, factors + stack + largest);
+    }
+    return most;
+}
+
 /// Throws OutOfMemory unless so many bytes are at most a share of the free host memory.
 void require_memory(double bytes, double share) {
     if (share >= 1) return require_host_memory("direct", bytes);
@@ -158,24 +177,6 @@ void require_memory(double bytes, double share) {
 }
 
 }  // namespace
-
-double Fronts::predicted_entries() const {
-    double factors = 0, stack = 0, most = 0, largest = 0;
-    const auto contribution = [&](Index front) {
-        const double left = size(front) - width(front);
-        return symmetric ? left * (left + 1) / 2 : left * left;
-    };
-    for (Index s = 0; s < count(); ++s) {
-        const double front_rows = size(s);
-        factors += (symmetric ? 1 : 2) * front_rows * width(s);
-        largest = std::max(largest, front_rows * front_rows);
-        most = std::max(most, factors + stack + largest);
-        for (const Index child : children(s)) stack -= contribution(child);
-        stack += contribution(s);
-        most = std::max(most, factors + stack + largest);
-    }
-    return most;
-}
 
 double Fronts::flops(Index front) const {
     const double w = width(front), m = size(front) - w;
@@ -222,7 +223,8 @@ Fronts make_fronts(const CsrView<T>& matrix, const Arrangement& arrangement,
     find_rows(arrangement.pattern(matrix), tree, front_of, fronts);
     collect_entries(matrix, tree.number, block, front_of, fronts);
     find_places(fronts);
-    require_memory(fronts.predicted_entries() * double(sizeof(T)), arrangement.memory_share);
+    fronts.predicted_entries = predict_entries(fronts);
+    require_memory(fronts.predicted_entries * double(sizeof(T)), arrangement.memory_share);
     return fronts;
 }
 

@@ -36,6 +36,8 @@ struct Fronts {
     std::vector<Offset> coupling_offsets;
     std::vector<Index> coupling_columns;
     std::vector<Offset> coupling_positions;
+    /// What factors and contributions of one thread take at the most, without delayed pivots.
+    double predicted_entries = 0;
 
     Index count() const { return Index(first.size()) - 1; }
     Index width(Index front) const { return first[front + 1] - first[front]; }
@@ -52,9 +54,6 @@ struct Fronts {
     Index size(Index front) const { return width(front) + Index(below(front).size()); }
     /// Operations of the front.
     double flops(Index front) const;
-    /// Entries that factors and contributions of one thread take at the most, without delayed
-    /// pivots.
-    double predicted_entries() const;
     Offset bytes() const;
 
   private:

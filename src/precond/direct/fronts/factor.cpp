@@ -215,7 +215,7 @@ void Factor<T>::compute(const Context& cpu, const CsrView<T>& matrix,
     fronts_ = &fronts;
     workers_.clear();
     factors_.clear();
-    require_host_memory("direct", fronts.predicted_entries() * double(sizeof(T)));
+    require_host_memory("direct", fronts.predicted_entries * double(sizeof(T)));
     factors_.assign(std::size_t(fronts.count()), {});
     contributions_.assign(std::size_t(fronts.count()), {});
     scale_values(cpu, matrix, arrangement);
