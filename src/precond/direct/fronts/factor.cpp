@@ -65,6 +65,7 @@ void Factor<T>::add_contribution(Worker& worker, Index child, Index delayed, Ind
     }
     const T* value = from.values;
     for (Index j = 0; j < from.rows; ++j) {
+        if (j % 64 == 63) check_time();
         T* const column = to.column(places[j]);
         if (!fronts_->symmetric) {
             for (Index i = 0; i < from.rows; ++i) column[places[i]] += *value++;
@@ -105,10 +106,18 @@ void Factor<T>::assemble(Worker& worker, Index s) {
     const auto entries = std::size_t(front.rows) * std::size_t(front.rows);
     if (worker.work.front.size() < entries) {  // With its factor and contribution.
         require_host_memory("direct", 3 * double(entries) * double(sizeof(T)));
-        worker.work.front.resize(entries);
+        std::vector<T>& values = worker.work.front;
+        values.clear();  // Nothing is copied.
+        values.reserve(entries);
+        constexpr std::size_t piece = 1 << 23;
+        while (values.size() < entries) {
+            check_time();
+            values.resize(std::min(entries, values.size() + piece));
+        }
     }
     front.values = worker.work.front.data();
     for (Index j = 0; j < front.rows; ++j) {
+        if (j % 64 == 63) check_time();
         std::fill(front.column(j) + (fronts.symmetric ? j : 0), front.column(j) + front.rows, T(0));
     }
     const Index delayed = front.candidates - width;
@@ -155,6 +164,7 @@ void Factor<T>::store_factor(Worker& worker, Index s, Index pivots) {
     factor.upper = worker.factors.template allocate<T>(rows * pivots);
     constexpr Index block = 8;
     for (Index first = 0; first < pivots; first += block) {
+        check_time();
         const Index last = std::min(first + block, pivots);
         for (Index j = 0; j < front.rows; ++j) {
             for (Index k = first; k < last; ++k) factor.upper[k * rows + j] = front(k, j);
@@ -185,6 +195,7 @@ void Factor<T>::store_contribution(Worker& worker, Index s, Index pivots) {
     to.values = worker.contributions.template allocate<T>(entries);
     T* value = to.values;
     for (Index j = pivots; j < front.rows; ++j) {
+        if (j % 64 == 63) check_time();
         const Index first = fronts_->symmetric ? j : pivots;
         value = std::copy(front.column(j) + first, front.column(j) + front.rows, value);
     }
