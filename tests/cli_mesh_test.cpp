@@ -262,7 +262,7 @@ TEST_F(cli_mesh, bad_meshes_are_told_with_their_line) {
         expect_contains(message, "bad.msh:" + std::to_string(line));
         return message;
     };
-    replaced("5 3 2 5 5 1 3 4 2", "5 16 2 5 5 1 3 4 2");  // of second order
+    replaced("5 3 2 5 5 1 3 4 2", "5 21 2 5 5 1 3 4 2");  // of third order
     replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 44 2");  // a node that is missing
     replaced("5 3 2 5 5 1 3 4 2", "5 3 2 5 5 1 3 2 4");   // folds over
     write("cut.msh", good.substr(0, good.size() / 2));

@@ -205,6 +205,13 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     add("--poisson", to.poisson, "[REGION=]NU",
         "Poisson's ratio of REGION, or of all other regions; default 0.3");
     add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
+    command
+        .add_option("--formulation", to.formulation,
+                    "Quadrilaterals of 4 and hexahedra of 8 nodes with incompatible modes, which "
+                    "bend as they should (default), or by full integration alone: incompatible, "
+                    "full")
+        ->check(one_of({"incompatible", "full"}))
+        ->group("Meshes");
 }
 
 void add_solve(CLI::App& app, SolveArguments& to) {

@@ -8,8 +8,9 @@
 #include "tessera/csr.hpp"
 #include "tessera/mesh.hpp"
 
-/// Linear elasticity with linear finite elements: triangles and quadrilaterals in plane stress,
-/// tetrahedra and hexahedra. Units must agree: with m and Pa, forces are in N.
+/// Linear elasticity with finite elements of first and second order: triangles and quadrilaterals
+/// in plane stress, tetrahedra, hexahedra, prisms and pyramids. Units must agree: with m and Pa,
+/// forces are in N.
 namespace tessera::elasticity {
 
 using Vector = std::array<double, 3>;  ///< x, y, z; in two dimensions the last is ignored.
@@ -26,6 +27,20 @@ inline Field constant(const Vector& value) {
 struct Material {
     double young_modulus = 1;    ///< E > 0, force per area.
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
+};
+
+/// How quadrilaterals and hexahedra of first order represent strains; other elements are integrated
+/// in full in any case.
+enum class Formulation {
+    /// With incompatible modes: the displacements have the terms 1 - x_k^2 along each axis k of the
+    /// reference element in addition, with coefficients of their own, condensed statically. A
+    /// single
+    /// layer of such elements bends as it should. E. L. Wilson et al., 1973, with the derivatives
+    /// of
+    /// R. L. Taylor, P. J. Beresford and E. L. Wilson, Int. J. Numer. Meth. Eng. 10 (1976), so that
+    /// elements of any shape represent a constant strain.
+    incompatible_modes,
+    full_integration,
 };
 
 /// A Dirichlet condition: the displacement of a group's nodes is prescribed, by component.
@@ -51,6 +66,7 @@ struct Model {
     std::vector<std::pair<std::string, Vector>> forces;
     Field body_force;      ///< A force per volume; empty: none.
     double thickness = 1;  ///< In two dimensions, a length.
+    Formulation formulation = Formulation::incompatible_modes;
 };
 
 /// How much of a traction or force of a model acts on prescribed displacements.
@@ -89,11 +105,14 @@ struct System {
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
-/// with two Gauss points per axis, on simplices at the midpoint. All couplings of nodes that share
-/// an element are stored, zeros too. The matrix is exactly symmetric; all results are bitwise equal
-/// for every number of threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element
-/// Method, 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat
-/// elements, and for groups, regions, materials and thicknesses that do not exist or do not fit.
+/// to which incompatible modes are added (Formulation). Quadrature: two Gauss points per axis,
+/// three in elements of second order; simplices of first order at the midpoint, of second order at
+/// 3 (triangle) or 4 points; prisms at 3 points times Gauss points along their height. Loads on
+/// edges and faces by the same rules. All couplings of nodes that share an element are stored,
+/// zeros too. The matrix is exactly symmetric; all results are bitwise equal for every number of
+/// threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element Method, 2000,
+/// chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and for
+/// groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of
@@ -115,22 +134,24 @@ TESSERA_API ThinElement find_thin_element(const Context& cpu, const Mesh& mesh);
 
 /// Number of components of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx,
 /// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.
-inline int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
+constexpr int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
 
 /// Why the displacements of a region are far too small on this mesh.
 struct Locking {
     std::string region;  ///< Empty where the mesh has no regions, or this one has no name.
-    /// Solid elements with a Poisson's ratio above 0.45: linear ones, integrated in full, hardly
-    /// deform without a change of volume, which nearly incompressible material resists.
+    /// Solid elements of first order without incompatible modes and with a Poisson's ratio above
+    /// 0.45: they hardly deform without a change of volume, which nearly incompressible material
+    /// resists.
     bool volume = false;
-    /// Most of its elements reach from one surface of the mesh to the opposite one: a single layer
-    /// of linear elements resists bending by parasitic shear strains.
+    /// Most of its elements are of first order, have no incompatible modes and reach from one
+    /// surface of the mesh to the opposite one: a single layer of them resists bending by parasitic
+    /// shear strains.
     bool one_layer = false;
 };
 
 /// The regions of a model that may lock, in the order of the mesh. A layer is found by the corners
-/// of triangles and tetrahedra, which are all on the surface, and by opposite edges or faces of
-/// quadrilaterals and hexahedra. Errors as in `assemble`.
+/// of triangles, tetrahedra, prisms and of the bases of pyramids, which are all on the surface, and
+/// by opposite edges or faces of quadrilaterals and hexahedra. Errors as in `assemble`.
 TESSERA_API std::vector<Locking> find_locking(const Context& cpu, const Model& model);
 
 // Below, `displacements` has `dimensions` numbers per node; determinism and errors as in
@@ -140,6 +161,14 @@ TESSERA_API std::vector<Locking> find_locking(const Context& cpu, const Model& m
 /// (grad u + grad u^T) / 2.
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
+
+/// The stress at each node: in each element of the node extrapolated from integration points, then
+/// the mean over these elements; 0 at nodes without elements. Extrapolated by the shape functions
+/// of the corners from the 2 Gauss points per axis (also in elements of second order, whose
+/// stresses are most accurate there), the 3 or 4 points of triangle6 and tetrahedron10, or the
+/// products of both in prisms; constant in triangles and tetrahedra of first order and in pyramids.
+TESSERA_API std::vector<double> node_stresses(const Context& cpu, const Model& model,
+                                              std::span<const double> displacements);
 
 /// Half the integral of strain : stress, by the quadrature of `assemble`.
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,

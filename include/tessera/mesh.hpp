@@ -13,18 +13,50 @@
 
 namespace tessera {
 
-/// Corners in the order of VTK and Gmsh: around a face counterclockwise; of a tetrahedron so that
-/// (p1 - p0) x (p2 - p0) . (p3 - p0) > 0; of a hexahedron the lower face, then the upper one.
-enum class CellShape { point, segment, triangle, quadrilateral, tetrahedron, hexahedron };
+/// Cells of first order, whose nodes are their corners; then those of second order by their number
+/// of nodes. The order of nodes is that of VTK, Abaqus and CalculiX: first the corners, of a face
+/// counterclockwise; of a tetrahedron so that (p1 - p0) x (p2 - p0) . (p3 - p0) > 0; of a
+/// hexahedron or prism the lower face, then the upper one; of a pyramid the base, then the apex.
+/// Then nodes in the middle of edges, here named by their corners:
+///   triangle 01 12 20, quadrilateral 01 12 23 30, tetrahedron 01 12 20 03 13 23,
+///   prism 01 12 20 34 45 53 03 14 25, hexahedron 01 12 23 30 45 56 67 74 04 15 26 37.
+/// Last in quadrilateral9 the centre, in hexahedron27 the middle of the faces 0473, 1265, 0154,
+/// 2376, 0321, 4567 and the centre.
+enum class CellShape {
+    point,
+    segment,
+    triangle,
+    quadrilateral,
+    tetrahedron,
+    hexahedron,
+    prism,
+    pyramid,
+    segment3,
+    triangle6,
+    quadrilateral8,
+    quadrilateral9,
+    tetrahedron10,
+    prism15,
+    hexahedron20,
+    hexahedron27,
+};
+inline constexpr int cell_shape_count = 16;
 
+constexpr int node_count(CellShape shape) {
+    constexpr int counts[] = {1, 2, 3, 4, 4, 8, 6, 5, 3, 6, 8, 9, 10, 15, 20, 27};
+    return counts[int(shape)];
+}
 constexpr int corners(CellShape shape) {
-    constexpr int counts[] = {1, 2, 3, 4, 4, 8};
+    constexpr int counts[] = {1, 2, 3, 4, 4, 8, 6, 5, 2, 3, 4, 4, 4, 6, 8, 8};
     return counts[int(shape)];
 }
 constexpr int dimensions(CellShape shape) {
-    constexpr int counts[] = {0, 1, 2, 2, 3, 3};
+    constexpr int counts[] = {0, 1, 2, 2, 3, 3, 3, 3, 1, 2, 2, 2, 3, 3, 3, 3};
     return counts[int(shape)];
 }
+/// Whether all nodes are corners.
+constexpr bool is_first_order(CellShape shape) { return shape < CellShape::segment3; }
+
 TESSERA_API const char* to_string(CellShape shape);
 
 /// Numbers in host memory that nobody changes and copies share: their own, or those of a caller.
@@ -63,7 +95,7 @@ struct NodeCoordinates {
     std::vector<Index> unknowns = {};
 };
 
-/// Cells of one shape: corners(shape) nodes each.
+/// Cells of one shape: node_count(shape) nodes each.
 struct Cells {
     CellShape shape = CellShape::triangle;
     std::vector<Index> nodes;
@@ -129,6 +161,13 @@ TESSERA_API Mesh box(CellShape element, Index nx, Index ny, Index nz,
 /// and top (x or y = half_width). Throws InvalidArgument unless 0 < radius < half_width.
 TESSERA_API Mesh plate_with_hole(CellShape element, Index size, double radius = 1,
                                  double half_width = 4);
+
+/// The cells of a mesh of first order, and those of its groups, as cells of second order: with a
+/// new node in the middle of each edge and, with `centres`, of each quadrilateral and hexahedron
+/// and their faces (quadrilateral9 and hexahedron27; otherwise quadrilateral8 and hexahedron20).
+/// The nodes of the mesh keep their numbers. Throws InvalidArgument as validate(mesh), for meshes
+/// that are of second order, for pyramids and, with `centres`, for prisms.
+TESSERA_API Mesh second_order(const Mesh& mesh, bool centres = false);
 
 }  // namespace meshes
 }  // namespace tessera

@@ -49,7 +49,8 @@ std::string escaped(std::string_view text) {
 }
 
 /// VTK's number of a CellShape.
-constexpr unsigned char vtk_types[] = {1, 3, 5, 9, 10, 12};
+constexpr unsigned char vtk_types[cell_shape_count] = {1,  3,  5,  9,  10, 12, 13, 14,
+                                                       21, 22, 23, 28, 24, 26, 25, 29};
 
 void check_fields(const std::vector<MeshField>& fields, Index count, const char* places,
                   std::vector<std::string> names) {
@@ -85,7 +86,7 @@ std::vector<VtuArray> cell_arrays(const Mesh& mesh) {
     };
     Offset before = 0;
     for (const Cells& cells : mesh.elements) {
-        const Offset size = Offset(cells.nodes.size()), step = corners(cells.shape);
+        const Offset size = Offset(cells.nodes.size()), step = node_count(cells.shape);
         const unsigned char type = vtk_types[int(cells.shape)];
         append(nodes, size, [&cells](Offset k) { return cells.nodes[std::size_t(k)]; });
         append(ends, size / step, [=](Offset k) { return before + (k + 1) * step; });

@@ -95,7 +95,8 @@ inline std::string broken_promise(const Mesh& mesh) {
     std::vector<bool> used(nodes, false);
     for (const Cells& cells : mesh.elements) {
         if (dimensions(cells.shape) != mesh.dimensions) return "an element of another dimension";
-        if (cells.nodes.size() % std::size_t(corners(cells.shape)) != 0) return "half an element";
+        if (cells.nodes.size() % std::size_t(node_count(cells.shape)) != 0)
+            return "half an element";
         for (const Index node : cells.nodes) {
             if (node < 0 || std::size_t(node) >= nodes) return "an element has an unknown node";
             used[std::size_t(node)] = true;

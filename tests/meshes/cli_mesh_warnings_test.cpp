@@ -28,13 +28,17 @@ std::string gmsh_file(const Mesh& mesh, double border = 0) {
     }
     std::vector<std::string> elements;
     const auto add = [&](const Cells& cells, auto&& tag_of) {
-        constexpr const char* types[] = {"15", "1", "2", "3", "4", "5"};
-        const std::size_t n = std::size_t(corners(cells.shape));
+        constexpr const char* types[] = {"15", "1", "2",  "3",  "4",  "5",  "6",  "7",
+                                         "8",  "9", "16", "10", "11", "18", "17", "12"};
+        const std::size_t n = std::size_t(node_count(cells.shape));
         for (std::size_t at = 0; at < cells.nodes.size(); at += n) {
             const std::string tag = std::to_string(tag_of(cells.nodes[at]));
             std::string element = std::string(types[int(cells.shape)]) + " 2 " + tag + " " + tag;
             for (std::size_t c = 0; c < n; ++c) {
-                element += " " + std::to_string(cells.nodes[at + c] + 1);
+                // Gmsh has the last two nodes of a tetrahedron the other way round.
+                const bool swapped = cells.shape == CellShape::tetrahedron10 && c >= 8;
+                const std::size_t k = swapped ? 17 - c : c;
+                element += " " + std::to_string(cells.nodes[at + k] + 1);
             }
             elements.push_back(element);
         }
@@ -246,9 +250,9 @@ TEST_F(cli_mesh_warnings, elements_that_lock) {
     const auto box = [&](CellShape shape, Index layers, double border) {
         write("box.msh", gmsh_file(meshes::box(shape, 6, layers, 4), border));
     };
-    const Words load = {"--load", "right=0,-1,0"};
     for (const CellShape shape : {CellShape::tetrahedron, CellShape::hexahedron}) {
         SCOPED_TRACE(to_string(shape));
+        const Words load = {"--load", "right=0,-1,0", "--formulation", "full"};
         box(shape, 1, 0);
         const std::string thin = warnings("box.msh", load);
         expect_contains(thin, "the mesh is mostly one element thick");
@@ -257,12 +261,20 @@ TEST_F(cli_mesh_warnings, elements_that_lock) {
         expect_contains(warnings("box.msh", load), "regions 'first', 'second' are mostly one");
         box(shape, 2, 0.45);
         EXPECT_EQ(warnings("box.msh", load), "");
-        const std::string soft = warnings("box.msh", {"--load", "right=0,-1,0", "--poisson",
-                                                      "first=0.49", "--poisson", "second=0.4"});
+        Words nearly = load;
+        nearly.insert(nearly.end(), {"--poisson", "first=0.49", "--poisson", "second=0.4"});
+        const std::string soft = warnings("box.msh", nearly);
         expect_contains(soft, "region 'first' is nearly incompressible");
         EXPECT_EQ(std::count(soft.begin(), soft.end(), '\n'), 1) << soft;
     }
+    // With incompatible modes, of the first order, or of the second order.
+    box(CellShape::hexahedron, 1, 0);
+    EXPECT_EQ(warnings("box.msh", {"--load", "right=0,-1,0", "--poisson", "0.49"}), "");
+    const Mesh raised = meshes::second_order(meshes::box(CellShape::tetrahedron, 6, 1, 4));
+    write("box.msh", gmsh_file(raised));
+    EXPECT_EQ(warnings("box.msh", {"--load", "right=0,-1,0", "--poisson", "0.49"}), "");
     EXPECT_EQ(warnings("bar.msh", {"--load", "right=1,0", "--poisson", "0.499"}), "");
+    expect_contains(run({"info", "box.msh"}).out, "144 tetrahedrons with 10 nodes");
 }
 
 }  // namespace

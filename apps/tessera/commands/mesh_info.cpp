@@ -10,7 +10,18 @@ namespace tessera::cli {
 
 namespace {
 
-Offset cell_count(const Cells& cells) { return Offset(cells.nodes.size()) / corners(cells.shape); }
+Offset cell_count(const Cells& cells) {
+    return Offset(cells.nodes.size()) / node_count(cells.shape);
+}
+
+/// "quadrilaterals", "tetrahedron with 10 nodes".
+std::string shape_text(CellShape shape, bool plural) {
+    std::string name = to_string(shape);
+    while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.pop_back();
+    if (plural) name += "s";
+    return is_first_order(shape) ? name
+                                 : name + " with " + std::to_string(node_count(shape)) + " nodes";
+}
 
 /// For example "400 quadrilaterals, 1 triangle".
 std::string shapes_text(const std::vector<Cells>& parts) {
@@ -18,7 +29,7 @@ std::string shapes_text(const std::vector<Cells>& parts) {
     for (const Cells& cells : parts) {
         if (cells.nodes.empty()) continue;
         text += (text.empty() ? "" : ", ") + std::to_string(cell_count(cells)) + " " +
-                to_string(cells.shape) + (cell_count(cells) == 1 ? "" : "s");
+                shape_text(cells.shape, cell_count(cells) != 1);
     }
     return text.empty() ? "none" : text;
 }

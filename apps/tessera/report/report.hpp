@@ -32,7 +32,7 @@ struct RunReport {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
         double largest_displacement = 0;  ///< Length of the largest displacement of a node.
-        double largest_von_mises = 0;     ///< Largest value at the centre of an element.
+        double largest_von_mises = 0;     ///< Largest value at a node.
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;
     } structure;

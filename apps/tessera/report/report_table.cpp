@@ -239,8 +239,7 @@ std::string to_table(const RunReport& report) {
         }
         if (!defaults.empty()) line("defaults", defaults);
         line("displacement", format("largest %.6g", report.structure.largest_displacement));
-        line("von Mises",
-             format("largest %.6g (at element centres)", report.structure.largest_von_mises));
+        line("von Mises", format("largest %.6g (at nodes)", report.structure.largest_von_mises));
     }
     if (report.right_hand_sides > 1) {
         line("right sides", format("%d, %d solved; the numbers here are those of the worst",

@@ -255,6 +255,7 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--young", young);
     add("--poisson", poisson);
     add_one("--thickness", thickness);
+    if (formulation != MeshArguments().formulation) add_one("--formulation", formulation);
     return all;
 }
 
@@ -332,6 +333,9 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         check_count("--body-force", arguments.body_force, force, d);
         model.body_force = elasticity::constant(force.values);
     }
+    if (arguments.formulation == "full") {
+        model.formulation = elasticity::Formulation::full_integration;
+    }
     if (!arguments.thickness.empty()) {
         if (d == 3) throw InvalidArgument("--thickness is for plane meshes; this one is solid");
         model.thickness = number("--thickness", arguments.thickness, arguments.thickness);
@@ -388,9 +392,9 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
     const int tensor = elasticity::tensor_components(d);
     const std::vector<double> displacements = structure.system.displacements(solution);
     const std::vector<double> stresses = elasticity::element_stresses(host, model, displacements);
-    const std::vector<double> means = elasticity::node_means(host, mesh, stresses, tensor);
+    const std::vector<double> node_stresses = elasticity::node_stresses(host, model, displacements);
     const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
-    const std::vector<double> node_mises = elasticity::von_mises(d, means);
+    const std::vector<double> node_mises = elasticity::von_mises(d, node_stresses);
 
     RunReport::Structure extremes;
     extremes.nodes = mesh.node_count();
@@ -399,12 +403,12 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
         const double* const u = displacements.data() + at;
         raise(extremes.largest_displacement, std::hypot(u[0], u[1], d == 3 ? u[2] : 0));
     }
-    for (const double stress : element_mises) raise(extremes.largest_von_mises, stress);
+    for (const double stress : node_mises) raise(extremes.largest_von_mises, stress);
     if (vtu.empty()) return extremes;
     write_output(vtu, [&] {
         io::write_vtu(host, vtu, mesh,
                       {{"displacement", d, displacements},
-                       {"stress", tensor, means},
+                       {"stress", tensor, node_stresses},
                        {"von_mises", 1, node_mises}},
                       {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
     });

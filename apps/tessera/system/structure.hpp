@@ -18,7 +18,8 @@ struct MeshArguments {
     std::vector<std::string> young;     ///< E or REGION=E.
     std::vector<std::string> poisson;   ///< NU or REGION=NU.
     std::string thickness;              ///< Empty: 1.
-    std::string vtu;                    ///< File for displacements and stresses; empty: none.
+    std::string formulation = "incompatible";  ///< Or full.
+    std::string vtu;  ///< File for displacements and stresses; empty: none.
 
     /// The first given option with its dashes, or empty.
     std::string first_option_given() const;

@@ -65,15 +65,15 @@ void add_locking(const Context& host, const elasticity::Model& model,
             thin +
             " mostly one element thick: where it bends, a single layer of linear elements locks "
             "and the displacements are far too small; mesh four or more elements through the "
-            "thickness, each no longer than thick");
+            "thickness, each no longer than thick, or mesh with elements of second order");
     }
     if (!soft.empty()) {
         warnings.push_back(
             soft +
-            " nearly incompressible, with a Poisson's ratio above 0.45: linear tetrahedra and "
-            "hexahedra lock and the displacements are too small; refine the mesh until they "
-            "settle, "
-            "or use a smaller --poisson");
+            " nearly incompressible, with a Poisson's ratio above 0.45: its linear elements lock "
+            "and "
+            "the displacements are too small; mesh with elements of second order or with "
+            "hexahedra, or use a smaller --poisson");
     }
 }
 

@@ -32,9 +32,9 @@ class NodeTable {
     /// x, y, z of the node number k in this order.
     const double* point(std::size_t k) const { return &file_.nodes.points[3 * order_[k]]; }
 
-    /// The number of corner c of an element in this order.
-    std::size_t corner(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
-        const Offset node = elements.nodes[e * std::size_t(corners(shape)) + std::size_t(c)];
+    /// The number of node c of an element in this order.
+    std::size_t node(const GmshElements& elements, CellShape shape, std::size_t e, int c) const {
+        const Offset node = elements.nodes[e * std::size_t(node_count(shape)) + std::size_t(c)];
         const auto tag_of = [&](std::size_t k) { return file_.nodes.tags[k]; };
         const auto k =
             std::size_t(consecutive_tags_
@@ -55,10 +55,15 @@ class NodeTable {
 
 int mesh_dimensions(const GmshFile& file) {
     const auto has = [&](CellShape shape) { return !file.elements[int(shape)].tags.empty(); };
-    if (has(CellShape::tetrahedron) || has(CellShape::hexahedron)) return 3;
-    if (has(CellShape::triangle) || has(CellShape::quadrilateral)) return 2;
+    for (const int dimensions : {3, 2}) {
+        for (int s = 0; s < cell_shape_count; ++s) {
+            if (tessera::dimensions(CellShape(s)) == dimensions && has(CellShape(s))) {
+                return dimensions;
+            }
+        }
+    }
     file.fail(0,
-              "the mesh has no triangles, quadrilaterals, tetrahedra or hexahedra; where there are "
+              "the mesh has no triangles, quadrilaterals or solid elements; where there are "
               "physical groups Gmsh saves nothing else, so that the material needs one too (or set "
               "Mesh.SaveAll = 1)");
 }
@@ -66,7 +71,7 @@ int mesh_dimensions(const GmshFile& file) {
 /// visit(shape, elements) for the elements of this dimension.
 template <class Visit>
 void each_shape(const GmshFile& file, int dimensions, Visit&& visit) {
-    for (int s = 0; s < shape_count; ++s) {
+    for (int s = 0; s < cell_shape_count; ++s) {
         const GmshElements& elements = file.elements[s];
         const bool wanted = tessera::dimensions(CellShape(s)) == dimensions;
         if (wanted && !elements.tags.empty()) visit(CellShape(s), elements);
@@ -127,7 +132,7 @@ class GmshMeshBuilder {
         });
     }
 
-    /// The corners of the elements, by numbers in the table.
+    /// The nodes of the elements, by numbers in the table.
     void add_elements() {
         constexpr std::size_t max_count = std::numeric_limits<Index>::max();
         std::size_t count = 0;
@@ -138,8 +143,8 @@ class GmshMeshBuilder {
             std::vector<Index>& nodes = mesh_.elements.emplace_back(Cells{shape, {}}).nodes;
             nodes.reserve(elements.nodes.size());
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                for (int c = 0; c < corners(shape); ++c) {
-                    nodes.push_back(Index(table_.corner(elements, shape, e, c)));
+                for (int c = 0; c < node_count(shape); ++c) {
+                    nodes.push_back(Index(table_.node(elements, shape, e, c)));
                 }
             }
         });
@@ -164,7 +169,7 @@ class GmshMeshBuilder {
         const double extent = std::max(high[0] - low[0], high[1] - low[1]);
         if (high[2] - low[2] <= flatness * extent) return;
         file_.fail(0,
-                   "the mesh has no tetrahedra or hexahedra, and its elements do not lie in a "
+                   "the mesh has no solid elements, and its elements do not lie in a "
                    "plane z = constant: z ranges from ",
                    low[2], " to ", high[2],
                    "; rotate a plane mesh, or, of a solid, give the volume a physical group too, "
@@ -189,19 +194,20 @@ class GmshMeshBuilder {
         }
     }
 
-    /// Reverses elements whose orientation is wrong.
+    /// Reverses elements whose orientation is wrong. Those of second order may be sound although
+    /// their corners alone would fold over.
     void orient() {
         each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
             const int d = mesh_.dimensions;
             std::array<Vector, 8> points{};
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
-                Index* const cell = &nodes[e * std::size_t(corners(shape))];
+                Index* const cell = &nodes[e * std::size_t(node_count(shape))];
                 for (int c = 0; c < corners(shape); ++c) {
                     std::copy_n(&mesh_.points[std::size_t(cell[c]) * d], d, points[c].begin());
                 }
                 const int sign = orientation(shape, points);
                 if (sign < 0) reverse_orientation(shape, cell);
-                if (sign == 0) {
+                if (sign == 0 && is_first_order(shape)) {
                     fail(elements, e, ", a ", to_string(shape), ", is degenerate or folds over");
                 }
             }
@@ -251,13 +257,10 @@ class GmshMeshBuilder {
     template <class Node, class Visit>
     void each_repetition(CellShape shape, const GmshElements& elements,
                          const std::vector<Node>& nodes, Visit&& visit) const {
-        const std::size_t count = std::size_t(corners(shape));
-        std::vector<std::pair<std::array<Node, 8>, std::size_t>> keys(elements.tags.size());
+        const auto count = std::size_t(node_count(shape));
+        std::vector<std::pair<CellKey<Node>, std::size_t>> keys(elements.tags.size());
         for (std::size_t e = 0; e < keys.size(); ++e) {
-            auto& [sorted, element] = keys[e];
-            std::copy_n(&nodes[e * count], count, sorted.begin());
-            std::sort(sorted.begin(), sorted.begin() + std::ptrdiff_t(count));
-            element = e;
+            keys[e] = {cell_key(shape, std::span(nodes).subspan(e * count, count)), e};
         }
         std::ranges::sort(keys);
         std::size_t first = 0;
@@ -352,7 +355,7 @@ class GmshMeshBuilder {
         if (groups.empty()) return;
         std::size_t element = 0;
         for (const Cells& cells : mesh_.elements) {
-            const std::size_t count = std::size_t(corners(cells.shape));
+            const std::size_t count = std::size_t(node_count(cells.shape));
             for (std::size_t at = 0; at < cells.nodes.size(); at += count, ++element) {
                 if (repeated_.contains(element)) continue;
                 for (const int tag : groups_of(element)) {
@@ -378,7 +381,7 @@ class GmshMeshBuilder {
         if (repeated_.empty()) return;
         std::size_t element = 0;
         for (Cells& cells : mesh_.elements) {
-            const std::size_t count = std::size_t(corners(cells.shape));
+            const std::size_t count = std::size_t(node_count(cells.shape));
             std::size_t kept = 0;
             for (std::size_t at = 0; at < cells.nodes.size(); at += count) {
                 if (repeated_.contains(element++)) continue;
@@ -394,14 +397,14 @@ class GmshMeshBuilder {
                   std::vector<Cells>& cells) {
         if (cells.empty() || cells.back().shape != shape) cells.push_back({shape, {}});
         std::vector<Index>& nodes = cells.back().nodes;
-        for (int c = 0; c < corners(shape); ++c) {
-            nodes.push_back(numbers_[table_.corner(elements, shape, e, c)]);
+        for (int c = 0; c < node_count(shape); ++c) {
+            nodes.push_back(numbers_[table_.node(elements, shape, e, c)]);
             if (nodes.back() >= 0) continue;
             const std::string name = name_of(dimensions(shape), std::abs(group));
             fail(elements, e, " of the physical group ", Quoted{name},
                  " has a node that no element of the mesh's dimension has");
         }
-        if (group < 0) reverse_orientation(shape, &*(nodes.end() - corners(shape)));
+        if (group < 0) reverse_orientation(shape, &*(nodes.end() - node_count(shape)));
     }
 
     void add_groups() {

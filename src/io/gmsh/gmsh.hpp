@@ -21,7 +21,7 @@ struct GmshNodes {
 /// Elements of one shape.
 struct GmshElements {
     std::vector<Offset> tags;
-    std::vector<Offset> nodes;    ///< Tags of corners(shape) nodes per element.
+    std::vector<Offset> nodes;    ///< Tags of node_count(shape) nodes per element, as in CellShape.
     std::vector<Index> entities;  ///< Index in GmshFile::entities per element.
     std::vector<GmshLocation> locations;
 };
@@ -41,14 +41,12 @@ struct GmshGroupName {
     GmshLocation location = 0;
 };
 
-inline constexpr int shape_count = 6;
-
 /// The sections of a file.
 struct GmshFile {
     std::string name;
     bool binary = false;
     GmshNodes nodes;
-    GmshElements elements[shape_count];  ///< Elements by CellShape.
+    GmshElements elements[cell_shape_count];  ///< Elements by CellShape.
     std::vector<GmshEntity> entities;
     Offset partitions = 0;  ///< The number of partitions; 0: the mesh is not partitioned.
     bool has_entities = false;

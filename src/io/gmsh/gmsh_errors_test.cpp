@@ -17,14 +17,17 @@ TEST(gmsh_errors, other_versions_and_kinds) {
 
 TEST(gmsh_errors, elements_that_it_does_not_know) {
     const std::string order =
-        " is not supported; only elements of first order are (Mesh.ElementOrder = 1, or gmsh "
-        "-order 1)";
-    EXPECT_EQ(read_22("1\n1 9 2 0 1 1 2 3 4 5 6"), "f:13: element type 9" + order);
-    EXPECT_EQ(read_41("1 1 1 1\n3 1 11 1\n1 1 2 3 4 5 6 7 8 9 10"),
-              "f:18: element type 11" + order);
-    EXPECT_EQ(read_22("1\n1 6 0 1 2 3 4 5 6"),
-              "f:13: element type 6 (prism) is not supported; mesh with tetrahedra or hexahedra "
-              "only");
+        " is not supported; only elements of first and second order are, pyramids of first "
+        "(Mesh.ElementOrder = ";
+    EXPECT_EQ(read_22("1\n1 21 2 0 1 1 2 3 4 1 2 3 4 1 2"),
+              "f:13: element type 21" + order + "2, or gmsh -order 2)");
+    EXPECT_EQ(read_41("1 1 1 1\n3 1 29 1\n1 1 2 3 4"),
+              "f:18: element type 29" + order + "2, or gmsh -order 2)");
+    EXPECT_EQ(read_22("1\n1 14 0 1 2 3 4"),
+              "f:13: element type 14 (pyramid of second order)" + order + "1, or gmsh -order 1)");
+    EXPECT_EQ(read_22("1\n1 13 0 1 2 3 4"),
+              "f:13: element type 13" + order +
+                  "2, or gmsh -order 2, with Mesh.SecondOrderIncomplete = 1 for prisms)");
 }
 
 /// A fault of the whole file has no position in it.

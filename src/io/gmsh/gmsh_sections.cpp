@@ -3,6 +3,7 @@
 #include "base/host_memory/host_memory.hpp"
 #include "io/gmsh/gmsh.hpp"
 #include "io/gmsh/gmsh_input.hpp"
+#include "tessera/detail/cells.hpp"
 #include "tessera/spec.hpp"
 
 namespace tessera::io {
@@ -10,7 +11,28 @@ namespace tessera::io {
 namespace {
 
 /// Gmsh's number of a CellShape.
-constexpr int gmsh_types[shape_count] = {15, 1, 2, 3, 4, 5};
+constexpr int gmsh_types[cell_shape_count] = {15, 1, 2,  3,  4,  5,  6,  7,
+                                              8,  9, 16, 10, 11, 18, 17, 12};
+
+/// The position in Gmsh's order of each node of cells whose order differs from that of CellShape.
+constexpr int gmsh_tetrahedron10[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 8};
+constexpr int gmsh_prism15[] = {0, 1, 2, 3, 4, 5, 6, 9, 7, 12, 14, 13, 8, 10, 11};
+constexpr int gmsh_hexahedron[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  11, 13, 9,  16, 18,
+                                   19, 17, 10, 12, 14, 15, 22, 23, 21, 24, 20, 25, 26};
+
+int gmsh_position(CellShape shape, int node) {
+    switch (shape) {
+        case CellShape::tetrahedron10:
+            return gmsh_tetrahedron10[node];
+        case CellShape::prism15:
+            return gmsh_prism15[node];
+        case CellShape::hexahedron20:
+        case CellShape::hexahedron27:
+            return gmsh_hexahedron[node];
+        default:
+            return node;
+    }
+}
 
 class GmshReader : GmshInput {
   public:
@@ -46,11 +68,11 @@ class GmshReader : GmshInput {
         const int type = integer("the type of an element");
         const auto found = std::ranges::find(gmsh_types, type);
         if (found != std::end(gmsh_types)) return CellShape(found - gmsh_types);
-        constexpr const char* solids = "mesh with tetrahedra or hexahedra only";
-        expect(type != 6, "element type 6 (prism) is not supported; ", solids);
-        expect(type != 7, "element type 7 (pyramid) is not supported; ", solids);
-        reject("element type ", type, " is not supported; only elements of first order are ",
-               "(Mesh.ElementOrder = 1, or gmsh -order 1)");
+        const bool pyramid = type == 14 || type == 19;
+        reject("element type ", type, pyramid ? " (pyramid of second order)" : "",
+               " is not supported; only elements of first and second order are, pyramids of first ",
+               "(Mesh.ElementOrder = ", pyramid ? 1 : 2, ", or gmsh -order ", pyramid ? 1 : 2,
+               type == 13 ? ", with Mesh.SecondOrderIncomplete = 1 for prisms)" : ")");
     }
 
     /// The index of an entity; a new one is added.
@@ -254,10 +276,13 @@ class GmshReader : GmshInput {
         elements.tags.push_back(tag);
         elements.locations.push_back(start);
         elements.entities.push_back(entity);
-        count_memory(sizeof(Offset) * std::size_t(1 + corners(shape)) + sizeof(GmshLocation) +
+        const int count = node_count(shape);
+        count_memory(sizeof(Offset) * std::size_t(1 + count) + sizeof(GmshLocation) +
                      sizeof(Index));
-        for (int c = 0; c < corners(shape); ++c) {
-            elements.nodes.push_back(this->tag("the tag of a node"));
+        Offset nodes[max_cell_nodes];
+        for (int k = 0; k < count; ++k) nodes[k] = this->tag("the tag of a node");
+        for (int k = 0; k < count; ++k) {
+            elements.nodes.push_back(nodes[gmsh_position(shape, k)]);
         }
     }
 
@@ -267,11 +292,12 @@ class GmshReader : GmshInput {
         const CellShape kind = shape();
         expect(tessera::dimensions(kind) == dimensions, "a ", to_string(kind),
                " in an entity of dimension ", dimensions);
-        const Offset elements = item_count("elements", 0, 1 + corners(kind));
+        const Offset elements = item_count("elements", 0, 1 + node_count(kind));
         const GmshEntity& read = file_.entities[std::size_t(owner)];
         if (!read.listed && ghosts_.contains(read.tag)) {
             for (Offset k = 0; k < elements; ++k) {
-                for (int n = 0; n <= corners(kind); ++n) tag("the tag of a ghost element or node");
+                for (int n = 0; n <= node_count(kind); ++n)
+                    tag("the tag of a ghost element or node");
             }
             return elements;
         }

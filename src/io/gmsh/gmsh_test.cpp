@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "io/gmsh/test_gmsh.hpp"
+#include "tessera/detail/cells.hpp"
 
 namespace tessera::io {
 namespace {
@@ -62,9 +63,9 @@ TEST_F(gmsh, reads_zipped_files_and_rejects_others) {
     const std::string unzipped = write_text(folder + "/a.msh", format_22 + nodes_22);
     EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), unzipped)); }),
               unzipped +
-                  ": the mesh has no triangles, quadrilaterals, tetrahedra or hexahedra; where "
-                  "there are physical groups Gmsh saves nothing else, so that the material needs "
-                  "one too (or set Mesh.SaveAll = 1)");
+                  ": the mesh has no triangles, quadrilaterals or solid elements; where there are "
+                  "physical groups Gmsh saves nothing else, so that the material needs one too (or "
+                  "set Mesh.SaveAll = 1)");
     const std::string old = write_text(folder + "/b.msh", "$NOD\n1\n1 0 0 0\n$ENDNOD\n");
     EXPECT_EQ(outcome([&] { return described(read_mesh(test::host(), old)); }),
               old +
@@ -161,6 +162,145 @@ TEST_F(gmsh, reads_binary_numbers_in_either_byte_order) {
     }
 }
 
+/// Elements of one type of Gmsh, and their reference nodes in Gmsh's order (its manual, "Node
+/// ordering"; as gmsh.model.mesh.getElementProperties gives them).
+struct GmshType {
+    int type;
+    CellShape shape;
+    std::vector<std::array<double, 3>> nodes;
+};
+
+const std::vector<std::array<double, 3>> gmsh_hexahedron = {
+    {-1, -1, -1}, {1, -1, -1}, {1, 1, -1},  {-1, 1, -1}, {-1, -1, 1}, {1, -1, 1}, {1, 1, 1},
+    {-1, 1, 1},   {0, -1, -1}, {-1, 0, -1}, {-1, -1, 0}, {1, 0, -1},  {1, -1, 0}, {0, 1, -1},
+    {1, 1, 0},    {-1, 1, 0},  {0, -1, 1},  {-1, 0, 1},  {1, 0, 1},   {0, 1, 1},  {0, 0, -1},
+    {0, -1, 0},   {-1, 0, 0},  {1, 0, 0},   {0, 1, 0},   {0, 0, 1},   {0, 0, 0}};
+
+const std::vector<GmshType> gmsh_types_of_second_order = {
+    {9, CellShape::triangle6, {{0, 0}, {1, 0}, {0, 1}, {0.5, 0}, {0.5, 0.5}, {0, 0.5}}},
+    {16,
+     CellShape::quadrilateral8,
+     {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}, {0, -1}, {1, 0}, {0, 1}, {-1, 0}}},
+    {10,
+     CellShape::quadrilateral9,
+     {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}, {0, -1}, {1, 0}, {0, 1}, {-1, 0}, {0, 0}}},
+    {11,
+     CellShape::tetrahedron10,
+     {{0, 0, 0},
+      {1, 0, 0},
+      {0, 1, 0},
+      {0, 0, 1},
+      {0.5, 0, 0},
+      {0.5, 0.5, 0},
+      {0, 0.5, 0},
+      {0, 0, 0.5},
+      {0, 0.5, 0.5},
+      {0.5, 0, 0.5}}},
+    {17, CellShape::hexahedron20, {gmsh_hexahedron.begin(), gmsh_hexahedron.begin() + 20}},
+    {12, CellShape::hexahedron27, gmsh_hexahedron},
+    {18,
+     CellShape::prism15,
+     {{0, 0, -1},
+      {1, 0, -1},
+      {0, 1, -1},
+      {0, 0, 1},
+      {1, 0, 1},
+      {0, 1, 1},
+      {0.5, 0, -1},
+      {0, 0.5, -1},
+      {0, 0, 0},
+      {0.5, 0.5, -1},
+      {1, 0, 0},
+      {0, 1, 0},
+      {0.5, 0, 1},
+      {0, 0.5, 1},
+      {0.5, 0.5, 1}}},
+    {6, CellShape::prism, {{0, 0, -1}, {1, 0, -1}, {0, 1, -1}, {0, 0, 1}, {1, 0, 1}, {0, 1, 1}}},
+    {7, CellShape::pyramid, {{-1, -1, 0}, {1, -1, 0}, {1, 1, 0}, {-1, 1, 0}, {0, 0, 1}}}};
+
+/// One element in a file of a version, text or binary.
+std::string one_element(const GmshType& type, bool version_4, bool binary, bool mirrored) {
+    const auto count = int(type.nodes.size());
+    Bytes bytes(false);
+    const auto ints = [&](const std::vector<std::int32_t>& numbers) {
+        if (binary) return void(bytes.ints(numbers));
+        for (const int number : numbers) bytes.text(std::to_string(number) + " ");
+    };
+    const auto sizes = [&](const std::vector<std::int64_t>& numbers) {
+        if (!version_4) return ints({numbers.begin(), numbers.end()});
+        if (binary) return void(bytes.sizes(numbers));
+        for (const auto number : numbers) bytes.text(std::to_string(number) + " ");
+    };
+    const auto add_point = [&](int k) {
+        std::array<double, 3> at = type.nodes[std::size_t(k)];
+        if (mirrored) at[0] = -at[0];
+        if (binary) return void(bytes.reals({at[0], at[1], at[2]}));
+        for (const double x : at) bytes.text(shortest(x) + " ");
+    };
+    bytes.text(std::string("$MeshFormat\n") + (version_4 ? "4.1" : "2.2") +
+               (binary ? " 1 8\n" : " 0 8\n"));
+    if (binary) bytes.ints({1});
+    bytes.text(binary ? "\n$EndMeshFormat\n$Nodes\n" : "$EndMeshFormat\n$Nodes\n");
+    const int d = dimensions(type.shape);
+    std::vector<std::int64_t> tags;
+    for (int k = 0; k < count; ++k) tags.push_back(10 + k);
+    if (version_4) {
+        sizes({1, count, 10, 10 + count - 1});
+        ints({d, 1, 0});
+        sizes({count});
+        sizes(tags);
+        for (int k = 0; k < count; ++k) add_point(k);
+    } else {
+        bytes.text(std::to_string(count) + "\n");
+        for (int k = 0; k < count; ++k) {
+            ints({10 + k});
+            add_point(k);
+        }
+    }
+    bytes.text("\n$EndNodes\n$Elements\n");
+    if (version_4) {
+        sizes({1, 1, 1, 1});
+        ints({d, 1, type.type});
+        sizes({1});
+        sizes({1});
+    } else {
+        bytes.text("1\n");
+        if (binary) ints({type.type, 1, 0, 1});
+        if (!binary) ints({1, type.type, 0});
+    }
+    sizes(tags);
+    return bytes.text("\n$EndElements\n").all();
+}
+
+/// The nodes are where those of the CellShape are, whatever the order in the file; an element that
+/// stands wrong is turned round: the mirror image of the reference cell at x = y.
+TEST_F(gmsh, reads_every_element_in_every_kind_of_file) {
+    for (const GmshType& type : gmsh_types_of_second_order) {
+        for (int kind = 0; kind < 8; ++kind) {
+            SCOPED_TRACE(std::string(to_string(type.shape)) + ", kind " + std::to_string(kind));
+            const bool mirrored = kind & 4;
+            const Mesh mesh =
+                parse_gmsh({test::host(), one_element(type, kind & 1, kind & 2, mirrored), "f"});
+            ASSERT_EQ(mesh.elements.size(), 1u);
+            ASSERT_EQ(mesh.elements[0].shape, type.shape);
+            const int d = mesh.dimensions;
+            ASSERT_EQ(int(mesh.elements[0].nodes.size()), node_count(type.shape));
+            for (int k = 0; k < node_count(type.shape); ++k) {
+                std::array<double, 3> expected = node_point(type.shape, k);
+                if (mirrored) {
+                    std::swap(expected[0], expected[1]);
+                    expected[0] = -expected[0];
+                }
+                for (int i = 0; i < d; ++i) {
+                    EXPECT_EQ(mesh.points[std::size_t(mesh.elements[0].nodes[k] * d + i)],
+                              expected[std::size_t(i)])
+                        << k;
+                }
+            }
+        }
+    }
+}
+
 TEST_F(gmsh, elements_may_have_any_size) {
     for (const std::string size : {"1e-200", "1e+200"}) {
         const std::vector<std::string> points = {"0 0 0", size + " 0 0", "0 " + size + " 0",
@@ -200,7 +340,7 @@ TEST_F(gmsh, a_mesh_of_two_dimensions_is_plane) {
     EXPECT_EQ(read_points("2", {"0 0 5", "1 0 5.00000000001", "0 1 5"}),
               "2d 0,0 1,0 0,1; triangle 0-1-2");
     EXPECT_EQ(read_points("2", {"0 0 0", "0 1 0", "0 0 1"}),
-              "f: the mesh has no tetrahedra or hexahedra, and its elements do not lie in a plane "
+              "f: the mesh has no solid elements, and its elements do not lie in a plane "
               "z = constant: z ranges from 0 to 1; rotate a plane mesh, or, of a solid, give the "
               "volume a physical group too, so that Gmsh saves its elements (or set Mesh.SaveAll = "
               "1)");

@@ -6,19 +6,36 @@
 #include <limits>
 #include <span>
 
-#include "tessera/mesh.hpp"
+#include "tessera/detail/cells.hpp"
 
 /// The orientation of cells.
 namespace tessera::io {
 
 using Vector = std::array<double, 3>;
 
-/// The corners of a tetrahedron, then of a hexahedron, each with the three corners at the ends of
-/// its edges, which make a right-handed system where the element has the right orientation.
-/// Triangles and quadrilaterals are the first face with z as the third edge.
-inline constexpr int corner_edges[9][4] = {{0, 1, 2, 3}, {0, 1, 3, 4}, {1, 2, 0, 5},
-                                           {2, 3, 1, 6}, {3, 0, 2, 7}, {4, 7, 5, 0},
-                                           {5, 4, 6, 1}, {6, 5, 7, 2}, {7, 6, 4, 3}};
+/// Corners with the three corners at the ends of their edges, which make a right-handed system
+/// where the element has the right orientation: of a tetrahedron one corner, of a pyramid those of
+/// the base. Triangles and quadrilaterals are the first face with z as the third edge.
+inline constexpr int tetrahedron_edges[1][4] = {{0, 1, 2, 3}};
+inline constexpr int hexahedron_edges[8][4] = {{0, 1, 3, 4}, {1, 2, 0, 5}, {2, 3, 1, 6},
+                                               {3, 0, 2, 7}, {4, 7, 5, 0}, {5, 4, 6, 1},
+                                               {6, 5, 7, 2}, {7, 6, 4, 3}};
+inline constexpr int prism_edges_of_corners[6][4] = {{0, 1, 2, 3}, {1, 2, 0, 4}, {2, 0, 1, 5},
+                                                     {3, 5, 4, 0}, {4, 3, 5, 1}, {5, 4, 3, 2}};
+inline constexpr int pyramid_edges[4][4] = {{0, 1, 3, 4}, {1, 2, 0, 4}, {2, 3, 1, 4}, {3, 0, 2, 4}};
+
+inline std::span<const int[4]> corner_edges(CellShape shape) {
+    switch (family(shape)) {
+        case CellFamily::simplex:
+            return tetrahedron_edges;
+        case CellFamily::prism:
+            return prism_edges_of_corners;
+        case CellFamily::pyramid:
+            return pyramid_edges;
+        default:
+            return std::span(hexahedron_edges).first(std::size_t(corners(shape)));
+    }
+}
 
 /// The vector times a power of two, so that its largest component is in [1, 2): exact, and products
 /// of three stay in range.
@@ -42,15 +59,13 @@ inline int orientation(const Vector& a, const Vector& b, const Vector& c) {
     return volume > 0 ? 1 : -1;
 }
 
-/// The sign of the Jacobian of a triangle or quadrilateral (in x and y), a tetrahedron or a
-/// hexahedron at its corners: 1 or -1 where all corners agree; 0 where they do not or one is zero
-/// within rounding, so that the element has no volume or folds over.
+/// The sign of the Jacobian of a triangle or quadrilateral (in x and y) or a solid element at its
+/// corners, whose points are given: 1 or -1 where all corners agree; 0 where they do not or one is
+/// zero within rounding, so that the element has no volume or folds over.
 inline int orientation(CellShape shape, std::span<const Vector> points) {
     const bool plane = dimensions(shape) == 2;
-    const bool simplex = shape == CellShape::triangle || shape == CellShape::tetrahedron;
     int sign = 0;
-    for (int k = simplex ? 0 : 1; k <= (simplex ? 0 : corners(shape)); ++k) {
-        const int(&corner)[4] = corner_edges[k];
+    for (const auto& corner : corner_edges(shape)) {
         const auto edge = [&](int e) {
             if (plane && e == 3) return Vector{0, 0, 1};
             const Vector &from = points[std::size_t(corner[0])],
@@ -64,17 +79,11 @@ inline int orientation(CellShape shape, std::span<const Vector> points) {
     return sign;
 }
 
-/// Renumbers the corners of a cell so that its orientation is reversed.
+/// Renumbers the nodes of a cell so that its orientation is reversed.
 inline void reverse_orientation(CellShape shape, Index* nodes) {
-    if (shape == CellShape::segment) {
-        std::swap(nodes[0], nodes[1]);
-    } else if (shape == CellShape::triangle || shape == CellShape::tetrahedron) {
-        std::swap(nodes[1], nodes[2]);
-    } else {
-        for (int face = 0; face + 4 <= corners(shape); face += 4) {
-            std::swap(nodes[face + 1], nodes[face + 3]);
-        }
-    }
+    Index old[max_cell_nodes];
+    std::copy_n(nodes, node_count(shape), old);
+    for (int k = 0; k < node_count(shape); ++k) nodes[k] = old[mirrored_node(shape, k)];
 }
 
 }  // namespace tessera::io

@@ -14,7 +14,7 @@ inline std::string cells_text(const std::vector<Cells>& list) {
     for (const Cells& cells : list) {
         text += std::string(" ") + to_string(cells.shape);
         for (std::size_t k = 0; k < cells.nodes.size(); ++k) {
-            text += k % std::size_t(corners(cells.shape)) == 0 ? " " : "-";
+            text += k % std::size_t(node_count(cells.shape)) == 0 ? " " : "-";
             text += std::to_string(cells.nodes[k]);
         }
     }

@@ -107,6 +107,7 @@ TEST(polynomial_iterations, rounded_values_with_contrast_and_incompressibility) 
              std::vector<std::pair<double, double>>{{1, 0.45}, {1e3, 0.3}, {1e6, 0.45}}) {
             SCOPED_TRACE(std::string(to_string(shape)) + " " + std::to_string(contrast));
             elasticity::Model model;
+            model.formulation = elasticity::Formulation::full_integration;
             model.mesh = dimensions(shape) == 2 ? meshes::rectangle(shape, 24, 16)
                                                 : meshes::box(shape, 8, 6, 5);
             model.mesh.region_names = {"soft", "hard"};

@@ -2,145 +2,246 @@
 #include <cmath>
 #include <numeric>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/element_stiffness.hpp"
 #include "problems/memory.hpp"
 
 namespace tessera::elasticity {
 
 namespace {
 
-/// Number of nodes that a thread assembles at a time.
-constexpr Offset nodes_per_range = 256;
+/// The nodes that share an element with each node, ascending, the node itself among them: of nodes
+/// in ranges of equal length, one after the other.
+class Neighbours {
+  public:
+    static constexpr Index range = 1024;
 
-/// The rows of one node before displacements are prescribed: a block of d x d, row by row, for each
-/// node of its elements; and its body force.
-struct NodeRows {
-    std::vector<Index> neighbours;  ///< Ascending, the node itself among them.
-    std::vector<double> blocks;
-    Vector force{};
-
-    void find_neighbours(const Elements& elements, std::span<const Index> at_node) {
-        neighbours.clear();
-        for (const Index element : at_node) {
-            const std::span<const Index> nodes = elements.nodes(element);
-            neighbours.insert(neighbours.end(), nodes.begin(), nodes.end());
-        }
-        std::sort(neighbours.begin(), neighbours.end());
-        neighbours.erase(std::unique(neighbours.begin(), neighbours.end()), neighbours.end());
+    Neighbours(const Context& cpu, const Elements& elements, const NodeElements& node_elements)
+        : ranges_(std::size_t(elements.mesh().node_count() / range + 1)),
+          ends_(std::size_t(elements.mesh().node_count())) {
+        parallel_tasks(cpu.threads(), Offset(ranges_.size()), [&](Offset k) {
+            std::vector<Index> near;
+            for (Index node = Index(k) * range; node < end_of(k); ++node) {
+                near.clear();
+                for (const Index element : node_elements[node]) {
+                    const std::span<const Index> nodes = elements.nodes(element);
+                    near.insert(near.end(), nodes.begin(), nodes.end());
+                }
+                std::sort(near.begin(), near.end());
+                near.erase(std::unique(near.begin(), near.end()), near.end());
+                ranges_[k].insert(ranges_[k].end(), near.begin(), near.end());
+                ends_[node] = ranges_[k].size();
+            }
+        });
     }
 
-    /// Adds the rows of corner `a` of an element of shape S. Entry (a, i; b, j) sums equal products
-    /// in the order of (b, j; a, i): bitwise symmetry.
-    template <CellShape S>
-    void add(const Mesh& mesh, std::span<const Index> nodes, int a, const Stiffness::Lame& lame,
-             const Field& body_force, double thickness) {
-        constexpr int d = dimensions(S);
-        constexpr int corners = tessera::corners(S);
-        constexpr int count = point_count(S);
-        double points[corners][d];
-        gather<S>(mesh, nodes, points);
-        const auto& reference = reference_points<S>();
-        Geometry geometry(reference, points);
-        for (double& volume : geometry.volumes) volume *= thickness;
-        for (int b = 0; b < corners; ++b) {
-            double integrals[d][d]{};  // Integrals of (dN_a / dx_i) (dN_b / dx_j).
-            for (int p = 0; p < count; ++p) {
-                for (int i = 0; i < d; ++i) {
-                    for (int j = 0; j < d; ++j) {
-                        integrals[i][j] += geometry.volumes[p] * (geometry.gradients[p][a][i] *
-                                                                  geometry.gradients[p][b][j]);
-                    }
-                }
+    std::span<const Index> operator[](Index node) const {
+        const std::size_t first = node % range == 0 ? 0 : ends_[std::size_t(node) - 1];
+        return std::span(ranges_[std::size_t(node / range)]).subspan(first, ends_[node] - first);
+    }
+
+    /// visit(node, its neighbours) for all nodes, by all threads.
+    template <class Visit>
+    void each(const Context& cpu, Visit&& visit) const {
+        parallel_tasks(cpu.threads(), Offset(ranges_.size()), [&](Offset k) {
+            for (Index node = Index(k) * range; node < end_of(k); ++node) {
+                visit(node, (*this)[node]);
             }
-            double laplacian = 0;
-            for (int k = 0; k < d; ++k) laplacian += integrals[k][k];
-            const auto neighbour = std::lower_bound(neighbours.begin(), neighbours.end(), nodes[b]);
-            double* block = blocks.data() + (neighbour - neighbours.begin()) * d * d;
-            for (int i = 0; i < d; ++i) {
-                for (int j = 0; j < d; ++j) {
-                    block[i * d + j] += lame.lambda * integrals[i][j] + lame.mu * integrals[j][i] +
-                                        (i == j ? lame.mu * laplacian : 0);
-                }
-            }
+        });
+    }
+
+  private:
+    Index end_of(Offset k) const {
+        return Index(std::min<Offset>((k + 1) * range, Offset(ends_.size())));
+    }
+
+    std::vector<std::vector<Index>> ranges_;
+    std::vector<std::size_t> ends_;  ///< The end of each node's neighbours in its range.
+};
+
+/// A matrix of zeros whose rows have the unknowns of the neighbours.
+CsrMatrix<double> make_matrix(const Context& cpu, const Neighbours& neighbours, int d,
+                              const System& system, Index rows) {
+    std::vector<Offset> row_offsets(std::size_t(rows) + 1, 0);
+    /// visit(row) for the unknowns of a node.
+    const auto each_row = [&](Index node, auto&& visit) {
+        for (int i = 0; i < d; ++i) {
+            const Index row = system.unknowns[std::size_t(node) * d + i];
+            if (row >= 0) visit(row);
         }
-        if (!body_force) return;
-        for (int p = 0; p < count; ++p) {
-            const Vector value = body_force(position<S>(reference, p, points));
-            const double weight = geometry.volumes[p] * reference.values[p][a];
-            for (int i = 0; i < d; ++i) force[i] += weight * value[i];
+    };
+    neighbours.each(cpu, [&](Index node, std::span<const Index> near) {
+        Offset length = 0;
+        for (const Index other : near) each_row(other, [&](Index) { ++length; });
+        each_row(node, [&](Index row) { row_offsets[row + 1] = length; });
+    });
+    std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
+    CsrMatrix<double> matrix(cpu, rows, rows, row_offsets.back());
+    std::ranges::copy(row_offsets, matrix.row_offsets().data());
+    Index* const columns = matrix.column_indices().data();
+    double* const values = matrix.values().data();
+    neighbours.each(cpu, [&](Index node, std::span<const Index> near) {
+        each_row(node, [&](Index row) {
+            Offset position = row_offsets[row];
+            for (const Index other : near) {
+                each_row(other, [&](Index column) { columns[position++] = column; });
+            }
+            std::fill(values + row_offsets[row], values + position, 0.);
+        });
+    });
+    return matrix;
+}
+
+/// The position of a number in an ascending list that has it, by bisection without branches.
+Offset position_of(const Index* list, std::size_t count, Index number) {
+    const Index* first = list;
+    while (count > 1) {
+        const std::size_t half = count / 2;
+        first += half * std::size_t(first[half - 1] < number);
+        count -= half;
+    }
+    return first - list;
+}
+
+/// Assembles elements in batches: first their stiffnesses and body forces, each element by one
+/// thread; then their sums, each row by one thread in the order of the elements, so that the result
+/// does not depend on the number of threads.
+class Assembly {
+  public:
+    Assembly(const Context& cpu, const Elements& elements, const Model& model,
+             const Stiffness& stiffness, double thickness, const Neighbours& neighbours,
+             System& system)
+        : cpu_(cpu),
+          elements_(elements),
+          model_(model),
+          stiffness_(stiffness),
+          thickness_(thickness),
+          neighbours_(neighbours),
+          system_(system) {
+        for (const Cells& cells : model.mesh.elements) {
+            if (cells.nodes.empty()) continue;
+            max_unknowns_ = std::max(max_unknowns_, std::size_t(node_count(cells.shape)) * d_());
         }
     }
 
-    /// Sums over the elements of the node, in ascending order.
-    void gather_elements(const Elements& elements, Index node, std::span<const Index> at_node,
-                         const Stiffness& stiffness, const Field& body_force, double thickness) {
-        find_neighbours(elements, at_node);
-        const int d = elements.mesh().dimensions;
-        blocks.assign(neighbours.size() * d * d, 0);
-        force = {};
-        for (const Index element : at_node) {
-            const std::span<const Index> nodes = elements.nodes(element);
-            const int a = int(std::find(nodes.begin(), nodes.end(), node) - nodes.begin());
-            elements.with_shape(element, [&](auto shape) {
-                add<decltype(shape)::value>(elements.mesh(), nodes, a, stiffness[element],
-                                            body_force, thickness);
+    void run() {
+        constexpr std::size_t bytes_of_thread = std::size_t(1) << 18;  // Stay in the cache.
+        const std::size_t size = max_unknowns_ * (max_unknowns_ + 1);
+        const Offset batch =
+            Offset(cpu_.threads()) *
+            Offset(std::max<std::size_t>(16, bytes_of_thread / sizeof(double) / size));
+        results_.resize(size * std::size_t(std::min<Offset>(batch, elements_.count())));
+        for (Offset first = 0; first < elements_.count(); first += batch) {
+            const Offset last = std::min<Offset>(first + batch, elements_.count());
+            const auto compute = [&](Offset begin, Offset end) {
+                for (Offset k = begin; k < end; ++k) {
+                    find_element(Index(first + k), results_.data() + size * std::size_t(k));
+                }
+            };
+            parallel_ranges(cpu_.threads(), last - first, compute, 16);
+            const Offset parts = std::clamp<Offset>((last - first) / 16, 1, cpu_.threads());
+            parallel_parts(cpu_.threads(), parts, parts, [&](Offset part, Offset, Offset) {
+                for (Offset k = first; k < last; ++k) {
+                    add_rows(Index(k), results_.data() + size * std::size_t(k - first), part,
+                             parts);
+                }
             });
         }
     }
-};
 
-/// Row offsets: each row has the unknowns of the neighbours.
-std::vector<Offset> count_entries(const Context& cpu, const Elements& elements,
-                                  const NodeElements& node_elements, const System& system,
-                                  Index rows) {
-    const int d = elements.mesh().dimensions;
-    std::vector<Offset> row_offsets(std::size_t(rows) + 1, 0);
-    const auto count = [&](Offset first, Offset last) {
-        NodeRows scratch;
-        for (Index node = Index(first); node < last; ++node) {
-            scratch.find_neighbours(elements, node_elements[node]);
-            Offset length = 0;
-            for (const Index neighbour : scratch.neighbours) {
-                for (int j = 0; j < d; ++j) {
-                    length += system.unknowns[std::size_t(neighbour) * d + j] >= 0;
+  private:
+    std::size_t d_() const { return std::size_t(elements_.mesh().dimensions); }
+
+    /// The stiffness of an element, n x n numbers by rows, then its n body forces.
+    void find_element(Index element, double* result) const {
+        with_form(elements_, element, model_.formulation, [&](auto shape, auto modes) {
+            constexpr CellShape s = decltype(shape)::value;
+            constexpr int d = dimensions(s), n = node_count(s) * d;
+            double points[node_count(s)][d];
+            gather<s>(model_.mesh, elements_.nodes(element), points);
+            const ElementForm<s, decltype(modes)::value> form(points, thickness_);
+            CondensedStiffness<form.functions, decltype(modes)::value, d> stiffness;
+            form.find_stiffness(stiffness_[element], stiffness);
+            for (int k = 0; k < n; ++k) std::copy_n(stiffness.full[k], n, result + k * n);
+            double* const forces = result + n * n;
+            std::fill_n(forces, n, 0.);
+            if (!model_.body_force) return;
+            const auto& reference = reference_points<s>();
+            for (int p = 0; p < point_count(s); ++p) {
+                const Vector value = model_.body_force(position<s>(reference, p, points));
+                for (int k = 0; k < n; ++k) {
+                    forces[k] += form.volumes[p] * reference.values[p][k / d] * value[k % d];
                 }
             }
-            for (int i = 0; i < d; ++i) {
-                const Index row = system.unknowns[std::size_t(node) * d + i];
-                if (row >= 0) row_offsets[row + 1] = length;
-            }
-        }
-    };
-    parallel_ranges(cpu.threads(), elements.mesh().node_count(), count, nodes_per_range);
-    std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
-    return row_offsets;
-}
-
-/// Writes the rows of one node; `tractions` are the loads on all nodes.
-void write_rows(const NodeRows& gathered, Index node, int d, std::span<const double> tractions,
-                System& system) {
-    for (int i = 0; i < d; ++i) {
-        const std::size_t displacement = std::size_t(node) * d + i;
-        const Index row = system.unknowns[displacement];
-        if (row < 0) continue;
-        Offset position = system.matrix.row_offsets().data()[row];
-        double load = gathered.force[i] + tractions[displacement];
-        for (std::size_t k = 0; k < gathered.neighbours.size(); ++k) {
-            const double* values = gathered.blocks.data() + (k * d + i) * d;
-            for (int j = 0; j < d; ++j) {
-                const std::size_t other = std::size_t(gathered.neighbours[k]) * d + j;
-                const Index column = system.unknowns[other];
-                if (column < 0) {
-                    load -= values[j] * system.prescribed[other];
-                    continue;
-                }
-                system.matrix.column_indices().data()[position] = column;
-                system.matrix.values().data()[position++] = values[j];
-            }
-        }
-        system.load[row] = load;
+        });
     }
-}
+
+    /// Adds the rows of an element's nodes in one of `parts` interleaved sets of nodes.
+    void add_rows(Index element, const double* result, Offset part, Offset parts) {
+        constexpr Index nodes_together = 64;
+        const std::span<const Index> nodes = elements_.nodes(element);
+        for (std::size_t a = 0; a < nodes.size(); ++a) {
+            if (parts == 1 || nodes[a] / nodes_together % parts == part) {
+                d_() == 2 ? add_rows_of_node<2>(nodes, a, result)
+                          : add_rows_of_node<3>(nodes, a, result);
+            }
+        }
+    }
+
+    template <int d>
+    void add_rows_of_node(std::span<const Index> nodes, std::size_t a, const double* result) {
+        const std::size_t n = nodes.size() * d;
+        const Index* const rows = &system_.unknowns[std::size_t(nodes[a]) * d];
+        const Index* const some_row = std::find_if(rows, rows + d, [](Index r) { return r >= 0; });
+        if (some_row == rows + d) return;
+        const Offset* const offsets = std::as_const(system_.matrix).row_offsets().data();
+        double* const values = system_.matrix.values().data();
+        const std::span<const Index> near = neighbours_[nodes[a]];
+        // All rows of a node have the same columns.
+        const Offset length = offsets[*some_row + 1] - offsets[*some_row];
+        const Index* const columns =
+            std::as_const(system_.matrix).column_indices().data() + offsets[*some_row];
+        const bool all_free = length == Offset(near.size()) * d;
+        for (int i = 0; i < d; ++i) {
+            if (rows[i] >= 0) system_.load[rows[i]] += result[n * n + a * d + i];
+        }
+        for (std::size_t b = 0; b < nodes.size(); ++b) {
+            const double* const entries = result + a * d * n + b * d;
+            const std::size_t other = std::size_t(nodes[b]) * d;
+            if (all_free) {
+                const Offset at = position_of(near.data(), near.size(), nodes[b]) * d;
+                for (int i = 0; i < d; ++i) {
+                    if (rows[i] < 0) continue;
+                    double* const value = values + offsets[rows[i]] + at;
+                    for (int j = 0; j < d; ++j) value[j] += entries[i * n + j];
+                }
+                continue;
+            }
+            const Index* const unknowns = &system_.unknowns[other];
+            for (int j = 0; j < d; ++j) {
+                const Offset at =
+                    unknowns[j] < 0 ? 0 : position_of(columns, std::size_t(length), unknowns[j]);
+                for (int i = 0; i < d; ++i) {
+                    if (rows[i] < 0) continue;
+                    if (unknowns[j] >= 0) {
+                        values[offsets[rows[i]] + at] += entries[i * n + j];
+                    } else {
+                        system_.load[rows[i]] -= entries[i * n + j] * system_.prescribed[other + j];
+                    }
+                }
+            }
+        }
+    }
+
+    const Context& cpu_;
+    const Elements& elements_;
+    const Model& model_;
+    const Stiffness& stiffness_;
+    double thickness_;
+    const Neighbours& neighbours_;
+    System& system_;
+    std::size_t max_unknowns_ = 1;
+    std::vector<double> results_;  ///< What find_element writes, of each element of a batch.
+};
 
 }  // namespace
 
@@ -149,11 +250,11 @@ System assemble(const Context& cpu, const Model& model) {
         !cpu.on_gpu(),
         "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
     const Elements elements(model.mesh);
-    double element_corners = 0;
-    for (const Cells& cells : model.mesh.elements) element_corners += double(cells.nodes.size());
+    double element_nodes = 0;
+    for (const Cells& cells : model.mesh.elements) element_nodes += double(cells.nodes.size());
     require_host_memory(
         concat("a model of ", model.mesh.node_count(), " nodes"),
-        problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(), element_corners));
+        problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(), element_nodes));
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
     const double thickness = checked_thickness(model);
@@ -163,22 +264,13 @@ System assemble(const Context& cpu, const Model& model) {
     find_rigid_motions(elements, node_elements, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, node_elements, tractions, system);
-
-    const std::vector<Offset> row_offsets =
-        count_entries(cpu, elements, node_elements, system, rows);
-    system.matrix = CsrMatrix<double>(cpu, rows, rows, row_offsets.back());
-    std::ranges::copy(row_offsets, system.matrix.row_offsets().data());
     system.load.resize(std::size_t(rows));
-    const int d = model.mesh.dimensions;
-    const auto fill = [&](Offset first, Offset last) {
-        NodeRows gathered;
-        for (Index node = Index(first); node < last; ++node) {
-            gathered.gather_elements(elements, node, node_elements[node], stiffness,
-                                     model.body_force, thickness);
-            write_rows(gathered, node, d, tractions, system);
-        }
-    };
-    parallel_ranges(cpu.threads(), model.mesh.node_count(), fill, nodes_per_range);
+    for (std::size_t k = 0; k < tractions.size(); ++k) {
+        if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];
+    }
+    const Neighbours neighbours(cpu, elements, node_elements);
+    system.matrix = make_matrix(cpu, neighbours, model.mesh.dimensions, system, rows);
+    Assembly(cpu, elements, model, stiffness, thickness, neighbours, system).run();
     require(first_non_finite_row(cpu, std::as_const(system.matrix).view()) < 0 &&
                 std::ranges::all_of(system.load, [](double value) { return std::isfinite(value); }),
             "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "

@@ -207,6 +207,7 @@ TEST(assembly, uniform_grids_are_those_of_the_generator) {
             const int d = dimensions(shape);
             const Index cells = d == 2 ? 9 : 5;
             Model model;
+            model.formulation = elasticity::Formulation::full_integration;
             model.mesh = test::unit_mesh(shape, cells, 0);
             if (!free) {
                 model.fixed_supports.push_back({"left"});

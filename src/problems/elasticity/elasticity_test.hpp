@@ -15,12 +15,77 @@ namespace tessera::test {
 inline constexpr CellShape element_shapes[] = {CellShape::triangle, CellShape::quadrilateral,
                                                CellShape::tetrahedron, CellShape::hexahedron};
 
+inline constexpr CellShape all_element_shapes[] = {
+    CellShape::triangle,      CellShape::quadrilateral,  CellShape::tetrahedron,
+    CellShape::hexahedron,    CellShape::prism,          CellShape::pyramid,
+    CellShape::triangle6,     CellShape::quadrilateral8, CellShape::quadrilateral9,
+    CellShape::tetrahedron10, CellShape::prism15,        CellShape::hexahedron20,
+    CellShape::hexahedron27};
+
+/// The faces of a mesh's hexahedra on its groups, cut like the elements.
+inline void cut_groups(Mesh& mesh, bool prisms) {
+    for (MeshGroup& group : mesh.groups) {
+        // Prisms have triangles at the top and bottom of each hexahedron (axis z).
+        if (!prisms || (group.name != "back" && group.name != "front")) continue;
+        const std::vector<Index> old = std::move(group.cells[0].nodes);
+        group.cells = {{CellShape::triangle, {}}};
+        for (std::size_t at = 0; at < old.size(); at += 4) {
+            // Cut from the corner of the least x and y to that of the largest.
+            const auto place = [&](std::size_t k) {
+                const double* const x = &mesh.points[std::size_t(old[at + k % 4]) * 3];
+                return x[0] + x[1];
+            };
+            std::size_t first = 0;
+            for (std::size_t k = 1; k < 4; ++k) first = place(k) < place(first) ? k : first;
+            const auto node = [&](std::size_t k) { return old[at + (first + k) % 4]; };
+            std::vector<Index>& nodes = group.cells[0].nodes;
+            nodes.insert(nodes.end(), {node(0), node(1), node(2), node(0), node(2), node(3)});
+        }
+    }
+}
+
+/// Each hexahedron as two prisms, or six pyramids around a new node.
+inline void cut_hexahedra(Mesh& mesh, bool prisms) {
+    const std::vector<Index> old = std::move(mesh.elements[0].nodes);
+    mesh.elements = {{prisms ? CellShape::prism : CellShape::pyramid, {}}};
+    std::vector<Index>& nodes = mesh.elements[0].nodes;
+    for (std::size_t at = 0; at < old.size(); at += 8) {
+        const Index* const k = &old[at];
+        if (prisms) {
+            for (const int c : {0, 1, 2, 4, 5, 6, 0, 2, 3, 4, 6, 7}) nodes.push_back(k[c]);
+            continue;
+        }
+        const Index middle = mesh.node_count();
+        for (std::size_t i = 0; i < 3; ++i) {
+            double sum = 0;
+            for (int c = 0; c < 8; ++c) sum += mesh.points[std::size_t(k[c]) * 3 + i] / 8;
+            mesh.points.push_back(sum);
+        }
+        for (int face = 0; face < 6; ++face) {  // From inside counterclockwise.
+            for (int c = 3; c >= 0; --c) nodes.push_back(k[hexahedron_faces[face][c]]);
+            nodes.push_back(middle);
+        }
+    }
+    cut_groups(mesh, prisms);
+}
+
+/// `x` x `y` x `z` cells of a box or rectangle, in elements of any shape with straight edges.
+inline Mesh grid_mesh(CellShape shape, std::array<Index, 3> cells,
+                      const meshes::GridOptions& options = {}) {
+    const CellShape corner_shape = first_order(shape);
+    const bool cut = corner_shape == CellShape::prism || corner_shape == CellShape::pyramid;
+    const CellShape grid = cut ? CellShape::hexahedron : corner_shape;
+    Mesh mesh = dimensions(shape) == 2 ? meshes::rectangle(grid, cells[0], cells[1], options)
+                                       : meshes::box(grid, cells[0], cells[1], cells[2], options);
+    if (cut) cut_hexahedra(mesh, corner_shape == CellShape::prism);
+    return is_first_order(shape) ? mesh : meshes::second_order(mesh, has_centres(shape));
+}
+
 /// `cells` cells on each axis of the unit square or cube.
 inline Mesh unit_mesh(CellShape shape, Index cells, double jitter) {
     meshes::GridOptions options;
     options.jitter = jitter;
-    return dimensions(shape) == 2 ? meshes::rectangle(shape, cells, cells, options)
-                                  : meshes::box(shape, cells, cells, cells, options);
+    return grid_mesh(shape, {cells, cells, cells}, options);
 }
 
 inline std::vector<std::string> side_names(int dimensions) {
@@ -44,7 +109,7 @@ inline std::vector<double> element_volumes(const Mesh& mesh) {
     for (Index element = 0; element < elements.count(); ++element) {
         elements.with_shape(element, [&](auto shape) {
             constexpr CellShape s = decltype(shape)::value;
-            double points[corners(s)][dimensions(s)];
+            double points[node_count(s)][dimensions(s)];
             elasticity::gather<s>(mesh, elements.nodes(element), points);
             double sum = 0;
             for (const double volume :

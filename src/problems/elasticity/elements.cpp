@@ -19,12 +19,12 @@ constexpr double shortest = 1e-90, longest = 1e90;
 
 template <CellShape S>
 bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
-    double points[corners(S)][dimensions(S)];
+    double points[node_count(S)][dimensions(S)];
     gather<S>(mesh, nodes, points);
     const Geometry inside(reference_points<S>(), points);
     if (!(inside.quality > flat)) return false;
-    if constexpr (is_simplex(S)) {
-        return true;
+    if constexpr (is_simplex(S) || !is_first_order(S)) {
+        return true;  // Curved elements may be inverted outside of all integration points.
     } else {
         // A corner of 180 degrees is allowed.
         return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;
@@ -61,7 +61,7 @@ Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
     validate(mesh);
     for (const Cells& cells : mesh.elements) {
         starts_.push_back(starts_.back() +
-                          Index(cells.nodes.size() / std::size_t(corners(cells.shape))));
+                          Index(cells.nodes.size() / std::size_t(node_count(cells.shape))));
     }
 }
 
@@ -134,30 +134,23 @@ const MeshGroup* group_of_elements(const Mesh& mesh, const std::string& name) {
     return found == mesh.groups.end() ? nullptr : &*found;
 }
 
-std::array<Index, 8> sorted_nodes(std::span<const Index> nodes) {
-    std::array<Index, 8> sorted;
-    sorted.fill(-1);
-    std::ranges::copy(nodes, sorted.begin());
-    std::ranges::sort(sorted);
-    return sorted;
-}
-
 }  // namespace
 
 std::vector<Index> elements_of(const Mesh& mesh, const std::string& name) {
     const Elements elements(mesh);
     std::vector<Index> found;
     if (const MeshGroup* const group = group_of_elements(mesh, name)) {
-        std::vector<std::array<Index, 8>> cells;
+        std::vector<CellKey<Index>> cells;
         for (const Cells& part : group->cells) {
-            const auto count = std::size_t(corners(part.shape));
+            const auto count = std::size_t(node_count(part.shape));
             for (std::size_t at = 0; at + count <= part.nodes.size(); at += count) {
-                cells.push_back(sorted_nodes(std::span(part.nodes).subspan(at, count)));
+                cells.push_back(cell_key(part.shape, std::span(part.nodes).subspan(at, count)));
             }
         }
         std::ranges::sort(cells);
         for (Index element = 0; element < elements.count(); ++element) {
-            if (std::ranges::binary_search(cells, sorted_nodes(elements.nodes(element)))) {
+            if (std::ranges::binary_search(
+                    cells, cell_key(elements.shape(element), elements.nodes(element)))) {
                 found.push_back(element);
             }
         }
@@ -180,7 +173,7 @@ std::vector<Index> elements_of(const Mesh& mesh, const std::string& name) {
 ThinElement find_thin_element(const Context& cpu, const Mesh& mesh) {
     const Elements elements(mesh);
     std::vector<double> thickness(std::size_t(elements.count()));
-    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
+    elements.each<Rule::stiffness>(cpu, [&](Index element, const auto& geometry) {
         double steepest = 0;
         for (const auto& at_point : geometry.gradients) {
             for (const auto& gradient : at_point) {

@@ -9,97 +9,27 @@
 
 #include "base/concat.hpp"
 #include "base/parallel.hpp"
+#include "problems/elasticity/reference.hpp"
 #include "tessera/elasticity.hpp"
 
-/// Shape functions of the elements, their derivatives on a mesh, and the elements at a node.
+/// Derivatives of shape functions on a mesh, and the elements at a node.
 namespace tessera::elasticity {
-
-template <CellShape S>
-using ShapeTag = std::integral_constant<CellShape, S>;
-
-constexpr bool is_simplex(CellShape shape) {
-    return shape == CellShape::triangle || shape == CellShape::tetrahedron;
-}
-
-/// Points of an element: two Gauss points per axis (the centre of a simplex), with weights; the
-/// centre; the corners, where a bilinear map is inverted first.
-enum class Rule { gauss, centre, corners };
-
-constexpr int point_count(CellShape shape, Rule rule = Rule::gauss) {
-    return rule == Rule::corners                       ? corners(shape)
-           : rule == Rule::centre || is_simplex(shape) ? 1
-                                                       : 1 << dimensions(shape);
-}
-
-/// Corners of the reference segment, square and cube [-1, 1]^d in the order of CellShape.
-inline constexpr int corner_signs[8][3] = {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}, {-1, 1, -1},
-                                           {-1, -1, 1},  {1, -1, 1},  {1, 1, 1},  {-1, 1, 1}};
-
-/// Shape functions of shape S at P points of its reference element, and the weights of the points.
-template <CellShape S, int P>
-struct Reference {
-    static constexpr int axes = dimensions(S);
-    static constexpr int corners = tessera::corners(S);
-    double values[P][corners];
-    double derivatives[P][corners][axes];
-    double weights[P];
-
-    /// The reference simplex has the corners 0 and the unit vectors.
-    void set(int p, const double* point, double weight) {
-        weights[p] = weight;
-        for (int c = 0; c < corners; ++c) {
-            if constexpr (is_simplex(S)) {
-                values[p][c] = 1. / corners;  // The points of simplices are their centres.
-                for (int i = 0; i < axes; ++i) {
-                    derivatives[p][c][i] = c == 0 ? -1 : c == i + 1 ? 1 : 0;
-                }
-            } else {
-                values[p][c] = 1;
-                for (int i = 0; i < axes; ++i) derivatives[p][c][i] = 1;
-                for (int m = 0; m < axes; ++m) {
-                    const double value = (1 + corner_signs[c][m] * point[m]) / 2;
-                    values[p][c] *= value;
-                    for (int i = 0; i < axes; ++i) {
-                        derivatives[p][c][i] *= i == m ? corner_signs[c][m] / 2. : value;
-                    }
-                }
-            }
-        }
-    }
-};
-
-template <CellShape S, Rule rule>
-Reference<S, point_count(S, rule)> make_reference() {
-    Reference<S, point_count(S, rule)> made;
-    const double scale = rule == Rule::gauss ? std::sqrt(1. / 3) : rule == Rule::corners ? 1. : 0.;
-    constexpr double volume = !is_simplex(S) ? 1 : dimensions(S) == 2 ? 1. / 2 : 1. / 6;
-    for (int p = 0; p < point_count(S, rule); ++p) {
-        double point[3];
-        for (int m = 0; m < 3; ++m) point[m] = corner_signs[p][m] * scale;
-        made.set(p, point, rule == Rule::gauss ? volume : rule == Rule::centre ? 1 : 0);
-    }
-    return made;
-}
-
-template <CellShape S, Rule rule = Rule::gauss>
-inline const Reference<S, point_count(S, rule)>& reference_points() {
-    static const auto reference = make_reference<S, rule>();
-    return reference;
-}
 
 /// An element of shape S in space at P points: dN_c / dx, and weight times Jacobian.
 template <CellShape S, int P>
 struct Geometry {
     static constexpr int axes = dimensions(S);
-    static constexpr int corners = tessera::corners(S);
-    double gradients[P][corners][axes];
+    static constexpr int nodes = node_count(S);
+    double gradients[P][nodes][axes];
     double volumes[P];
+    double determinants[P];
+    double inverses[P][axes][axes];  ///< d reference_k / dx_i at [i][k].
     /// Smallest Jacobian over the product of the lengths of its rows: at most 1, 0 where flat, NaN
     /// where an edge has no length.
     double quality = 1;
 
-    /// `points` are the corners' coordinates.
-    Geometry(const Reference<S, P>& reference, const double (&points)[corners][axes]) {
+    /// `points` are the nodes' coordinates.
+    Geometry(const Reference<S, P>& reference, const double (&points)[nodes][axes]) {
         for (int p = 0; p < P; ++p) {
             double jacobian[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};  // dx_j / d reference_i
             double lengths = 1;
@@ -107,7 +37,7 @@ struct Geometry {
                 double squares = 0;
                 for (int j = 0; j < axes; ++j) {
                     double sum = 0;
-                    for (int c = 0; c < corners; ++c) {
+                    for (int c = 0; c < nodes; ++c) {
                         sum += reference.derivatives[p][c][i] * points[c][j];
                     }
                     jacobian[i][j] = sum;
@@ -128,8 +58,12 @@ struct Geometry {
             for (int j = 0; j < 3; ++j) determinant += jacobian[0][j] * adjugate[j][0];
             const double ratio = determinant / lengths;
             if (!(ratio >= quality) && !std::isnan(quality)) quality = ratio;
+            determinants[p] = determinant;
             volumes[p] = reference.weights[p] * determinant;
-            for (int c = 0; c < corners; ++c) {
+            for (int i = 0; i < axes; ++i) {
+                for (int k = 0; k < axes; ++k) inverses[p][i][k] = adjugate[i][k] / determinant;
+            }
+            for (int c = 0; c < nodes; ++c) {
                 for (int i = 0; i < axes; ++i) {
                     double sum = 0;
                     for (int k = 0; k < axes; ++k) {
@@ -142,22 +76,31 @@ struct Geometry {
     }
 };
 
-/// Coordinates of the corners of a cell of shape S in D dimensions.
+/// Coordinates of the nodes of a cell of shape S in D dimensions.
 template <CellShape S, int D>
-void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[corners(S)][D]) {
-    for (int c = 0; c < corners(S); ++c) {
+void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[node_count(S)][D]) {
+    for (int c = 0; c < node_count(S); ++c) {
         for (int i = 0; i < D; ++i) points[c][i] = mesh.points[std::size_t(nodes[c]) * D + i];
     }
 }
 
-/// x = sum over the corners of N_c x_c at point p.
+/// x = sum over the nodes of N_c x_c at point p.
 template <CellShape S, int P, int D>
-Vector position(const Reference<S, P>& reference, int p, const double (&points)[corners(S)][D]) {
+Vector position(const Reference<S, P>& reference, int p, const double (&points)[node_count(S)][D]) {
     Vector x{};
     for (int i = 0; i < D; ++i) {
-        for (int c = 0; c < corners(S); ++c) x[i] += reference.values[p][c] * points[c][i];
+        for (int c = 0; c < node_count(S); ++c) x[i] += reference.values[p][c] * points[c][i];
     }
     return x;
+}
+
+/// f(ShapeTag<S>()) for the one of these shapes that `shape` is; the last one where it is no other.
+template <CellShape S, CellShape... Others, class F>
+auto select_shape(CellShape shape, F&& f) {
+    if constexpr (sizeof...(Others) > 0) {
+        if (shape != S) return select_shape<Others...>(shape, f);
+    }
+    return f(ShapeTag<S>());
 }
 
 /// The elements of all shapes, numbered consecutively. Validates the mesh and refers to it.
@@ -170,22 +113,20 @@ class Elements {
     CellShape shape(Index element) const { return mesh_.elements[part(element)].shape; }
     std::span<const Index> nodes(Index element) const {
         const std::size_t k = part(element);
-        const std::size_t n = std::size_t(corners(mesh_.elements[k].shape));
+        const std::size_t n = std::size_t(node_count(mesh_.elements[k].shape));
         return {mesh_.elements[k].nodes.data() + std::size_t(element - starts_[k]) * n, n};
+    }
+    std::span<const Index> corner_nodes(Index element) const {
+        return nodes(element).first(std::size_t(corners(shape(element))));
     }
     /// f(ShapeTag<S>()) for the shape of the element.
     template <class F>
     auto with_shape(Index element, F&& f) const {
-        switch (shape(element)) {
-            case CellShape::triangle:
-                return f(ShapeTag<CellShape::triangle>());
-            case CellShape::quadrilateral:
-                return f(ShapeTag<CellShape::quadrilateral>());
-            case CellShape::tetrahedron:
-                return f(ShapeTag<CellShape::tetrahedron>());
-            default:
-                return f(ShapeTag<CellShape::hexahedron>());
-        }
+        return select_shape<CellShape::triangle, CellShape::quadrilateral, CellShape::tetrahedron,
+                            CellShape::hexahedron, CellShape::prism, CellShape::pyramid,
+                            CellShape::triangle6, CellShape::quadrilateral8,
+                            CellShape::quadrilateral9, CellShape::tetrahedron10, CellShape::prism15,
+                            CellShape::hexahedron20, CellShape::hexahedron27>(shape(element), f);
     }
     /// visit(element, geometry at the points of the rule) by all threads.
     template <Rule rule, class Visit>
@@ -194,7 +135,7 @@ class Elements {
             for (Index element = Index(first); element < last; ++element) {
                 with_shape(element, [&](auto shape) {
                     constexpr CellShape s = decltype(shape)::value;
-                    double points[corners(s)][dimensions(s)];
+                    double points[node_count(s)][dimensions(s)];
                     gather<s>(mesh_, nodes(element), points);
                     visit(element, Geometry(reference_points<s, rule>(), points));
                 });

@@ -1,5 +1,4 @@
-#include "problems/elasticity/elements.hpp"
-#include "problems/faces.hpp"
+#include "problems/elasticity/element_stiffness.hpp"
 
 namespace tessera::elasticity {
 
@@ -25,9 +24,9 @@ std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elem
     const auto find = [&](Offset first, Offset last) {
         for (Index element = Index(first); element < last; ++element) {
             const CellShape shape = elements.shape(element);
-            const std::size_t size = std::size_t(corners(face_shape(shape)));
             for (int face = 0; face < face_count(shape); ++face) {
-                Index nodes[4];
+                Index nodes[4]{};
+                const std::size_t size = std::size_t(corners(face_shape(shape, face)));
                 for (std::size_t k = 0; k < size; ++k) {
                     nodes[k] = elements.nodes(element)[face_corner(shape, face, int(k))];
                 }
@@ -47,7 +46,7 @@ std::vector<char> find_surface_nodes(const Elements& elements,
         const CellShape shape = elements.shape(element);
         for (int face = 0; face < face_count(shape); ++face) {
             if (!(surface[element] >> face & 1)) continue;
-            for (int k = 0; k < corners(face_shape(shape)); ++k) {
+            for (int k = 0; k < corners(face_shape(shape, face)); ++k) {
                 on_surface[elements.nodes(element)[face_corner(shape, face, k)]] = 1;
             }
         }
@@ -60,6 +59,13 @@ bool has_opposite_faces(CellShape shape, unsigned faces) {
     const auto both = [&](int a, int b) { return (faces >> a & 1) != 0 && (faces >> b & 1) != 0; };
     if (shape == CellShape::quadrilateral) return both(0, 2) || both(1, 3);
     return both(0, 1) || both(2, 4) || both(3, 5);
+}
+
+/// The nodes of a simplex, prism or pyramid that are on the surface where it is alone in its layer:
+/// of a pyramid those of the base.
+std::span<const Index> layer_nodes(const Elements& elements, Index element) {
+    const bool pyramid = elements.shape(element) == CellShape::pyramid;
+    return elements.nodes(element).first(pyramid ? 4 : elements.nodes(element).size());
 }
 
 }  // namespace
@@ -79,11 +85,12 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
         const CellShape shape = elements.shape(element);
         const std::size_t region = has_regions ? std::size_t(mesh.regions[element]) : 0;
         ++counts[region];
+        if (!is_first_order(shape) || has_modes(shape, model.formulation)) continue;
         if (stiffness[element].poisson_ratio > nearly_incompressible) incompressible[region] = 1;
-        across[region] += is_simplex(shape) ? std::ranges::all_of(
-                                                  elements.nodes(element),
-                                                  [&](Index node) { return on_surface[node] != 0; })
-                                            : has_opposite_faces(shape, surface[element]);
+        const auto is_on_surface = [&](Index node) { return on_surface[node] != 0; };
+        across[region] += family(shape) == CellFamily::cube
+                              ? has_opposite_faces(shape, surface[element])
+                              : std::ranges::all_of(layer_nodes(elements, element), is_on_surface);
     }
     std::vector<Locking> found;
     for (std::size_t region = 0; region < regions; ++region) {

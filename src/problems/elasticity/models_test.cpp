@@ -54,6 +54,7 @@ TEST(models, texts_give_the_meshes_they_say) {
             "elasticity" + std::to_string(d) + "d:5,element=" + word + ",jitter=0.25,seed=7";
         SCOPED_TRACE(text);
         elasticity::Model model;
+        model.formulation = elasticity::Formulation::full_integration;
         meshes::GridOptions options;
         options.jitter = 0.25;
         options.seed = 7;
@@ -85,6 +86,7 @@ TEST(models, gradings_are_those_of_every_axis) {
             const std::string text = name + ",grading=" + grading + ",jitter=" + jitter;
             SCOPED_TRACE(text);
             elasticity::Model model;
+            model.formulation = elasticity::Formulation::full_integration;
             meshes::GridOptions options;
             options.jitter = std::stod(jitter);
             options.gradings.fill(std::stod(grading));

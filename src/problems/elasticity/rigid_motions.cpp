@@ -150,8 +150,8 @@ DisjointSets find_bodies(const Elements& elements, const NodeElements& node_elem
             for (std::size_t k = 0; k < joined.size() && !rest.empty(); ++k) {
                 const auto is_joined = [&](Index other) {
                     if (bodies[other] != bodies[joined[k]]) {
-                        if (shared_nodes(elements.nodes(joined[k]), elements.nodes(other)) <
-                            mesh.dimensions) {
+                        if (shared_nodes(elements.corner_nodes(joined[k]),
+                                         elements.corner_nodes(other)) < mesh.dimensions) {
                             return false;
                         }
                         bodies.join(joined[k], other);

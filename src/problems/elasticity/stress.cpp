@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/element_stiffness.hpp"
 
 namespace tessera::elasticity {
 
@@ -10,22 +10,45 @@ namespace {
 constexpr int tensor_rows[2][6] = {{0, 1, 0}, {0, 1, 2, 0, 1, 0}};
 constexpr int tensor_columns[2][6] = {{0, 1, 1}, {0, 1, 2, 1, 2, 2}};
 
-/// (grad u + grad u^T) / 2 at point p, `tensor` of tensor_components(d) numbers.
-template <CellShape S, int P>
-void strain_at(const Geometry<S, P>& geometry, int p, std::span<const Index> nodes,
-               std::span<const double> displacements, double* tensor) {
-    constexpr int d = dimensions(S);
-    double gradient[d][d]{};  // du_i / dx_j
-    for (int c = 0; c < corners(S); ++c) {
-        for (int i = 0; i < d; ++i) {
-            const double u = displacements[std::size_t(nodes[c]) * d + i];
-            for (int j = 0; j < d; ++j) gradient[i][j] += u * geometry.gradients[p][c][j];
+/// (grad u + grad u^T) / 2, `tensor` of tensor_components(d) numbers, for u = sum of c_a N_a with
+/// the gradients of N functions.
+template <int N, int D>
+void strain_of(const double (&gradients)[N][D], const double (&coefficients)[N][D],
+               double* tensor) {
+    double gradient[D][D]{};  // du_i / dx_j
+    for (int c = 0; c < N; ++c) {
+        for (int i = 0; i < D; ++i) {
+            for (int j = 0; j < D; ++j) gradient[i][j] += coefficients[c][i] * gradients[c][j];
         }
     }
-    for (int k = 0; k < tensor_components(d); ++k) {
-        const int i = tensor_rows[d - 2][k], j = tensor_columns[d - 2][k];
+    for (int k = 0; k < tensor_components(D); ++k) {
+        const int i = tensor_rows[D - 2][k], j = tensor_columns[D - 2][k];
         tensor[k] = (gradient[i][j] + gradient[j][i]) / 2;
     }
+}
+
+/// visit(element, form, coordinates of its nodes, coefficients of its functions) for all elements,
+/// by all threads.
+template <class Visit>
+void each_solved_element(const Context& cpu, const Model& model, const Elements& elements,
+                         const Stiffness& stiffness, std::span<const double> displacements,
+                         double thickness, Visit&& visit) {
+    const auto visit_range = [&](Offset first, Offset last) {
+        for (Index element = Index(first); element < last; ++element) {
+            with_form(elements, element, model.formulation, [&](auto shape, auto modes) {
+                constexpr CellShape s = decltype(shape)::value;
+                using Form = ElementForm<s, decltype(modes)::value>;
+                double points[Form::nodes][Form::d];
+                double coefficients[Form::functions][Form::d];
+                gather<s>(model.mesh, elements.nodes(element), points);
+                const Form form(points, thickness);
+                form.find_coefficients(stiffness[element], elements.nodes(element), displacements,
+                                       coefficients);
+                visit(element, form, points, coefficients);
+            });
+        }
+    };
+    parallel_ranges(cpu.threads(), elements.count(), visit_range, 256);
 }
 
 /// lambda tr(strain) I + 2 mu strain, in place.
@@ -56,11 +79,87 @@ std::vector<double> element_stresses(const Context& cpu, const Model& model,
     const std::size_t components = std::size_t(tensor_components(d));
     std::vector<double> tensors(std::size_t(elements.count()) * components);
     elements.each<Rule::centre>(cpu, [&](Index element, const auto& geometry) {
+        // The strains of incompatible modes vanish at the centre.
+        constexpr int n = std::remove_cvref_t<decltype(geometry)>::nodes;
+        constexpr int axes = std::remove_cvref_t<decltype(geometry)>::axes;
+        double moved[n][axes];
+        for (int k = 0; k < n * axes; ++k) {
+            const Index node = elements.nodes(element)[std::size_t(k / axes)];
+            moved[k / axes][k % axes] = displacements[std::size_t(node) * axes + k % axes];
+        }
         double* tensor = tensors.data() + std::size_t(element) * components;
-        strain_at(geometry, 0, elements.nodes(element), displacements, tensor);
+        strain_of(geometry.gradients[0], moved, tensor);
         strain_to_stress(d, stiffness[element], tensor);
     });
     return tensors;
+}
+
+namespace {
+
+/// Stresses at the nodes of an element, `components` numbers each.
+template <CellShape S, int M>
+void stresses_at_nodes(const ElementForm<S, M>& form,
+                       const double (&points)[node_count(S)][dimensions(S)],
+                       const double (&coefficients)[node_count(S) + M][dimensions(S)],
+                       const Stiffness::Lame& lame, double* result) {
+    constexpr int d = dimensions(S), count = point_count(S, Rule::stress);
+    constexpr int components = tensor_components(d);
+    static const Extrapolation<S> extrapolation;
+    double stresses[count][components];
+    if constexpr (M > 0) {  // The stress points are those of the stiffness.
+        for (int p = 0; p < count; ++p) strain_of(form.gradients[p], coefficients, stresses[p]);
+    } else {
+        const Geometry geometry(reference_points<S, Rule::stress>(), points);
+        for (int p = 0; p < count; ++p) strain_of(geometry.gradients[p], coefficients, stresses[p]);
+    }
+    for (auto& stress : stresses) strain_to_stress(d, lame, stress);
+    for (int n = 0; n < node_count(S); ++n) {
+        for (int k = 0; k < components; ++k) {
+            double sum = 0;
+            for (int p = 0; p < count; ++p) sum += extrapolation.weights[n][p] * stresses[p][k];
+            result[n * components + k] = sum;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<double> node_stresses(const Context& cpu, const Model& model,
+                                  std::span<const double> displacements) {
+    const Mesh& mesh = model.mesh;
+    const Elements elements(mesh);
+    const Stiffness stiffness(model);
+    check_size(displacements, mesh);
+    elements.check_geometry(cpu);
+    const auto components = std::size_t(tensor_components(mesh.dimensions));
+    std::vector<Offset> starts{0};  // First node of each element among those of all.
+    for (Index element = 0; element < elements.count(); ++element) {
+        starts.push_back(starts.back() + Offset(elements.nodes(element).size()));
+    }
+    std::vector<double> by_element(std::size_t(starts.back()) * components);
+    each_solved_element(
+        cpu, model, elements, stiffness, displacements, 1,
+        [&](Index element, const auto& form, const auto& points, const auto& coefficients) {
+            stresses_at_nodes(form, points, coefficients, stiffness[element],
+                              &by_element[std::size_t(starts[element]) * components]);
+        });
+    const NodeElements node_elements(elements);
+    std::vector<double> means(std::size_t(mesh.node_count()) * components, 0);
+    const auto average = [&](Offset first, Offset last) {
+        for (Index node = Index(first); node < last; ++node) {
+            double* const mean = &means[std::size_t(node) * components];
+            const double share = 1. / double(node_elements[node].size());
+            for (const Index element : node_elements[node]) {
+                const auto nodes = elements.nodes(element);
+                const auto k = std::size_t(std::ranges::find(nodes, node) - nodes.begin());
+                const double* const values =
+                    &by_element[(std::size_t(starts[element]) + k) * components];
+                for (std::size_t c = 0; c < components; ++c) mean[c] += share * values[c];
+            }
+        }
+    };
+    parallel_ranges(cpu.threads(), mesh.node_count(), average, 1024);
+    return means;
 }
 
 double strain_energy(const Context& cpu, const Model& model,
@@ -71,20 +170,22 @@ double strain_energy(const Context& cpu, const Model& model,
     elements.check_geometry(cpu);
     const int d = model.mesh.dimensions;
     std::vector<double> energies(std::size_t(elements.count()), 0);
-    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
-        for (int p = 0; p < int(std::size(geometry.volumes)); ++p) {
-            double strain[6], stress[6];
-            strain_at(geometry, p, elements.nodes(element), displacements, strain);
-            std::copy_n(strain, 6, stress);
-            strain_to_stress(d, stiffness[element], stress);
-            double product = 0;  // Each shear counts as two entries of the tensor.
-            for (int k = 0; k < tensor_components(d); ++k) {
-                product += (k < d ? 1 : 2) * strain[k] * stress[k];
+    each_solved_element(
+        cpu, model, elements, stiffness, displacements, checked_thickness(model),
+        [&](Index element, const auto& form, const auto&, const auto& coefficients) {
+            for (int p = 0; p < int(std::size(form.volumes)); ++p) {
+                double strain[6], stress[6];
+                strain_of(form.gradients[p], coefficients, strain);
+                std::copy_n(strain, 6, stress);
+                strain_to_stress(d, stiffness[element], stress);
+                double product = 0;  // Each shear counts as two entries of the tensor.
+                for (int k = 0; k < tensor_components(d); ++k) {
+                    product += (k < d ? 1 : 2) * strain[k] * stress[k];
+                }
+                energies[element] += form.volumes[p] * product / 2;
             }
-            energies[element] += geometry.volumes[p] * product / 2;
-        }
-    });
-    return checked_thickness(model) * std::accumulate(energies.begin(), energies.end(), 0.);
+        });
+    return std::accumulate(energies.begin(), energies.end(), 0.);
 }
 
 std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
@@ -99,7 +200,7 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);
-    elements.each<Rule::gauss>(cpu, [&](Index element, const auto& geometry) {
+    elements.each<Rule::stiffness>(cpu, [&](Index element, const auto& geometry) {
         for (const double volume : geometry.volumes) volumes[element] += volume;
     });
     std::vector<double> means(std::size_t(mesh.node_count()) * components, 0);

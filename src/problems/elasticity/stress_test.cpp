@@ -104,7 +104,7 @@ TEST(stress, regions_have_their_materials) {
         const int d = model.mesh.dimensions;
         model.mesh.region_names = {"soft", "stiff"};
         const std::vector<Index>& nodes = model.mesh.elements[0].nodes;
-        const std::size_t n = std::size_t(corners(shape));
+        const std::size_t n = std::size_t(node_count(shape));
         for (std::size_t at = 0; at < nodes.size(); at += n) {
             double x = 0;
             for (std::size_t c = 0; c < n; ++c) x += test::point(model.mesh, nodes[at + c])[0] / n;

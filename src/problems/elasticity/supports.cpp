@@ -16,9 +16,9 @@ Vector point_of(const Mesh& mesh, Index node) {
 
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
-        require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "cells of group '",
+        require(cells.nodes.size() % std::size_t(node_count(cells.shape)) == 0, "cells of group '",
                 group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
-                " nodes, not a multiple of ", corners(cells.shape));
+                " nodes, not a multiple of ", node_count(cells.shape));
         for (const Index node : cells.nodes) {
             require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
                     node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
@@ -30,15 +30,16 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
 /// or faces in D dimensions; the weights add up to their area.
 template <CellShape S, int D, class Visit>
 void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
+    constexpr int count = node_count(S);
     const auto& reference = reference_points<S>();
-    for (std::size_t at = 0; at < cells.nodes.size(); at += corners(S)) {
-        const std::span<const Index> nodes(cells.nodes.data() + at, corners(S));
-        double points[corners(S)][D];
+    for (std::size_t at = 0; at < cells.nodes.size(); at += count) {
+        const std::span<const Index> nodes(cells.nodes.data() + at, count);
+        double points[count][D];
         gather<S>(model.mesh, nodes, points);
         for (int p = 0; p < point_count(S); ++p) {
             double tangents[2][3]{};
             for (int k = 0; k < dimensions(S); ++k) {
-                for (int c = 0; c < corners(S); ++c) {
+                for (int c = 0; c < count; ++c) {
                     for (int i = 0; i < D; ++i) {
                         tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
                     }
@@ -58,13 +59,13 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
 template <class Visit>
 void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
     for (const Cells& cells : group.cells) {
-        if (cells.shape == CellShape::segment) {
-            each_point_of_shape<CellShape::segment, 2>(model, cells, visit);
-        } else if (cells.shape == CellShape::triangle) {
-            each_point_of_shape<CellShape::triangle, 3>(model, cells, visit);
-        } else {
-            each_point_of_shape<CellShape::quadrilateral, 3>(model, cells, visit);
-        }
+        const auto visit_shape = [&](auto shape) {
+            constexpr CellShape s = decltype(shape)::value;
+            each_point_of_shape<s, dimensions(s) + 1>(model, cells, visit);
+        };
+        select_shape<CellShape::segment, CellShape::segment3, CellShape::triangle,
+                     CellShape::triangle6, CellShape::quadrilateral, CellShape::quadrilateral8,
+                     CellShape::quadrilateral9>(cells.shape, visit_shape);
     }
 }
 
@@ -82,38 +83,42 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
     }
 }
 
-/// Adds the forces of one load to those on all nodes, and finds its share on prescribed
-/// displacements.
+/// Sums the forces of one load on each node, of which those of cells of second order partly cancel;
+/// adds them to those of all loads, and finds their share on prescribed displacements.
 class LoadSum {
   public:
-    LoadSum(std::string group, int dimensions, const System& system, std::span<double> forces)
-        : dimensions_(dimensions), unknowns_(system.unknowns), forces_(forces) {
-        share_.group = std::move(group);
-    }
+    LoadSum(std::string group, int dimensions, const System& system)
+        : dimensions_(dimensions),
+          unknowns_(system.unknowns),
+          forces_(system.unknowns.size(), 0),
+          group_(std::move(group)) {}
     void add(Index node, int i, double value) {
-        const std::size_t k = std::size_t(node) * dimensions_ + i;
-        forces_[k] += value;
-        share_.total[i] += value;
-        size_ += std::abs(value);
-        if (unknowns_[k] >= 0) return;
-        share_.held[i] += value;
-        held_size_ += std::abs(value);
+        forces_[std::size_t(node) * dimensions_ + i] += value;
     }
-    LoadShare share() {
-        share_.held_share = size_ > 0 ? held_size_ / size_ : 0;
-        return share_;
+    LoadShare add_to(std::span<double> all) const {
+        LoadShare share{group_};
+        double size = 0, held_size = 0;  // Sums of absolute values.
+        for (std::size_t k = 0; k < forces_.size(); ++k) {
+            const double value = forces_[k];
+            all[k] += value;
+            share.total[k % dimensions_] += value;
+            size += std::abs(value);
+            if (unknowns_[k] >= 0) continue;
+            share.held[k % dimensions_] += value;
+            held_size += std::abs(value);
+        }
+        share.held_share = size > 0 ? held_size / size : 0;
+        return share;
     }
 
   private:
-    int dimensions_;
+    std::size_t dimensions_;
     std::span<const Index> unknowns_;
-    std::span<double> forces_;
-    double size_ = 0, held_size_ = 0;  ///< Sums of absolute values.
-    LoadShare share_;
+    std::vector<double> forces_;
+    std::string group_;
 };
 
-/// Adds a traction to the forces on the corners of its cells, in the order of the cells and
-/// corners.
+/// Adds a traction to the forces on the nodes of its cells, in the order of the cells and nodes.
 void add_traction(const Model& model, const MeshGroup& group, const Field& force, LoadSum& sum) {
     each_point(model, group,
                [&](auto nodes, const auto& values, double weight, const Vector& point) {
@@ -199,9 +204,9 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
                        std::span<double> forces, System& system) {
     const Mesh& mesh = model.mesh;
     const auto add = [&](const std::string& name, auto&& add_to) {
-        LoadSum sum(name, mesh.dimensions, system, forces);
+        LoadSum sum(name, mesh.dimensions, system);
         add_to(sum);
-        system.load_shares.push_back(sum.share());
+        system.load_shares.push_back(sum.add_to(forces));
     };
     const char* const faces = mesh.dimensions == 2 ? "segments" : "faces";
     for (const auto& loaded : model.tractions) {

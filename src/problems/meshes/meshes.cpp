@@ -7,22 +7,25 @@
 
 #include "base/concat.hpp"
 #include "base/philox.hpp"
-#include "problems/faces.hpp"
 #include "problems/memory.hpp"
 #include "problems/unknown_name.hpp"
+#include "tessera/detail/cells.hpp"
 
 namespace tessera {
 
 const char* to_string(CellShape shape) {
-    constexpr const char* names[] = {"point",         "segment",     "triangle",
-                                     "quadrilateral", "tetrahedron", "hexahedron"};
+    constexpr const char* names[] = {
+        "point",         "segment",    "triangle",       "quadrilateral",
+        "tetrahedron",   "hexahedron", "prism",          "pyramid",
+        "segment3",      "triangle6",  "quadrilateral8", "quadrilateral9",
+        "tetrahedron10", "prism15",    "hexahedron20",   "hexahedron27"};
     return names[int(shape)];
 }
 
 Index Mesh::element_count() const {
     Index count = 0;
     for (const Cells& cells : elements)
-        count += Index(cells.nodes.size() / std::size_t(corners(cells.shape)));
+        count += Index(cells.nodes.size() / std::size_t(tessera::node_count(cells.shape)));
     return count;
 }
 
@@ -43,8 +46,8 @@ const MeshGroup& Mesh::group(const std::string& name) const {
 
 namespace {
 
-/// Throws InvalidArgument if a corner of an element does not exist or is repeated.
-void check_corners(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
+/// Throws InvalidArgument if a node of an element does not exist or is repeated.
+void check_nodes(std::span<const Index> nodes, Index node_count, Index element, CellShape shape) {
     for (std::size_t c = 0; c < nodes.size(); ++c) {
         require(nodes[c] >= 0 && nodes[c] < node_count, "element ", element, " (", to_string(shape),
                 ") names node ", nodes[c], "; the mesh has ", node_count, " nodes, counted from 0");
@@ -64,14 +67,14 @@ void validate(const Mesh& mesh) {
             "a mesh has at most 2^31 - 1 nodes");
     Offset count = 0;
     for (const Cells& cells : mesh.elements) {
-        const std::size_t size = std::size_t(corners(cells.shape));
+        const std::size_t size = std::size_t(node_count(cells.shape));
         require(dimensions(cells.shape) == d, "a mesh of ", d,
                 " dimensions has no elements of shape ", to_string(cells.shape));
         require(cells.nodes.size() % size == 0, "elements of shape ", to_string(cells.shape),
                 " name ", cells.nodes.size(), " nodes, not a multiple of ", size);
         for (std::size_t at = 0; at < cells.nodes.size(); at += size, ++count) {
-            check_corners(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
-                          cells.shape);
+            check_nodes(std::span(cells.nodes).subspan(at, size), mesh.node_count(), Index(count),
+                        cells.shape);
         }
         require(count <= std::numeric_limits<Index>::max(), "a mesh has at most 2^31 - 1 elements");
     }
@@ -99,7 +102,9 @@ class GridTopology {
             nodes *= double(cells[axis]) + 1;
             count *= double(cells[axis]);
         }
-        require(tessera::dimensions(shape) == dimensions,
+        const bool known = shape == CellShape::triangle || shape == CellShape::quadrilateral ||
+                           shape == CellShape::tetrahedron || shape == CellShape::hexahedron;
+        require(known && tessera::dimensions(shape) == dimensions,
                 dimensions == 2 ? "a plane mesh is of triangles or quadrilaterals"
                                 : "a box is of tetrahedra or hexahedra");
         if (shape == CellShape::triangle) count *= 2;
@@ -129,7 +134,7 @@ class GridTopology {
     /// The elements, and in `sides` the faces on each side.
     Cells elements(std::array<Cells, 6>& sides) const {
         Cells all{shape_, {}};
-        for (Cells& side : sides) side.shape = face_shape(shape_);
+        for (Cells& side : sides) side.shape = face_shape(shape_, 0);
         GridIndex cell{};
         const Index depth = dimensions_ == 3 ? cells_[2] : 1;
         for (cell[0] = 0; cell[0] < cells_[0]; ++cell[0]) {
@@ -183,7 +188,7 @@ class GridTopology {
 
     void add_sides(const GridIndex& cell, std::span<const Index> nodes,
                    std::array<Cells, 6>& sides) const {
-        const int face_corners = corners(face_shape(shape_));
+        const int face_corners = corners(face_shape(shape_, 0));
         for (int side = 0; side < 2 * dimensions_; ++side) {
             const int axis = side / 2;
             const Index plane = side % 2 == 1 ? cells_[axis] : 0;
