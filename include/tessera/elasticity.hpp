@@ -107,12 +107,12 @@ struct System {
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
 /// to which incompatible modes are added (Formulation). Quadrature: two Gauss points per axis,
 /// three in elements of second order; simplices of first order at the midpoint, of second order at
-/// 3 (triangle) or 4 points; prisms at 3 points times Gauss points along their height. Loads on
-/// edges and faces by the same rules. All couplings of nodes that share an element are stored,
-/// zeros too. The matrix is exactly symmetric; all results are bitwise equal for every number of
-/// threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element Method, 2000,
-/// chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and for
-/// groups, regions, materials and thicknesses that do not exist or do not fit.
+/// 3 (triangle) or 4 points; prisms at those of a triangle times Gauss points along their height.
+/// Loads on edges and faces by the same rules. All couplings of nodes that share an element are
+/// stored, zeros too. The matrix is exactly symmetric; all results are bitwise equal for every
+/// number of threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element Method,
+/// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
+/// for groups, regions, materials and thicknesses that do not exist or do not fit.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of
@@ -162,11 +162,11 @@ TESSERA_API std::vector<Locking> find_locking(const Context& cpu, const Model& m
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
 
-/// The stress at each node: in each element of the node extrapolated from integration points, then
-/// the mean over these elements; 0 at nodes without elements. Extrapolated by the shape functions
-/// of the corners from the 2 Gauss points per axis (also in elements of second order, whose
-/// stresses are most accurate there), the 3 or 4 points of triangle6 and tetrahedron10, or the
-/// products of both in prisms; constant in triangles and tetrahedra of first order and in pyramids.
+/// The stress at each node: in each element of the node extrapolated from its integration points,
+/// then the mean over these elements, as CalculiX does; 0 at nodes without elements. Extrapolated
+/// by least squares: by the element's shape functions in quadrilaterals and hexahedra; linearly in
+/// simplices of second order; in prisms linearly in the triangle and along the height; constant in
+/// simplices of first order and in pyramids.
 TESSERA_API std::vector<double> node_stresses(const Context& cpu, const Model& model,
                                               std::span<const double> displacements);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <type_traits>
+#include <vector>
 
 #include "tessera/detail/cells.hpp"
 
@@ -128,44 +129,32 @@ X shape_function(int node, const X* x) {
     }
 }
 
-/// Points of a cell: those of its stiffness, with weights; those where its stresses are most
-/// accurate, from which they are extrapolated; its centre; and the corners, where the map of a cell
-/// of first order is inverted first (of pyramids those of the base).
-enum class Rule { stiffness, stress, centre, corners };
-
-/// Stress points are corners moved towards the centre by these factors along each axis, or the
-/// centre alone where the strain is constant or, in a pyramid, not linear.
-struct StressPoints {
-    int count = 1;
-    ReferencePoint scale{};
-};
-
-inline StressPoints stress_points(CellShape shape) {
-    const double line = std::sqrt(1. / 3), triangle = 1. / 2, tetrahedron = std::sqrt(1. / 5);
-    const bool constant = is_simplex(shape) && is_first_order(shape);
-    if (constant || family(shape) == CellFamily::pyramid) return {};
-    if (family(shape) == CellFamily::cube) return {corners(shape), {line, line, line}};
-    if (family(shape) == CellFamily::prism) return {corners(shape), {triangle, triangle, line}};
-    const double simplex = dimensions(shape) == 2 ? triangle : tetrahedron;
-    return {corners(shape), {simplex, simplex, simplex}};
-}
+/// Points of a cell: those of its stiffness and stresses, with weights; its centre; and the
+/// corners, where the map of a cell of first order is inverted first (of pyramids those of the
+/// base).
+enum class Rule { stiffness, centre, corners };
 
 constexpr int power(int base, int exponent) {
     return exponent == 0 ? 1 : base * power(base, exponent - 1);
 }
 
-/// The stiffness is integrated at the stress points, but with two Gauss points per axis in
-/// pyramids, and with three per axis (of a prism: along its height) in cells of second order that
-/// are no simplices.
+/// Stiffness points: of cubes two Gauss points per axis, or three in cells of second order; the
+/// centre of simplices, or as many points as corners; in prisms those of a triangle of second order
+/// times two or three Gauss points along the height; in pyramids two Gauss points per axis.
 constexpr int point_count(CellShape shape, Rule rule = Rule::stiffness) {
-    const bool pyramid = family(shape) == CellFamily::pyramid;
-    const bool constant = is_simplex(shape) && is_first_order(shape);
+    const bool pyramid = family(shape) == CellFamily::pyramid, first = is_first_order(shape);
     if (rule == Rule::corners) return pyramid ? 4 : corners(shape);
-    if (rule == Rule::centre || constant) return 1;
-    if (rule == Rule::stress) return pyramid ? 1 : corners(shape);
-    if (pyramid) return 8;
-    if (is_first_order(shape) || is_simplex(shape)) return corners(shape);
-    return family(shape) == CellFamily::prism ? 9 : power(3, dimensions(shape));
+    if (rule == Rule::centre) return 1;
+    switch (family(shape)) {
+        case CellFamily::simplex:
+            return first ? 1 : corners(shape);
+        case CellFamily::prism:
+            return first ? 6 : 9;
+        case CellFamily::pyramid:
+            return 8;
+        default:
+            return power(first ? 2 : 3, dimensions(shape));
+    }
 }
 
 /// The centre of gravity of the reference cell.
@@ -189,54 +178,67 @@ struct WeightedPoint {
     double weight = 0;
 };
 
-/// A corner moved towards the centre.
-inline ReferencePoint stress_point(CellShape shape, int k) {
-    const StressPoints points = stress_points(shape);
-    if (points.count == 1) return centre_point(shape);
-    ReferencePoint at = corner_point(shape, k);
+/// Point p of a simplex of second order: a corner moved towards the centre.
+inline ReferencePoint simplex_point(CellShape shape, int p) {
+    const double scale = dimensions(shape) == 2 ? 1. / 2 : std::sqrt(1. / 5);
+    ReferencePoint at = corner_point(shape, p);
     const ReferencePoint centre = centre_point(shape);
-    for (std::size_t i = 0; i < 3; ++i) at[i] = centre[i] + points.scale[i] * (at[i] - centre[i]);
+    for (std::size_t i = 0; i < 3; ++i) at[i] = centre[i] + scale * (at[i] - centre[i]);
     return at;
 }
 
-/// Volume of the reference cell.
-constexpr double reference_volume(CellShape shape) {
-    const int axes = dimensions(shape);
-    return is_simplex(shape)                   ? (axes == 2 ? 1. / 2 : 1. / 6)
-           : family(shape) == CellFamily::cube ? double(power(2, axes))
-                                               : 1.;
+struct LinePoint {
+    double at;
+    double weight;
+};
+
+/// Point p of `count` Gauss points, 2 or 3, on [-1, 1].
+inline LinePoint line_point(int count, int p) {
+    if (count == 2) return {(2 * p - 1) * std::sqrt(1. / 3), 1};
+    return {(p - 1) * std::sqrt(3. / 5), p == 1 ? 8. / 9 : 5. / 9};
 }
 
-/// Point p of the stiffness rules that are not stress points.
-inline WeightedPoint gauss_point(CellShape shape, int p) {
-    const double far = std::sqrt(3. / 5), near = std::sqrt(1. / 3);
-    const double places[] = {-far, 0, far}, weights[] = {5. / 9, 8. / 9, 5. / 9};
-    if (family(shape) == CellFamily::pyramid) {
-        const int* const signs = corner_signs[p];
-        return {{signs[0] * near, signs[1] * near, (1 + signs[2] * near) / 2}, 0.5};
-    }
-    if (family(shape) == CellFamily::prism) {
-        WeightedPoint point{stress_point(shape, p % 3), weights[p / 3] / 6};
-        point.at[2] = places[p / 3];
-        return point;
-    }
-    WeightedPoint point{{}, 1};
-    for (int i = 0; i < dimensions(shape); ++i, p /= 3) {
-        point.at[std::size_t(i)] = places[p % 3];
-        point.weight *= weights[p % 3];
+inline WeightedPoint stiffness_point(CellShape shape, int p) {
+    const bool first = is_first_order(shape);
+    const int count = point_count(shape), axes = dimensions(shape);
+    WeightedPoint point{centre_point(shape), 1};
+    switch (family(shape)) {
+        case CellFamily::simplex:
+            if (!first) point.at = simplex_point(shape, p);
+            point.weight = (axes == 2 ? 1. / 2 : 1. / 6) / count;
+            break;
+        case CellFamily::prism: {
+            const int layers = first ? 2 : 3, in_layer = count / layers;
+            const auto [z, weight] = line_point(layers, p / in_layer);
+            point.at = simplex_point(CellShape::triangle6, p % in_layer);
+            point.at[2] = z;
+            point.weight = weight / 2 / in_layer;
+            break;
+        }
+        case CellFamily::pyramid:
+            for (std::size_t i = 0; i < 3; ++i) {
+                const double x = corner_signs[p][i] * std::sqrt(1. / 3);
+                point.at[i] = i < 2 ? x : (1 + x) / 2;
+            }
+            point.weight = 1. / 2;
+            break;
+        case CellFamily::cube:
+            for (int i = 0; i < axes; ++i) {  // Two per axis in the order of the corners.
+                const int digit = first ? (corner_signs[p][i] + 1) / 2 : p / power(3, i) % 3;
+                const auto [x, weight] = line_point(first ? 2 : 3, digit);
+                point.at[std::size_t(i)] = x;
+                point.weight *= weight;
+            }
+            break;
     }
     return point;
 }
 
-/// Point p of a rule; only those of the stiffness and of the centre have weights.
+/// Point p of a rule; corners have no weights.
 inline WeightedPoint rule_point(CellShape shape, Rule rule, int p) {
     if (rule == Rule::centre) return {centre_point(shape), 1};
     if (rule == Rule::corners) return {corner_point(shape, p), 0};
-    const int count = point_count(shape, rule);
-    if (rule == Rule::stress || count == stress_points(shape).count) {
-        return {stress_point(shape, p), reference_volume(shape) / count};
-    }
-    return gauss_point(shape, p);
+    return stiffness_point(shape, p);
 }
 
 /// Shape functions of shape S at P points of its reference cell, and the weights of the points.
@@ -272,27 +274,63 @@ inline const Reference<S, point_count(S, rule)>& reference_points() {
     return reference;
 }
 
-/// Values at the nodes of a cell of the function that is linear along edges and has given values at
-/// the stress points: node n has the sum over the points p of weights[n][p] times their values.
+/// The functions that a cell's stresses are fitted by: its shape functions where it is a cube;
+/// linear functions in simplices of second order; in prisms linear ones of a triangle times linear
+/// ones of the height; otherwise a constant.
+template <CellShape S>
+std::vector<double> stress_functions(const ReferencePoint& at) {
+    std::vector<double> values;
+    if constexpr (family(S) == CellFamily::cube) {
+        for (int n = 0; n < node_count(S); ++n) {
+            Dual<1> x[3]{{at[0]}, {at[1]}, {at[2]}};
+            values.push_back(shape_function<S>(n, x).value);
+        }
+    } else if constexpr (family(S) == CellFamily::prism) {
+        const double triangle[] = {1, at[0], at[1]};
+        for (int k = 0; k < 6; ++k) values.push_back(triangle[k % 3] * (k < 3 ? 1 : at[2]));
+    } else {
+        values.push_back(1);
+        const bool linear = is_simplex(S) && !is_first_order(S);
+        for (int i = 0; i < dimensions(S) && linear; ++i) {
+            values.push_back(at[std::size_t(i)]);
+        }
+    }
+    return values;
+}
+
+/// Values at the nodes of a cell of the least-squares fit of given values at the stiffness points:
+/// node n has the sum over the points p of weights[n][p] times their values.
 template <CellShape S>
 struct Extrapolation {
-    static constexpr int points = point_count(S, Rule::stress);
-    double weights[node_count(S)][points];
+    static constexpr int points = point_count(S);
+    double weights[node_count(S)][points]{};
 
     Extrapolation() {
-        constexpr CellShape linear = first_order(S);
-        const auto [count, scale] = stress_points(S);
-        const ReferencePoint centre = centre_point(S);
-        for (int n = 0; n < node_count(S); ++n) {
-            ReferencePoint at = node_point(S, n);
-            for (int i = 0; i < dimensions(S) && count > 1; ++i) {
-                const auto k = std::size_t(i);
-                at[k] = centre[k] + (at[k] - centre[k]) / scale[k];
-            }
-            Dual<1> x[3];
-            for (int i = 0; i < 3; ++i) x[i].value = at[std::size_t(i)];
+        std::vector<std::vector<double>> functions;
+        for (int p = 0; p < points; ++p) {
+            functions.push_back(stress_functions<S>(stiffness_point(S, p).at));
+        }
+        // The normal equations, and as right-hand sides the functions at the points.
+        const std::size_t n = functions[0].size();
+        std::vector<std::vector<double>> a(n, std::vector<double>(n + points, 0));
+        for (std::size_t i = 0; i < n; ++i) {
             for (int p = 0; p < points; ++p) {
-                weights[n][p] = count == 1 ? 1 : shape_function<linear>(p, x).value;
+                for (std::size_t j = 0; j < n; ++j) a[i][j] += functions[p][i] * functions[p][j];
+                a[i][n + p] = functions[p][i];
+            }
+        }
+        for (std::size_t k = 0; k < n; ++k) {  // Gauss-Jordan: positive definite.
+            const double pivot = a[k][k];
+            for (double& entry : a[k]) entry /= pivot;
+            for (std::size_t i = 0; i < n; ++i) {
+                const double factor = a[i][k];
+                for (std::size_t j = k; j < a[i].size() && i != k; ++j) a[i][j] -= factor * a[k][j];
+            }
+        }
+        for (int node = 0; node < node_count(S); ++node) {
+            const std::vector<double> at_node = stress_functions<S>(node_point(S, node));
+            for (int p = 0; p < points; ++p) {
+                for (std::size_t k = 0; k < n; ++k) weights[node][p] += at_node[k] * a[k][n + p];
             }
         }
     }

@@ -27,8 +27,7 @@ void strain_of(const double (&gradients)[N][D], const double (&coefficients)[N][
     }
 }
 
-/// visit(element, form, coordinates of its nodes, coefficients of its functions) for all elements,
-/// by all threads.
+/// visit(element, form, coefficients of its functions) for all elements, by all threads.
 template <class Visit>
 void each_solved_element(const Context& cpu, const Model& model, const Elements& elements,
                          const Stiffness& stiffness, std::span<const double> displacements,
@@ -44,7 +43,7 @@ void each_solved_element(const Context& cpu, const Model& model, const Elements&
                 const Form form(points, thickness);
                 form.find_coefficients(stiffness[element], elements.nodes(element), displacements,
                                        coefficients);
-                visit(element, form, points, coefficients);
+                visit(element, form, coefficients);
             });
         }
     };
@@ -99,19 +98,13 @@ namespace {
 /// Stresses at the nodes of an element, `components` numbers each.
 template <CellShape S, int M>
 void stresses_at_nodes(const ElementForm<S, M>& form,
-                       const double (&points)[node_count(S)][dimensions(S)],
                        const double (&coefficients)[node_count(S) + M][dimensions(S)],
                        const Stiffness::Lame& lame, double* result) {
-    constexpr int d = dimensions(S), count = point_count(S, Rule::stress);
+    constexpr int d = dimensions(S), count = point_count(S);
     constexpr int components = tensor_components(d);
     static const Extrapolation<S> extrapolation;
     double stresses[count][components];
-    if constexpr (M > 0) {  // The stress points are those of the stiffness.
-        for (int p = 0; p < count; ++p) strain_of(form.gradients[p], coefficients, stresses[p]);
-    } else {
-        const Geometry geometry(reference_points<S, Rule::stress>(), points);
-        for (int p = 0; p < count; ++p) strain_of(geometry.gradients[p], coefficients, stresses[p]);
-    }
+    for (int p = 0; p < count; ++p) strain_of(form.gradients[p], coefficients, stresses[p]);
     for (auto& stress : stresses) strain_to_stress(d, lame, stress);
     for (int n = 0; n < node_count(S); ++n) {
         for (int k = 0; k < components; ++k) {
@@ -137,12 +130,12 @@ std::vector<double> node_stresses(const Context& cpu, const Model& model,
         starts.push_back(starts.back() + Offset(elements.nodes(element).size()));
     }
     std::vector<double> by_element(std::size_t(starts.back()) * components);
-    each_solved_element(
-        cpu, model, elements, stiffness, displacements, 1,
-        [&](Index element, const auto& form, const auto& points, const auto& coefficients) {
-            stresses_at_nodes(form, points, coefficients, stiffness[element],
-                              &by_element[std::size_t(starts[element]) * components]);
-        });
+    each_solved_element(cpu, model, elements, stiffness, displacements, 1,
+                        [&](Index element, const auto& form, const auto& coefficients) {
+                            stresses_at_nodes(
+                                form, coefficients, stiffness[element],
+                                &by_element[std::size_t(starts[element]) * components]);
+                        });
     const NodeElements node_elements(elements);
     std::vector<double> means(std::size_t(mesh.node_count()) * components, 0);
     const auto average = [&](Offset first, Offset last) {
@@ -170,21 +163,21 @@ double strain_energy(const Context& cpu, const Model& model,
     elements.check_geometry(cpu);
     const int d = model.mesh.dimensions;
     std::vector<double> energies(std::size_t(elements.count()), 0);
-    each_solved_element(
-        cpu, model, elements, stiffness, displacements, checked_thickness(model),
-        [&](Index element, const auto& form, const auto&, const auto& coefficients) {
-            for (int p = 0; p < int(std::size(form.volumes)); ++p) {
-                double strain[6], stress[6];
-                strain_of(form.gradients[p], coefficients, strain);
-                std::copy_n(strain, 6, stress);
-                strain_to_stress(d, stiffness[element], stress);
-                double product = 0;  // Each shear counts as two entries of the tensor.
-                for (int k = 0; k < tensor_components(d); ++k) {
-                    product += (k < d ? 1 : 2) * strain[k] * stress[k];
-                }
-                energies[element] += form.volumes[p] * product / 2;
-            }
-        });
+    each_solved_element(cpu, model, elements, stiffness, displacements, checked_thickness(model),
+                        [&](Index element, const auto& form, const auto& coefficients) {
+                            for (int p = 0; p < int(std::size(form.volumes)); ++p) {
+                                double strain[6], stress[6];
+                                strain_of(form.gradients[p], coefficients, strain);
+                                std::copy_n(strain, 6, stress);
+                                strain_to_stress(d, stiffness[element], stress);
+                                double product =
+                                    0;  // Each shear counts as two entries of the tensor.
+                                for (int k = 0; k < tensor_components(d); ++k) {
+                                    product += (k < d ? 1 : 2) * strain[k] * stress[k];
+                                }
+                                energies[element] += form.volumes[p] * product / 2;
+                            }
+                        });
     return std::accumulate(energies.begin(), energies.end(), 0.);
 }
 
