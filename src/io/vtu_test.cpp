@@ -144,6 +144,34 @@ TEST_F(vtu, another_program_reads_the_same_mesh_and_fields) {
                   hex(std::vector(tensor.begin(), tensor.begin() + 9)) + "\n");
 }
 
+/// VTK's numbers of cell types (vtkCellType.h), and the nodes in their order.
+TEST_F(vtu, has_cells_of_every_shape) {
+    const auto written = [&](int dimensions, const std::vector<CellShape>& shapes) {
+        Mesh mesh;
+        mesh.dimensions = dimensions;
+        for (const CellShape shape : shapes) {
+            Cells cells{shape, {}};
+            for (int k = 0; k < node_count(shape); ++k) {
+                cells.nodes.push_back(mesh.node_count());
+                for (int i = 0; i < dimensions; ++i) mesh.points.push_back(k + i * 0.5);
+            }
+            mesh.elements.push_back(cells);
+        }
+        write_vtu(test::host(), path("all.vtu"), mesh);
+        const std::string text = read_text(path("all.vtu"));
+        const std::size_t end = text.rfind("\n</AppendedData>");
+        return std::vector<int>(text.begin() + std::ptrdiff_t(end - shapes.size()),
+                                text.begin() + std::ptrdiff_t(end));
+    };
+    EXPECT_EQ(written(2, {CellShape::triangle, CellShape::quadrilateral, CellShape::triangle6,
+                          CellShape::quadrilateral8, CellShape::quadrilateral9}),
+              (std::vector<int>{5, 9, 22, 23, 28}));
+    EXPECT_EQ(written(3, {CellShape::tetrahedron, CellShape::hexahedron, CellShape::prism,
+                          CellShape::pyramid, CellShape::tetrahedron10, CellShape::prism15,
+                          CellShape::hexahedron20, CellShape::hexahedron27}),
+              (std::vector<int>{10, 12, 13, 14, 24, 26, 25, 29}));
+}
+
 TEST_F(vtu, large_arrays_are_written_in_pieces_that_do_not_depend_on_threads) {
     Mesh mesh;
     constexpr Index squares = 40000;  // Several pieces of each array.

@@ -130,6 +130,11 @@ TEST(gmsh_errors, groups_that_are_not_clear) {
               "f:15: element 9 has the nodes of element 8, and both are in the physical group "
               "'curve5'" +
                   twice);
+    EXPECT_EQ(read_22("2\n1 9 1 3 1 2 3 4 5 6\n2 9 1 3 2 3 1 5 6 4",
+                      section("Nodes", "6\n1 0 0 0\n2 2 0 0\n3 0 2 0\n4 1 0 0\n5 1 1 0\n6 0 1 0")),
+              "f:16: element 2 has the nodes of element 1, and both are in the physical group "
+              "'surface3'" +
+                  twice);
     const auto named = [](const std::string& names) {
         return read(format_22 + section("PhysicalNames", names) + nodes_22 +
                     section("Elements", "3\n1 15 1 1 1\n2 1 1 1 1 2\n3 3 1 1 1 2 3 4"));

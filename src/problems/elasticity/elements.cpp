@@ -108,7 +108,11 @@ void Elements::check_geometry(const Context& cpu) const {
             " is inverted or flat: its corners must not lie on one line or plane, and have the ",
             mesh_.dimensions == 2 ? "order counterclockwise"
                                   : "order of mesh.hpp (of a tetrahedron the fourth on the side "
-                                    "from which the first three run counterclockwise)"));
+                                    "from which the first three run counterclockwise)",
+            is_first_order(shape(element)) ? ""
+                                           : "; nodes of its edges must lie near their middle (in "
+                                             "Gmsh, Mesh.HighOrderOptimize "
+                                             "= 1 moves them)"));
     }
 }
 

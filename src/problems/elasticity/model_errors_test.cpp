@@ -80,10 +80,17 @@ TEST(model_errors, elements_far_thinner_than_long_are_found) {
         const auto last = std::size_t(mesh.dimensions) - 1;
         for (std::size_t k = last; k < mesh.points.size(); k += last + 1) {
             // The upper layer of elements has this height.
-            if (mesh.points[k] == 1) mesh.points[k] = 0.5 + height;
+            double& x = mesh.points[k];
+            if (x > 0.5) x = 0.5 + (x - 0.5) * 2 * height;
         }
         return elasticity::find_thin_element(test::host(), mesh);
     };
+    for (const CellShape shape : test::all_element_shapes) {
+        if (is_first_order(shape)) continue;
+        SCOPED_TRACE(to_string(shape));
+        EXPECT_EQ(find(shape, 1e-5).element, -1);
+        EXPECT_GE(find(shape, 0x1p-30).element, 0);
+    }
     for (const CellShape shape : test::element_shapes) {
         SCOPED_TRACE(to_string(shape));
         EXPECT_EQ(find(shape, 1e-5).element, -1);
@@ -93,6 +100,28 @@ TEST(model_errors, elements_far_thinner_than_long_are_found) {
         EXPECT_LE(thin.thickness, 0x1p-29 / 0.62);
         EXPECT_GE(thin.thickness, 0x1p-29 * 0.99);
         expect_contains(thin.description, std::string(" (") + to_string(shape) + ") with nodes ");
+    }
+}
+
+TEST(model_errors, middle_nodes_far_from_the_middle_are_rejected) {
+    for (const CellShape shape : test::all_element_shapes) {
+        if (is_first_order(shape)) continue;
+        SCOPED_TRACE(to_string(shape));
+        const auto moved = [&](double share) {  // Towards the first corner of the first edge.
+            Model model;
+            model.mesh = test::unit_mesh(shape, 1, 0);
+            const int d = model.mesh.dimensions;
+            const std::vector<Index>& nodes = model.mesh.elements[0].nodes;
+            for (int i = 0; i < d; ++i) {
+                double& x = model.mesh.points[std::size_t(nodes[corners(shape)] * d + i)];
+                x += share * (model.mesh.points[std::size_t(nodes[0] * d + i)] - x);
+            }
+            return error_message(model);
+        };
+        EXPECT_EQ(moved(0), "accepted");
+        EXPECT_EQ(moved(0.2), "accepted");
+        expect_contains(moved(3), "is inverted or flat");
+        expect_contains(moved(3), "nodes of its edges must lie near their middle");
     }
 }
 
