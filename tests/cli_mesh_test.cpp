@@ -105,6 +105,54 @@ TEST_F(cli_mesh, prescribed_displacements) {
     EXPECT_NEAR(body["largest_von_mises"].get<double>(), 80 * 0.1 / 4, accuracy);
 }
 
+/// The bar of 4 x 1 and the thickness 0.5; the sums that supports carry.
+TEST_F(cli_mesh, pressure_weight_and_reactions) {
+    const auto force = [](const Json& body, const char* group) {
+        for (const Json& reaction : body["reactions"]) {
+            if (reaction["group"] == group) return reaction["force"];
+        }
+        return Json();
+    };
+    const auto expect = [](const Json& vector, const std::vector<double>& expected) {
+        ASSERT_EQ(vector.size(), expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_NEAR(vector[i].get<double>(), expected[i], 100 * accuracy) << i;
+        }
+    };
+    const Words thin = {"--thickness", "0.5"};
+    Words words = with_rollers(thin);
+    words.insert(words.end(), {"--pressure", "right=6"});
+    Json body = structure(words);
+    expect(body["loads"], {-3, 0});
+    expect(force(body, "left"), {3, 0});
+    EXPECT_NEAR(body["largest_von_mises"].get<double>(), 6, 100 * accuracy);
+
+    words = with_rollers(thin);
+    words.insert(words.end(), {"--gravity", "0,-10", "--density", "2", "--density", "stiff=3"});
+    body = structure(words);
+    expect(body["loads"], {0, -10 * (2 + 3)});
+    expect(force(body, "bottom"), {0, 50});
+
+    words = with_rollers(thin);
+    words.insert(words.end(), {"--rhs", "ones"});
+    EXPECT_FALSE(structure(words).contains("reactions"));  // Other loads than those of the mesh.
+
+    const auto error = [&](Words more) {
+        more.insert(more.begin(), {"bar.msh", "--fix", "left"});
+        return error_message(more);
+    };
+    expect_contains(error({"--gravity", "0,-10"}), "--gravity needs --density");
+    expect_contains(error({"--load", "right=1,0", "--density", "2"}),
+                    "--density has no effect without --gravity");
+    expect_contains(error({"--gravity", "0,-10", "--density", "stif=2"}), "did you mean 'stiff'");
+    expect_contains(error({"--gravity", "0,-10", "--density", "-2"}), "the density -2 is negative");
+    expect_contains(error({"--gravity", "0,-10,0", "--density", "2"}), "has 3 components");
+    expect_contains(error({"--pressure", "6"}), "write --pressure GROUP=NUMBER");
+    expect_contains(error({"--pressure", "lid=6"}), "no group 'lid'");
+    expect_contains(solve({"bar.msh", "--fix", "left", "--load", "right=1,2"}).out,
+                    "  loads           sum (1, 2)\n  reactions       sum (-1, -2) on left\n");
+}
+
 TEST_F(cli_mesh, the_last_word_on_a_group_counts) {
     const Words pull = {"--fix", "bottom=free,0", "--load", "right=3,0", "--poisson", "0.25"};
     const auto with = [&](Words words) {
@@ -126,7 +174,8 @@ TEST_F(cli_mesh, groups_of_any_name_and_files_of_any_ending) {
         words.insert(words.end(), load.begin(), load.end());
         return Json::parse(solve(words).out)["structure"];
     };
-    const Json expected = solved({"bar.msh", "--fix", "left"});
+    Json expected = solved({"bar.msh", "--fix", "left"});
+    expected["reactions"][0]["group"] = "x=0";
     for (const char* name : {"other.msh", "other.MSH", "other"}) {
         write(name, text);
         EXPECT_EQ(solved({name, "--fix", "x=0"}), expected) << name;

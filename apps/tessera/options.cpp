@@ -199,7 +199,12 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "Total force on a group, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
+    add("--pressure", to.pressure, "GROUP=P",
+        "Force per area on edges or faces, against their outward normals");
     add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
+    add("--gravity", to.gravity, "GX,GY[,GZ]",
+        "Acceleration, such as 0,-9.81, for bodies with a --density");
+    add("--density", to.density, "[REGION=]RHO", "Mass per volume of REGION, or of all others");
     add("--young", to.young, "[REGION=]E",
         "Young's modulus of REGION, or of all other regions; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",

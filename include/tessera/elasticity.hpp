@@ -27,6 +27,7 @@ inline Field constant(const Vector& value) {
 struct Material {
     double young_modulus = 1;    ///< E > 0, force per area.
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
+    double density = 0;          ///< >= 0, mass per volume; of use with Model::gravity.
 };
 
 /// How quadrilaterals and hexahedra of first order represent strains; other elements are integrated
@@ -64,12 +65,15 @@ struct Model {
     std::vector<std::pair<std::string, Field>> tractions;
     /// Forces on groups as a whole: uniform tractions, or equal forces on their points.
     std::vector<std::pair<std::string, Vector>> forces;
+    /// Forces per area on edges or faces of elements, against their outward normals.
+    std::vector<std::pair<std::string, double>> pressures = {};
     Field body_force;      ///< A force per volume; empty: none.
+    Vector gravity{};      ///< An acceleration; times the density it is a force per volume.
     double thickness = 1;  ///< In two dimensions, a length.
     Formulation formulation = Formulation::incompatible_modes;
 };
 
-/// How much of a traction or force of a model acts on prescribed displacements.
+/// How much of a traction, force or pressure of a model acts on prescribed displacements.
 struct LoadShare {
     std::string group;
     Vector total{};  ///< The sum of its forces on nodes.
@@ -93,7 +97,7 @@ struct System {
     std::vector<Index> hinge_nodes = {};
     std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
     std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
-    std::vector<LoadShare> load_shares;  ///< Shares of each traction, then of each force.
+    std::vector<LoadShare> load_shares;  ///< Shares of each traction, force, then pressure.
 
     /// Coordinates of the nodes with unknowns, in the order of the rows.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;
@@ -169,6 +173,19 @@ TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model
 /// simplices of first order and in pyramids.
 TESSERA_API std::vector<double> node_stresses(const Context& cpu, const Model& model,
                                               std::span<const double> displacements);
+
+/// The forces of the supports, and the loads that they balance.
+struct Reactions {
+    /// Sums over the nodes of each fixed support of a model, in their order; a node's component
+    /// that several prescribe is counted in the last one.
+    std::vector<std::pair<std::string, Vector>> groups;
+    Vector total{};  ///< Their sum; that of total and loads is 0 but for the error of the solution.
+    Vector loads{};  ///< The sum of all loads, those on fixed nodes among them.
+};
+
+/// The forces that the elements exert on the prescribed displacements, less the loads there.
+TESSERA_API Reactions find_reactions(const Context& cpu, const Model& model,
+                                     std::span<const double> displacements);
 
 /// Half the integral of strain : stress, by the quadrature of `assemble`.
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,

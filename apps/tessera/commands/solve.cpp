@@ -259,7 +259,8 @@ class SolveCommand : SolveProblem<T> {
         const std::vector<double> solution(x.begin(), x.end());
         const Structure& structure = *system_.structure;
         const auto evaluate = [&](const std::string& vtu) {
-            report_.structure = structure_results(host_, structure, solution, vtu);
+            report_.structure =
+                structure_results(host_, structure, solution, !replaces_load(arguments_), vtu);
         };
         if (!failures.attempt(true, [&] { evaluate(arguments_.mesh.vtu); })) evaluate("");
         report_.structure.defaults =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ struct RunReport {
         Offset elements = 0;
         double largest_displacement = 0;  ///< Length of the largest displacement of a node.
         double largest_von_mises = 0;     ///< Largest value at a node.
+        int dimensions = 3;
+        bool has_reactions = false;     ///< Otherwise a right-hand side replaced the loads.
+        std::array<double, 3> loads{};  ///< The sum of all loads.
+        /// The sum of the forces of each fixed group.
+        std::vector<std::pair<std::string, std::array<double, 3>>> reactions;
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;
     } structure;

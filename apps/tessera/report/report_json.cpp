@@ -22,6 +22,31 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
             {"sampled", phase.sampled}};
 }
 
+/// Size and results of a system made from a mesh.
+Json structure_json(const RunReport::Structure& structure) {
+    Json defaults = Json::object();
+    for (const auto& [name, value] : structure.defaults) defaults[name] = value;
+    Json json = {{"nodes", structure.nodes},
+                 {"elements", structure.elements},
+                 {"largest_displacement", number(structure.largest_displacement)},
+                 {"largest_von_mises", number(structure.largest_von_mises)},
+                 {"defaults", std::move(defaults)}};
+    if (!structure.has_reactions) return json;
+    const auto vector = [&](const std::array<double, 3>& force) {
+        Json components = Json::array();
+        for (int i = 0; i < structure.dimensions; ++i) {
+            components.push_back(number(force[std::size_t(i)]));
+        }
+        return components;
+    };
+    json["loads"] = vector(structure.loads);
+    json["reactions"] = Json::array();
+    for (const auto& [group, force] : structure.reactions) {
+        json["reactions"].push_back({{"group", group}, {"force", vector(force)}});
+    }
+    return json;
+}
+
 }  // namespace
 
 std::string to_json(const RunReport& report) {
@@ -66,16 +91,7 @@ std::string to_json(const RunReport& report) {
                                     {"reason", tried.reason},
                                     {"iterations", tried.iterations}});
     }
-    if (report.structure.nodes > 0) {
-        Json defaults = Json::object();
-        for (const auto& [name, value] : report.structure.defaults) defaults[name] = value;
-        json["structure"] = {
-            {"nodes", report.structure.nodes},
-            {"elements", report.structure.elements},
-            {"largest_displacement", number(report.structure.largest_displacement)},
-            {"largest_von_mises", number(report.structure.largest_von_mises)},
-            {"defaults", std::move(defaults)}};
-    }
+    if (report.structure.nodes > 0) json["structure"] = structure_json(report.structure);
     // Names of files need not be UTF-8; invalid bytes are replaced.
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -239,6 +239,17 @@ std::string to_table(const RunReport& report) {
         }
         if (!defaults.empty()) line("defaults", defaults);
         line("displacement", format("largest %.6g", report.structure.largest_displacement));
+        const auto vector = [&](const std::array<double, 3>& force) {
+            return report.structure.dimensions == 2
+                       ? format("(%.6g, %.6g)", force[0], force[1])
+                       : format("(%.6g, %.6g, %.6g)", force[0], force[1], force[2]);
+        };
+        if (report.structure.has_reactions) {
+            line("loads", "sum " + vector(report.structure.loads));
+        }
+        for (const auto& [group, force] : report.structure.reactions) {
+            line("reactions", "sum " + vector(force) + " on " + group);
+        }
         line("von Mises", format("largest %.6g (at nodes)", report.structure.largest_von_mises));
     }
     if (report.right_hand_sides > 1) {

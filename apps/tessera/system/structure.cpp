@@ -136,9 +136,18 @@ struct MaterialOption {
     double elasticity::Material::*member;
 };
 
-std::array<MaterialOption, 2> material_options(const MeshArguments& arguments) {
+NamedNumber named_pressure(const std::string& text) {
+    const NamedNumber given = named_number("--pressure", text);
+    if (given.region.empty()) {
+        throw InvalidArgument("--pressure " + text + ": write --pressure GROUP=NUMBER");
+    }
+    return given;
+}
+
+std::array<MaterialOption, 3> material_options(const MeshArguments& arguments) {
     return {{{"--young", "E", arguments.young, &elasticity::Material::young_modulus},
-             {"--poisson", "NU", arguments.poisson, &elasticity::Material::poisson_ratio}}};
+             {"--poisson", "NU", arguments.poisson, &elasticity::Material::poisson_ratio},
+             {"--density", "RHO", arguments.density, &elasticity::Material::density}}};
 }
 
 /// Throws InvalidArgument for an option that is given for some regions, but neither for the others
@@ -203,7 +212,8 @@ bool moves(const NamedVector& fix) {
 }
 
 bool has_load(const elasticity::Model& model, const MeshArguments& arguments) {
-    return !model.tractions.empty() || !model.forces.empty() || model.body_force ||
+    return !model.tractions.empty() || !model.forces.empty() || !model.pressures.empty() ||
+           model.body_force || !arguments.gravity.empty() ||
            std::ranges::any_of(arguments.fix, [&](const std::string& text) {
                return moves(parse_fix(text, &model.mesh));
            });
@@ -251,7 +261,10 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--fix", fix);
     add("--load", load);
     add("--traction", traction);
+    add("--pressure", pressure);
     add_one("--body-force", body_force);
+    add_one("--gravity", gravity);
+    add("--density", density);
     add("--young", young);
     add("--poisson", poisson);
     add_one("--thickness", thickness);
@@ -262,7 +275,9 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
 std::string MeshArguments::first_load_option() const {
     if (!load.empty()) return "--load";
     if (!traction.empty()) return "--traction";
+    if (!pressure.empty()) return "--pressure";
     if (!body_force.empty()) return "--body-force";
+    if (!gravity.empty()) return "--gravity";
     for (const std::string& text : fix) {
         if (moves(parse_fix(text))) return "--fix " + text;
     }
@@ -289,10 +304,20 @@ void check_mesh_arguments(const MeshArguments& arguments) {
     for (const std::string& text : arguments.fix) parse_fix(text);
     for (const std::string& text : arguments.load) named_vector("--load", text);
     for (const std::string& text : arguments.traction) named_vector("--traction", text);
+    for (const std::string& text : arguments.pressure) named_pressure(text);
     for (const std::string& text : arguments.young) named_number("--young", text);
+    for (const std::string& text : arguments.density) named_number("--density", text);
     for (const std::string& text : arguments.poisson) named_number("--poisson", text);
     if (!arguments.body_force.empty()) {
         components("--body-force", arguments.body_force, arguments.body_force, false);
+    }
+    if (!arguments.gravity.empty()) {
+        components("--gravity", arguments.gravity, arguments.gravity, false);
+    }
+    if (arguments.gravity.empty() != arguments.density.empty()) {
+        throw InvalidArgument(arguments.gravity.empty()
+                                  ? "--density has no effect without --gravity X,Y[,Z]"
+                                  : "--gravity needs --density RHO, or --density REGION=RHO");
     }
     if (!arguments.thickness.empty()) {
         number("--thickness", arguments.thickness, arguments.thickness);
@@ -327,6 +352,16 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         model.tractions.push_back(
             {model.mesh.group(load.group).name, elasticity::constant(load.vector.values)});
     }
+    for (const std::string& text : arguments.pressure) {
+        const NamedNumber given = named_pressure(text);
+        model.pressures.emplace_back(model.mesh.group(given.region).name, given.value);
+    }
+    if (!arguments.gravity.empty()) {
+        const Components gravity =
+            components("--gravity", arguments.gravity, arguments.gravity, false);
+        check_count("--gravity", arguments.gravity, gravity, d);
+        model.gravity = gravity.values;
+    }
     if (!arguments.body_force.empty()) {
         const Components force =
             components("--body-force", arguments.body_force, arguments.body_force, false);
@@ -343,9 +378,9 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     add_materials(arguments, model);
     if (needs_load && !has_load(model, arguments)) {
         throw InvalidArgument(
-            "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --body-force, or "
-            "--fix "
-            "with a displacement that is not zero; the groups are " +
+            "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --pressure, "
+            "--body-force, --gravity, or --fix with a displacement that is not zero; the groups "
+            "are " +
             group_names(model.mesh));
     }
     return model;
@@ -374,7 +409,8 @@ std::vector<std::pair<std::string, double>> default_values(const MeshArguments& 
                                                            int dimensions) {
     std::vector<std::pair<std::string, double>> defaults;
     for (const MaterialOption& option : material_options(arguments)) {
-        if (!option.texts.empty()) continue;
+        const bool is_used = option.member != &elasticity::Material::density;
+        if (!option.texts.empty() || !is_used) continue;
         defaults.emplace_back(option.name + 2, elasticity::Material().*option.member);
     }
     if (dimensions == 2 && arguments.thickness.empty()) {
@@ -384,16 +420,14 @@ std::vector<std::pair<std::string, double>> default_values(const MeshArguments& 
 }
 
 RunReport::Structure structure_results(const Context& host, const Structure& structure,
-                                       const std::vector<double>& solution,
+                                       const std::vector<double>& solution, bool has_model_loads,
                                        const std::string& vtu) {
     const elasticity::Model& model = structure.model;
     const Mesh& mesh = model.mesh;
     const int d = mesh.dimensions;
     const int tensor = elasticity::tensor_components(d);
     const std::vector<double> displacements = structure.system.displacements(solution);
-    const std::vector<double> stresses = elasticity::element_stresses(host, model, displacements);
     const std::vector<double> node_stresses = elasticity::node_stresses(host, model, displacements);
-    const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
     const std::vector<double> node_mises = elasticity::von_mises(d, node_stresses);
 
     RunReport::Structure extremes;
@@ -404,7 +438,16 @@ RunReport::Structure structure_results(const Context& host, const Structure& str
         raise(extremes.largest_displacement, std::hypot(u[0], u[1], d == 3 ? u[2] : 0));
     }
     for (const double stress : node_mises) raise(extremes.largest_von_mises, stress);
+    extremes.dimensions = d;
+    extremes.has_reactions = has_model_loads;
+    if (has_model_loads) {
+        auto reactions = elasticity::find_reactions(host, model, displacements);
+        extremes.loads = reactions.loads;
+        extremes.reactions = std::move(reactions.groups);
+    }
     if (vtu.empty()) return extremes;
+    const std::vector<double> stresses = elasticity::element_stresses(host, model, displacements);
+    const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
     write_output(vtu, [&] {
         io::write_vtu(host, vtu, mesh,
                       {{"displacement", d, displacements},

@@ -14,7 +14,10 @@ struct MeshArguments {
     std::vector<std::string> fix;       ///< GROUP or GROUP=UX,UY[,UZ], each a number or free.
     std::vector<std::string> load;      ///< GROUP=FX,FY[,FZ]: a force.
     std::vector<std::string> traction;  ///< GROUP=TX,TY[,TZ]: a force per area.
+    std::vector<std::string> pressure;  ///< GROUP=P: a force per area against the normal.
     std::string body_force;             ///< FX,FY[,FZ]: a force per volume.
+    std::string gravity;                ///< GX,GY[,GZ]: an acceleration.
+    std::vector<std::string> density;   ///< RHO or REGION=RHO.
     std::vector<std::string> young;     ///< E or REGION=E.
     std::vector<std::string> poisson;   ///< NU or REGION=NU.
     std::string thickness;              ///< Empty: 1.
@@ -54,8 +57,10 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
 std::vector<std::pair<std::string, double>> default_values(const MeshArguments& arguments,
                                                            int dimensions);
 
-/// Largest displacement and stress of a solution; writes the VTU file unless its name is empty.
+/// Largest displacement and stress of a solution and, with the loads of the model, its reactions;
+/// writes the VTU file unless its name is empty.
 RunReport::Structure structure_results(const Context& host, const Structure& structure,
-                                       const std::vector<double>& solution, const std::string& vtu);
+                                       const std::vector<double>& solution, bool has_model_loads,
+                                       const std::string& vtu);
 
 }  // namespace tessera::cli

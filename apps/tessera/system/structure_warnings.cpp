@@ -90,7 +90,8 @@ std::vector<std::string> structure_warnings(const Context& host, const Structure
         if (warnings.back().empty()) warnings.pop_back();
     }
     const std::vector<double>& load = structure.system.load;
-    const bool loaded = !structure.system.load_shares.empty() || model.body_force;
+    const bool loaded =
+        !structure.system.load_shares.empty() || model.body_force || !is_zero(model.gravity);
     if (warnings.empty() && loaded &&
         std::all_of(load.begin(), load.end(), [](double value) { return value == 0; })) {
         warnings.emplace_back(

@@ -134,7 +134,8 @@ class Assembly {
             const Offset last = std::min<Offset>(first + batch, elements_.count());
             const auto compute = [&](Offset begin, Offset end) {
                 for (Offset k = begin; k < end; ++k) {
-                    find_element(Index(first + k), results_.data() + size * std::size_t(k));
+                    find_element_system(elements_, model_, stiffness_, thickness_, Index(first + k),
+                                        results_.data() + size * std::size_t(k));
                 }
             };
             parallel_ranges(cpu_.threads(), last - first, compute, 16);
@@ -150,30 +151,6 @@ class Assembly {
 
   private:
     std::size_t d_() const { return std::size_t(elements_.mesh().dimensions); }
-
-    /// The stiffness of an element, n x n numbers by rows, then its n body forces.
-    void find_element(Index element, double* result) const {
-        with_form(elements_, element, model_.formulation, [&](auto shape, auto modes) {
-            constexpr CellShape s = decltype(shape)::value;
-            constexpr int d = dimensions(s), n = node_count(s) * d;
-            double points[node_count(s)][d];
-            gather<s>(model_.mesh, elements_.nodes(element), points);
-            const ElementForm<s, decltype(modes)::value> form(points, thickness_);
-            CondensedStiffness<form.functions, decltype(modes)::value, d> stiffness;
-            form.find_stiffness(stiffness_[element], stiffness);
-            for (int k = 0; k < n; ++k) std::copy_n(stiffness.full[k], n, result + k * n);
-            double* const forces = result + n * n;
-            std::fill_n(forces, n, 0.);
-            if (!model_.body_force) return;
-            const auto& reference = reference_points<s>();
-            for (int p = 0; p < point_count(s); ++p) {
-                const Vector value = model_.body_force(position<s>(reference, p, points));
-                for (int k = 0; k < n; ++k) {
-                    forces[k] += form.volumes[p] * reference.values[p][k / d] * value[k % d];
-                }
-            }
-        });
-    }
 
     /// Adds the rows of an element's nodes in one of `parts` interleaved sets of nodes.
     void add_rows(Index element, const double* result, Offset part, Offset parts) {
@@ -240,7 +217,7 @@ class Assembly {
     const Neighbours& neighbours_;
     System& system_;
     std::size_t max_unknowns_ = 1;
-    std::vector<double> results_;  ///< What find_element writes, of each element of a batch.
+    std::vector<double> results_;  ///< Systems of the elements of a batch.
 };
 
 }  // namespace
@@ -263,7 +240,7 @@ System assemble(const Context& cpu, const Model& model) {
     const Index rows = number_unknowns(model, elements, system);
     find_rigid_motions(elements, node_elements, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
-    add_surface_loads(model, node_elements, tractions, system);
+    add_surface_loads(model, elements, node_elements, tractions, system);
     system.load.resize(std::size_t(rows));
     for (std::size_t k = 0; k < tractions.size(); ++k) {
         if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];

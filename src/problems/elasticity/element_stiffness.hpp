@@ -164,4 +164,33 @@ void with_form(const Elements& elements, Index element, Formulation formulation,
     });
 }
 
+/// The stiffness of an element, n x n numbers by rows, then its n body forces.
+inline void find_element_system(const Elements& elements, const Model& model,
+                                const Stiffness& stiffness, double thickness, Index element,
+                                double* result) {
+    with_form(elements, element, model.formulation, [&](auto shape, auto modes) {
+        constexpr CellShape s = decltype(shape)::value;
+        constexpr int d = dimensions(s), n = node_count(s) * d;
+        double points[node_count(s)][d];
+        gather<s>(model.mesh, elements.nodes(element), points);
+        const ElementForm<s, decltype(modes)::value> form(points, thickness);
+        CondensedStiffness<form.functions, decltype(modes)::value, d> condensed;
+        form.find_stiffness(stiffness[element], condensed);
+        for (int k = 0; k < n; ++k) std::copy_n(condensed.full[k], n, result + k * n);
+        double* const forces = result + n * n;
+        std::fill_n(forces, n, 0.);
+        const double density = stiffness[element].density;
+        if (!model.body_force && density == 0) return;
+        const auto& reference = reference_points<s>();
+        for (int p = 0; p < point_count(s); ++p) {
+            Vector value{};
+            if (model.body_force) value = model.body_force(position<s>(reference, p, points));
+            for (int i = 0; i < d; ++i) value[i] += density * model.gravity[i];
+            for (int k = 0; k < n; ++k) {
+                forces[k] += form.volumes[p] * reference.values[p][k / d] * value[k % d];
+            }
+        }
+    });
+}
+
 }  // namespace tessera::elasticity

@@ -45,14 +45,16 @@ double extent(const Mesh& mesh, std::span<const Index> nodes) {
 }
 
 Stiffness::Lame lame_of(const Material& material, const std::string& owner, int dimensions) {
-    const auto& [young, poisson] = material;
+    const auto& [young, poisson, density] = material;
     const bool plane = dimensions == 2;
     require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", number_text(young),
             " is not a positive number");
     require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
             number_text(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
+    require(density >= 0 && std::isfinite(density), owner, ": the density ", number_text(density),
+            " is negative or not finite");
     return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
-            young / (2 * (1 + poisson)), poisson};
+            young / (2 * (1 + poisson)), poisson, density};
 }
 
 }  // namespace
@@ -234,7 +236,8 @@ void Stiffness::add_groups(const Model& model) {
                 const std::string& other = *names[std::size_t(own) - first];
                 const Material& before = model.materials.at(other);
                 require(before.young_modulus == material.young_modulus &&
-                            before.poisson_ratio == material.poisson_ratio,
+                            before.poisson_ratio == material.poisson_ratio &&
+                            before.density == material.density,
                         Elements(mesh).description(element), " is in the groups '", other,
                         "' and '", name,
                         "', which have different materials; give the material for one of them, "

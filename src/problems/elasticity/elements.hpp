@@ -179,6 +179,7 @@ class Stiffness {
         double lambda;
         double mu;
         double poisson_ratio;
+        double density;
     };
     /// Throws InvalidArgument for wrong materials, unknown regions, and elements whose groups have
     /// different materials.
@@ -204,11 +205,12 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
                         System& system);
 
-/// Adds the tractions and forces on groups of a model to the forces on its nodes, `dimensions` per
-/// node, and sets `load_shares` of a system with numbered unknowns. Throws InvalidArgument for
-/// groups that do not exist, have cells of other shapes, no area, or are not on the elements.
-void add_surface_loads(const Model& model, const NodeElements& node_elements,
-                       std::span<double> forces, System& system);
+/// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
+/// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws
+/// InvalidArgument for groups that do not exist, have cells of other shapes, no area, or are not on
+/// the elements.
+void add_surface_loads(const Model& model, const Elements& elements,
+                       const NodeElements& node_elements, std::span<double> forces, System& system);
 
 /// The thickness in two dimensions, else 1. Throws InvalidArgument unless it is positive and
 /// finite.

@@ -1,4 +1,6 @@
 #include "problems/elasticity/elasticity_test.hpp"
+#include "support/messages.hpp"
+#include "tessera/detail/cells.hpp"
 
 namespace tessera {
 namespace {
@@ -57,6 +59,123 @@ TEST(loads, points_and_zero) {
     share = share_of(model);
     EXPECT_EQ(share.held_share, 0);
     EXPECT_EQ(share.total, (elasticity::Vector{0, 0, 0}));
+}
+
+/// A pressure on all sides leaves the stress -p in all directions, whatever the orders of the nodes
+/// of the sides.
+TEST(loads, pressure_acts_against_the_outward_normal) {
+    for (const CellShape shape : test::all_element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        const double pressure = 3;
+        Model model;
+        model.mesh = test::unit_mesh(shape, is_first_order(shape) ? 3 : 2, 0.6);
+        const int d = model.mesh.dimensions;
+        for (std::size_t g = 0; g < model.mesh.groups.size(); g += 2) {
+            for (Cells& cells : model.mesh.groups[g].cells) {  // Turned round.
+                const std::vector<Index> old = cells.nodes;
+                const int n = node_count(cells.shape);
+                for (std::size_t k = 0; k < old.size(); ++k) {
+                    const auto at = std::size_t(mirrored_node(cells.shape, int(k) % n));
+                    cells.nodes[k] = old[k - k % std::size_t(n) + at];
+                }
+            }
+        }
+        for (const std::string& side : test::side_names(d)) {
+            model.pressures.emplace_back(side, pressure);
+        }
+        const auto free = elasticity::assemble(test::host(), model);
+        const double rounding = test::gamma<double>(1000 + double(free.load.size()));
+        EXPECT_NEAR(free.load_shares.at(1).total[0], -pressure, pressure * rounding);
+        EXPECT_NEAR(free.load_shares.at(2).total[1], pressure, pressure * rounding);
+        // Supports that carry nothing.
+        const std::array<bool, 3> x{true, false, false}, y{false, true, false},
+            z{false, false, true};
+        model.fixed_supports = {{"left", x}, {"bottom", y}};
+        if (d == 3) model.fixed_supports.push_back({"back", z});
+        const auto system = elasticity::assemble(test::host(), model);
+        const auto found = test::solve_by_inverse(
+            system, test::gamma<double>(1e4) * test::largest_value(system.matrix.view()));
+        const auto stresses =
+            elasticity::node_stresses(test::host(), model, system.displacements(found.unknowns));
+        const auto components = std::size_t(elasticity::tensor_components(d));
+        EXPECT_LT(found.error, 1e-6);
+        for (std::size_t k = 0; k < stresses.size(); ++k) {
+            const bool normal = int(k % components) < d;
+            ASSERT_NEAR(stresses[k], normal ? -pressure : 0, 2700 * found.error) << k;
+        }
+    }
+}
+
+TEST(loads, pressure_needs_the_surface) {
+    Model model;
+    model.mesh = meshes::rectangle(CellShape::quadrilateral, 2, 1);
+    model.mesh.groups.push_back({"inside", 1, {{CellShape::segment, {2, 3}}}});
+    model.mesh.groups.push_back({"across", 1, {{CellShape::segment, {0, 5}}}});
+    model.pressures = {{"inside", 1}};
+    test::expect_contains(
+        test::message_of([&] { elasticity::assemble(test::host(), model); }),
+        "the pressure on 'inside' acts between element 0 (quadrilateral) with nodes");
+    model.pressures = {{"across", 1}};
+    test::expect_contains(test::message_of([&] { elasticity::assemble(test::host(), model); }),
+                          "which are no face of an element");
+}
+
+/// Weight of two materials, a pressure and a force; the supports carry their sum.
+TEST(loads, reactions_balance_all_loads) {
+    for (const CellShape shape : test::all_element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 2, 0.5);
+        const int d = model.mesh.dimensions;
+        const Index count = model.mesh.element_count();
+        const std::vector<double> volumes = test::element_volumes(model.mesh);
+        model.mesh.region_names = {"light", "heavy"};
+        double mass = 0;
+        for (Index k = 0; k < count; ++k) {
+            model.mesh.regions.push_back(k % 3 == 0);
+            mass += volumes[k] * (k % 3 == 0 ? 8 : 2) * (d == 2 ? 0.5 : 1);
+        }
+        model.thickness = 0.5;
+        model.materials = {{"light", {1, 0.3, 2}}, {"heavy", {1, 0.3, 8}}};
+        model.gravity = {0, -10, 0};
+        model.pressures = {{"top", 4}};
+        model.forces = {{"left", {0, 0, d == 3 ? 1. : 0}}};
+        model.fixed_supports = {{"left"},
+                                {"right", {true, true, true}, elasticity::constant({0.01, 0, 0})}};
+        const auto system = elasticity::assemble(test::host(), model);
+        const double rtol = 1e-13;
+        const auto u = test::solve(system, rtol);
+        const auto reactions = elasticity::find_reactions(test::host(), model, u);
+        const double expected = -10 * mass - 4 * (d == 2 ? 0.5 : 1);
+        const double rounding = test::gamma<double>(1e4) * std::abs(expected);
+        EXPECT_NEAR(reactions.loads[1], expected, rounding);
+        EXPECT_NEAR(reactions.loads[2], d == 3 ? 1 : 0, rounding);
+        ASSERT_EQ(reactions.groups.size(), 2u);
+        for (int i = 0; i < d; ++i) {
+            // Sums of fewer than 1000 residuals.
+            EXPECT_NEAR(reactions.total[i] + reactions.loads[i], 0,
+                        1000 * (rounding + rtol * std::abs(expected)));
+            EXPECT_NEAR(reactions.groups[0].second[i] + reactions.groups[1].second[i],
+                        reactions.total[i], rounding);
+        }
+
+        // A bar that is pulled: E A strain on its ends.
+        model.mesh.regions.clear();
+        model.mesh.region_names.clear();
+        model.materials.clear();
+        model.material = {1, 0};
+        model.gravity = {};
+        model.pressures.clear();
+        model.forces.clear();
+        const auto pulled = elasticity::assemble(test::host(), model);
+        const auto ends =
+            elasticity::find_reactions(test::host(), model, test::solve(pulled, rtol));
+        const double pull = d == 2 ? 0.005 : 0.01;
+        EXPECT_NEAR(ends.groups[0].second[0], -pull,
+                    1000 * (test::gamma<double>(1e4) + rtol) * pull);
+        EXPECT_NEAR(ends.groups[1].second[0], pull,
+                    1000 * (test::gamma<double>(1e4) + rtol) * pull);
+    }
 }
 
 }  // namespace

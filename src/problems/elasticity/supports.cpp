@@ -14,6 +14,8 @@ Vector point_of(const Mesh& mesh, Index node) {
     return point;
 }
 
+double length(const Vector& v) { return std::hypot(v[0], v[1], v[2]); }
+
 void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
         require(cells.nodes.size() % std::size_t(node_count(cells.shape)) == 0, "cells of group '",
@@ -26,8 +28,9 @@ void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     }
 }
 
-/// visit(nodes, shape values, weight, position) at each quadrature point of cells of shape S, edges
-/// or faces in D dimensions; the weights add up to their area.
+/// visit(nodes, shape values, normal, position) at each quadrature point of cells of shape S, edges
+/// or faces in D dimensions; the lengths of the normals add up to their area. They point to the
+/// side from which the corners run counterclockwise, of an edge to its right.
 template <CellShape S, int D, class Visit>
 void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
     constexpr int count = node_count(S);
@@ -47,9 +50,10 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
             }
             if (dimensions(S) == 1) tangents[1][2] = model.thickness;
             const auto& [s, t] = tangents;
-            const double area = std::hypot(s[1] * t[2] - s[2] * t[1], s[2] * t[0] - s[0] * t[2],
-                                           s[0] * t[1] - s[1] * t[0]);
-            visit(nodes, reference.values[p], reference.weights[p] * area,
+            const double weight = reference.weights[p];
+            visit(nodes, reference.values[p],
+                  Vector{weight * (s[1] * t[2] - s[2] * t[1]), weight * (s[2] * t[0] - s[0] * t[2]),
+                         weight * (s[0] * t[1] - s[1] * t[0])},
                   position<S>(reference, p, points));
         }
     }
@@ -121,7 +125,8 @@ class LoadSum {
 /// Adds a traction to the forces on the nodes of its cells, in the order of the cells and nodes.
 void add_traction(const Model& model, const MeshGroup& group, const Field& force, LoadSum& sum) {
     each_point(model, group,
-               [&](auto nodes, const auto& values, double weight, const Vector& point) {
+               [&](auto nodes, const auto& values, const Vector& normal, const Vector& point) {
+                   const double weight = length(normal);
                    const Vector value = force(point);
                    for (std::size_t c = 0; c < nodes.size(); ++c) {
                        for (int i = 0; i < model.mesh.dimensions; ++i) {
@@ -137,8 +142,9 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
     if (points) {
         for (const Cells& cells : group.cells) size += double(cells.nodes.size());
     } else {
-        each_point(model, group,
-                   [&](auto, const auto&, double weight, const auto&) { size += weight; });
+        each_point(model, group, [&](auto, const auto&, const Vector& normal, const auto&) {
+            size += length(normal);
+        });
     }
     require(size > 0, "group '", group.name, points ? "' has no points" : "' has no area",
             " that could carry a force");
@@ -150,6 +156,68 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
             for (int i = 0; i < model.mesh.dimensions; ++i) sum.add(node, i, share[i]);
         }
     }
+}
+
+/// The element that has all these corners; throws InvalidArgument if none or two have them.
+Index element_of_face(const Elements& elements, const NodeElements& node_elements,
+                      std::span<const Index> corner_nodes, const std::string& group) {
+    Index found = -1;
+    for (const Index element : node_elements[corner_nodes[0]]) {
+        const std::span<const Index> nodes = elements.nodes(element);
+        const bool has_all = std::ranges::all_of(corner_nodes, [&](Index node) {
+            return std::ranges::find(nodes, node) != nodes.end();
+        });
+        if (!has_all) continue;
+        require(found < 0, "the pressure on '", group, "' acts between ",
+                elements.description(std::max(found, Index(0))), " and another element; it needs ",
+                "the surface of the mesh");
+        found = element;
+    }
+    require(found >= 0, "the pressure on '", group, "' is on the node ", corner_nodes[0],
+            " and others, which are no face of an element");
+    return found;
+}
+
+/// 1 where the normal of an edge or face points out of its element, -1 where into it.
+int outward_sign(const Elements& elements, Index element, std::span<const Index> corner_nodes,
+                 const Vector& normal) {
+    const Mesh& mesh = elements.mesh();
+    const auto middle = [&](std::span<const Index> nodes) {
+        Vector sum{};
+        for (const Index node : nodes) {
+            for (int i = 0; i < mesh.dimensions; ++i) {
+                sum[i] += point_of(mesh, node)[i] / double(nodes.size());
+            }
+        }
+        return sum;
+    };
+    const Vector inside = middle(elements.corner_nodes(element)), face = middle(corner_nodes);
+    double outward = 0;
+    for (int i = 0; i < 3; ++i) outward += (face[i] - inside[i]) * normal[i];
+    return outward > 0 ? 1 : -1;
+}
+
+void add_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
+                  const MeshGroup& group, double pressure, LoadSum& sum) {
+    const Index* cell = nullptr;
+    int sign = 0;
+    each_point(model, group,
+               [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
+                   if (nodes.data() != cell) {  // The first point of another cell.
+                       cell = nodes.data();
+                       const bool plane = model.mesh.dimensions == 2;
+                       const auto triangle = nodes.size() == 3 || nodes.size() == 6;
+                       const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
+                       const Index element =
+                           element_of_face(elements, node_elements, corner_nodes, group.name);
+                       sign = outward_sign(elements, element, corner_nodes, normal);
+                   }
+                   for (std::size_t c = 0; c < nodes.size(); ++c) {
+                       for (int i = 0; i < model.mesh.dimensions; ++i) {
+                           sum.add(nodes[c], i, -sign * pressure * values[c] * normal[i]);
+                       }
+                   }
+               });
 }
 
 }  // namespace
@@ -200,8 +268,9 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
     return Index(rows);
 }
 
-void add_surface_loads(const Model& model, const NodeElements& node_elements,
-                       std::span<double> forces, System& system) {
+void add_surface_loads(const Model& model, const Elements& elements,
+                       const NodeElements& node_elements, std::span<double> forces,
+                       System& system) {
     const Mesh& mesh = model.mesh;
     const auto add = [&](const std::string& name, auto&& add_to) {
         LoadSum sum(name, mesh.dimensions, system);
@@ -222,6 +291,14 @@ void add_surface_loads(const Model& model, const NodeElements& node_elements,
         check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
                          concat("a force needs ", faces, " or points"), node_elements);
         add(loaded.first, [&](LoadSum& sum) { add_force(model, group, loaded.second, sum); });
+    }
+    for (const auto& loaded : model.pressures) {
+        const MeshGroup& group = mesh.group(loaded.first);
+        check_load_group(mesh, group, mesh.dimensions - 1, concat("a pressure needs ", faces),
+                         node_elements);
+        add(loaded.first, [&](LoadSum& sum) {
+            add_pressure(model, elements, node_elements, group, loaded.second, sum);
+        });
     }
 }
 
