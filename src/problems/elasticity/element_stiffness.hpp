@@ -164,6 +164,27 @@ void with_form(const Elements& elements, Index element, Formulation formulation,
     });
 }
 
+/// The integral of an element's body force and weight; visit(p, volume, force per volume) at each
+/// point.
+template <CellShape S, class Form, class Visit>
+Vector integrate_body_force(const Model& model, const Stiffness::Lame& material, const Form& form,
+                            const double (&points)[node_count(S)][dimensions(S)], Visit&& visit) {
+    Vector sum{};
+    if (!model.body_force && material.density == 0) return sum;
+    for (int p = 0; p < point_count(S); ++p) {
+        Vector value{};
+        if (model.body_force) {
+            value = model.body_force(position<S>(reference_points<S>(), p, points));
+        }
+        for (int i = 0; i < dimensions(S); ++i) {
+            value[i] += material.density * model.gravity[i];
+            sum[i] += form.volumes[p] * value[i];
+        }
+        visit(p, form.volumes[p], value);
+    }
+    return sum;
+}
+
 /// The stiffness of an element, n x n numbers by rows, then its n body forces.
 inline void find_element_system(const Elements& elements, const Model& model,
                                 const Stiffness& stiffness, double thickness, Index element,
@@ -179,17 +200,14 @@ inline void find_element_system(const Elements& elements, const Model& model,
         for (int k = 0; k < n; ++k) std::copy_n(condensed.full[k], n, result + k * n);
         double* const forces = result + n * n;
         std::fill_n(forces, n, 0.);
-        const double density = stiffness[element].density;
-        if (!model.body_force && density == 0) return;
         const auto& reference = reference_points<s>();
-        for (int p = 0; p < point_count(s); ++p) {
-            Vector value{};
-            if (model.body_force) value = model.body_force(position<s>(reference, p, points));
-            for (int i = 0; i < d; ++i) value[i] += density * model.gravity[i];
-            for (int k = 0; k < n; ++k) {
-                forces[k] += form.volumes[p] * reference.values[p][k / d] * value[k % d];
-            }
-        }
+        integrate_body_force<s>(model, stiffness[element], form, points,
+                                [&](int p, double volume, const Vector& value) {
+                                    for (int k = 0; k < n; ++k) {
+                                        forces[k] +=
+                                            volume * reference.values[p][k / d] * value[k % d];
+                                    }
+                                });
     });
 }
 

@@ -4,49 +4,87 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// The forces of the elements on all nodes, `dimensions` per node, less their body forces; adds the
-/// latter to `loads`.
-std::vector<double> element_forces(const Context& cpu, const Elements& elements,
-                                   const NodeElements& node_elements, const Model& model,
-                                   std::span<const double> displacements, std::span<double> loads) {
+/// Elements with prescribed displacements, and the forces on their nodes.
+class SupportedElements {
+  public:
+    SupportedElements(const Context& cpu, const Elements& elements, const Model& model,
+                      const System& system, std::span<const double> displacements)
+        : elements_(elements), d_(std::size_t(model.mesh.dimensions)) {
+        const Stiffness stiffness(model);
+        const double thickness = checked_thickness(model);
+        for (Index element = 0; element < elements.count(); ++element) {
+            const auto is_supported = [&](Index node) {
+                const Index* const rows = &system.unknowns[std::size_t(node) * d_];
+                return std::any_of(rows, rows + d_, [](Index row) { return row < 0; });
+            };
+            if (!std::ranges::any_of(elements.nodes(element), is_supported)) continue;
+            list_.push_back(element);
+            starts_.push_back(starts_.back() + elements.nodes(element).size() * d_);
+        }
+        forces_.resize(starts_.back());
+        const auto find = [&](Offset first, Offset last) {
+            std::vector<double> one(max_element_unknowns * (max_element_unknowns + 1));
+            for (Offset k = first; k < last; ++k) {
+                const Index element = list_[std::size_t(k)];
+                const std::span<const Index> nodes = elements.nodes(element);
+                const std::size_t n = nodes.size() * d_;
+                find_element_system(elements, model, stiffness, thickness, element, one.data());
+                for (std::size_t i = 0; i < n; ++i) {
+                    double sum = -one[n * n + i];
+                    for (std::size_t j = 0; j < n; ++j) {
+                        sum += one[i * n + j] *
+                               displacements[std::size_t(nodes[j / d_]) * d_ + j % d_];
+                    }
+                    forces_[starts_[std::size_t(k)] + i] = sum;
+                }
+            }
+        };
+        parallel_ranges(cpu.threads(), Offset(list_.size()), find, 256);
+    }
+
+    /// visit(displacement, force) for the displacements of each element: what it exerts, less its
+    /// body force.
+    template <class Visit>
+    void each(Visit&& visit) const {
+        for (std::size_t k = 0; k < list_.size(); ++k) {
+            const std::span<const Index> nodes = elements_.nodes(list_[k]);
+            for (std::size_t i = 0; i < nodes.size() * d_; ++i) {
+                visit(std::size_t(nodes[i / d_]) * d_ + i % d_, forces_[starts_[k] + i]);
+            }
+        }
+    }
+
+  private:
+    const Elements& elements_;
+    std::size_t d_;
+    std::vector<Index> list_;
+    std::vector<std::size_t> starts_{0};  ///< First force of each.
+    std::vector<double> forces_;
+};
+
+/// The sum of all body forces.
+Vector total_body_force(const Context& cpu, const Elements& elements, const Model& model) {
     const Stiffness stiffness(model);
     const double thickness = checked_thickness(model);
-    const auto d = std::size_t(model.mesh.dimensions);
-    std::vector<Offset> starts{0};  // First number of each element.
-    for (Index element = 0; element < elements.count(); ++element) {
-        starts.push_back(starts.back() + Offset(elements.nodes(element).size() * d));
-    }
-    std::vector<double> inner(std::size_t(starts.back())), body(std::size_t(starts.back()));
+    std::vector<Vector> sums(std::size_t(elements.count()), Vector{});
     const auto find = [&](Offset first, Offset last) {
-        std::vector<double> system(max_element_unknowns * (max_element_unknowns + 1));
         for (Index element = Index(first); element < last; ++element) {
-            const std::span<const Index> nodes = elements.nodes(element);
-            const std::size_t n = nodes.size() * d;
-            find_element_system(elements, model, stiffness, thickness, element, system.data());
-            for (std::size_t k = 0; k < n; ++k) {
-                double sum = 0;
-                for (std::size_t j = 0; j < n; ++j) {
-                    sum += system[k * n + j] * displacements[std::size_t(nodes[j / d]) * d + j % d];
-                }
-                inner[std::size_t(starts[element]) + k] = sum;
-                body[std::size_t(starts[element]) + k] = system[n * n + k];
-            }
+            elements.with_shape(element, [&](auto shape) {
+                constexpr CellShape s = decltype(shape)::value;
+                double points[node_count(s)][dimensions(s)];
+                gather<s>(model.mesh, elements.nodes(element), points);
+                sums[std::size_t(element)] = integrate_body_force<s>(
+                    model, stiffness[element], ElementForm<s>(points, thickness), points,
+                    [](auto&&...) {});
+            });
         }
     };
     parallel_ranges(cpu.threads(), elements.count(), find, 256);
-    std::vector<double> forces(displacements.size(), 0);
-    for (Index node = 0; node < model.mesh.node_count(); ++node) {
-        for (const Index element : node_elements[node]) {
-            const auto nodes = elements.nodes(element);
-            const auto k = std::size_t(std::ranges::find(nodes, node) - nodes.begin());
-            for (std::size_t i = 0; i < d; ++i) {
-                const std::size_t at = std::size_t(starts[element]) + k * d + i;
-                forces[std::size_t(node) * d + i] += inner[at];
-                loads[std::size_t(node) * d + i] += body[at];
-            }
-        }
+    Vector total{};
+    for (const Vector& sum : sums) {
+        for (std::size_t i = 0; i < 3; ++i) total[i] += sum[i];
     }
-    return forces;
+    return total;
 }
 
 }  // namespace
@@ -66,8 +104,6 @@ Reactions find_reactions(const Context& cpu, const Model& model,
     number_unknowns(model, elements, system);
     std::vector<double> loads(displacements.size(), 0);
     add_surface_loads(model, elements, node_elements, loads, system);
-    const std::vector<double> forces =
-        element_forces(cpu, elements, node_elements, model, displacements, loads);
     std::vector<int> owners(displacements.size(), -1);  // The last support of each displacement.
     Reactions reactions;
     for (const FixedSupport& support : model.fixed_supports) {
@@ -81,12 +117,17 @@ Reactions find_reactions(const Context& cpu, const Model& model,
         }
         reactions.groups.emplace_back(support.group, Vector{});
     }
-    for (std::size_t k = 0; k < displacements.size(); ++k) {
-        reactions.loads[k % d] += loads[k];
-        if (owners[k] < 0 || node_elements[Index(k / d)].empty()) continue;
-        const double force = forces[k] - loads[k];
+    const auto add = [&](std::size_t k, double force) {
+        if (owners[k] < 0) return;
         reactions.groups[std::size_t(owners[k])].second[k % d] += force;
         reactions.total[k % d] += force;
+    };
+    const SupportedElements supported(cpu, elements, model, system, displacements);
+    supported.each(add);
+    reactions.loads = total_body_force(cpu, elements, model);
+    for (std::size_t k = 0; k < displacements.size(); ++k) {
+        reactions.loads[k % d] += loads[k];
+        if (loads[k] != 0) add(k, -loads[k]);
     }
     return reactions;
 }
