@@ -105,8 +105,10 @@ template <class T>
 SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
                                      const SolveOptions& options, SolveReport report) {
     if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
-    if (!is_exact()) soft_modes_.correct(context_, given_matrix_, b, x);
+    const std::string& solver = attempts_[attempt_].solver;
+    const bool is_definite = solver == "cg" || solver == "fcg";  // Else there is no energy.
     for (int tries = 0;; ++tries) {
+        if (is_definite) soft_modes_.correct(context_, given_matrix_, b, x);
         const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
         report.backward_error = errors.backward_error;
@@ -193,11 +195,9 @@ template <class T>
 const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
     if (!null_space_of_given_) {
         const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
-        null_space_of_given_.emplace();
-        if (facts.symmetric) {
-            *null_space_of_given_ =
-                NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_);
-        }
+        null_space_of_given_ =
+            facts.symmetric ? NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_)
+                            : NullSpace<T>();
     }
     return *null_space_of_given_;
 }

@@ -31,8 +31,11 @@ double norm1(const std::vector<double>& x) {
 template <class T>
 typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
     const State& state = *state_;
-    state.require_factors();
-    state_->bring_to_host();
+    {
+        const std::lock_guard lock(state_->device_mutex);
+        state.require_factors();
+        state_->bring_to_host(state.context);
+    }
     const double none = -std::numeric_limits<double>::infinity();
     if (state.report.null_pivots > 0) return {0, none};
     LogDeterminant result{1, 0};
@@ -72,8 +75,11 @@ typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
 template <class T>
 double Direct<T>::reciprocal_condition() const {
     const State& state = *state_;
-    state.require_factors();
-    state_->bring_to_host();
+    {
+        const std::lock_guard lock(state_->device_mutex);
+        state.require_factors();
+        state_->bring_to_host(state.context);
+    }
     if (rows() == 0) return 1;
     if (state.report.null_pivots > 0) return 0;
     const auto size = std::size_t(rows());

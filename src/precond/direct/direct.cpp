@@ -97,7 +97,8 @@ void Direct<T>::State::analyse(const CsrView<T>& matrix) {
 }
 
 template <class T>
-void Direct<T>::State::compute(const CsrView<T>& matrix, const CsrView<T>& on_host) {
+void Direct<T>::State::compute(const Context& given, const CsrView<T>& matrix,
+                               const CsrView<T>& on_host) {
     is_complete = is_on_host = false;
     device.reset();
     is_finite = first_non_finite_row(host, on_host) < 0;
@@ -106,7 +107,7 @@ void Direct<T>::State::compute(const CsrView<T>& matrix, const CsrView<T>& on_ho
     if (is_first) analyse(on_host);
     //   stokes:256, 6.5e9 operations  host 314 ms  cuDSS 432 ms (its analysis 383)
     constexpr double min_flops = 1e10;
-    if (is_first && report.flops >= min_flops && factor_on_device(matrix, on_host)) return;
+    if (is_first && report.flops >= min_flops && factor_on_device(given, matrix, on_host)) return;
     factor_on_host(on_host);
 }
 
@@ -133,7 +134,7 @@ void Direct<T>::State::factor_on_host(const CsrView<T>& matrix) {
     is_complete = is_on_host = is_in_range;
 }
 
-/// What the factors of the latest values told of the matrix.
+/// The kind of the matrix, by the signs of pivots of the latest factors on the host.
 template <class T>
 direct::MatrixKind Direct<T>::State::kind() const {
     if (!report.symmetric) return direct::MatrixKind::general;
@@ -142,33 +143,36 @@ direct::MatrixKind Direct<T>::State::kind() const {
 }
 
 template <class T>
-void Direct<T>::State::make_device(const CsrView<T>& matrix, const CsrView<T>& on_host) {
+void Direct<T>::State::make_device(const Context& gpu, const CsrView<T>& matrix,
+                                   const CsrView<T>& on_host) {
     using direct::MatrixKind;
     // Pivots are not searched there: large entries must be on the diagonal.
     if (arrangement.matched && kind() == MatrixKind::symmetric) {
         const auto general = direct::arrange(host, on_host, false, options);
-        device =
-            direct::DeviceCopy<T>::make(context, matrix, on_host, MatrixKind::general, general);
+        device = direct::DeviceCopy<T>::make(gpu, matrix, on_host, MatrixKind::general, general);
     } else {
-        device = direct::DeviceCopy<T>::make(context, matrix, on_host, kind(), arrangement);
+        device = direct::DeviceCopy<T>::make(gpu, matrix, on_host, kind(), arrangement);
     }
 }
 
 /// Whether the GPU factors the matrix, so that factors on the host are not needed.
 template <class T>
-bool Direct<T>::State::factor_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host) {
-    if (device_fails || !context.on_gpu() || report.structural_rank < matrix.rows) return false;
+bool Direct<T>::State::factor_on_device(const Context& gpu, const CsrView<T>& matrix,
+                                        const CsrView<T>& on_host) {
+    if (device_fails || !gpu.on_gpu() || report.structural_rank < matrix.rows) return false;
     const double start = now();
     try {
-        if (!device) make_device(matrix, on_host);
-        const bool is_factored = device && device->factor(context, matrix);
+        if (!device) make_device(gpu, matrix, on_host);
+        const bool is_factored = device && device->factor(gpu, matrix);
+        gpu.synchronize();
         if (!is_factored) {
             // A matrix that is no longer positive definite may be factored as a symmetric one.
-            device_fails = !device || device->kind() != direct::MatrixKind::positive_definite;
+            device_fails = !device || !device->is_indefinite();
             device.reset();
             return false;
         }
     } catch (const OutOfMemory&) {
+        device_fails = true;
         device.reset();
         return false;
     } catch (...) {
@@ -197,29 +201,30 @@ bool Direct<T>::State::has_long_rows() const {
 
 /// Whether the GPU takes over new values on the pattern.
 template <class T>
-bool Direct<T>::State::is_worth_device() const {
+bool Direct<T>::State::is_worth_device(const Context& given) const {
     //   stokes:96, 1.8e8 operations          host  20 ms  cuDSS 6, after an analysis of 90
     //   qpband:150000, 2.5e6, 1.2e6 entries        55           6
     //   kkt_boyd1, rows of 93,279 entries          120          750
     constexpr double min_work = 1e7;
-    if (has_long_rows()) return false;
+    if (!given.on_gpu() || device_fails || has_long_rows()) return false;
     const double work = report.flops + 50 * double(report.factor_entries);
-    return context.on_gpu() && !device && !fronts.first.empty() && work >= min_work;
+    return !device && !fronts.first.empty() && work >= min_work;
 }
 
 template <class T>
-bool Direct<T>::State::update_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host) {
+bool Direct<T>::State::update_on_device(const Context& gpu, const CsrView<T>& matrix,
+                                        const CsrView<T>& on_host) {
     is_complete = is_on_host = false;
-    if (first_non_finite_row(context, matrix) >= 0) return false;
-    if (report.symmetric && !is_symmetric(context, matrix)) return false;
-    return factor_on_device(matrix, on_host);
+    if (first_non_finite_row(gpu, matrix) >= 0) return false;
+    if (report.symmetric && !is_symmetric(gpu, matrix)) return false;
+    return factor_on_device(gpu, matrix, on_host);
 }
 
 template <class T>
-void Direct<T>::State::bring_to_host() {
-    if (!device || is_on_host) return;
-    factor_on_host(copy_to_host(context, device->matrix()).view());
-    is_complete = true;
+void Direct<T>::State::bring_to_host(const Context& given) {
+    if (!device || is_on_host || !is_complete) return;
+    factor_on_host(copy_to_host(given, device->matrix()).view());
+    if (!is_on_host) is_complete = is_in_range = true;  // Those on the device are.
 }
 
 template <class T>
@@ -240,7 +245,7 @@ Direct<T>::Direct(const Context& context, const CsrView<T>& matrix, const Direct
                   context.on_gpu() ? Context::cpu(context.threads()) : context,
                   {offsets.begin(), offsets.end()},
                   {columns.begin(), columns.end()}});
-    state_->compute(matrix, view);
+    state_->compute(context, matrix, view);
 }
 
 template <class T>
@@ -284,53 +289,73 @@ void Direct<T>::apply(const Context& context, bool transposed, Vectors<const T> 
     check_vectors("direct", "r", r, rows());
     check_vectors("direct", "z", z, rows());
     require(r.count == z.count, "direct: r has ", r.count, " vectors, z has ", z.count);
-    state_->require_factors();
-    const double bytes = double(state_->report.factor_entries) * sizeof(T) * r.count;
-    const Phase phase(context, "apply", bytes);
-    if (!context.on_gpu()) return state_->solve(context, transposed, r, z);
-    state_->solve_on_gpu(context, transposed, r, z);
+    State& state = *state_;
+    // Applications on a GPU may be changing the report.
+    const double entries =
+        state.context.on_gpu() ? double(rows()) : double(state.report.factor_entries);
+    const Phase phase(context, "apply", entries * sizeof(T) * r.count);
+    if (state.context.on_gpu()) {
+        if (state.solve_on_device(context, transposed, r, z)) return;
+    } else {
+        state.require_factors();
+    }
+    if (!context.on_gpu()) return state.solve(context, transposed, r, z);
+    const Context one_thread = Context::cpu(1);
+    std::vector<T> values(static_cast<std::size_t>(rows()));
+    for (int v = 0; v < r.count; ++v) {
+        copy_to_host(context, r[v], std::span<T>(values));
+        state.solve(one_thread, transposed, one_vector(std::span<const T>(values)),
+                    one_vector(std::span<T>(values)));
+        copy_from_host(context, std::span<const T>(values), z[v]);
+    }
 }
 
 template <class T>
-void Direct<T>::State::solve_on_gpu(const Context& gpu, bool transposed, Vectors<const T> b,
-                                    Vectors<T> x) {
-    {
-        const std::lock_guard lock(device_mutex);
-        if (device && (report.symmetric || !transposed)) {
-            if (device->solve(gpu, b, x)) return;
-            device_fails = true;
-        }
-        bring_to_host();
-        if (device_fails) device.reset();
+bool Direct<T>::State::solve_on_device(const Context& given, bool transposed, Vectors<const T> b,
+                                       Vectors<T> x) {
+    const std::lock_guard lock(device_mutex);
+    require_factors();
+    const bool is_here = given.on_gpu() && given.device() == context.device();
+    if (device && is_here && (report.symmetric || !transposed)) {
+        given.state().require_no_capture("exact factors cannot be applied");
+        // Solves on several streams share the work space of the library.
+        const bool is_solved = device->solve(given, b, x);
+        given.synchronize();
+        if (is_solved) return true;
+        device_fails = true;
     }
-    const Context one_thread = Context::cpu(1);
-    std::vector<T> values(std::size_t(b.size));
-    for (int v = 0; v < b.count; ++v) {
-        copy_to_host(gpu, b[v], std::span<T>(values));
-        solve(one_thread, transposed, one_vector(std::span<const T>(values)),
-              one_vector(std::span<T>(values)));
-        copy_from_host(gpu, std::span<const T>(values), x[v]);
+    bring_to_host(is_here ? given : context);
+    if (device_fails) {
+        device.reset();
+        is_complete = is_on_host;
     }
+    require(!device || is_on_host, "direct: the scaled matrix leaves the range of its type");
+    require_factors();
+    return false;
 }
 
 template <class T>
 void Direct<T>::update(const Context& context, const CsrView<T>& matrix) {
     check_matrix("direct", matrix);
     const Phase phase(context, "setup", 0, PhaseStep::setup);
+    check_memory(context, "direct", matrix);
     State& state = *state_;
     const char* const other_pattern = "direct: update needs the pattern that it was set up with";
     if (state.device) {
+        require(context.on_gpu() && context.device() == state.context.device(),
+                "direct: update needs a Context of the GPU of the setup");
         require(state.device->has_pattern_of(context, matrix), other_pattern);
-        if (state.update_on_device(matrix, {})) return;
+        if (state.update_on_device(context, matrix, {})) return;
     }
     const HostMatrix<T> host(context, matrix);
     require(state.has_pattern_of(host.view()), other_pattern);
     if (state.report.symmetric && !is_symmetric(state.host, host.view())) {
         state.fronts = {};  // LU needs another analysis.
-    } else if (state.is_worth_device() && state.update_on_device(matrix, host.view())) {
+    } else if (state.is_worth_device(context) &&
+               state.update_on_device(context, matrix, host.view())) {
         return;
     }
-    state.compute(matrix, host.view());
+    state.compute(context, matrix, host.view());
 }
 
 template <class T>
@@ -340,13 +365,15 @@ const DirectOptions& Direct<T>::options() const {
 
 template <class T>
 const DirectReport& Direct<T>::report() const {
-    state_->bring_to_host();
+    const std::lock_guard lock(state_->device_mutex);
+    state_->bring_to_host(state_->context);
     state_->report.on_device = state_->device != nullptr;
     return state_->report;
 }
 
 template <class T>
 PreconditionerReport Direct<T>::make_report() const {
+    const std::lock_guard lock(state_->device_mutex);
     const DirectReport& report = state_->report;
     PreconditionerReport result;
     if (!state_->is_complete) {

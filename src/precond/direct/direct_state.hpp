@@ -29,24 +29,25 @@ struct Direct<T>::State {
     CountedBytes memory{host};
     /// Factors on a GPU, which are used as long as they are there.
     std::unique_ptr<direct::DeviceCopy<T>> device = {};
-    bool device_fails = false;     ///< Its factors did not solve a system with this pattern.
+    bool device_fails = false;     ///< Factors there could not be made, or did not solve a system.
     std::mutex device_mutex = {};  ///< Held by applications while they use, or leave, the device.
 
     void analyse(const CsrView<T>& matrix);
     /// Factors the values of a matrix, which is also in host memory.
-    void compute(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    void compute(const Context& given, const CsrView<T>& matrix, const CsrView<T>& on_host);
     void factor_on_host(const CsrView<T>& matrix);
-    bool factor_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
-    void make_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
+    bool factor_on_device(const Context& gpu, const CsrView<T>& matrix, const CsrView<T>& on_host);
+    void make_device(const Context& gpu, const CsrView<T>& matrix, const CsrView<T>& on_host);
     /// `on_host` is read by the first update there.
-    bool update_on_device(const CsrView<T>& matrix, const CsrView<T>& on_host);
-    bool is_worth_device() const;
+    bool update_on_device(const Context& gpu, const CsrView<T>& matrix, const CsrView<T>& on_host);
+    bool is_worth_device(const Context& given) const;
     bool has_long_rows() const;
     direct::MatrixKind kind() const;
     /// Makes factors in host memory where there are none of the latest values.
-    void bring_to_host();
-    /// x = A^-1 b, or A^-T b, in the memory of a GPU.
-    void solve_on_gpu(const Context& gpu, bool transposed, Vectors<const T> b, Vectors<T> x);
+    void bring_to_host(const Context& given);
+    /// Solves with the factors on the GPU; false, with factors in host memory, where there are none
+    /// or they fail.
+    bool solve_on_device(const Context& given, bool transposed, Vectors<const T> b, Vectors<T> x);
     /// x = A^-1 b, or A^-T b, in host memory.
     void solve(const Context& cpu, bool transposed, Vectors<const T> b, Vectors<T> x) const;
     void require_factors() const {

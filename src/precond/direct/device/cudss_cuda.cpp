@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/check_cuda.hpp"
 #include "base/check_time.hpp"
 #include "base/context_state.hpp"
+#include "base/counted_bytes.hpp"
 #include "precond/direct/device/device_factors.hpp"
 
 // cuDSS 1.x (docs.nvidia.com/cuda/cudss), by its documented C interface.
@@ -27,7 +29,9 @@ using Matrix = struct MatrixTag*;
 using Status = int;
 
 constexpr Status success = 0;
+// CUDSS_CONFIG_IR_N_STEPS, CUDSS_CONFIG_DETERMINISTIC_MODE
 enum Parameter { refinement_steps = 5, deterministic = 24 };
+// CUDSS_DATA_INFO, _LU_NNZ, _NPIVOTS, _MEMORY_ESTIMATES, _USER_HOST_INTERRUPT
 enum DataItem {
     fault = 0,
     factor_entries = 1,
@@ -35,7 +39,9 @@ enum DataItem {
     memory_estimates = 13,
     host_interrupt = 23
 };
+// CUDSS_PHASE_ANALYSIS, _FACTORIZATION, _REFACTORIZATION, _SOLVE
 enum Work { analysis = 3, factorisation = 4, refactorisation = 8, solution = 1008 };
+// CUDSS_MVIEW_FULL, CUDSS_MVIEW_LOWER, CUDSS_BASE_ZERO, CUDSS_LAYOUT_COL_MAJOR
 constexpr int full_view = 0, lower_view = 1, base_zero = 0, column_major = 0;
 
 struct MemoryHandler {
@@ -120,17 +126,34 @@ const Library* library() {
     return loaded.get();
 }
 
-int allocate(void* owner, void** memory, std::size_t bytes, cudaStream_t) {
+/// Device memory of the library, which is that of the Context of the setup. Its stream orders
+/// allocations; work of other streams waits.
+struct DeviceMemory {
+    ContextState& state;
+    std::atomic<Offset> bytes = 0;
+};
+
+void wait_unless_own(const DeviceMemory& memory, cudaStream_t stream, cudaStream_t waits_for) {
+    if (stream != static_cast<cudaStream_t>(memory.state.stream)) cudaStreamSynchronize(waits_for);
+}
+
+int allocate(void* owner, void** memory, std::size_t bytes, cudaStream_t stream) {
+    auto& device = *static_cast<DeviceMemory*>(owner);
     try {
-        *memory = static_cast<ContextState*>(owner)->allocate(Offset(bytes));
-        return 0;
+        *memory = device.state.allocate(Offset(bytes));
     } catch (...) {
         return 1;
     }
+    device.bytes += Offset(bytes);
+    wait_unless_own(device, stream, static_cast<cudaStream_t>(device.state.stream));
+    return 0;
 }
 
-int release(void* owner, void* memory, std::size_t bytes, cudaStream_t) {
-    static_cast<ContextState*>(owner)->release(memory, Offset(bytes));
+int release(void* owner, void* memory, std::size_t bytes, cudaStream_t stream) {
+    auto& device = *static_cast<DeviceMemory*>(owner);
+    wait_unless_own(device, stream, stream);
+    device.state.release(memory, Offset(bytes));
+    device.bytes -= Offset(bytes);
     return 0;
 }
 
@@ -143,6 +166,7 @@ class CudssFactors final : public DeviceFactors<T> {
     CudssFactors(const Library& library, const Context& context)
         : use_(library), context_(context) {}
     ~CudssFactors() override {
+        cudaSetDevice(context_.device());
         if (matrix_ != nullptr) use_.destroy_matrix(matrix_);
         if (data_ != nullptr) use_.destroy_data(handle_, data_);
         if (configuration_ != nullptr) use_.destroy_configuration(configuration_);
@@ -152,7 +176,7 @@ class CudssFactors final : public DeviceFactors<T> {
     CudssFactors& operator=(const CudssFactors&) = delete;
 
     bool set_up(const CsrView<T>& a, MatrixKind kind) {
-        constexpr int types[] = {0, 1, 3};  // General, symmetric, symmetric positive definite.
+        constexpr int types[] = {0, 1, 3};  // CUDSS_MTYPE_GENERAL, _SYMMETRIC, _SPD
         const int none = 0, yes = 1;
         rows_ = a.rows;
         kind_ = kind;
@@ -182,15 +206,19 @@ class CudssFactors final : public DeviceFactors<T> {
         }
         const Work work = was_factored_ ? refactorisation : factorisation;
         was_factored_ = true;
-        if (!run(work, nullptr, nullptr)) return false;
+        const bool is_done = run(work, nullptr, nullptr);
+        counted_.set(device_memory_.bytes);
+        if (!is_done) return false;
         if (kind_ != MatrixKind::positive_definite) return true;
-        int pivot = 0;  // That is not positive.
-        return get(fault, pivot) && pivot == 0;
+        int pivot = 0;  // The number of one that is not positive.
+        if (!get(fault, pivot)) return false;
+        is_indefinite_ = pivot != 0;
+        return !is_indefinite_;
     }
 
     bool solve(const Context& context, Vectors<const T> b, Vectors<T> x) override {
         if (!use_stream_of(context)) return false;
-        // Repeatable solves of several vectors at once are not supported.
+        // The deterministic mode supports one right-hand side only.
         for (int j = 0; j < b.count; ++j) {
             if (!solve_one(b[j].data(), x[j].data())) return false;
         }
@@ -202,10 +230,13 @@ class CudssFactors final : public DeviceFactors<T> {
         return get(pivots_replaced, count) ? count : -1;
     }
 
+    bool is_indefinite() const override { return is_indefinite_; }
+
     Offset entries() const override { return entries_; }
 
   private:
     bool use_stream_of(const Context& context) {
+        if (cudaSetDevice(context.device()) != cudaSuccess) return false;
         const auto stream = static_cast<cudaStream_t>(context.state().stream);
         return use_.set_stream(handle_, stream) == success;
     }
@@ -238,7 +269,7 @@ class CudssFactors final : public DeviceFactors<T> {
         std::int64_t entries = 0;
         get(factor_entries, entries);
         entries_ = entries;
-        std::array<std::int64_t, 16> bytes{};  // On the device: in the end, and at the peak.
+        std::array<std::int64_t, 16> bytes{};  // [0]: lasting, [1]: at the peak, on the device.
         return get(memory_estimates, bytes) && bytes[1] <= context_.state().free_memory();
     }
 
@@ -247,11 +278,21 @@ class CudssFactors final : public DeviceFactors<T> {
         interrupt_ = 0;
         std::atomic<bool> is_over{false}, is_done{false};
         std::exception_ptr stopped;
-        std::thread worker([&] {
-            is_done =
-                cudaSetDevice(context_.device()) == cudaSuccess && run(work, nullptr, nullptr);
+        const auto work_here = [&] {
+            try {
+                is_done =
+                    cudaSetDevice(context_.device()) == cudaSuccess && run(work, nullptr, nullptr);
+            } catch (...) {
+                is_done = false;
+            }
             is_over = true;
-        });
+        };
+        std::thread worker;
+        try {
+            worker = std::thread(work_here);
+        } catch (const std::system_error&) {  // No thread is left: this work cannot be ended.
+            work_here();
+        }
         for (int looks = 0; !is_over; ++looks) {
             try {
                 if (!stopped) check_time();
@@ -259,10 +300,10 @@ class CudssFactors final : public DeviceFactors<T> {
                 stopped = std::current_exception();
                 std::atomic_ref(interrupt_).store(1);
             }
-            // Short work is not to wait for the clock.
+            // Often at first, so that a short analysis does not wait for 2 ms.
             std::this_thread::sleep_for(std::chrono::microseconds(looks < 100 ? 100 : 2000));
         }
-        worker.join();
+        if (worker.joinable()) worker.join();
         interrupt_ = 0;
         if (stopped) std::rethrow_exception(stopped);
         return is_done;
@@ -270,7 +311,9 @@ class CudssFactors final : public DeviceFactors<T> {
 
     const Library& use_;
     Context context_;
-    const MemoryHandler memory_{&context_.state(), allocate, release, "tessera"};
+    DeviceMemory device_memory_{context_.state()};
+    const MemoryHandler memory_{&device_memory_, allocate, release, "tessera"};
+    CountedBytes counted_{context_};
     std::int32_t interrupt_ = 0;  ///< The library ends its work on the host where this is not 0.
     Handle handle_ = nullptr;
     Configuration configuration_ = nullptr;
@@ -279,6 +322,7 @@ class CudssFactors final : public DeviceFactors<T> {
     Index rows_ = 0;
     MatrixKind kind_ = MatrixKind::general;
     Offset entries_ = 0;
+    bool is_indefinite_ = false;
     bool is_analysed_ = false, was_factored_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/check_time.hpp"
 #include "base/for_each.hpp"
 #include "base/scratch/scratch.hpp"
 #include "base/zeros.hpp"
@@ -13,6 +14,11 @@
 namespace tessera::direct {
 
 namespace {
+
+template <class T>
+double norm(const Context& context, std::span<const T> v) {
+    return std::sqrt(double(dot_to_host<const T>(context, v, v)));
+}
 
 /// Whether two arrays on `context` are equal.
 template <class Number>
@@ -42,13 +48,17 @@ void DeviceCopy<T>::arrange(const Context& context, const CsrView<T>& a,
     std::vector<Index> columns;
     std::vector<T> factor;
     for (Index j = 0; j < a.rows; ++j) {
+        if (j % 4096 == 0) check_time();
         const Index i = row_of[std::size_t(j)];
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
             const Index column = a.column_indices[k];
             if (!is_general && column > j) continue;
             columns.push_back(column);
             source.push_back(k);
-            factor.push_back(row_scaling[std::size_t(i)] * column_scaling[std::size_t(column)]);
+            const double scale = is_general ? arrangement.row_scaling[std::size_t(i)] *
+                                                  arrangement.column_scaling[std::size_t(column)]
+                                            : 1;
+            factor.push_back(T(scale));
         }
         offsets.push_back(Offset(columns.size()));
     }
@@ -120,33 +130,54 @@ bool DeviceCopy<T>::solve_once(const Context& context, Vectors<const T> b, Vecto
 
 template <class T>
 bool DeviceCopy<T>::solve(const Context& context, Vectors<const T> b, Vectors<T> x) {
-    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-    constexpr double max_error = sizeof(T) == 8 ? 1e-9 : 1e-4, max_growth = 2e-3 / epsilon;
-    constexpr int max_corrections = 5;
     if (!solve_once(context, b, x)) return false;
-    if (corrections_ >= 0) {
-        for (int k = 0; k < corrections_; ++k) {
-            if (!correct(context, b, x)) return false;
-        }
-        return true;
+    if (corrections_ < 0) return judged_solve(context, b, x);
+    for (int k = 0; k < corrections_; ++k) {
+        if (!correct(context, b, x)) return false;
     }
+    return true;
+}
+
+/// Corrects x as often as its first vector needs whose b is not 0, and keeps that number if x is
+/// then a solution. Without such a vector nothing is known.
+template <class T>
+bool DeviceCopy<T>::judged_solve(const Context& context, Vectors<const T> b, Vectors<T> x) {
+    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
+    constexpr double max_error = sizeof(T) == 8 ? 1e-9 : 1e-4;
+    constexpr int max_corrections = 5;
+    int j = 0;
+    for (; j < b.count; ++j) {
+        const double size = norm(context, b[j]);
+        if (size > 0 && std::isfinite(size)) break;
+    }
+    if (j == b.count) return true;
     double before = std::numeric_limits<double>::infinity();
     for (int k = 0;; ++k) {
-        const SolutionErrors errors = solution_errors<T>(context, matrix_.view(), b[0], x[0]);
-        if (errors.right_hand_side == 0) return true;
+        const SolutionErrors errors =
+            solution_errors<T>(context, matrix_.view(), b[j], std::span<const T>(x[j]));
         const double error = errors.backward_error;
         if (!std::isfinite(errors.residual)) return false;
         // A correction that would not help much is not made.
         const bool is_last = error <= 500 * epsilon || error > 0.1 * before || k == max_corrections;
-        if (is_last && !(error <= max_error)) return false;
         if (is_last) {
+            if (!(error <= max_error) || has_grown(context, b[j], x[j])) return false;
             corrections_ = k;
-            if (factors_->replaced_pivots() == 0) return true;
-            return equilibrated_errors<T>(context, matrix_.view(), b[0], x[0]).growth <= max_growth;
+            return true;
         }
         before = error;
         if (!correct(context, b, x)) return false;
     }
+}
+
+/// Whether x is as large as that of a singular matrix.
+template <class T>
+bool DeviceCopy<T>::has_grown(const Context& context, std::span<const T> b,
+                              std::span<const T> x) const {
+    constexpr double max_growth = 1e-3 / (double(std::numeric_limits<T>::epsilon()) / 2);
+    const double size = norm(context, std::span<const T>(matrix_.values().view()));
+    const bool is_small = size * norm(context, x) <= max_growth * norm(context, b);
+    if (is_small && factors_->replaced_pivots() == 0) return false;
+    return !(equilibrated_errors<T>(context, matrix_.view(), b, x).growth <= max_growth);
 }
 
 template <class T>

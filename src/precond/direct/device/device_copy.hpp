@@ -58,6 +58,8 @@ class DeviceCopy {
     bool has_pattern_of(const Context& context, const CsrView<T>& matrix) const;
     /// Factors new values; false where the library cannot.
     bool factor(const Context& context, const CsrView<T>& matrix);
+    /// Whether that failed as the matrix is not positive definite.
+    bool is_indefinite() const { return factors_->is_indefinite(); }
     /// x = A^-1 b, no overlap, by a solve and as many corrections x += M^-1 (b - A x) as the first
     /// right-hand side of these values needs. False where five do not bring its backward error to
     /// 1e-9 (float: 1e-4), or x is as large as that of a singular matrix: other pivots are needed.
@@ -70,6 +72,8 @@ class DeviceCopy {
   private:
     void arrange(const Context& context, const CsrView<T>& a, const Arrangement& arrangement);
     bool solve_once(const Context& context, Vectors<const T> b, Vectors<T> x);
+    bool judged_solve(const Context& context, Vectors<const T> b, Vectors<T> x);
+    bool has_grown(const Context& context, std::span<const T> b, std::span<const T> x) const;
     bool correct(const Context& context, Vectors<const T> b, Vectors<T> x);
 
     CsrMatrix<T> matrix_;

@@ -19,6 +19,8 @@ class DeviceFactors {
     /// Factors these values on the pattern of the first call, which orders the matrix, on the host.
     /// False where the library does not, as its memory does not suffice or a pivot is unusable.
     virtual bool factor(const Context& context, std::span<const T> values) = 0;
+    /// Whether `factor` failed for a pivot that is not positive.
+    virtual bool is_indefinite() const = 0;
     /// x = A^-1 b; false where the library fails.
     virtual bool solve(const Context& context, Vectors<const T> b, Vectors<T> x) = 0;
     /// How many tiny pivots were replaced by larger ones; -1: unknown.
