@@ -126,6 +126,12 @@ TEST_F(cli_mesh, pressure_weight_and_reactions) {
     expect(body["loads"], {-3, 0});
     expect(force(body, "left"), {3, 0});
     EXPECT_NEAR(body["largest_von_mises"].get<double>(), 6, 100 * accuracy);
+    // Half the work of the force 3, over the length 4 in two materials of E = 1.
+    EXPECT_NEAR(body["strain_energy"].get<double>(), 3 * 6 * 4 / 2, 1000 * accuracy);
+    EXPECT_LT(body["error_estimate"].get<double>(), 1e-7);
+    expect(body["largest_displacement_at"], {4, 1});
+    EXPECT_EQ(body["points"][0]["group"], "tip");
+    expect(body["points"][0]["displacement"], {-24, 1.8});
 
     words = with_rollers(thin);
     words.insert(words.end(), {"--gravity", "0,-10", "--density", "2", "--density", "stiff=3"});
@@ -148,9 +154,11 @@ TEST_F(cli_mesh, pressure_weight_and_reactions) {
     expect_contains(error({"--gravity", "0,-10", "--density", "-2"}), "the density -2 is negative");
     expect_contains(error({"--gravity", "0,-10,0", "--density", "2"}), "has 3 components");
     expect_contains(error({"--pressure", "6"}), "write --pressure GROUP=NUMBER");
+    expect_contains(error({"--pressure", "=6"}), "write --pressure GROUP=NUMBER");
     expect_contains(error({"--pressure", "lid=6"}), "no group 'lid'");
     expect_contains(solve({"bar.msh", "--fix", "left", "--load", "right=1,2"}).out,
-                    "  loads           sum (1, 2)\n  reactions       sum (-1, -2) on left\n");
+                    "  loads           force (1, 2), moment 7.5\n"
+                    "  reactions       force (-1, -2), moment -7.5 on left\n");
 }
 
 TEST_F(cli_mesh, the_last_word_on_a_group_counts) {
@@ -161,6 +169,7 @@ TEST_F(cli_mesh, the_last_word_on_a_group_counts) {
     };
     const Json released = with({"--fix", "left", "--fix", "left=0,free"});
     EXPECT_EQ(released, with({"--fix", "left=0,free"}));
+    EXPECT_EQ(released, with({"--fix", "left=normal"}));
     EXPECT_NE(released, with({"--fix", "left"}));
 }
 
@@ -208,7 +217,8 @@ TEST_F(cli_mesh, fields_are_written) {
     expect_contains(outcome.out, "displacement    largest ");
     expect_contains(outcome.out, "von Mises       largest ");
     const std::string file = text_of(path("bar.vtu"));
-    for (const char* name : {"\"displacement\"", "\"stress\"", "\"von_mises\"", "\"region\""}) {
+    for (const char* name :
+         {"\"displacement\"", "\"stress\"", "\"von_mises\"", "\"region\"", "\"error\""}) {
         expect_contains(file, name);
     }
     EXPECT_EQ(io::read_vector<double>(host(), path("x.mtx")).size(), 48u);
@@ -268,6 +278,9 @@ TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
         {{"--fix", "left", "--load", "right"}, "--load GROUP=X,Y[,Z]"},
         {{"--fix", "left", "--load", "right=1"}, "give two or three components"},
         {{"--fix", "left", "--load", "right=1,2,3"}, "the mesh has 2 dimensions"},
+        {{"--fix", "tip=normal", "--load", "right=1,2"},
+         "the normal of group 'tip': it needs edges"},
+        {{"--fix", "lft=normal", "--load", "right=1,2"}, "did you mean 'left'"},
         {{"--fix", "left=0,fre", "--load", "right=1,2"}, "'fre' is not a number"},
         {{"--fix", "left", "--traction", "tip=1,2"}, "a traction needs segments"},
         {{"--fix", "left", "--load", "right=1,2", "--young", "-1"}, "Young's modulus"},
@@ -281,9 +294,33 @@ TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
         expect_contains(error_message(all), part);
     }
     expect_contains(error_message({"poisson2d:4", "--fix", "left"}), "--fix is for meshes");
-    const Outcome convert = run({"convert", "bar.msh", "a.mtx"});
-    EXPECT_EQ(convert.code, 2);
-    expect_contains(convert.err, "is a mesh, not a matrix");
+}
+
+TEST_F(cli_mesh, the_system_of_a_mesh_is_written) {
+    const Words model = {"--fix",  "left=0,free", "--fix",   "bottom=free,0",
+                         "--load", "right=3, 0",  "--young", "200"};
+    Words words = {"convert", "bar.msh", "k.mtx", "--rhs", "f.mtx"};
+    words.insert(words.end(), model.begin(), model.end());
+    const Outcome outcome = run(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    ASSERT_EQ(solve({"k.mtx", "f.mtx", "--rtol", "1e-12", "--out", "x.mtx"}).code, 0);
+    words = {"bar.msh", "--rtol", "1e-12", "--out", "y.mtx"};
+    words.insert(words.end(), model.begin(), model.end());
+    ASSERT_EQ(solve(words).code, 0);
+    const auto x = io::read_vector<double>(host(), path("x.mtx"));
+    const auto y = io::read_vector<double>(host(), path("y.mtx"));
+    ASSERT_EQ(x.size(), y.size());
+    for (std::size_t k = 0; k < x.size(); ++k) EXPECT_NEAR(x[k], y[k], accuracy) << k;
+
+    const Outcome free = run({"convert", "bar.msh", "k.mtx"});  // The stiffness of a free body.
+    EXPECT_EQ(free.code, 0);
+    expect_contains(free.err, "the matrix is singular: 'bar.msh' has no fixed support");
+    expect_contains(run({"convert", "bar.msh", "k.mtx", "--fix", "left", "--rhs", "f.mtx"}).err,
+                    "no load acts on the structure");
+    expect_contains(run({"convert", "poisson2d:4", "k.mtx", "--fix", "left"}).err,
+                    "--fix is for meshes");
+    expect_contains(run({"convert", "bar.msh", "k.mtx", "--rhs", "k.mtx"}).err,
+                    "convert and --rhs name the same file");
 }
 
 TEST_F(cli_mesh, what_is_not_solved_is_not_drawn) {

@@ -16,6 +16,7 @@ BEGIN {
     public["tessera/detail/floating_point.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     public["tessera/detail/cells.hpp"] = 1
+    public["tessera/detail/orientation.hpp"] = 2
     split("sliced vector_steps ordering bsr", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3

@@ -193,9 +193,10 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
             ->allow_extra_args(false)
             ->group("Meshes");
     };
-    add("--fix", to.fix, "GROUP[=UX,UY[,UZ]]",
+    add("--fix", to.fix, "GROUP[=UX,UY[,UZ]|=normal]",
         "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free. May be repeated; if a node is fixed twice, the later option is used");
+        "the word free; normal: only across its plane, x, y or z = constant, as symmetry demands. "
+        "May be repeated; if a node is fixed twice, the later option is used");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "Total force on a group, spread evenly over its edges, faces or points");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
@@ -321,6 +322,13 @@ void add_others(CLI::App& app, Arguments& to) {
     convert.add_option("--threads", to.convert.threads, threads_help)
         ->transform(whole_number(max_threads));
     convert.add_flag("--allow-empty-rows", to.convert.allow_empty_rows, empty_rows_help);
+    convert
+        .add_option(
+            "--rhs", to.convert.right_hand_side,
+            "Also write the right-hand side, that of the file or the load of the mesh, to a "
+            ".mtx, .mtx.gz or .petsc file")
+        ->check(file_name());
+    add_mesh(convert, to.convert.mesh);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
     devices.add_flag("--test", to.devices.test, "Run small solves and inversions on each device");

@@ -162,6 +162,10 @@ TESSERA_API Mesh box(CellShape element, Index nx, Index ny, Index nz,
 TESSERA_API Mesh plate_with_hole(CellShape element, Index size, double radius = 1,
                                  double half_width = 4);
 
+/// Reverses elements whose Jacobian is negative at all corners, as where a program does not care.
+/// Throws InvalidArgument as validate(mesh).
+TESSERA_API void orient(Mesh& mesh);
+
 /// The cells of a mesh of first order, and those of its groups, as cells of second order: with a
 /// new node in the middle of each edge and, with `centres`, of each quadrilateral and hexahedron
 /// and their faces (quadrilateral9 and hexahedron27; otherwise quadrilateral8 and hexahedron20).

@@ -2,7 +2,9 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -204,6 +206,28 @@ nb::object to_numpy(std::vector<T>&& values, std::size_t columns = 0) {
     return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), 2, shape, owner));
 }
 
+/// (rows, columns, offsets, indices, values) as NumPy arrays that share one owner; offsets have 32
+/// bits where they fit, as SciPy wants both index arrays alike.
+template <class T>
+AnyTuple to_arrays(CsrMatrix<T>&& given) {
+    auto* const matrix = new CsrMatrix<T>(std::move(given));
+    const nb::capsule owner(matrix, [](void* p) noexcept { delete static_cast<CsrMatrix<T>*>(p); });
+    const std::size_t entries[1] = {std::size_t(matrix->nonzeros())};
+    const std::size_t starts[1] = {std::size_t(matrix->rows()) + 1};
+    nb::object offsets;
+    if (matrix->nonzeros() <= std::numeric_limits<Index>::max()) {
+        const Offset* const wide = matrix->row_offsets().data();
+        offsets = to_numpy(std::vector<Index>(wide, wide + starts[0]));
+    } else {
+        offsets = nb::cast(
+            nb::ndarray<nb::numpy, Offset>(matrix->row_offsets().data(), 1, starts, owner));
+    }
+    return nb::make_tuple(
+        matrix->rows(), matrix->columns(), offsets,
+        nb::cast(nb::ndarray<nb::numpy, Index>(matrix->column_indices().data(), 1, entries, owner)),
+        nb::cast(nb::ndarray<nb::numpy, T>(matrix->values().data(), 1, entries, owner)));
+}
+
 /// Numbers, texts and lists of a report as Python's.
 nb::object to_python(const ReportValues& values);
 AnyDict to_python(const PreconditionerReport& report);
@@ -237,5 +261,6 @@ void bind_operators(nb::module_& module);
 void bind_solvers(nb::module_& module);
 void bind_batched(nb::module_& module);
 void bind_factors(nb::module_& module);
+void bind_structures(nb::module_& module);
 
 }  // namespace python_module

@@ -4,28 +4,6 @@ using namespace python_module;
 
 namespace {
 
-/// (rows, columns, offsets, indices, values) as NumPy arrays that share one owner; offsets have 32
-/// bits where they fit, as SciPy wants both index arrays alike.
-template <class T>
-AnyTuple to_arrays(CsrMatrix<T>&& given) {
-    auto* const matrix = new CsrMatrix<T>(std::move(given));
-    const nb::capsule owner(matrix, [](void* p) noexcept { delete static_cast<CsrMatrix<T>*>(p); });
-    const std::size_t entries[1] = {std::size_t(matrix->nonzeros())};
-    const std::size_t starts[1] = {std::size_t(matrix->rows()) + 1};
-    nb::object offsets;
-    if (matrix->nonzeros() <= std::numeric_limits<Index>::max()) {
-        const Offset* const wide = matrix->row_offsets().data();
-        offsets = to_numpy(std::vector<Index>(wide, wide + starts[0]));
-    } else {
-        offsets = nb::cast(
-            nb::ndarray<nb::numpy, Offset>(matrix->row_offsets().data(), 1, starts, owner));
-    }
-    return nb::make_tuple(
-        matrix->rows(), matrix->columns(), offsets,
-        nb::cast(nb::ndarray<nb::numpy, Index>(matrix->column_indices().data(), 1, entries, owner)),
-        nb::cast(nb::ndarray<nb::numpy, T>(matrix->values().data(), 1, entries, owner)));
-}
-
 AnyTuple generate(const Context& cpu, const std::string& text, int bytes) {
     return with_type(bytes, [&]<class T>(T) {
         problems::Problem<T> problem;

@@ -121,6 +121,7 @@ NB_MODULE(_core_of_main, module) {
     bind_solvers(module);
     bind_batched(module);
     bind_factors(module);
+    bind_structures(module);
 }
 
 /// Before nanobind looks at the module, as it would then serve a second interpreter alone.

@@ -70,7 +70,7 @@ def _core_file() -> str:
 
 def __getattr__(name: str) -> Any:
     # Modules that not everybody needs.
-    if name in ("batched", "plot", "torch"):
+    if name in ("batched", "plot", "structures", "torch"):
         import importlib
 
         return importlib.import_module(f"tessera.{name}")
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "batched", "plot", "torch"})
+    return sorted({*globals(), "batched", "plot", "structures", "torch"})
 
 
 __all__ = [

@@ -13,14 +13,32 @@ inline double mesh_bytes(CellShape shape, double nodes, double elements) {
            elements * node_count(shape) * double(sizeof(Index)) * doubling;
 }
 
+/// The nodes that share an element with a node, summed over the nodes of a grid, over the sum of
+/// the elements' nodes.
+inline double neighbours_per_place(CellShape shape) {
+    switch (shape) {
+        case CellShape::quadrilateral8:
+        case CellShape::quadrilateral9:
+        case CellShape::prism15:
+            return 8;
+        case CellShape::hexahedron20:
+            return 12;
+        case CellShape::hexahedron27:
+            return 19;
+        default:
+            return 4;
+    }
+}
+
 /// The vectors of elasticity::assemble, without the matrix: of each displacement its unknown and
 /// five numbers; of each node the start of its list of elements, twice, its connected part and the
-/// end of its list of neighbours; of each node of an element its place in these lists, which have
-/// about four times as many neighbours.
-inline double assembly_bytes(int dimensions, double nodes, double element_nodes) {
+/// end of its list of neighbours; of each node of an element its place in the list of elements, and
+/// its neighbours.
+inline double assembly_bytes(int dimensions, double nodes, double element_nodes,
+                             double neighbours) {
     return nodes * dimensions * double(sizeof(Index) + 5 * sizeof(double)) +
            nodes * double(3 * sizeof(Offset) + sizeof(Index)) +
-           element_nodes * double(5 * sizeof(Index));
+           (element_nodes + neighbours) * double(sizeof(Index));
 }
 
 }  // namespace tessera::problems

@@ -9,7 +9,6 @@
 #include "run/interrupt.hpp"
 #include "run/output.hpp"
 #include "run/saved_options.hpp"
-#include "system/structure_warnings.hpp"
 
 namespace tessera::cli {
 
@@ -73,7 +72,8 @@ bool replaces_load(const SolveArguments& arguments) {
 }
 
 void print_warnings(const Context& host, const Structure& structure) {
-    for (const std::string& warning : structure_warnings(host, structure)) {
+    for (const std::string& warning :
+         elasticity::find_warnings(host, structure.model, structure.system)) {
         std::fprintf(stderr, "tessera: %s\n", warning.c_str());
     }
 }

@@ -45,7 +45,7 @@ void note_fallback(const std::string& why_not_cuda, bool quiet);
 /// Whether --rhs replaces the loads of a mesh.
 bool replaces_load(const SolveArguments& arguments);
 
-/// Prints structure_warnings on stderr.
+/// Prints the warnings of the model on stderr.
 void print_warnings(const Context& host, const Structure& structure);
 
 /// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a

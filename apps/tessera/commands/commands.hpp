@@ -75,7 +75,9 @@ struct InfoArguments {
 
 struct ConvertArguments {
     std::string matrix;
+    MeshArguments mesh;
     std::string out;
+    std::string right_hand_side;  ///< File for that of the mesh or file; empty: none.
     std::string symmetry = "auto";
     int threads = 0;
     bool allow_empty_rows = false;

@@ -10,10 +10,17 @@ namespace tessera::cli {
 int convert(const ConvertArguments& arguments) {
     const InterruptNote note("converting " + arguments.matrix);
     check_ending("convert", arguments.out);
-    check_output("convert", arguments.out, {arguments.matrix});
+    if (!arguments.right_hand_side.empty()) check_ending("--rhs", arguments.right_hand_side);
+    check_outputs({{"convert", arguments.out}, {"--rhs", arguments.right_hand_side}},
+                  {arguments.matrix});
+    check_mesh_arguments(arguments.mesh);
     const Context host = Context::cpu(arguments.threads);
     const System<double> system =
-        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
+        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows, &arguments.mesh,
+                            !arguments.right_hand_side.empty());
+    if (system.load.empty() && !arguments.right_hand_side.empty()) {
+        throw InvalidArgument("--rhs: '" + arguments.matrix + "' has no right-hand side");
+    }
     const CsrView<double> matrix = system.matrix.view();
     // PETSc files have no symmetric form.
     const bool symmetric = arguments.symmetry == "auto" && !arguments.out.ends_with(".petsc") &&
@@ -22,6 +29,16 @@ int convert(const ConvertArguments& arguments) {
         io::write_matrix(host, arguments.out, matrix,
                          symmetric ? io::Symmetry::symmetric : io::Symmetry::general);
     });
+    if (!arguments.right_hand_side.empty()) {
+        write_output(arguments.right_hand_side, [&] {
+            io::write_vector<double>(host, arguments.right_hand_side, system.load);
+        });
+    }
+    if (system.known_singular) {
+        print_note("the matrix is singular: " +
+                   (system.structure ? rigid_motion_message(arguments.matrix, *system.structure)
+                                     : "it has a null space"));
+    }
     print_note(format("wrote %d x %d with %lld nonzeros (%s) to ", matrix.rows, matrix.columns,
                       static_cast<long long>(matrix.nonzeros),
                       symmetric ? "symmetric" : "general") +

@@ -256,15 +256,18 @@ class SolveCommand : SolveProblem<T> {
 
     /// Adds displacements and stresses to the report and writes the VTU file.
     void add_structure_results(const std::vector<T>& x, Failures& failures) {
-        const std::vector<double> solution(x.begin(), x.end());
         const Structure& structure = *system_.structure;
-        const auto evaluate = [&](const std::string& vtu) {
-            report_.structure =
-                structure_results(host_, structure, solution, !replaces_load(arguments_), vtu);
-        };
-        if (!failures.attempt(true, [&] { evaluate(arguments_.mesh.vtu); })) evaluate("");
+        StructureResults results;
+        const bool is_found = failures.attempt(true, [&] {
+            results = find_structure_results(host_, structure, {x.begin(), x.end()},
+                                             !replaces_load(arguments_));
+        });
+        report_.structure = results.summary;
         report_.structure.defaults =
             default_values(arguments_.mesh, structure.model.mesh.dimensions);
+        failures.attempt(is_found && !arguments_.mesh.vtu.empty(),
+                         [&] { write_structure(host_, structure, results, arguments_.mesh.vtu); });
+        if (!arguments_.quiet) note_error_estimate(results.summary.error_estimate);
     }
 
     /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the

@@ -30,6 +30,15 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
     return lines;
 }
 
+void note_error_estimate(double relative) {
+    constexpr double large = 0.05;
+    if (!(relative > large)) return;
+    print_note("the mesh is coarse: its stresses have an estimated error of " +
+               format("%.2g %%", 100 * relative) +
+               " in the energy norm, and its displacements are too small; refine it where the "
+               "cell field 'error' of --vtu FILE is large, or mesh with elements of second order");
+}
+
 void note_unconverged_solution(const SolveArguments& arguments) {
     const std::string& vtu = arguments.mesh.vtu;
     print_note(

@@ -14,6 +14,9 @@ std::string singular_system_message(const SolveReport& solve, bool has_known_sol
 /// What --explain prints.
 std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts);
 
+/// Prints what a large estimated error of a mesh means.
+void note_error_estimate(double relative);
+
 /// Prints which x an unconverged solve returned, and where it was written.
 void note_unconverged_solution(const SolveArguments& arguments);
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/elasticity.hpp"
 #include "tessera/krylov.hpp"
 
 namespace tessera::cli {
@@ -32,13 +33,22 @@ struct RunReport {
     struct Structure {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
-        double largest_displacement = 0;  ///< Length of the largest displacement of a node.
-        double largest_von_mises = 0;     ///< Largest value at a node.
         int dimensions = 3;
-        bool has_reactions = false;     ///< Otherwise a right-hand side replaced the loads.
-        std::array<double, 3> loads{};  ///< The sum of all loads.
-        /// The sum of the forces of each fixed group.
-        std::vector<std::pair<std::string, std::array<double, 3>>> reactions;
+        /// The largest value at a node, and where that is; NaN counts as the largest.
+        struct Largest {
+            double value = 0;
+            std::array<double, 3> at{};
+        };
+        Largest displacement;  ///< By its length.
+        Largest von_mises;
+        /// The displacement of each group that is one node.
+        std::vector<std::pair<std::string, std::array<double, 3>>> points;
+        double strain_energy = 0;
+        double error_estimate = 0;    ///< Relative, in the energy norm.
+        bool has_reactions = false;   ///< Otherwise a right-hand side replaced the loads.
+        elasticity::Resultant loads;  ///< All loads together.
+        /// The forces of each fixed group on the structure.
+        std::vector<std::pair<std::string, elasticity::Resultant>> reactions;
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;
     } structure;

@@ -24,14 +24,6 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
 
 /// Size and results of a system made from a mesh.
 Json structure_json(const RunReport::Structure& structure) {
-    Json defaults = Json::object();
-    for (const auto& [name, value] : structure.defaults) defaults[name] = value;
-    Json json = {{"nodes", structure.nodes},
-                 {"elements", structure.elements},
-                 {"largest_displacement", number(structure.largest_displacement)},
-                 {"largest_von_mises", number(structure.largest_von_mises)},
-                 {"defaults", std::move(defaults)}};
-    if (!structure.has_reactions) return json;
     const auto vector = [&](const std::array<double, 3>& force) {
         Json components = Json::array();
         for (int i = 0; i < structure.dimensions; ++i) {
@@ -39,10 +31,30 @@ Json structure_json(const RunReport::Structure& structure) {
         }
         return components;
     };
-    json["loads"] = vector(structure.loads);
+    Json defaults = Json::object();
+    for (const auto& [name, value] : structure.defaults) defaults[name] = value;
+    Json json = {{"nodes", structure.nodes},
+                 {"elements", structure.elements},
+                 {"largest_displacement", number(structure.displacement.value)},
+                 {"largest_displacement_at", vector(structure.displacement.at)},
+                 {"largest_von_mises", number(structure.von_mises.value)},
+                 {"largest_von_mises_at", vector(structure.von_mises.at)},
+                 {"strain_energy", number(structure.strain_energy)},
+                 {"error_estimate", number(structure.error_estimate)},
+                 {"defaults", std::move(defaults)}};
+    for (const auto& [group, displacement] : structure.points) {
+        json["points"].push_back({{"group", group}, {"displacement", vector(displacement)}});
+    }
+    if (!structure.has_reactions) return json;
+    const auto moment = [&](const elasticity::Resultant& sum) {
+        return structure.dimensions == 2 ? number(sum.moment[2]) : vector(sum.moment);
+    };
+    json["loads"] = vector(structure.loads.force);
+    json["loads_moment"] = moment(structure.loads);
     json["reactions"] = Json::array();
-    for (const auto& [group, force] : structure.reactions) {
-        json["reactions"].push_back({{"group", group}, {"force", vector(force)}});
+    for (const auto& [group, sum] : structure.reactions) {
+        json["reactions"].push_back(
+            {{"group", group}, {"force", vector(sum.force)}, {"moment", moment(sum)}});
     }
     return json;
 }

@@ -238,19 +238,33 @@ std::string to_table(const RunReport& report) {
             defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);
         }
         if (!defaults.empty()) line("defaults", defaults);
-        line("displacement", format("largest %.6g", report.structure.largest_displacement));
         const auto vector = [&](const std::array<double, 3>& force) {
             return report.structure.dimensions == 2
                        ? format("(%.6g, %.6g)", force[0], force[1])
                        : format("(%.6g, %.6g, %.6g)", force[0], force[1], force[2]);
         };
+        const auto resultant = [&](const elasticity::Resultant& sum) {
+            return "force " + vector(sum.force) + ", moment " +
+                   (report.structure.dimensions == 2 ? format("%.6g", sum.moment[2])
+                                                     : vector(sum.moment));
+        };
+        const auto largest = [&](const RunReport::Structure::Largest& found) {
+            return format("largest %.6g", found.value) + " at " + vector(found.at);
+        };
+        line("displacement", largest(report.structure.displacement));
+        for (const auto& [group, displacement] : report.structure.points) {
+            line("displacement", vector(displacement) + " of " + group);
+        }
         if (report.structure.has_reactions) {
-            line("loads", "sum " + vector(report.structure.loads));
+            line("loads", resultant(report.structure.loads));
         }
-        for (const auto& [group, force] : report.structure.reactions) {
-            line("reactions", "sum " + vector(force) + " on " + group);
+        for (const auto& [group, sum] : report.structure.reactions) {
+            line("reactions", resultant(sum) + " on " + group);
         }
-        line("von Mises", format("largest %.6g (at nodes)", report.structure.largest_von_mises));
+        line("von Mises", largest(report.structure.von_mises));
+        line("strain energy",
+             format("%.6g, estimated error of the mesh %.2g %% of the energy norm",
+                    report.structure.strain_energy, 100 * report.structure.error_estimate));
     }
     if (report.right_hand_sides > 1) {
         line("right sides", format("%d, %d solved; the numbers here are those of the worst",

@@ -38,7 +38,7 @@ std::vector<std::string> items(const std::string& text) {
     for (const char c : text) {
         if (c == ',') {
             all.emplace_back();
-        } else {
+        } else if (c != ' ') {
             all.back() += c;
         }
     }
@@ -102,6 +102,11 @@ NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     }
     const bool is_group = mesh != nullptr && has_group(*mesh, text);
     const bool may_be_group = mesh == nullptr && assignment.value.find(',') == std::string::npos;
+    if (mesh != nullptr && !is_group && assignment.value == "normal") {
+        Components fixed;
+        fixed.given[std::size_t(elasticity::normal_axis(*mesh, assignment.name))] = true;
+        return {"--fix", text, assignment.name, fixed};
+    }
     if (is_group || may_be_group || text.rfind('=') == std::string::npos) {
         return {"--fix", text, text, {0, {}, {true, true, true}}};
     }
@@ -134,11 +139,10 @@ struct MaterialOption {
 };
 
 NamedNumber named_pressure(const std::string& text) {
-    const NamedNumber given = named_number("--pressure", text);
-    if (given.region.empty()) {
+    if (split(text).name.empty() || text.rfind('=') == std::string::npos) {
         throw InvalidArgument("--pressure " + text + ": write --pressure GROUP=NUMBER");
     }
-    return given;
+    return named_number("--pressure", text);
 }
 
 std::array<MaterialOption, 3> material_options(const MeshArguments& arguments) {

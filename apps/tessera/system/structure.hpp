@@ -57,10 +57,21 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
 std::vector<std::pair<std::string, double>> default_values(const MeshArguments& arguments,
                                                            int dimensions);
 
-/// Largest displacement and stress of a solution and, with the loads of the model, its reactions;
-/// writes the VTU file unless its name is empty.
-RunReport::Structure structure_results(const Context& host, const Structure& structure,
-                                       const std::vector<double>& solution, bool has_model_loads,
-                                       const std::string& vtu);
+/// What follows from the solution of a structure.
+struct StructureResults {
+    RunReport::Structure summary;
+    std::vector<double> displacements;   ///< `dimensions` numbers per node.
+    std::vector<double> node_stresses;   ///< `tensor_components` numbers per node.
+    std::vector<double> node_von_mises;  ///< One number per node.
+    std::vector<double> element_errors;  ///< Parts of summary.error_estimate, one per element.
+};
+
+/// With reactions, if the loads are those of the model.
+StructureResults find_structure_results(const Context& host, const Structure& structure,
+                                        const std::vector<double>& solution, bool has_model_loads);
+
+/// Writes a VTU file, with the stresses of elements in addition.
+void write_structure(const Context& host, const Structure& structure,
+                     const StructureResults& results, const std::string& vtu);
 
 }  // namespace tessera::cli

@@ -9,50 +9,78 @@ namespace tessera::cli {
 
 namespace {
 
-/// Keeps the larger number; NaN counts as the largest.
-void raise(double& largest, double value) {
-    if (std::isnan(value) || value > largest) largest = value;
+/// The value with the largest norm; NaN counts as the largest.
+RunReport::Structure::Largest find_largest(const Mesh& mesh, std::span<const double> values,
+                                           int components) {
+    RunReport::Structure::Largest largest;
+    for (Index node = 0; node < mesh.node_count(); ++node) {
+        double norm = 0;
+        for (int i = 0; i < components; ++i) {
+            norm = std::hypot(norm, values[std::size_t(node) * components + i]);
+        }
+        if (node > 0 && !(norm > largest.value) && !std::isnan(norm)) continue;
+        largest.value = norm;
+        for (int i = 0; i < mesh.dimensions; ++i) {
+            largest.at[std::size_t(i)] = mesh.points[std::size_t(node) * mesh.dimensions + i];
+        }
+        if (std::isnan(norm)) break;
+    }
+    return largest;
 }
 
 }  // namespace
 
-RunReport::Structure structure_results(const Context& host, const Structure& structure,
-                                       const std::vector<double>& solution, bool has_model_loads,
-                                       const std::string& vtu) {
+StructureResults find_structure_results(const Context& host, const Structure& structure,
+                                        const std::vector<double>& solution, bool has_model_loads) {
     const elasticity::Model& model = structure.model;
     const Mesh& mesh = model.mesh;
-    const int d = mesh.dimensions;
-    const int tensor = elasticity::tensor_components(d);
-    const std::vector<double> displacements = structure.system.displacements(solution);
-    const std::vector<double> node_stresses = elasticity::node_stresses(host, model, displacements);
-    const std::vector<double> node_mises = elasticity::von_mises(d, node_stresses);
+    StructureResults results;
+    results.displacements = structure.system.displacements(solution);
+    results.node_stresses = elasticity::node_stresses(host, model, results.displacements);
+    results.node_von_mises = elasticity::von_mises(mesh.dimensions, results.node_stresses);
+    auto estimate = elasticity::estimate_error(host, model, results.displacements);
+    results.element_errors = std::move(estimate.elements);
 
-    RunReport::Structure extremes;
-    extremes.nodes = mesh.node_count();
-    extremes.elements = mesh.element_count();
-    for (std::size_t at = 0; at < displacements.size(); at += std::size_t(d)) {
-        const double* const u = displacements.data() + at;
-        raise(extremes.largest_displacement, std::hypot(u[0], u[1], d == 3 ? u[2] : 0));
+    RunReport::Structure& summary = results.summary;
+    summary.nodes = mesh.node_count();
+    summary.elements = mesh.element_count();
+    summary.dimensions = mesh.dimensions;
+    summary.displacement = find_largest(mesh, results.displacements, mesh.dimensions);
+    for (const MeshGroup& group : mesh.groups) {
+        if (group.dimensions > 0 || group.cells.size() != 1) continue;
+        if (group.cells[0].nodes.size() != 1) continue;
+        std::array<double, 3> u{};
+        const auto first = std::size_t(group.cells[0].nodes[0]) * std::size_t(mesh.dimensions);
+        std::copy_n(&results.displacements[first], mesh.dimensions, u.begin());
+        summary.points.emplace_back(group.name, u);
     }
-    for (const double stress : node_mises) raise(extremes.largest_von_mises, stress);
-    extremes.dimensions = d;
-    extremes.has_reactions = has_model_loads;
-    if (has_model_loads) {
-        auto reactions = elasticity::find_reactions(host, model, displacements);
-        extremes.loads = reactions.loads;
-        extremes.reactions = std::move(reactions.groups);
-    }
-    if (vtu.empty()) return extremes;
-    const std::vector<double> stresses = elasticity::element_stresses(host, model, displacements);
-    const std::vector<double> element_mises = elasticity::von_mises(d, stresses);
+    summary.von_mises = find_largest(mesh, results.node_von_mises, 1);
+    summary.strain_energy = elasticity::strain_energy(host, model, results.displacements);
+    summary.error_estimate = estimate.relative;
+    summary.has_reactions = has_model_loads;
+    if (!has_model_loads) return results;
+    auto reactions = elasticity::find_reactions(host, model, results.displacements);
+    summary.loads = reactions.loads;
+    summary.reactions = std::move(reactions.groups);
+    return results;
+}
+
+void write_structure(const Context& host, const Structure& structure,
+                     const StructureResults& results, const std::string& vtu) {
+    const Mesh& mesh = structure.model.mesh;
+    const int d = mesh.dimensions, tensor = elasticity::tensor_components(d);
+    const auto stresses =
+        elasticity::element_stresses(host, structure.model, results.displacements);
+    const std::vector<double> von_mises = elasticity::von_mises(d, stresses);
     write_output(vtu, [&] {
         io::write_vtu(host, vtu, mesh,
-                      {{"displacement", d, displacements},
-                       {"stress", tensor, node_stresses},
-                       {"von_mises", 1, node_mises}},
-                      {{"stress", tensor, stresses}, {"von_mises", 1, element_mises}});
+                      {{"displacement", d, results.displacements},
+                       {"stress", tensor, results.node_stresses},
+                       {"von_mises", 1, results.node_von_mises}},
+                      {{"stress", tensor, stresses},
+                       {"von_mises", 1, von_mises},
+                       {"error", 1, results.element_errors}});
     });
-    return extremes;
 }
 
 }  // namespace tessera::cli

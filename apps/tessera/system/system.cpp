@@ -71,8 +71,8 @@ template <class T>
 System<T> load_structure(const Context& host, const std::string& text,
                          const MeshArguments* arguments, bool needs_load) {
     if (arguments == nullptr) {
-        throw InvalidArgument("'" + text +
-                              "' is a mesh, not a matrix; solve, tune and info read meshes");
+        throw InvalidArgument(
+            "'" + text + "' is a mesh, not a matrix; solve, tune, convert and info read meshes");
     }
     System<T> system;
     system.structure = std::make_shared<Structure>();

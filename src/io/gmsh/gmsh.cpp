@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "io/gmsh/orientation.hpp"
+#include "tessera/detail/orientation.hpp"
 
 namespace tessera::io {
 
@@ -154,7 +154,8 @@ class GmshMeshBuilder {
     void check_plane() const {
         if (mesh_.dimensions == 3) return;
         constexpr double infinity = std::numeric_limits<double>::infinity();
-        Vector low{infinity, infinity, infinity}, high{-infinity, -infinity, -infinity};
+        std::array<double, 3> low{infinity, infinity, infinity},
+            high{-infinity, -infinity, -infinity};
         for (const Cells& cells : mesh_.elements) {
             for (const Index node : cells.nodes) {
                 const double* const point = table_.point(std::size_t(node));
@@ -198,15 +199,10 @@ class GmshMeshBuilder {
     /// their corners alone would fold over.
     void orient() {
         each_cells([&](CellShape shape, const GmshElements& elements, std::vector<Index>& nodes) {
-            const int d = mesh_.dimensions;
-            std::array<Vector, 8> points{};
             for (std::size_t e = 0; e < elements.tags.size(); ++e) {
                 Index* const cell = &nodes[e * std::size_t(node_count(shape))];
-                for (int c = 0; c < corners(shape); ++c) {
-                    std::copy_n(&mesh_.points[std::size_t(cell[c]) * d], d, points[c].begin());
-                }
-                const int sign = orientation(shape, points);
-                if (sign < 0) reverse_orientation(shape, cell);
+                const int sign = detail::orientation(mesh_, shape, cell);
+                if (sign < 0) detail::reverse_orientation(shape, cell);
                 if (sign == 0 && is_first_order(shape)) {
                     fail(elements, e, ", a ", to_string(shape), ", is degenerate or folds over");
                 }
@@ -404,7 +400,7 @@ class GmshMeshBuilder {
             fail(elements, e, " of the physical group ", Quoted{name},
                  " has a node that no element of the mesh's dimension has");
         }
-        if (group < 0) reverse_orientation(shape, &*(nodes.end() - node_count(shape)));
+        if (group < 0) detail::reverse_orientation(shape, &*(nodes.end() - node_count(shape)));
     }
 
     void add_groups() {

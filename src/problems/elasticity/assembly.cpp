@@ -227,11 +227,15 @@ System assemble(const Context& cpu, const Model& model) {
         !cpu.on_gpu(),
         "elasticity::assemble works in host memory: give it a CPU context, then copy_to the GPU");
     const Elements elements(model.mesh);
-    double element_nodes = 0;
-    for (const Cells& cells : model.mesh.elements) element_nodes += double(cells.nodes.size());
-    require_host_memory(
-        concat("a model of ", model.mesh.node_count(), " nodes"),
-        problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(), element_nodes));
+    double element_nodes = 0, neighbour_count = 0;
+    for (const Cells& cells : model.mesh.elements) {
+        const double count = double(cells.nodes.size());
+        element_nodes += count;
+        neighbour_count += count * problems::neighbours_per_place(cells.shape);
+    }
+    require_host_memory(concat("a model of ", model.mesh.node_count(), " nodes"),
+                        problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(),
+                                                 element_nodes, neighbour_count));
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
     const double thickness = checked_thickness(model);

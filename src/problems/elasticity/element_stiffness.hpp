@@ -90,22 +90,23 @@ class CondensedStiffness {
     }
 };
 
-/// An element of shape S in space: the gradients of its shape functions at the stiffness points
+/// An element of shape S in space: the gradients of its shape functions at the points of a rule
 /// and, with M = dimensions(S), of its incompatible modes 1 - x_k^2. The gradients of modes are
 /// j(0) / j(x) J(0)^-T dP / dx with the Jacobian J and its determinant j, so that their integrals
 /// vanish as on a parallelogram.
-template <CellShape S, int M = 0>
+template <CellShape S, int M = 0, Rule rule = Rule::stiffness>
 struct ElementForm {
+    static constexpr CellShape shape = S;
     static constexpr int d = dimensions(S);
     static constexpr int nodes = node_count(S);
     static constexpr int functions = nodes + M;
-    static constexpr int points = point_count(S);
+    static constexpr int points = point_count(S, rule);
 
     double gradients[points][functions][d];
     double volumes[points];
 
     ElementForm(const double (&at)[nodes][d], double thickness) {
-        const auto& reference = reference_points<S>();
+        const auto& reference = reference_points<S, rule>();
         const Geometry geometry(reference, at);
         for (int p = 0; p < points; ++p) {
             volumes[p] = geometry.volumes[p] * thickness;
@@ -164,25 +165,21 @@ void with_form(const Elements& elements, Index element, Formulation formulation,
     });
 }
 
-/// The integral of an element's body force and weight; visit(p, volume, force per volume) at each
-/// point.
+/// visit(p, volume, force per volume, of the body force and weight) at each point of an element.
 template <CellShape S, class Form, class Visit>
-Vector integrate_body_force(const Model& model, const Stiffness::Lame& material, const Form& form,
-                            const double (&points)[node_count(S)][dimensions(S)], Visit&& visit) {
-    Vector sum{};
-    if (!model.body_force && material.density == 0) return sum;
+void each_body_force(const Model& model, const Stiffness::Lame& material, const Form& form,
+                     const double (&points)[node_count(S)][dimensions(S)], Visit&& visit) {
+    if (!model.body_force && material.density == 0) return;
     for (int p = 0; p < point_count(S); ++p) {
         Vector value{};
         if (model.body_force) {
             value = model.body_force(position<S>(reference_points<S>(), p, points));
         }
-        for (int i = 0; i < dimensions(S); ++i) {
-            value[i] += material.density * model.gravity[i];
-            sum[i] += form.volumes[p] * value[i];
+        for (int i = 0; i < 3; ++i) {
+            value[i] = i < dimensions(S) ? value[i] + material.density * model.gravity[i] : 0;
         }
         visit(p, form.volumes[p], value);
     }
-    return sum;
 }
 
 /// The stiffness of an element, n x n numbers by rows, then its n body forces.
@@ -201,13 +198,12 @@ inline void find_element_system(const Elements& elements, const Model& model,
         double* const forces = result + n * n;
         std::fill_n(forces, n, 0.);
         const auto& reference = reference_points<s>();
-        integrate_body_force<s>(model, stiffness[element], form, points,
-                                [&](int p, double volume, const Vector& value) {
-                                    for (int k = 0; k < n; ++k) {
-                                        forces[k] +=
-                                            volume * reference.values[p][k / d] * value[k % d];
-                                    }
-                                });
+        each_body_force<s>(model, stiffness[element], form, points,
+                           [&](int p, double volume, const Vector& value) {
+                               for (int k = 0; k < n; ++k) {
+                                   forces[k] += volume * reference.values[p][k / d] * value[k % d];
+                               }
+                           });
     });
 }
 

@@ -23,8 +23,12 @@ bool is_valid_element(const Mesh& mesh, std::span<const Index> nodes) {
     gather<S>(mesh, nodes, points);
     const Geometry inside(reference_points<S>(), points);
     if (!(inside.quality > flat)) return false;
-    if constexpr (is_simplex(S) || !is_first_order(S)) {
-        return true;  // Curved elements may be inverted outside of all integration points.
+    if constexpr (!is_first_order(S)) {
+        // Curved elements may be inverted outside of all points that are used.
+        return Geometry(reference_points<S, Rule::centre>(), points).quality > flat &&
+               Geometry(reference_points<S, Rule::accurate>(), points).quality > flat;
+    } else if constexpr (is_simplex(S)) {
+        return true;
     } else {
         // A corner of 180 degrees is allowed.
         return Geometry(reference_points<S, Rule::corners>(), points).quality >= -flat;

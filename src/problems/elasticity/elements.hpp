@@ -172,6 +172,9 @@ class NodeElements {
     std::vector<Index> elements_;
 };
 
+/// A bit for each face of each element: on the surface, no other element has all its corners.
+std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elements);
+
 /// Lame's constants of each element of a model.
 class Stiffness {
   public:
@@ -180,6 +183,7 @@ class Stiffness {
         double mu;
         double poisson_ratio;
         double density;
+        friend bool operator==(const Lame&, const Lame&) = default;
     };
     /// Throws InvalidArgument for wrong materials, unknown regions, and elements whose groups have
     /// different materials.

@@ -115,9 +115,43 @@ TEST(loads, pressure_needs_the_surface) {
     test::expect_contains(
         test::message_of([&] { elasticity::assemble(test::host(), model); }),
         "the pressure on 'inside' acts between element 0 (quadrilateral) with nodes");
-    model.pressures = {{"across", 1}};
-    test::expect_contains(test::message_of([&] { elasticity::assemble(test::host(), model); }),
-                          "which are no face of an element");
+    for (const std::vector<Index>& ends : {std::vector<Index>{0, 5}, {0, 3}}) {  // A diagonal.
+        model.mesh.groups.back().cells[0].nodes = ends;
+        model.pressures = {{"across", 1}};
+        test::expect_contains(test::message_of([&] { elasticity::assemble(test::host(), model); }),
+                              "which are no face of an element");
+    }
+}
+
+/// The resultant of a pressure on an edge is that on its chord, however it is curved: here so far
+/// that the middle of the corners of the triangle is not on the inner side of some normals.
+TEST(loads, pressure_on_a_curved_edge) {
+    Model model;
+    model.mesh.points = {0, 0, 1, 0, -0.2, 0.3, 0.5, -0.15, 0.4, 0.15, -0.1, 0.15};
+    model.mesh.elements = {{CellShape::triangle6, {0, 1, 2, 3, 4, 5}}};
+    model.pressures = {{"edge", 2}};
+    for (const bool reversed : {false, true}) {
+        model.mesh.groups = {{"edge", 1, {{CellShape::segment3, {0, 1, 3}}}}};
+        if (reversed)
+            std::swap(model.mesh.groups[0].cells[0].nodes[0],
+                      model.mesh.groups[0].cells[0].nodes[1]);
+        const LoadShare share = share_of(model);
+        EXPECT_NEAR(share.total[0], 0, test::gamma<double>(64));
+        EXPECT_NEAR(share.total[1], 2, 2 * test::gamma<double>(64));
+    }
+}
+
+/// The sum is zero, but not the load.
+TEST(loads, pressures_that_balance_each_other) {
+    Model model;
+    model.mesh = meshes::rectangle(CellShape::quadrilateral, 2, 1);
+    MeshGroup both{"both", 1, model.mesh.group("bottom").cells};
+    for (const Cells& cells : model.mesh.group("top").cells) both.cells.push_back(cells);
+    model.mesh.groups.push_back(both);
+    model.pressures = {{"both", 3}};
+    const LoadShare share = share_of(model);
+    EXPECT_NEAR(share.total[1], 0, 6 * test::gamma<double>(32));
+    EXPECT_NEAR(share.size, 6, 6 * test::gamma<double>(32));
 }
 
 /// Weight of two materials, a pressure and a force; the supports carry their sum.
@@ -148,15 +182,19 @@ TEST(loads, reactions_balance_all_loads) {
         const auto reactions = elasticity::find_reactions(test::host(), model, u);
         const double expected = -10 * mass - 4 * (d == 2 ? 0.5 : 1);
         const double rounding = test::gamma<double>(1e4) * std::abs(expected);
-        EXPECT_NEAR(reactions.loads[1], expected, rounding);
-        EXPECT_NEAR(reactions.loads[2], d == 3 ? 1 : 0, rounding);
+        EXPECT_NEAR(reactions.loads.force[1], expected, rounding);
+        EXPECT_NEAR(reactions.loads.force[2], d == 3 ? 1 : 0, rounding);
         ASSERT_EQ(reactions.groups.size(), 2u);
         for (int i = 0; i < d; ++i) {
             // Sums of fewer than 1000 residuals.
-            EXPECT_NEAR(reactions.total[i] + reactions.loads[i], 0,
+            EXPECT_NEAR(reactions.total.force[i] + reactions.loads.force[i], 0,
                         1000 * (rounding + rtol * std::abs(expected)));
-            EXPECT_NEAR(reactions.groups[0].second[i] + reactions.groups[1].second[i],
-                        reactions.total[i], rounding);
+            EXPECT_NEAR(reactions.groups[0].second.force[i] + reactions.groups[1].second.force[i],
+                        reactions.total.force[i], rounding);
+        }
+        for (int i = 0; i < 3; ++i) {  // All nodes are in the unit square or cube.
+            EXPECT_NEAR(reactions.total.moment[i] + reactions.loads.moment[i], 0,
+                        2000 * (rounding + rtol * std::abs(expected)));
         }
 
         // A bar that is pulled: E A strain on its ends.
@@ -171,9 +209,9 @@ TEST(loads, reactions_balance_all_loads) {
         const auto ends =
             elasticity::find_reactions(test::host(), model, test::solve(pulled, rtol));
         const double pull = d == 2 ? 0.005 : 0.01;
-        EXPECT_NEAR(ends.groups[0].second[0], -pull,
+        EXPECT_NEAR(ends.groups[0].second.force[0], -pull,
                     1000 * (test::gamma<double>(1e4) + rtol) * pull);
-        EXPECT_NEAR(ends.groups[1].second[0], pull,
+        EXPECT_NEAR(ends.groups[1].second.force[0], pull,
                     1000 * (test::gamma<double>(1e4) + rtol) * pull);
     }
 }

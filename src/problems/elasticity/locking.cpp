@@ -7,37 +7,6 @@ namespace {
 /// The ratio above which docs/guide/meshes.md measures displacements that are much too small.
 constexpr double nearly_incompressible = 0.45;
 
-/// A bit for each face of each element: on the surface, no other element has all its nodes.
-std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elements) {
-    const NodeElements node_elements(elements);
-    const auto on_surface = [&](Index element, std::span<const Index> face) {
-        const auto count = [&](Index node) { return node_elements[node].size(); };
-        const Index rarest = *std::ranges::min_element(face, {}, count);
-        return std::ranges::none_of(node_elements[rarest], [&](Index other) {
-            const std::span<const Index> nodes = elements.nodes(other);
-            return other != element && std::ranges::all_of(face, [&](Index node) {
-                       return std::ranges::find(nodes, node) != nodes.end();
-                   });
-        });
-    };
-    std::vector<unsigned char> surface(std::size_t(elements.count()), 0);
-    const auto find = [&](Offset first, Offset last) {
-        for (Index element = Index(first); element < last; ++element) {
-            const CellShape shape = elements.shape(element);
-            for (int face = 0; face < face_count(shape); ++face) {
-                Index nodes[4]{};
-                const std::size_t size = std::size_t(corners(face_shape(shape, face)));
-                for (std::size_t k = 0; k < size; ++k) {
-                    nodes[k] = elements.nodes(element)[face_corner(shape, face, int(k))];
-                }
-                if (on_surface(element, {nodes, size})) surface[element] |= 1u << face;
-            }
-        }
-    };
-    parallel_ranges(cpu.threads(), elements.count(), find, 1024);
-    return surface;
-}
-
 /// The nodes of faces on the surface.
 std::vector<char> find_surface_nodes(const Elements& elements,
                                      const std::vector<unsigned char>& surface) {
@@ -74,8 +43,8 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
     const Mesh& mesh = model.mesh;
     const Elements elements(mesh);
     const Stiffness stiffness(model);  // Throws for wrong materials.
-    const std::vector<unsigned char> surface = find_surface(cpu, elements);
-    const std::vector<char> on_surface = find_surface_nodes(elements, surface);
+    const std::vector<unsigned char> faces = find_surface(cpu, elements);
+    const std::vector<char> on_surface = find_surface_nodes(elements, faces);
 
     const bool has_regions = !mesh.regions.empty();
     const std::size_t regions = has_regions ? mesh.region_names.size() : 1;
@@ -89,7 +58,7 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
         if (stiffness[element].poisson_ratio > nearly_incompressible) incompressible[region] = 1;
         const auto is_on_surface = [&](Index node) { return on_surface[node] != 0; };
         across[region] += family(shape) == CellFamily::cube
-                              ? has_opposite_faces(shape, surface[element])
+                              ? has_opposite_faces(shape, faces[element])
                               : std::ranges::all_of(layer_nodes(elements, element), is_on_surface);
     }
     std::vector<Locking> found;

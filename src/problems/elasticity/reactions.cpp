@@ -62,28 +62,46 @@ class SupportedElements {
     std::vector<double> forces_;
 };
 
-/// The sum of all body forces.
-Vector total_body_force(const Context& cpu, const Elements& elements, const Model& model) {
+/// Adds a force at x.
+void add_force(Resultant& sum, const Vector& x, const Vector& force) {
+    for (std::size_t i = 0; i < 3; ++i) {
+        const std::size_t j = (i + 1) % 3, k = (i + 2) % 3;
+        sum.force[i] += force[i];
+        sum.moment[i] += x[j] * force[k] - x[k] * force[j];
+    }
+}
+
+void add(Resultant& sum, const Resultant& other) {
+    for (std::size_t i = 0; i < 3; ++i) {
+        sum.force[i] += other.force[i];
+        sum.moment[i] += other.moment[i];
+    }
+}
+
+/// All body forces.
+Resultant total_body_force(const Context& cpu, const Elements& elements, const Model& model) {
     const Stiffness stiffness(model);
     const double thickness = checked_thickness(model);
-    std::vector<Vector> sums(std::size_t(elements.count()), Vector{});
+    std::vector<Resultant> sums(std::size_t(elements.count()));
     const auto find = [&](Offset first, Offset last) {
         for (Index element = Index(first); element < last; ++element) {
             elements.with_shape(element, [&](auto shape) {
                 constexpr CellShape s = decltype(shape)::value;
                 double points[node_count(s)][dimensions(s)];
                 gather<s>(model.mesh, elements.nodes(element), points);
-                sums[std::size_t(element)] = integrate_body_force<s>(
-                    model, stiffness[element], ElementForm<s>(points, thickness), points,
-                    [](auto&&...) {});
+                each_body_force<s>(model, stiffness[element], ElementForm<s>(points, thickness),
+                                   points, [&](int p, double volume, Vector force) {
+                                       for (double& component : force) component *= volume;
+                                       add_force(sums[std::size_t(element)],
+                                                 position<s>(reference_points<s>(), p, points),
+                                                 force);
+                                   });
             });
         }
     };
     parallel_ranges(cpu.threads(), elements.count(), find, 256);
-    Vector total{};
-    for (const Vector& sum : sums) {
-        for (std::size_t i = 0; i < 3; ++i) total[i] += sum[i];
-    }
+    Resultant total;
+    for (const Resultant& sum : sums) add(total, sum);
     return total;
 }
 
@@ -115,20 +133,34 @@ Reactions find_reactions(const Context& cpu, const Model& model,
                 }
             }
         }
-        reactions.groups.emplace_back(support.group, Vector{});
+        reactions.groups.emplace_back(support.group, Resultant());
     }
-    const auto add = [&](std::size_t k, double force) {
-        if (owners[k] < 0) return;
-        reactions.groups[std::size_t(owners[k])].second[k % d] += force;
-        reactions.total[k % d] += force;
+    if (!model.node_displacements.empty()) {
+        for (std::size_t k = 0; k < owners.size(); ++k) {
+            if (std::isnan(model.node_displacements[k])) continue;
+            owners[k] = int(reactions.groups.size());
+        }
+        reactions.groups.emplace_back("nodes", Resultant());
+    }
+    /// Adds the force on displacement k.
+    const auto add_at = [&](std::size_t k, double value, Resultant& sum) {
+        Vector x{}, force{};
+        std::copy_n(&mesh.points[k - k % d], d, x.begin());
+        force[k % d] = value;
+        add_force(sum, x, force);
+    };
+    const auto add_reaction = [&](std::size_t k, double force) {
+        if (owners[k] >= 0) add_at(k, force, reactions.groups[std::size_t(owners[k])].second);
     };
     const SupportedElements supported(cpu, elements, model, system, displacements);
-    supported.each(add);
+    supported.each(add_reaction);
     reactions.loads = total_body_force(cpu, elements, model);
     for (std::size_t k = 0; k < displacements.size(); ++k) {
-        reactions.loads[k % d] += loads[k];
-        if (loads[k] != 0) add(k, -loads[k]);
+        if (loads[k] == 0) continue;
+        add_at(k, loads[k], reactions.loads);
+        add_reaction(k, -loads[k]);
     }
+    for (const auto& group : reactions.groups) add(reactions.total, group.second);
     return reactions;
 }
 

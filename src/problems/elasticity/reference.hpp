@@ -129,10 +129,14 @@ X shape_function(int node, const X* x) {
     }
 }
 
-/// Points of a cell: those of its stiffness and stresses, with weights; its centre; and the
-/// corners, where the map of a cell of first order is inverted first (of pyramids those of the
-/// base).
-enum class Rule { stiffness, centre, corners };
+/// Points of a cell: those of its stiffness and stresses, with weights; its centre; the corners,
+/// where the map of a cell of first order is inverted first (of pyramids those of the base); and
+/// those where stresses are most accurate: the centre of cells of first order, in cubes of second
+/// order two Gauss points per axis, in prisms those of a triangle times two, in simplices the
+/// stiffness points; and points, with weights, for squares of errors of strains, which vanish at
+/// the stiffness points of simplices: there those of a simplex of second order or, in one, three
+/// Gauss points per axis of a cube whose side x = 1 is collapsed to a corner.
+enum class Rule { stiffness, centre, corners, accurate, error };
 
 constexpr int power(int base, int exponent) {
     return exponent == 0 ? 1 : base * power(base, exponent - 1);
@@ -144,7 +148,11 @@ constexpr int power(int base, int exponent) {
 constexpr int point_count(CellShape shape, Rule rule = Rule::stiffness) {
     const bool pyramid = family(shape) == CellFamily::pyramid, first = is_first_order(shape);
     if (rule == Rule::corners) return pyramid ? 4 : corners(shape);
-    if (rule == Rule::centre) return 1;
+    if (rule == Rule::centre || (rule == Rule::accurate && first)) return 1;
+    if (rule == Rule::accurate && !is_simplex(shape)) return point_count(first_order(shape));
+    if (rule == Rule::error && is_simplex(shape)) {
+        return first ? corners(shape) : power(3, dimensions(shape));
+    }
     switch (family(shape)) {
         case CellFamily::simplex:
             return first ? 1 : corners(shape);
@@ -234,10 +242,32 @@ inline WeightedPoint stiffness_point(CellShape shape, int p) {
     return point;
 }
 
+/// Point p of three per axis of a cube [0, 1]^d that is collapsed to a simplex.
+inline WeightedPoint collapsed_point(CellShape shape, int p) {
+    WeightedPoint point{{}, 1};
+    double rest = 1;  // 1 - the sum of the coordinates before.
+    for (int i = 0; i < dimensions(shape); ++i) {
+        const auto [x, weight] = line_point(3, p / power(3, i) % 3);
+        const double share = (1 + x) / 2;
+        point.weight *= weight / 2 * rest;
+        point.at[std::size_t(i)] = share * rest;
+        rest *= 1 - share;
+    }
+    return point;
+}
+
 /// Point p of a rule; corners have no weights.
 inline WeightedPoint rule_point(CellShape shape, Rule rule, int p) {
     if (rule == Rule::centre) return {centre_point(shape), 1};
     if (rule == Rule::corners) return {corner_point(shape, p), 0};
+    if (rule == Rule::accurate) {
+        if (is_first_order(shape)) return {centre_point(shape), 0};
+        return stiffness_point(is_simplex(shape) ? shape : first_order(shape), p);
+    }
+    if (rule == Rule::error && is_simplex(shape)) {
+        if (!is_first_order(shape)) return collapsed_point(shape, p);
+        return {simplex_point(shape, p), stiffness_point(shape, 0).weight / corners(shape)};
+    }
     return stiffness_point(shape, p);
 }
 

@@ -101,17 +101,17 @@ class LoadSum {
     }
     LoadShare add_to(std::span<double> all) const {
         LoadShare share{group_};
-        double size = 0, held_size = 0;  // Sums of absolute values.
+        double held_size = 0;
         for (std::size_t k = 0; k < forces_.size(); ++k) {
             const double value = forces_[k];
             all[k] += value;
             share.total[k % dimensions_] += value;
-            size += std::abs(value);
+            share.size += std::abs(value);
             if (unknowns_[k] >= 0) continue;
             share.held[k % dimensions_] += value;
             held_size += std::abs(value);
         }
-        share.held_share = size > 0 ? held_size / size : 0;
+        share.held_share = share.size > 0 ? held_size / share.size : 0;
         return share;
     }
 
@@ -158,66 +158,93 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
     }
 }
 
-/// The element that has all these corners; throws InvalidArgument if none or two have them.
-Index element_of_face(const Elements& elements, const NodeElements& node_elements,
-                      std::span<const Index> corner_nodes, const std::string& group) {
-    Index found = -1;
-    for (const Index element : node_elements[corner_nodes[0]]) {
-        const std::span<const Index> nodes = elements.nodes(element);
-        const bool has_all = std::ranges::all_of(corner_nodes, [&](Index node) {
-            return std::ranges::find(nodes, node) != nodes.end();
-        });
-        if (!has_all) continue;
-        require(found < 0, "the pressure on '", group, "' acts between ",
-                elements.description(std::max(found, Index(0))), " and another element; it needs ",
-                "the surface of the mesh");
-        found = element;
+/// The cell whose first nodes are `corner_nodes` as a face of an element: 1 where its normal points
+/// out of the element, -1 where into it, 0 where it is none.
+int direction_of_face(CellShape shape, std::span<const Index> element_nodes,
+                      std::span<const Index> corner_nodes) {
+    const int count = int(corner_nodes.size());
+    for (int face = 0; face < face_count(shape); ++face) {
+        if (corners(face_shape(shape, face)) != count) continue;
+        const auto node = [&](int k) {
+            return element_nodes[std::size_t(face_corner(shape, face, k % count))];
+        };
+        for (int first = 0; first < count; ++first) {
+            if (node(first) != corner_nodes[0]) continue;
+            bool is_same = true, is_reversed = true;
+            for (int k = 1; k < count; ++k) {
+                is_same = is_same && node(first + k) == corner_nodes[std::size_t(k)];
+                is_reversed =
+                    is_reversed && node(first + count - k) == corner_nodes[std::size_t(k)];
+            }
+            // The two corners of an edge have no cyclic order.
+            if (count == 2 && is_same) return first == 0 ? 1 : -1;
+            if (is_same) return 1;
+            if (is_reversed) return -1;
+        }
     }
-    require(found >= 0, "the pressure on '", group, "' is on the node ", corner_nodes[0],
-            " and others, which are no face of an element");
-    return found;
+    return 0;
 }
 
-/// 1 where the normal of an edge or face points out of its element, -1 where into it.
-int outward_sign(const Elements& elements, Index element, std::span<const Index> corner_nodes,
-                 const Vector& normal) {
-    const Mesh& mesh = elements.mesh();
-    const auto middle = [&](std::span<const Index> nodes) {
-        Vector sum{};
-        for (const Index node : nodes) {
-            for (int i = 0; i < mesh.dimensions; ++i) {
-                sum[i] += point_of(mesh, node)[i] / double(nodes.size());
-            }
+/// That direction of a face of the surface, which one element has; throws InvalidArgument where
+/// none or two have it.
+int outward_direction(const Elements& elements, const NodeElements& node_elements,
+                      std::span<const Index> corner_nodes, const std::string& group) {
+    int found = 0;
+    Index owner = -1;
+    for (const Index element : node_elements[corner_nodes[0]]) {
+        const int direction =
+            direction_of_face(elements.shape(element), elements.nodes(element), corner_nodes);
+        if (direction == 0) continue;
+        if (found != 0) {
+            throw InvalidArgument(concat("the pressure on '", group, "' acts between ",
+                                         elements.description(owner),
+                                         " and another element; it needs the surface of the mesh"));
         }
-        return sum;
-    };
-    const Vector inside = middle(elements.corner_nodes(element)), face = middle(corner_nodes);
-    double outward = 0;
-    for (int i = 0; i < 3; ++i) outward += (face[i] - inside[i]) * normal[i];
-    return outward > 0 ? 1 : -1;
+        found = direction;
+        owner = element;
+    }
+    require(found != 0, "the pressure on '", group, "' is on the node ", corner_nodes[0],
+            " and others, which are no face of an element");
+    return found;
 }
 
 void add_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
                   const MeshGroup& group, double pressure, LoadSum& sum) {
     const Index* cell = nullptr;
-    int sign = 0;
-    each_point(model, group,
-               [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
-                   if (nodes.data() != cell) {  // The first point of another cell.
-                       cell = nodes.data();
-                       const bool plane = model.mesh.dimensions == 2;
-                       const auto triangle = nodes.size() == 3 || nodes.size() == 6;
-                       const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
-                       const Index element =
-                           element_of_face(elements, node_elements, corner_nodes, group.name);
-                       sign = outward_sign(elements, element, corner_nodes, normal);
-                   }
-                   for (std::size_t c = 0; c < nodes.size(); ++c) {
-                       for (int i = 0; i < model.mesh.dimensions; ++i) {
-                           sum.add(nodes[c], i, -sign * pressure * values[c] * normal[i]);
-                       }
-                   }
-               });
+    int direction = 0;
+    each_point(
+        model, group, [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
+            if (nodes.data() != cell) {  // The first point of another cell.
+                cell = nodes.data();
+                const bool plane = model.mesh.dimensions == 2;
+                const auto triangle = nodes.size() == 3 || nodes.size() == 6;
+                const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
+                direction = outward_direction(elements, node_elements, corner_nodes, group.name);
+            }
+            for (std::size_t c = 0; c < nodes.size(); ++c) {
+                for (int i = 0; i < model.mesh.dimensions; ++i) {
+                    sum.add(nodes[c], i, -direction * pressure * values[c] * normal[i]);
+                }
+            }
+        });
+}
+
+/// Throws InvalidArgument unless there are none or `dimensions` values for each node.
+void check_node_values(const Mesh& mesh, const char* what, const std::vector<double>& values) {
+    require(values.empty() || values.size() == mesh.points.size(), "there are ", values.size(), " ",
+            what, " of nodes, not ", mesh.points.size());
+}
+
+void add_node_forces(const Model& model, const NodeElements& node_elements, LoadSum& sum) {
+    const int d = model.mesh.dimensions;
+    for (Index node = 0; node < model.mesh.node_count(); ++node) {
+        for (int i = 0; i < d; ++i) {
+            const double value = model.node_forces[std::size_t(node) * d + i];
+            require(value == 0 || !node_elements[node].empty(), "a force is on node ", node,
+                    ", which belongs to no element");
+            sum.add(node, i, value);
+        }
+    }
 }
 
 }  // namespace
@@ -249,6 +276,13 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
                 }
             }
         }
+    }
+    check_node_values(mesh, "displacements", model.node_displacements);
+    for (std::size_t k = 0; k < model.node_displacements.size(); ++k) {
+        const double value = model.node_displacements[k];
+        if (std::isnan(value)) continue;
+        system.unknowns[k] = -1;
+        system.prescribed[k] = value;
     }
     Offset rows = 0;
     bool blocks = true;
@@ -299,6 +333,10 @@ void add_surface_loads(const Model& model, const Elements& elements,
         add(loaded.first, [&](LoadSum& sum) {
             add_pressure(model, elements, node_elements, group, loaded.second, sum);
         });
+    }
+    check_node_values(mesh, "forces", model.node_forces);
+    if (!model.node_forces.empty()) {
+        add("nodes", [&](LoadSum& sum) { add_node_forces(model, node_elements, sum); });
     }
 }
 

@@ -212,10 +212,12 @@ void check_memory(const Spec& spec, CellShape element, double unknowns, double n
     // Nodes that a node shares elements with, itself among them.
     const double coupled = is_simplex ? (d == 2 ? 7 : 15) : std::pow(3, d);
     if (is_simplex) cells *= d == 2 ? 2 : 6;
-    checked_unknown_count(spec, unknowns, unknowns * d * coupled,
-                          has_mesh ? mesh_bytes(element, nodes, cells) +
-                                         assembly_bytes(d, nodes, cells * corners(element))
-                                   : 0);
+    checked_unknown_count(
+        spec, unknowns, unknowns * d * coupled,
+        has_mesh ? mesh_bytes(element, nodes, cells) +
+                       assembly_bytes(d, nodes, cells * corners(element),
+                                      cells * corners(element) * neighbours_per_place(element))
+                 : 0);
 }
 
 /// `along` cells on the first axis and `size` on the others.

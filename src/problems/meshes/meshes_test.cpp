@@ -1,6 +1,7 @@
 
 #include <map>
 #include <set>
+#include "tessera/detail/cells.hpp"
 
 #include "problems/elasticity/elasticity_test.hpp"
 
@@ -248,6 +249,29 @@ TEST(meshes, wrong_arguments_are_rejected) {
     EXPECT_THROW(meshes::rectangle(CellShape::triangle, 2, 2, options), InvalidArgument);
     EXPECT_THROW(meshes::plate_with_hole(CellShape::triangle, 4, 2, 2), InvalidArgument);
     EXPECT_THROW(meshes::plate_with_hole(CellShape::tetrahedron, 4), InvalidArgument);
+}
+
+TEST(meshes, orient_reverses_mirrored_elements) {
+    for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral,
+                                  CellShape::tetrahedron, CellShape::hexahedron}) {
+        for (const bool raised : {false, true}) {
+            Mesh mesh = dimensions(shape) == 2 ? meshes::rectangle(shape, 2, 2)
+                                               : meshes::box(shape, 2, 2, 2);
+            if (raised) mesh = meshes::second_order(mesh);
+            Mesh turned = mesh;
+            Cells& cells = turned.elements[0];
+            const auto n = std::size_t(node_count(cells.shape));
+            for (std::size_t k = n; k < 2 * n; ++k) {  // The second element.
+                const auto from = std::size_t(mirrored_node(cells.shape, int(k - n)));
+                cells.nodes[k] = mesh.elements[0].nodes[n + from];
+            }
+            EXPECT_NE(cells.nodes, mesh.elements[0].nodes);
+            meshes::orient(turned);
+            EXPECT_EQ(turned.elements[0].nodes, mesh.elements[0].nodes);
+            meshes::orient(turned);
+            EXPECT_EQ(turned.elements[0].nodes, mesh.elements[0].nodes);
+        }
+    }
 }
 
 }  // namespace

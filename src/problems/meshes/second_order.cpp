@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "base/concat.hpp"
+#include "base/host_memory/host_memory.hpp"
 #include "tessera/detail/cells.hpp"
 
 namespace tessera::meshes {
@@ -15,7 +17,8 @@ class MiddleNodes {
   public:
     explicit MiddleNodes(Mesh& mesh) : mesh_(mesh) {}
 
-    /// The node in the middle of those corners of a cell that are in `corner_bits`.
+    /// The node in the middle of those corners of a cell that are in `corner_bits`. Throws
+    /// InvalidArgument when there are too many.
     Index between(std::span<const Index> corners, unsigned corner_bits) {
         std::array<Index, 8> key;
         key.fill(-1);
@@ -26,6 +29,8 @@ class MiddleNodes {
         std::ranges::sort(key, std::greater());
         const auto [entry, is_new] = nodes_.try_emplace(key, mesh_.node_count());
         if (!is_new) return entry->second;
+        require(entry->second < std::numeric_limits<Index>::max(),
+                "the mesh of second order has more than 2^31 - 1 nodes");
         const auto d = std::size_t(mesh_.dimensions);
         for (std::size_t i = 0; i < d; ++i) {
             double sum = 0;
@@ -70,6 +75,14 @@ void raise(Cells& cells, bool centres, MiddleNodes& middles) {
 Mesh second_order(const Mesh& mesh, bool centres) {
     validate(mesh);
     for (const Cells& cells : mesh.elements) check(cells, centres);
+    double nodes = 0;  // New ones of all elements.
+    for (const Cells& cells : mesh.elements) {
+        nodes += double(cells.nodes.size()) / corners(cells.shape) *
+                 (node_count(second_order(cells.shape, centres)) - corners(cells.shape));
+    }
+    // Elements share them: about `dimensions` or more have a node, an entry of 100 bytes in a map.
+    require_host_memory("a mesh of second order",
+                        nodes * (double(sizeof(Index)) + 100. / mesh.dimensions));
     Mesh raised = mesh;
     MiddleNodes middles(raised);
     for (Cells& cells : raised.elements) raise(cells, centres, middles);
@@ -78,6 +91,11 @@ Mesh second_order(const Mesh& mesh, bool centres) {
             if (cells.shape == CellShape::point) continue;
             require(cells.nodes.size() % std::size_t(corners(cells.shape)) == 0, "group '",
                     group.name, "' has half a cell");
+            for (const Index node : cells.nodes) {
+                require(node >= 0 && node < mesh.node_count(), "group '", group.name,
+                        "' names node ", node, "; the mesh has ", mesh.node_count(),
+                        " nodes, counted from 0");
+            }
             check(cells, centres);
             raise(cells, centres, middles);
         }

@@ -9,7 +9,7 @@
 #include "tessera/detail/cells.hpp"
 
 /// The orientation of cells.
-namespace tessera::io {
+namespace tessera::detail {
 
 using Vector = std::array<double, 3>;
 
@@ -79,6 +79,16 @@ inline int orientation(CellShape shape, std::span<const Vector> points) {
     return sign;
 }
 
+/// The orientation of an element of a mesh, by its corners.
+inline int orientation(const Mesh& mesh, CellShape shape, const Index* nodes) {
+    std::array<Vector, 8> points{};
+    for (int c = 0; c < corners(shape); ++c) {
+        std::copy_n(&mesh.points[std::size_t(nodes[c]) * mesh.dimensions], mesh.dimensions,
+                    points[std::size_t(c)].begin());
+    }
+    return orientation(shape, points);
+}
+
 /// Renumbers the nodes of a cell so that its orientation is reversed.
 inline void reverse_orientation(CellShape shape, Index* nodes) {
     Index old[max_cell_nodes];
@@ -86,4 +96,4 @@ inline void reverse_orientation(CellShape shape, Index* nodes) {
     for (int k = 0; k < node_count(shape); ++k) nodes[k] = old[mirrored_node(shape, k)];
 }
 
-}  // namespace tessera::io
+}  // namespace tessera::detail

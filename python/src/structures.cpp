@@ -1,0 +1,257 @@
+#include <algorithm>
+
+#include "core.hpp"
+#include "tessera/elasticity.hpp"
+#include "tessera/io.hpp"
+
+using namespace python_module;
+
+namespace {
+
+using elasticity::Vector;
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Nodes = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using NamedCells = std::vector<std::tuple<std::string, Nodes>>;
+
+CellShape to_shape(const std::string& name) {
+    for (int k = 0; k < cell_shape_count; ++k) {
+        if (name == to_string(CellShape(k))) return CellShape(k);
+    }
+    throw InvalidArgument("cells of '" + name + "' are unknown", "cells");
+}
+
+std::vector<Cells> to_cells(const NamedCells& given) {
+    std::vector<Cells> all;
+    for (const auto& [name, nodes] : given) {
+        all.push_back({to_shape(name), {nodes.data(), nodes.data() + nodes.size()}});
+    }
+    return all;
+}
+
+AnyList from_cells(const std::vector<Cells>& all) {
+    nb::list list;
+    for (const Cells& cells : all) {
+        list.append(nb::make_tuple(
+            std::string(to_string(cells.shape)),
+            to_numpy(std::vector<Index>(cells.nodes), std::size_t(node_count(cells.shape)))));
+    }
+    return list;
+}
+
+std::vector<double> copied(const std::optional<Numbers>& array) {
+    if (!array) return {};
+    return {array->data(), array->data() + array->size()};
+}
+
+std::shared_ptr<Mesh> make_mesh(
+    const Points& points, const NamedCells& cells, const std::vector<int>& regions,
+    const std::vector<std::string>& region_names,
+    const std::vector<std::tuple<std::string, int, NamedCells>>& groups) {
+    auto mesh = std::make_shared<Mesh>();
+    mesh->dimensions = int(points.shape(1));
+    mesh->points.assign(points.data(), points.data() + points.size());
+    mesh->elements = to_cells(cells);
+    mesh->regions = regions;
+    mesh->region_names = region_names;
+    for (const auto& [name, dimensions, parts] : groups) {
+        mesh->groups.push_back({name, dimensions, to_cells(parts)});
+    }
+    meshes::orient(*mesh);
+    return mesh;
+}
+
+std::shared_ptr<Mesh> read_mesh(const Context& cpu, const std::string& path) {
+    const Interruptible interruptible;
+    return std::make_shared<Mesh>(io::read_mesh(cpu, path));
+}
+
+AnyList groups_of(const Mesh& mesh) {
+    nb::list list;
+    for (const MeshGroup& group : mesh.groups) {
+        list.append(nb::make_tuple(group.name, group.dimensions, from_cells(group.cells)));
+    }
+    return list;
+}
+
+/// A model and its system, without the matrix once that was taken.
+struct Structure {
+    elasticity::Model model;
+    elasticity::System system;
+};
+
+using NamedVectors = std::vector<std::pair<std::string, Vector>>;
+using FixedGroups = std::vector<std::tuple<std::string, std::array<bool, 3>, Vector>>;
+/// Region or group, or empty for the others; Young's modulus, Poisson's ratio, density.
+using Materials = std::vector<std::tuple<std::string, double, double, double>>;
+
+std::shared_ptr<Structure> make_structure(
+    const Context& cpu, const Mesh& mesh, const Materials& materials, const FixedGroups& fixed,
+    const NamedVectors& forces, const NamedVectors& tractions,
+    const std::vector<std::pair<std::string, double>>& pressures,
+    const std::optional<Vector>& body_force, const Vector& gravity, double thickness,
+    bool full_integration, const std::optional<Numbers>& node_forces,
+    const std::optional<Numbers>& node_displacements) {
+    auto structure = std::make_shared<Structure>();
+    elasticity::Model& model = structure->model;
+    model.mesh = mesh;
+    for (const auto& [name, young, poisson, density] : materials) {
+        (name.empty() ? model.material : model.materials[name]) = {young, poisson, density};
+    }
+    for (const auto& [group, components, values] : fixed) {
+        model.fixed_supports.push_back({group, components, elasticity::constant(values)});
+    }
+    model.forces = forces;
+    for (const auto& [group, traction] : tractions) {
+        model.tractions.emplace_back(group, elasticity::constant(traction));
+    }
+    model.pressures = pressures;
+    if (body_force) model.body_force = elasticity::constant(*body_force);
+    model.gravity = gravity;
+    model.thickness = thickness;
+    if (full_integration) model.formulation = elasticity::Formulation::full_integration;
+    model.node_forces = copied(node_forces);
+    model.node_displacements = copied(node_displacements);
+    const Interruptible interruptible;
+    structure->system = elasticity::assemble(cpu, model);
+    return structure;
+}
+
+std::vector<double> displacements(const Structure& structure, const Numbers& solution) {
+    return structure.system.displacements({solution.data(), solution.size()});
+}
+
+/// find(cpu, model, displacements) as an array of `columns` columns.
+template <class Find>
+nb::object found(const Context& cpu, const Structure& structure, const Numbers& u, int columns,
+                 Find&& find) {
+    std::vector<double> values;
+    {
+        const Interruptible interruptible;
+        values = find(cpu, structure.model, std::span(u.data(), u.size()));
+    }
+    return to_numpy(std::move(values), std::size_t(columns));
+}
+
+int tensor_components(const Structure& structure) {
+    return elasticity::tensor_components(structure.model.mesh.dimensions);
+}
+
+AnyTuple reactions(const Context& cpu, const Structure& structure, const Numbers& u) {
+    elasticity::Reactions result;
+    {
+        const Interruptible interruptible;
+        result = elasticity::find_reactions(cpu, structure.model, {u.data(), u.size()});
+    }
+    nb::list groups;
+    for (const auto& [name, sum] : result.groups) {
+        groups.append(nb::make_tuple(name, sum.force, sum.moment));
+    }
+    return nb::make_tuple(groups, result.loads.force, result.loads.moment);
+}
+
+AnyTuple error_estimate(const Context& cpu, const Structure& structure, const Numbers& u) {
+    elasticity::ErrorEstimate estimate;
+    {
+        const Interruptible interruptible;
+        estimate = elasticity::estimate_error(cpu, structure.model, {u.data(), u.size()});
+    }
+    return nb::make_tuple(estimate.relative, to_numpy(std::move(estimate.elements)));
+}
+
+double strain_energy(const Context& cpu, const Structure& structure, const Numbers& u) {
+    const Interruptible interruptible;
+    return elasticity::strain_energy(cpu, structure.model, {u.data(), u.size()});
+}
+
+std::vector<std::string> warnings(const Context& cpu, const Structure& structure) {
+    const Interruptible interruptible;
+    return elasticity::find_warnings(cpu, structure.model, structure.system);
+}
+
+using NamedFields = std::vector<std::tuple<std::string, int, Numbers>>;
+
+void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
+               const NamedFields& at_nodes, const NamedFields& in_elements) {
+    const auto to_fields = [](const NamedFields& given) {
+        std::vector<io::MeshField> fields;
+        for (const auto& [name, components, values] : given) {
+            fields.push_back({name, components, {values.data(), values.size()}});
+        }
+        return fields;
+    };
+    const auto nodes = to_fields(at_nodes), elements = to_fields(in_elements);
+    const Interruptible interruptible;
+    io::write_vtu(cpu, path, mesh, nodes, elements);
+}
+
+}  // namespace
+
+void python_module::bind_structures(nb::module_& module) {
+    nb::class_<Mesh>(module, "Mesh")
+        .def_prop_ro("dimensions", [](const Mesh& mesh) { return mesh.dimensions; })
+        .def_prop_ro("region_names", [](const Mesh& mesh) { return mesh.region_names; })
+        .def_prop_ro("regions",
+                     [](const Mesh& mesh) { return to_numpy(std::vector<int>(mesh.regions)); })
+        .def_prop_ro("points",
+                     [](const Mesh& mesh) {
+                         return to_numpy(std::vector<double>(mesh.points),
+                                         std::size_t(mesh.dimensions));
+                     })
+        .def_prop_ro("cells", [](const Mesh& mesh) { return from_cells(mesh.elements); })
+        .def_prop_ro("groups", &groups_of);
+    module.def("make_mesh", &make_mesh);
+    module.def("read_mesh", &read_mesh);
+    nb::class_<Structure>(module, "Structure")
+        .def("take_matrix",
+             [](Structure& s) { return to_arrays(std::exchange(s.system.matrix, {})); })
+        .def_prop_ro("load",
+                     [](const Structure& s) { return to_numpy(std::vector(s.system.load)); })
+        .def_prop_ro("unknowns",
+                     [](const Structure& s) { return to_numpy(std::vector(s.system.unknowns)); })
+        .def_prop_ro("is_singular", [](const Structure& s) { return s.system.known_singular; })
+        .def_prop_ro("hinge_nodes", [](const Structure& s) { return s.system.hinge_nodes; })
+        .def("coordinates",
+             [](const Structure& s) {
+                 NodeCoordinates found = s.system.coordinates(s.model.mesh);
+                 return nb::make_tuple(
+                     to_numpy(std::vector(found.values.begin(), found.values.end()),
+                              std::size_t(found.dimensions)),
+                     to_numpy(std::move(found.unknowns)));
+             })
+        .def("warnings", [](const Structure& s, const Context& cpu) { return warnings(cpu, s); })
+        .def("displacements",
+             [](const Structure& s, const Numbers& x) {
+                 return to_numpy(displacements(s, x), std::size_t(s.model.mesh.dimensions));
+             })
+        .def("node_stresses",
+             [](const Structure& s, const Context& cpu, const Numbers& u) {
+                 return found(cpu, s, u, tensor_components(s), elasticity::node_stresses);
+             })
+        .def("element_stresses",
+             [](const Structure& s, const Context& cpu, const Numbers& u) {
+                 return found(cpu, s, u, tensor_components(s), elasticity::element_stresses);
+             })
+        .def("reactions", [](const Structure& s, const Context& cpu,
+                             const Numbers& u) { return reactions(cpu, s, u); })
+        .def("error_estimate", [](const Structure& s, const Context& cpu,
+                                  const Numbers& u) { return error_estimate(cpu, s, u); })
+        .def("strain_energy", [](const Structure& s, const Context& cpu, const Numbers& u) {
+            return strain_energy(cpu, s, u);
+        });
+    module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
+               nb::arg("materials"), nb::arg("fixed"), nb::arg("forces"), nb::arg("tractions"),
+               nb::arg("pressures"), nb::arg("body_force").none(), nb::arg("gravity"),
+               nb::arg("thickness"), nb::arg("full_integration"), nb::arg("node_forces").none(),
+               nb::arg("node_displacements").none());
+    module.def("normal_axis", &elasticity::normal_axis);
+    module.def("elements_of", [](const Mesh& mesh, const std::string& name) {
+        return to_numpy(elasticity::elements_of(mesh, name));
+    });
+    module.def("surface", [](const Context& cpu, const Mesh& mesh) {
+        return from_cells(elasticity::surface(cpu, mesh));
+    });
+    module.def("von_mises", [](int dimensions, const Numbers& stresses) {
+        return to_numpy(elasticity::von_mises(dimensions, {stresses.data(), stresses.size()}));
+    });
+    module.def("write_vtu", &write_vtu);
+}

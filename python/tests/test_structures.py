@@ -1,0 +1,214 @@
+"""Structures: meshes of several packages, loads, supports and results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tessera
+from tessera import structures
+from tessera.structures import Mesh, Structure
+
+QUADS = [[0, 3, 4, 1], [1, 4, 5, 2], [3, 6, 7, 4], [4, 7, 8, 5]]
+
+
+def grid():
+    """2 x 2 squares on [0, 2] x [0, 1]; nodes by columns."""
+    return np.array([[x, y] for x in (0, 1, 2) for y in (0, 0.5, 1)], float)
+
+
+def bar(**groups):
+    faces = {"left": lambda p: p[:, 0] == 0, "right": lambda p: p[:, 0] == 2}
+    return Mesh(grid(), {"quad": QUADS}, faces=faces, nodes={"corner": [0]}, **groups)
+
+
+def pulled(**options):
+    return Structure(
+        bar(), young=10.0, poisson=0.25, fix={"left": (0, None), "corner": 0}, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "load", [{"load": {"right": (3, 0)}}, {"traction": {"right": (3, 0)}},
+             {"pressure": {"right": -3}}]
+)  # fmt: skip
+def test_a_bar_under_tension(load):
+    p = pulled(**load)
+    result = p.solve(rtol=1e-13)
+    assert result.converged
+    u = p.displacements(result.x)
+    x = grid()
+    np.testing.assert_allclose(u, np.stack([0.3 * x[:, 0], -0.075 * x[:, 1]], 1), atol=1e-12)
+    for at in ("nodes", "elements"):
+        stress = p.stresses(result.x, at)
+        np.testing.assert_allclose(stress[:, 0], 3, rtol=1e-11)
+        np.testing.assert_allclose(structures.von_mises(stress), 3, rtol=1e-11)
+    np.testing.assert_allclose(p.stresses(u), p.stresses(result.x), rtol=1e-14)
+    reactions = p.reactions(result.x)
+    both = reactions["left"].force + reactions["corner"].force
+    np.testing.assert_allclose(both, [-3, 0], atol=1e-11)
+    np.testing.assert_allclose(p.loads().force, [3, 0], atol=1e-14)
+    assert p.loads().moment == pytest.approx(-1.5)
+    assert reactions["left"].moment + reactions["corner"].moment == pytest.approx(1.5)
+    assert p.strain_energy(u) == pytest.approx(0.5 * 3 * 0.6, rel=1e-11)
+    estimate = p.error_estimate(u)
+    assert estimate.relative < 1e-7 and len(estimate.elements) == 4
+    assert p.warnings == []
+
+
+def test_a_plane_of_symmetry():
+    by_component = pulled(load={"right": (3, 0)})
+    p = Structure(
+        bar(), young=10.0, poisson=0.25, fix={"left": "normal", "corner": 0}, load={"right": (3, 0)}
+    )
+    assert abs(p.matrix - by_component.matrix).max() == 0
+    with pytest.raises(ValueError, match="the normal of group 'corner': it needs edges"):
+        Structure(bar(), fix={"corner": "normal"})
+
+
+def test_the_matrix_is_that_of_the_load_and_symmetric():
+    p = pulled(load={"right": (3, 0)})
+    assert p.matrix.shape == (len(p.load), len(p.load))
+    assert abs(p.matrix - p.matrix.T).max() == 0
+    x = np.linalg.solve(p.matrix.toarray(), p.load)
+    np.testing.assert_allclose(x, p.solve(rtol=1e-13).x, atol=1e-12)
+
+
+def test_arrays_at_nodes_are_as_groups():
+    by_group = pulled(load={"corner": (0, 1)}, body_force=(1, 0)).solve(rtol=1e-13).x
+    forces = np.zeros((9, 2))
+    forces[0] = 0, 1
+    given = np.full((9, 2), np.nan)
+    given[:3, 0] = 0
+    given[0, 1] = 0
+    p = Structure(
+        bar(), young=10.0, poisson=0.25, node_displacements=given, node_forces=forces,
+        body_force=(1, 0),
+    )  # fmt: skip
+    result = p.solve(rtol=1e-13)
+    np.testing.assert_allclose(result.x, by_group, atol=1e-13)
+    np.testing.assert_allclose(p.reactions(result.x)["nodes"].force, [-2, -1], atol=1e-11)
+    assert any("node" in warning for warning in p.warnings)  # The force is on a fixed node.
+
+
+def test_materials_of_groups():
+    mesh = bar(elements={"soft": [0, 1], "hard": np.array([False, False, True, True]),
+                         "all": range(4)})  # fmt: skip
+    p = Structure(
+        mesh, young={"soft": 1.0, "hard": 4.0}, poisson=0, fix={"left": (0, None), "corner": 0},
+        load={"right": (1, 0)},
+    )  # fmt: skip
+    u = p.displacements(p.solve(rtol=1e-13).x)
+    np.testing.assert_allclose(u[:, 0], np.repeat([0, 1, 1.25], 3), atol=1e-12)
+    with pytest.raises(ValueError, match="young: element 2 is in none of soft"):
+        Structure(mesh, young={"soft": 1.0}, fix={"left": 0})
+    with pytest.raises(ValueError, match="no region 'sof'; did you mean 'soft'"):
+        Structure(mesh, young={"sof": 1.0}, fix={"left": 0})
+    with pytest.raises(ValueError, match="poisson: give it for the same regions"):
+        Structure(mesh, young={"soft": 1.0, "hard": 2.0, "all": 3.0}, fix={"left": 0},
+                  poisson={"soft": 0.1, "hard": 0.1})  # fmt: skip
+
+
+def test_groups_of_a_mesh():
+    mesh = bar()
+    assert mesh.groups == ["corner", "left", "right"]
+    assert mesh.nodes("right").tolist() == [6, 7, 8]
+    with pytest.raises(KeyError, match="no group 'top'; there are corner, left, right"):
+        mesh.nodes("top")
+    explicit = Mesh(grid(), [("quad", QUADS)], faces={"right": [("line", [[6, 7], [7, 8]])]})
+    assert explicit.nodes("right").tolist() == [6, 7, 8]
+
+
+def test_files_are_read_and_written(tmp_path):
+    file = tmp_path / "square.msh"
+    file.write_text(
+        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n3\n1 1 \"left\"\n"
+        "1 2 \"right\"\n2 3 \"plate\"\n$EndPhysicalNames\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n"
+        "3 1 1 0\n4 0 1 0\n$EndNodes\n$Elements\n3\n1 1 2 1 1 4 1\n2 1 2 2 2 2 3\n"
+        "3 3 2 3 3 1 2 3 4\n$EndElements\n"
+    )
+    p = Structure(file, fix={"left": 0}, load={"right": (1, 0)}, young={"plate": 2.0})
+    assert p.mesh.groups == ["left", "right", "plate"]
+    assert p.mesh.nodes("plate").tolist() == [0, 1, 2, 3]
+    result = p.solve()
+    out = tmp_path / "square.vtu"
+    p.write(out, result.x)
+    content = out.read_bytes()
+    for name in (b"displacement", b"stress", b"von_mises", b"error"):
+        assert b'"' + name + b'"' in content
+    with pytest.raises(FileNotFoundError):
+        Structure(tmp_path / "none.msh")
+
+
+def test_meshes_of_meshio():
+    meshio = pytest.importorskip("meshio", reason="meshio is not installed")
+    points = np.column_stack([grid(), np.zeros(9)])
+    mesh = meshio.Mesh(
+        points, [("line", [[1, 0], [2, 1]]), ("quad", QUADS)],
+        cell_sets={"left": [[0, 1], []], "hard": [[], [2, 3]]}, point_sets={"corner": [0]},
+    )  # fmt: skip
+    found = structures.Structure(mesh, fix={"left": 0}, load={"corner": (1, 0)}).mesh
+    assert found.groups == ["left", "hard", "corner"]
+    assert found.nodes("left").tolist() == [0, 1, 2]
+    tagged = meshio.Mesh(
+        points, [("line", [[1, 0], [2, 1]]), ("quad", QUADS)],
+        cell_data={"gmsh:physical": [np.array([7, 7]), np.array([1, 1, 1, 1])]},
+        field_data={"left": np.array([7, 1]), "plate": np.array([1, 2])},
+    )  # fmt: skip
+    assert Structure(tagged, fix={"left": 0}, body_force=(0, 1)).mesh.groups == ["left", "plate"]
+
+
+def test_meshes_of_scikit_fem():
+    skfem = pytest.importorskip("skfem", reason="scikit-fem is not installed")
+    pytest.importorskip("meshio", reason="meshio is not installed")
+    for kind in (skfem.MeshQuad, skfem.MeshHex, skfem.MeshTet, skfem.MeshTri):
+        mesh = kind().refined(1).with_boundaries(
+            {"left": lambda x: x[0] == 0, "right": lambda x: x[0] == 1}
+        )
+        axes = mesh.p.shape[0]
+        p = Structure(mesh, poisson=0, fix={"left": 0}, load={"right": (1,) + (0,) * (axes - 1)})
+        u = p.displacements(p.solve(rtol=1e-12).x)
+        np.testing.assert_allclose(u[:, 0], p.mesh.points[:, 0], atol=1e-9)
+
+
+def test_wrong_arguments_are_named():
+    mesh = bar()
+    good = {"fix": {"left": 0}}
+    wrong = [
+        ({"fix": {"lft": 0}}, ValueError, "lft"),
+        ({"fix": {"left": (0, 0, 0)}}, ValueError, r"fix\['left'\]: expected 2 components"),
+        ({"fix": {"left": "0"}}, (TypeError, ValueError), "fix"),
+        (good | {"load": {"right": (1, 2, 3)}}, ValueError, r"load\['right'\]: expected 2"),
+        (good | {"load": {"right": (1, np.nan)}}, ValueError, "NaN"),
+        (good | {"pressure": {"corner": 1}}, ValueError, "a pressure needs segments"),
+        (good | {"node_forces": np.zeros((3, 2))}, ValueError, "node_forces: the shape"),
+        (good | {"formulation": "reduced"}, ValueError, "formulation"),
+        (good | {"young": -1}, ValueError, "Young's modulus -1 is not a positive number"),
+        (good | {"thickness": 0}, ValueError, "thickness"),
+        ({}, ValueError, "fix: the structure, or a part of it, can move as a rigid body"),
+    ]
+    for options, error, text in wrong:
+        with pytest.raises(error, match=text):
+            Structure(mesh, **options)
+    with pytest.raises(TypeError, match="mesh: expected a Mesh"):
+        Structure(3)
+    for cells, text in (
+        ({"quads": QUADS}, "the cell type 'quads' is none of"),
+        ({"tetra": [[0, 1, 2, 3]]}, "tetra are no elements of points in 2 dimensions"),
+        ({"quad": [[0, 1, 2, 9]]}, "9"),
+        ({"quad": [0, 1, 2, 3]}, "expected one row of nodes per cell"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Mesh(grid(), cells)
+    for faces, text in (({"up": lambda p: p[:, 1] > 3}, "no face"), ({"up": [99]}, "9 nodes")):
+        with pytest.raises(ValueError, match=text):
+            Mesh(grid(), {"quad": QUADS}, faces=faces)
+    p = pulled(load={"right": (3, 0)})
+    with pytest.raises(ValueError, match=r"x: the shape \(3,\) is neither"):
+        p.stresses(np.zeros(3))
+    with pytest.raises(ValueError, match="at: 'gauss'"):
+        p.stresses(np.zeros(len(p.load)), at="gauss")
+
+
+def test_it_is_reached_from_the_package():
+    assert tessera.structures.Structure is Structure
