@@ -108,12 +108,14 @@ struct MeshField {
     std::string name;
     int components = 1;
     std::span<const double> values;
+    std::vector<std::string> component_names = {};  ///< One for each component, or none.
 };
 
 /// Writes a mesh in host memory with fields on it as a VTK unstructured grid (.vtu: XML with
 /// appended raw data). Points, and fields of two components, get a third that is zero. Regions are
-/// the cell data "region". Throws InvalidArgument for fields without a name, of one name, or not of
-/// the mesh's size, and as validate(mesh); errors of writing as write_matrix.
+/// the cell data "region". Throws InvalidArgument for fields without a name, of one name, with
+/// other than one name for each component, or not of the mesh's size, and as validate(mesh); errors
+/// of writing as write_matrix.
 TESSERA_API void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
                            const std::vector<MeshField>& node_fields = {},
                            const std::vector<MeshField>& element_fields = {});

@@ -15,6 +15,7 @@ struct VtuArray {
     int components;
     Offset bytes;
     std::vector<FileSection> sections;
+    std::vector<std::string> component_names = {};
 };
 
 /// An array with number(k) for k in 0..count.
@@ -35,6 +36,12 @@ VtuArray reals(const std::string& name, int components, std::span<const double> 
     return number_array(name, "Float64", 3, count / 2 * 3, [values](Offset k) {
         return k % 3 == 2 ? 0 : values[std::size_t(k / 3 * 2 + k % 3)];
     });
+}
+
+VtuArray field_array(const MeshField& field) {
+    VtuArray array = reals(field.name, field.components, field.values);
+    array.component_names = field.component_names;
+    return array;
 }
 
 std::string escaped(std::string_view text) {
@@ -59,10 +66,18 @@ void check_fields(const std::vector<MeshField>& fields, Index count, const char*
             require(condition, "write_vtu: the field ", Quoted{field.name}, problem...);
         };
         require(!field.name.empty(), "write_vtu: a field has no name");
-        const auto is_control = [](unsigned char c) { return c < ' '; };
-        require(std::ranges::none_of(field.name, is_control), "write_vtu: the name of the field ",
-                Quoted{field.name}, " holds a control character");
+        const auto has_control = [](const std::string& name) {
+            return std::ranges::any_of(name, [](unsigned char c) { return c < ' '; });
+        };
+        require(!has_control(field.name), "write_vtu: the name of the field ", Quoted{field.name},
+                " holds a control character");
         require_field(field.components >= 1, " has no components");
+        require_field(field.component_names.empty() ||
+                          field.component_names.size() == std::size_t(field.components),
+                      " has ", field.component_names.size(), " names for ", field.components,
+                      " components");
+        require_field(std::ranges::none_of(field.component_names, has_control),
+                      " has a component whose name holds a control character");
         require_field(Offset(field.values.size()) == Offset(count) * field.components, " has ",
                       field.values.size(), " values, not ", field.components, " for each of ",
                       count, " ", places);
@@ -103,7 +118,7 @@ VtuArrays arrays_of(const Mesh& mesh, std::span<const MeshField> node_fields,
                     std::span<const MeshField> element_fields) {
     std::vector<VtuArray> node_data, element_data;
     for (const MeshField& field : node_fields) {
-        node_data.push_back(reals(field.name, field.components, field.values));
+        node_data.push_back(field_array(field));
     }
     if (!mesh.regions.empty()) {
         const auto region = [&mesh](Offset k) { return mesh.regions[std::size_t(k)]; };
@@ -111,7 +126,7 @@ VtuArrays arrays_of(const Mesh& mesh, std::span<const MeshField> node_fields,
             number_array("region", "Int32", 1, Offset(mesh.regions.size()), region));
     }
     for (const MeshField& field : element_fields) {
-        element_data.push_back(reals(field.name, field.components, field.values));
+        element_data.push_back(field_array(field));
     }
     return {{"PointData", node_data},
             {"CellData", element_data},
@@ -131,8 +146,11 @@ std::string heading(const Mesh& mesh, const VtuArrays& arrays) {
         xml += concat("<", name, ">\n");
         for (const VtuArray& array : list) {
             xml += concat("<DataArray type=\"", array.type, "\" Name=\"", escaped(array.name),
-                          "\" NumberOfComponents=\"", array.components,
-                          "\" format=\"appended\" offset=\"", offset, "\"/>\n");
+                          "\" NumberOfComponents=\"", array.components, "\"");
+            for (std::size_t k = 0; k < array.component_names.size(); ++k) {
+                xml += concat(" ComponentName", k, "=\"", escaped(array.component_names[k]), "\"");
+            }
+            xml += concat(" format=\"appended\" offset=\"", offset, "\"/>\n");
             offset += Offset(sizeof(std::uint64_t)) + array.bytes;
         }
         xml += concat("</", name, ">\n");

@@ -86,11 +86,13 @@ TEST_F(vtu, holds_what_the_format_asks_for) {
     Mesh mesh = plate();
     const std::vector<double> moved = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const std::vector<double> energy = {0.1, -1};
-    write_vtu(test::host(), path("a.vtu"), mesh, {{"u & <v>", 2, moved}}, {{"energy", 1, energy}});
-    const auto array = [](const char* type, const char* name, int components, int offset) {
+    write_vtu(test::host(), path("a.vtu"), mesh, {{"u & <v>", 2, moved, {"x", "<y>"}}},
+              {{"energy", 1, energy}});
+    const auto array = [](const char* type, const char* name, int components, int offset,
+                          const char* names = "") {
         return std::string("<DataArray type=\"") + type + "\" Name=\"" + name +
-               "\" NumberOfComponents=\"" + std::to_string(components) +
-               "\" format=\"appended\" offset=\"" + std::to_string(offset) + "\"/>\n";
+               "\" NumberOfComponents=\"" + std::to_string(components) + "\"" + names +
+               " format=\"appended\" offset=\"" + std::to_string(offset) + "\"/>\n";
     };
     const auto block = [](const auto& numbers) {
         const std::string bytes = raw(numbers);
@@ -100,11 +102,13 @@ TEST_F(vtu, holds_what_the_format_asks_for) {
               "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" "
               "byte_order=\"LittleEndian\" header_type=\"UInt64\">\n<UnstructuredGrid>\n<Piece "
               "NumberOfPoints=\"5\" NumberOfCells=\"2\">\n<PointData>\n" +
-                  array("Float64", "u &amp; &lt;v&gt;", 3, 0) + "</PointData>\n<CellData>\n" +
-                  array("Int32", "region", 1, 128) + array("Float64", "energy", 1, 144) +
-                  "</CellData>\n<Points>\n" + array("Float64", "Points", 3, 168) +
-                  "</Points>\n<Cells>\n" + array("Int32", "connectivity", 1, 296) +
-                  array("Int64", "offsets", 1, 332) + array("UInt8", "types", 1, 356) +
+                  array("Float64", "u &amp; &lt;v&gt;", 3, 0,
+                        " ComponentName0=\"x\" ComponentName1=\"&lt;y&gt;\"") +
+                  "</PointData>\n<CellData>\n" + array("Int32", "region", 1, 128) +
+                  array("Float64", "energy", 1, 144) + "</CellData>\n<Points>\n" +
+                  array("Float64", "Points", 3, 168) + "</Points>\n<Cells>\n" +
+                  array("Int32", "connectivity", 1, 296) + array("Int64", "offsets", 1, 332) +
+                  array("UInt8", "types", 1, 356) +
                   "</Cells>\n</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_" +
                   block(std::vector<double>{1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8, 0, 9, 10, 0}) +
                   block(std::vector<int>{1, 0}) + block(energy) +
@@ -203,6 +207,10 @@ TEST_F(vtu, rejects_what_does_not_fit) {
     EXPECT_EQ(error_message(mesh, {{"u", 0, five}}), "write_vtu: the field 'u' has no components");
     EXPECT_EQ(error_message(mesh, {{"u", 2, five}}),
               "write_vtu: the field 'u' has 5 values, not 2 for each of 5 nodes");
+    EXPECT_EQ(error_message(mesh, {{"u", 1, five, {"x", "y"}}}),
+              "write_vtu: the field 'u' has 2 names for 1 components");
+    EXPECT_EQ(error_message(mesh, {{"u", 1, five, {"x\n"}}}),
+              "write_vtu: the field 'u' has a component whose name holds a control character");
     EXPECT_EQ(error_message(mesh, {}, {{"u", 1, five}}),
               "write_vtu: the field 'u' has 5 values, not 1 for each of 2 elements");
     EXPECT_EQ(error_message(mesh, {{"u", 1, five}, {"u", 1, five}}),
