@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "support/command_line.hpp"
 
@@ -159,6 +160,101 @@ TEST_F(cli_mesh, pressure_weight_and_reactions) {
     expect_contains(solve({"bar.msh", "--fix", "left", "--load", "right=1,2"}).out,
                     "  loads           force (1, 2), moment 7.5\n"
                     "  reactions       force (-1, -2), moment -7.5 on left\n");
+}
+
+TEST_F(cli_mesh, plane_strain_and_axisymmetry) {
+    const double nu = 0.25, pull = 6;
+    const Words material = {"--young", "200", "--poisson", "0.25"};
+    Words words = with_rollers(material);
+    words.insert(words.end(), {"--plane", "strain", "--thickness", "0.5", "--load", "right=3,0"});
+    Json body = structure(words);
+    EXPECT_EQ(body["plane"], "strain");
+    EXPECT_NEAR(body["largest_von_mises"].get<double>(), pull * std::sqrt(1 - nu + nu * nu),
+                pull * accuracy);
+    const double longest = std::hypot(4 * (1 - nu * nu), nu * (1 + nu)) * pull / 200;
+    EXPECT_NEAR(body["largest_displacement"].get<double>(), longest, accuracy * longest);
+
+    // A solid cylinder of radius 4, pulled on its mantle; "left" is the axis.
+    words = material;
+    words.insert(words.end(), {"--plane", "axisymmetric", "--fix", "bottom=free,0", "--load",
+                               "right=300,0", "--vtu", "round.vtu"});
+    body = structure(words);
+    const double stress = 300 / (8 * std::numbers::pi);
+    EXPECT_EQ(body["plane"], "axisymmetric");
+    EXPECT_NEAR(body["largest_von_mises"].get<double>(), stress, stress * accuracy);
+    const double grown = std::hypot(4 * (1 - nu), 2 * nu) * stress / 200;
+    EXPECT_NEAR(body["largest_displacement"].get<double>(), grown, accuracy * grown);
+    EXPECT_NEAR(body["loads"][0].get<double>(), 300, 300 * accuracy);
+    EXPECT_FALSE(body["defaults"].contains("thickness"));
+    expect_contains(text_of(path("round.vtu")),
+                    "Name=\"stress\" NumberOfComponents=\"6\" ComponentName0=\"xx\" "
+                    "ComponentName1=\"yy\" ComponentName2=\"zz\" ComponentName3=\"xy\" "
+                    "ComponentName4=\"yz\" ComponentName5=\"xz\"");
+    words.insert(words.begin(), "bar.msh");
+    expect_contains(solve(words).out, "27 nodes, 16 elements, axisymmetric\n");
+
+    const auto error = [&](Words more) {
+        more.insert(more.begin(), {"bar.msh", "--fix", "left", "--load", "right=1,0"});
+        return error_message(more);
+    };
+    expect_contains(error({"--plane", "axisymmetric", "--thickness", "2"}),
+                    "an axisymmetric body extends over the full circle");
+    expect_contains(error({"--plane", "axisymmetric", "--gravity", "-9.81,0", "--density", "1"}),
+                    "the gravity along the radius x must be 0, not -9.81");
+    expect_contains(error({"--plane", "axisymmetric", "--fix", "left=0.1,0"}),
+                    "off the axis by 0.1");
+    expect_contains(error({"--plane", "bending"}), "--plane");
+}
+
+/// Half the bar of wood along x, half of an isotropic material; pulled by the stress 6.
+TEST_F(cli_mesh, orthotropic_materials) {
+    const std::string wood = "12,1,0.6,0.4,0.5,0.3,0.8,0.06,0.7";
+    const auto longest = [&](Words words) {
+        words.insert(words.end(), {"--load", "right=6,0", "--poisson", "0"});
+        words = with_rollers(words);
+        return structure(words)["largest_displacement"].get<double>();
+    };
+    const auto expect = [&](const Words& words, double x, double y) {
+        EXPECT_NEAR(longest(words), std::hypot(x, y), accuracy * std::hypot(x, y));
+    };
+    // 4 long and 1 high.
+    expect({"--orthotropic", wood}, 6 * 4 / 12., 6 * 0.4 / 12);
+    expect({"--orthotropic", wood, "--axes", "0,1"}, 6 * 4 / 1., 6 * 0.4 / 12);
+    expect({"--orthotropic", wood, "--axes", "0,1,0,0,0,1"}, 6 * 4 / 0.6, 6 * 0.3 / 12);
+    // A region of its own, and directions of one region.
+    const double both = longest({"--orthotropic", "stiff=" + wood, "--young", "soft=3"});
+    EXPECT_NEAR(both, longest({"--orthotropic", "stiff=" + wood, "--young", "3"}), accuracy);
+    EXPECT_NEAR(both, longest({"--orthotropic", wood, "--young", "soft=3"}), accuracy);
+    // But for the strains where both halves meet.
+    EXPECT_NEAR(longest({"--orthotropic", wood, "--axes", "soft=0,1"}), 6 * (2 / 12. + 2), 0.5);
+    EXPECT_EQ(longest({"--orthotropic", wood, "--axes", "stiff=1,0"}),
+              longest({"--orthotropic", wood}));
+    // A density does not make another material of it.
+    EXPECT_EQ(longest({"--orthotropic", wood, "--density", "soft=1", "--density", "stiff=2",
+                       "--gravity", "0,0"}),
+              longest({"--orthotropic", wood}));
+    Words words = with_rollers({"--orthotropic", wood, "--load", "right=6,0"});
+    EXPECT_EQ(structure(words)["defaults"], (Json{{"thickness", 1}}));
+
+    const auto error = [&](Words more) {
+        more.insert(more.begin(), {"bar.msh", "--fix", "left", "--load", "right=1,0"});
+        return error_message(more);
+    };
+    expect_contains(error({"--orthotropic", "1,2,3"}), "has 3 numbers; write --orthotropic");
+    expect_contains(error({"--orthotropic", wood, "--axes", "1,2,3"}),
+                    "write --axes [REGION=]X1,Y1");
+    expect_contains(error({"--axes", "1,0"}), "--axes has no effect without --orthotropic");
+    expect_contains(
+        error({"--orthotropic", "stiff=" + wood}),
+        "--orthotropic is given for some regions, but not for soft; add --young soft=E");
+    expect_contains(error({"--orthotropic", "stiff=" + wood, "--young", "3", "--axes", "soft=1,0"}),
+                    "--axes is for --orthotropic materials, which 'soft' is not");
+    expect_contains(error({"--orthotropic", "stiff=" + wood, "--young", "3", "--young", "stiff=4"}),
+                    "'stiff' has --orthotropic constants and --young or --poisson");
+    expect_contains(error({"--orthotropic", wood, "--young", "3"}),
+                    "the material has --orthotropic");
+    expect_contains(error({"--orthotropic", "12,1,0.6,4,0.5,0.3,0.8,0.06,0.7"}),
+                    "leave a strain without energy");
 }
 
 TEST_F(cli_mesh, the_last_word_on_a_group_counts) {

@@ -210,7 +210,20 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
         "Young's modulus of REGION, or of all other regions; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",
         "Poisson's ratio of REGION, or of all other regions; default 0.3");
-    add("--thickness", to.thickness, "T", "Thickness of a plane mesh (plane stress); default 1");
+    add("--orthotropic", to.orthotropic, "[REGION=]E1,E2,E3,NU12,NU23,NU13,G12,G23,G13",
+        "Orthotropic constants of REGION, or of all other regions; NUij is -strain j / strain i "
+        "under a stress along i");
+    add("--axes", to.axes, "[REGION=]X1,Y1[,Z1,X2,Y2,Z2]",
+        "Directions 1 and 2 of an --orthotropic material; default x and y");
+    add("--thickness", to.thickness, "T",
+        "Thickness of a plane mesh in plane stress or plane strain; default 1");
+    command
+        .add_option("--plane", to.plane,
+                    "What a plane mesh is a section of: a thin plate (stress, default), a long "
+                    "body that cannot strain across the plane (strain), or a body of revolution "
+                    "with the radius x about the axis y (axisymmetric)")
+        ->check(one_of({"stress", "strain", "axisymmetric"}))
+        ->group("Meshes");
     command
         .add_option("--formulation", to.formulation,
                     "Quadrilaterals of 4 and hexahedra of 8 nodes with incompatible modes, which "

@@ -3,14 +3,15 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "tessera/csr.hpp"
 #include "tessera/mesh.hpp"
 
 /// Linear elasticity with finite elements of first and second order: triangles and quadrilaterals
-/// in plane stress, tetrahedra, hexahedra, prisms and pyramids. Units must agree: with m and Pa,
-/// forces are in N.
+/// in plane stress, plane strain or axisymmetry, tetrahedra, hexahedra, prisms and pyramids. Units
+/// must agree: with m and Pa, forces are in N.
 namespace tessera::elasticity {
 
 using Vector = std::array<double, 3>;  ///< x, y, z; in two dimensions the last is ignored.
@@ -22,12 +23,37 @@ inline Field constant(const Vector& value) {
     return [value](const Vector&) { return value; };
 }
 
+/// An orthotropic material: its directions 1, 2 and 3, and its constants for stresses along them.
+/// strain_i = stress_i / E_i - the sum over j of nu_ji / E_j stress_j with nu_ji / E_j = nu_ij /
+/// E_i, and strain_ij = stress_ij / (2 G_ij). The energy of every strain must be positive.
+struct Orthotropic {
+    Vector young_moduli{1, 1, 1};      ///< E1, E2, E3, forces per area.
+    Vector poisson_ratios{};           ///< nu12, nu23, nu13: - strain_j / strain_i if i is pulled.
+    Vector shear_moduli{1, 1, 1};      ///< G12, G23, G13, forces per area.
+    Vector direction{1, 0, 0};         ///< Direction 1, of any length.
+    Vector second_direction{0, 1, 0};  ///< Direction 2, less its part along direction 1.
+    bool operator==(const Orthotropic&) const = default;
+};
+
 /// Isotropic: stress = lambda tr(strain) I + 2 mu strain with mu = E / (2 (1 + nu)) and
-/// lambda = E nu / ((1 + nu)(1 - 2 nu)), in plane stress E nu / (1 - nu^2).
+/// lambda = E nu / ((1 + nu)(1 - 2 nu)), in plane stress E nu / (1 - nu^2); or orthotropic, in two
+/// dimensions with one of the directions along z.
 struct Material {
     double young_modulus = 1;    ///< E > 0, force per area.
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
     double density = 0;          ///< >= 0, mass per volume; of use with Model::gravity.
+    std::optional<Orthotropic> orthotropic = {};  ///< In place of the first two.
+    bool operator==(const Material&) const = default;
+};
+
+/// What a plane mesh is a section of.
+enum class PlaneKind {
+    stress,  ///< A thin plate: the stresses zz, yz and xz are 0.
+    strain,  ///< A long prismatic body: the strains zz, yz and xz are 0.
+    /// A body of revolution about the y axis under loads that do not depend on the angle: x is the
+    /// radius, and the strain zz, the hoop strain, is u_x / x. Integrals extend over the full
+    /// circle.
+    axisymmetric,
 };
 
 /// How quadrilaterals and hexahedra of first order represent strains; other elements are integrated
@@ -35,11 +61,12 @@ struct Material {
 enum class Formulation {
     /// With incompatible modes: the displacements have the terms 1 - x_k^2 along each axis k of the
     /// reference element in addition, with coefficients of their own, condensed statically. A
-    /// single
-    /// layer of such elements bends as it should. E. L. Wilson et al., 1973, with the derivatives
-    /// of
-    /// R. L. Taylor, P. J. Beresford and E. L. Wilson, Int. J. Numer. Meth. Eng. 10 (1976), so that
-    /// elements of any shape represent a constant strain.
+    /// single layer of such elements bends as it should. E. L. Wilson et al., 1973, with the
+    /// derivatives of R. L. Taylor, P. J. Beresford and E. L. Wilson, Int. J. Numer. Meth. Eng. 10
+    /// (1976), so that elements of any shape represent a constant strain. In axisymmetry the
+    /// strains of these modes, and x_1 x_2 for the hoop strain, have the factor 1 / r, so that
+    /// elements represent a constant stress: J. C. Simo and M. S. Rifai, Int. J. Numer. Meth. Eng.
+    /// 29 (1990).
     incompatible_modes,
     full_integration,
 };
@@ -63,18 +90,20 @@ struct Model {
     /// Prescribed displacements, `dimensions` per node, used before those of groups; NaN: free.
     /// Empty: none.
     std::vector<double> node_displacements = {};
-    /// Forces per area (of length times thickness in two dimensions) on the edges or faces of the
-    /// groups named.
+    /// Forces per area (of length times thickness, or circumference, in two dimensions) on the
+    /// edges or faces of the groups named.
     std::vector<std::pair<std::string, Field>> tractions;
-    /// Forces on groups as a whole: uniform tractions, or equal forces on their points.
+    /// Forces on groups as a whole, in axisymmetry on the full circle: uniform tractions, or equal
+    /// forces on their points.
     std::vector<std::pair<std::string, Vector>> forces;
     /// Forces per area on edges or faces of elements, against their outward normals.
     std::vector<std::pair<std::string, double>> pressures = {};
     std::vector<double> node_forces = {};  ///< `dimensions` per node; empty: none.
     Field body_force;                      ///< A force per volume; empty: none.
     Vector gravity{};      ///< An acceleration; times the density it is a force per volume.
-    double thickness = 1;  ///< In two dimensions, a length.
+    double thickness = 1;  ///< In plane stress and plane strain, a length.
     Formulation formulation = Formulation::incompatible_modes;
+    PlaneKind plane = PlaneKind::stress;  ///< In two dimensions.
 };
 
 /// How much of a traction, force or pressure of a model acts on prescribed displacements.
@@ -89,14 +118,16 @@ struct LoadShare {
 
 /// The linear system of a model in host memory; its unknowns are the displacements that are not
 /// prescribed, by nodes and components. Prescribed ones are eliminated from both sides, so that the
-/// matrix stays symmetric.
+/// matrix stays symmetric. In axisymmetry the radial displacements of nodes on the axis are
+/// prescribed to be 0: of nodes whose radius is at most 1e-12 of the largest.
 struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
     Index natural_block = 1;  ///< `dimensions` where nodes are fixed in all components or none.
     /// Parts of the mesh can move without strain: a part that hangs together can move as a rigid
     /// body, or parts of it, which share no face (in two dimensions no edge), can move against each
-    /// other about the nodes that they share (not looked for among more than 64 such parts).
+    /// other about the nodes that they share (not looked for among more than 64 such parts). In
+    /// axisymmetry the only such motion is along the axis.
     bool known_singular = false;
     /// In the second case the nodes between parts that move against each other in one such motion.
     std::vector<Index> hinge_nodes = {};
@@ -105,7 +136,9 @@ struct System {
     /// Shares of each traction, force, pressure, and of the forces on nodes.
     std::vector<LoadShare> load_shares;
 
-    /// Coordinates of the nodes with unknowns, in the order of the rows.
+    /// Coordinates of the nodes with unknowns, in the order of the rows. They also serve multigrid
+    /// in axisymmetry: rigid motions of the plane take little energy in parts that are small beside
+    /// their radius, and halve the iterations of translations.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;
     /// All displacements, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
@@ -115,14 +148,17 @@ struct System {
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
-/// to which incompatible modes are added (Formulation). Quadrature: two Gauss points per axis,
+/// and in axisymmetry the terms of the hoop strain N_a / r, to which incompatible modes are added
+/// (Formulation). Quadrature: two Gauss points per axis,
 /// three in elements of second order; simplices of first order at the midpoint, of second order at
 /// 3 (triangle) or 4 points; prisms at those of a triangle times Gauss points along their height.
 /// Loads on edges and faces by the same rules. All couplings of nodes that share an element are
 /// stored, zeros too. The matrix is exactly symmetric; all results are bitwise equal for every
 /// number of threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element Method,
 /// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
-/// for groups, regions, materials and thicknesses that do not exist or do not fit.
+/// for groups, regions, materials and thicknesses that do not exist or do not fit; in axisymmetry
+/// for negative radii, a thickness other than 1, gravity along the radius, and radial displacements
+/// other than 0 that are prescribed on the axis.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of
@@ -162,16 +198,16 @@ struct NonconformingSide {
 TESSERA_API std::vector<NonconformingSide> find_nonconforming_sides(const Context& cpu,
                                                                     const Mesh& mesh);
 
-/// Number of components of a symmetric tensor: 3 in two dimensions (xx, yy, xy), 6 in three (xx,
-/// yy, zz, xy, yz, xz: the order of VTK). Shears are the tensor's, half the engineering ones.
-constexpr int tensor_components(int dimensions) { return dimensions == 2 ? 3 : 6; }
+/// Number of components of a symmetric tensor, in two dimensions too: xx, yy, zz, xy, yz, xz (the
+/// order of VTK). In axisymmetry xx is the radial component, yy the axial and zz the hoop one.
+inline constexpr int tensor_components = 6;
 
 /// Why the displacements of a region are far too small on this mesh.
 struct Locking {
     std::string region;  ///< Empty where the mesh has no regions, or this one has no name.
-    /// Solid elements of first order without incompatible modes and with a Poisson's ratio above
-    /// 0.45: they hardly deform without a change of volume, which nearly incompressible material
-    /// resists.
+    /// Elements of first order without incompatible modes and with a Poisson's ratio above 0.45,
+    /// except in plane stress: they hardly deform without a change of volume, which nearly
+    /// incompressible material resists.
     bool volume = false;
     /// Most of its elements are of first order, have no incompatible modes and reach from one
     /// surface of the mesh to the opposite one: a single layer of them resists bending by parasitic
@@ -192,8 +228,8 @@ TESSERA_API std::vector<std::string> find_warnings(const Context& cpu, const Mod
 // Below, `displacements` has `dimensions` numbers per node; determinism and errors as in
 // `assemble`.
 
-/// The stress at the centre of each element, by its material from the strain
-/// (grad u + grad u^T) / 2.
+/// The stress at the centre of each element, tensor_components numbers, by its material from the
+/// strain (grad u + grad u^T) / 2.
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
 
@@ -212,7 +248,9 @@ struct Resultant {
     Vector moment{};
 };
 
-/// The forces of the supports, and the loads that they balance.
+/// The forces of the supports, and the loads that they balance. In axisymmetry they are sums over
+/// the circle without moments, and radial ones do not balance each other: the hoop stress takes the
+/// difference.
 struct Reactions {
     /// Sums over the nodes of each fixed support of a model, in their order, then, if there are
     /// any, of its node_displacements as "nodes"; a node's component that several prescribe is
@@ -248,12 +286,13 @@ TESSERA_API ErrorEstimate estimate_error(const Context& cpu, const Model& model,
                                          std::span<const double> displacements);
 
 /// Values at nodes from `components` values per element: the mean over the elements of a node,
-/// weighted by their areas or volumes; 0 at nodes without elements.
+/// weighted by their volumes, in two dimensions by their areas, in axisymmetry times 2 pi r; 0 at
+/// nodes without elements.
 TESSERA_API std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
-                                           std::span<const double> element_values, int components);
+                                           std::span<const double> element_values, int components,
+                                           PlaneKind plane = PlaneKind::stress);
 
-/// Von Mises' equivalent stress sqrt(3/2 s : s), s the deviator, of each tensor; plane stress in
-/// two dimensions.
-TESSERA_API std::vector<double> von_mises(int dimensions, std::span<const double> stresses);
+/// Von Mises' equivalent stress sqrt(3/2 s : s), s the deviator, of each tensor.
+TESSERA_API std::vector<double> von_mises(std::span<const double> stresses);
 
 }  // namespace tessera::elasticity

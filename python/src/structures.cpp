@@ -81,21 +81,35 @@ struct Structure {
 
 using NamedVectors = std::vector<std::pair<std::string, Vector>>;
 using FixedGroups = std::vector<std::tuple<std::string, std::array<bool, 3>, Vector>>;
-/// Region or group, or empty for the others; Young's modulus, Poisson's ratio, density.
-using Materials = std::vector<std::tuple<std::string, double, double, double>>;
+/// Region or group, or empty for the others; Young's modulus, Poisson's ratio, density; of an
+/// orthotropic material nine constants and the directions 1 and 2.
+using Materials = std::vector<std::tuple<std::string, double, double, double, std::vector<double>>>;
+
+elasticity::Orthotropic to_orthotropic(const std::vector<double>& numbers) {
+    elasticity::Orthotropic result;
+    const double* from = numbers.data();
+    for (Vector* const part : {&result.young_moduli, &result.poisson_ratios, &result.shear_moduli,
+                               &result.direction, &result.second_direction}) {
+        std::copy_n(from, 3, part->begin());
+        from += 3;
+    }
+    return result;
+}
 
 std::shared_ptr<Structure> make_structure(
     const Context& cpu, const Mesh& mesh, const Materials& materials, const FixedGroups& fixed,
     const NamedVectors& forces, const NamedVectors& tractions,
     const std::vector<std::pair<std::string, double>>& pressures,
-    const std::optional<Vector>& body_force, const Vector& gravity, double thickness,
+    const std::optional<Vector>& body_force, const Vector& gravity, double thickness, int plane,
     bool full_integration, const std::optional<Numbers>& node_forces,
     const std::optional<Numbers>& node_displacements) {
     auto structure = std::make_shared<Structure>();
     elasticity::Model& model = structure->model;
     model.mesh = mesh;
-    for (const auto& [name, young, poisson, density] : materials) {
-        (name.empty() ? model.material : model.materials[name]) = {young, poisson, density};
+    for (const auto& [name, young, poisson, density, orthotropic] : materials) {
+        auto& material = name.empty() ? model.material : model.materials[name];
+        material = {young, poisson, density};
+        if (!orthotropic.empty()) material.orthotropic = to_orthotropic(orthotropic);
     }
     for (const auto& [group, components, values] : fixed) {
         model.fixed_supports.push_back({group, components, elasticity::constant(values)});
@@ -108,6 +122,7 @@ std::shared_ptr<Structure> make_structure(
     if (body_force) model.body_force = elasticity::constant(*body_force);
     model.gravity = gravity;
     model.thickness = thickness;
+    model.plane = elasticity::PlaneKind(plane);
     if (full_integration) model.formulation = elasticity::Formulation::full_integration;
     model.node_forces = copied(node_forces);
     model.node_displacements = copied(node_displacements);
@@ -130,10 +145,6 @@ nb::object found(const Context& cpu, const Structure& structure, const Numbers& 
         values = find(cpu, structure.model, std::span(u.data(), u.size()));
     }
     return to_numpy(std::move(values), std::size_t(columns));
-}
-
-int tensor_components(const Structure& structure) {
-    return elasticity::tensor_components(structure.model.mesh.dimensions);
 }
 
 AnyTuple reactions(const Context& cpu, const Structure& structure, const Numbers& u) {
@@ -176,6 +187,8 @@ void write_vtu(const Context& cpu, const std::string& path, const Mesh& mesh,
         std::vector<io::MeshField> fields;
         for (const auto& [name, components, values] : given) {
             fields.push_back({name, components, {values.data(), values.size()}});
+            if (components != elasticity::tensor_components) continue;
+            fields.back().component_names = {"xx", "yy", "zz", "xy", "yz", "xz"};
         }
         return fields;
     };
@@ -225,11 +238,12 @@ void python_module::bind_structures(nb::module_& module) {
              })
         .def("node_stresses",
              [](const Structure& s, const Context& cpu, const Numbers& u) {
-                 return found(cpu, s, u, tensor_components(s), elasticity::node_stresses);
+                 return found(cpu, s, u, elasticity::tensor_components, elasticity::node_stresses);
              })
         .def("element_stresses",
              [](const Structure& s, const Context& cpu, const Numbers& u) {
-                 return found(cpu, s, u, tensor_components(s), elasticity::element_stresses);
+                 return found(cpu, s, u, elasticity::tensor_components,
+                              elasticity::element_stresses);
              })
         .def("reactions", [](const Structure& s, const Context& cpu,
                              const Numbers& u) { return reactions(cpu, s, u); })
@@ -241,8 +255,8 @@ void python_module::bind_structures(nb::module_& module) {
     module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
                nb::arg("materials"), nb::arg("fixed"), nb::arg("forces"), nb::arg("tractions"),
                nb::arg("pressures"), nb::arg("body_force").none(), nb::arg("gravity"),
-               nb::arg("thickness"), nb::arg("full_integration"), nb::arg("node_forces").none(),
-               nb::arg("node_displacements").none());
+               nb::arg("thickness"), nb::arg("plane"), nb::arg("full_integration"),
+               nb::arg("node_forces").none(), nb::arg("node_displacements").none());
     module.def("normal_axis", &elasticity::normal_axis);
     module.def("elements_of", [](const Mesh& mesh, const std::string& name) {
         return to_numpy(elasticity::elements_of(mesh, name));
@@ -250,8 +264,8 @@ void python_module::bind_structures(nb::module_& module) {
     module.def("surface", [](const Context& cpu, const Mesh& mesh) {
         return from_cells(elasticity::surface(cpu, mesh));
     });
-    module.def("von_mises", [](int dimensions, const Numbers& stresses) {
-        return to_numpy(elasticity::von_mises(dimensions, {stresses.data(), stresses.size()}));
+    module.def("von_mises", [](const Numbers& stresses) {
+        return to_numpy(elasticity::von_mises({stresses.data(), stresses.size()}));
     });
     module.def("write_vtu", &write_vtu);
 }

@@ -69,6 +69,7 @@ class ErrorEstimate(NamedTuple):
 
 
 Vector = Sequence[float]
+_PLANE = ("stress", "strain", "axisymmetric")
 Fix = float | str | Sequence[float | None]
 
 
@@ -96,8 +97,21 @@ def _fixed(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[fl
     return group, [c is not None for c in components] + [False] * rest, values + [0.0] * rest
 
 
-def _materials(mesh: Mesh, **given: Any) -> list[tuple[str, float, float, float]]:
-    """(region or group, Young's modulus, Poisson's ratio, density), "" for all others."""
+_Material = tuple[str, float, float, float, list[float]]
+
+
+def _orthotropic(given: Any) -> list[float]:
+    """Nine constants and two directions, or nothing."""
+    if given is None:
+        return []
+    found = host_array(np.asarray(given, float).ravel(), "orthotropic").tolist()
+    if len(found) not in (9, 15):
+        raise ValueError(f"orthotropic: expected 9 constants, or 15 with directions, got {given!r}")
+    return found if len(found) == 15 else [*found, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def _materials(mesh: Mesh, **given: Any) -> list[_Material]:
+    """Each material by its region or group, "" for all others."""
     regions = sorted({r for value in given.values() if isinstance(value, Mapping) for r in value})
     for name, value in given.items():
         if not isinstance(value, Mapping):
@@ -111,12 +125,14 @@ def _materials(mesh: Mesh, **given: Any) -> list[tuple[str, float, float, float]
         if set(value) != set(regions):
             raise ValueError(f"{name}: give it for the same regions as the others, or for all")
 
-    def of(region: str) -> tuple[str, float, float, float]:
-        young, poisson, density = (
-            number(value[region] if isinstance(value, Mapping) else value, name, -np.inf)
+    def of(region: str) -> _Material:
+        values = {
+            name: value[region] if isinstance(value, Mapping) else value
             for name, value in given.items()
-        )
-        return region, young, poisson, density
+        }
+        constants = _orthotropic(values.pop("orthotropic"))
+        young, poisson, density = (number(v, name, -np.inf) for name, v in values.items())
+        return region, young, poisson, density, constants
 
     return [of(region) for region in regions or [""]]
 
@@ -133,6 +149,9 @@ class Structure:
         groups; or the module ``gmsh``, whose current model is taken.
     young, poisson, density : float, or dict of floats by region or group of elements
         Young's modulus, Poisson's ratio, and mass per volume (for `gravity`).
+    orthotropic : sequence of 9 or 15 floats, or dict of them by region or group, optional
+        In place of `young` and `poisson`: E1, E2, E3, nu12, nu23, nu13, G12, G23, G13, and
+        vectors along the directions 1 and 2, by default x and y.
     fix : dict
         Prescribed displacements by group: a number for all components, or one for each, None where
         it is free; or "normal": 0 across the plane x, y or z = constant of the group.
@@ -150,6 +169,9 @@ class Structure:
         Prescribed displacements of nodes, NaN where they are free. They come before `fix`.
     thickness : float
         In two dimensions.
+    plane : "stress", "strain" or "axisymmetric"
+        What a mesh in two dimensions is a section of: a thin plate, a long body, or a body of
+        revolution about the y axis, whose loads are totals over the circle.
     formulation : "incompatible" or "full"
         Quadrilaterals and hexahedra of first order with incompatible modes, or without.
 
@@ -182,6 +204,7 @@ class Structure:
         young: float | Mapping[str, float] = 1.0,
         poisson: float | Mapping[str, float] = 0.3,
         density: float | Mapping[str, float] = 0.0,
+        orthotropic: Any = None,
         fix: Mapping[str, Fix] | None = None,
         load: Mapping[str, Vector] | None = None,
         traction: Mapping[str, Vector] | None = None,
@@ -191,16 +214,19 @@ class Structure:
         node_forces: Any = None,
         node_displacements: Any = None,
         thickness: float = 1.0,
+        plane: str = "stress",
         formulation: str = "incompatible",
     ) -> None:
         self.mesh = mesh_of(mesh)
         axes = self.mesh.points.shape[1]
+        if plane not in _PLANE:
+            raise ValueError(f"plane: {plane!r} is none of {', '.join(_PLANE)}")
         if formulation not in ("incompatible", "full"):
             raise ValueError(f"formulation: {formulation!r} is neither 'incompatible' nor 'full'")
         self._core = core.make_structure(
             host_context(),
             self.mesh._core,
-            _materials(self.mesh, young=young, poisson=poisson, density=density),
+            _materials(self.mesh, young=young, poisson=poisson, density=density, orthotropic=orthotropic),
             [_fixed(self.mesh, group, given) for group, given in (fix or {}).items()],
             [(g, _vector(f, axes, f"load[{g!r}]")) for g, f in (load or {}).items()],
             [(g, _vector(f, axes, f"traction[{g!r}]")) for g, f in (traction or {}).items()],
@@ -208,6 +234,7 @@ class Structure:
             None if body_force is None else _vector(body_force, axes, "body_force"),
             (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
             number(thickness, "thickness"),
+            _PLANE.index(plane),
             formulation == "full",
             self._at_nodes(node_forces, "node_forces"),
             self._at_nodes(node_displacements, "node_displacements"),
@@ -288,8 +315,8 @@ class Structure:
 
         Returns
         -------
-        numpy.ndarray of shape (nodes or elements, 3 or 6)
-            xx, yy, xy, or xx, yy, zz, xy, yz, xz.
+        numpy.ndarray of shape (nodes or elements, 6)
+            xx, yy, zz, xy, yz, xz; in axisymmetry xx is radial, yy axial and zz the hoop stress.
         """
         if at not in ("nodes", "elements"):
             raise ValueError(f"at: {at!r} is neither 'nodes' nor 'elements'")
@@ -394,8 +421,8 @@ def von_mises(stresses: Any) -> Any:
 
     Parameters
     ----------
-    stresses : array of shape (n, 3) or (n, 6)
-        As `Structure.stresses` returns them; three components are plane stress.
+    stresses : array of shape (n, 6)
+        As `Structure.stresses` returns them.
 
     Returns
     -------
@@ -413,6 +440,6 @@ def von_mises(stresses: Any) -> Any:
     array([3.])
     """
     found = host_array(stresses, "stresses")
-    if found.ndim != 2 or found.shape[1] not in (3, 6):
-        raise ValueError(f"stresses: the shape {found.shape} is not (n, 3) or (n, 6)")
-    return core.von_mises(2 if found.shape[1] == 3 else 3, found.ravel())
+    if found.ndim != 2 or found.shape[1] != 6:
+        raise ValueError(f"stresses: the shape {found.shape} is not (n, 6)")
+    return core.von_mises(found.ravel())

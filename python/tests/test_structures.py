@@ -210,5 +210,33 @@ def test_wrong_arguments_are_named():
         p.stresses(np.zeros(len(p.load)), at="gauss")
 
 
+def test_an_orthotropic_bar():
+    constants = [20, 10, 10, 0.25, 0.2, 0.25, 4, 4, 4]
+    for directions, modulus in (([], 20.0), ([0, 1, 0, 1, 0, 0], 10.0)):
+        p = Structure(bar(), orthotropic=[*constants, *directions], load={"right": (3, 0)},
+                      fix={"left": "normal", "corner": 0})  # fmt: skip
+        u = p.displacements(p.solve(rtol=1e-13).x)
+        assert u[6, 0] == pytest.approx(2 * 3 / modulus, rel=1e-10)
+    with pytest.raises(ValueError, match="orthotropic: expected 9 constants"):
+        Structure(bar(), orthotropic=[1, 2, 3])
+
+
+def test_plane_strain_and_axisymmetry():
+    p = Structure(bar(), plane="strain", young=10.0, poisson=0.25, load={"right": (3, 0)},
+                  fix={"left": "normal", "corner": 0})  # fmt: skip
+    stress = p.stresses(p.solve(rtol=1e-13).x)
+    np.testing.assert_allclose(stress[:, :3], np.tile([3, 0, 0.75], (9, 1)), atol=1e-11)
+    # A ring of the radii 1 and 3 that is stretched along its axis.
+    ring = Mesh(grid() + [1, 0], {"quad": QUADS}, faces={"top": lambda p: p[:, 1] == 1,
+                "bottom": lambda p: p[:, 1] == 0})  # fmt: skip
+    p = Structure(ring, plane="axisymmetric", young=10.0, poisson=0.25, fix={"bottom": "normal"},
+                  traction={"top": (0, 2)})  # fmt: skip
+    result = p.solve(rtol=1e-13)
+    np.testing.assert_allclose(p.stresses(result.x)[:, 1], 2, atol=1e-11)
+    assert p.reactions(result.x)["bottom"].force[1] == pytest.approx(-2 * np.pi * 8)
+    with pytest.raises(ValueError, match="plane: 'full' is none of stress, strain, axisymmetric"):
+        Structure(ring, plane="full")
+
+
 def test_it_is_reached_from_the_package():
     assert tessera.structures.Structure is Structure

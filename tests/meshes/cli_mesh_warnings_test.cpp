@@ -276,7 +276,16 @@ TEST_F(cli_mesh_warnings, elements_that_lock) {
     const Mesh raised = meshes::second_order(meshes::box(CellShape::tetrahedron, 6, 1, 4));
     write("box.msh", gmsh_file(raised));
     EXPECT_EQ(warnings("box.msh", {"--load", "right=0,-1,0", "--poisson", "0.49"}), "");
-    EXPECT_EQ(warnings("bar.msh", {"--load", "right=1,0", "--poisson", "0.499"}), "");
+    Words soft = {"--load", "right=1,0", "--poisson", "0.499"};
+    EXPECT_EQ(warnings("bar.msh", soft), "");
+    for (const char* kind : {"strain", "axisymmetric"}) {
+        Words full = soft;
+        full.insert(full.end(), {"--plane", kind, "--formulation", "full"});
+        expect_contains(warnings("bar.msh", full), "nearly incompressible");
+    }
+    expect_contains(
+        solve({"box.msh", "--fix", "left", "--load", "right=1,0,0", "--plane", "strain"}).err,
+        "--plane is for plane meshes; this one is solid");
     expect_contains(run({"info", "box.msh"}).out, "144 tetrahedrons with 10 nodes");
 }
 

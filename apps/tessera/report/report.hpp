@@ -34,6 +34,7 @@ struct RunReport {
         Offset nodes = 0;  ///< 0: the system is not made of a mesh.
         Offset elements = 0;
         int dimensions = 3;
+        std::string plane;  ///< stress, strain or axisymmetric; empty: solid.
         /// The largest value at a node, and where that is; NaN counts as the largest.
         struct Largest {
             double value = 0;

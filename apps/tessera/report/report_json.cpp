@@ -45,6 +45,7 @@ Json structure_json(const RunReport::Structure& structure) {
     for (const auto& [group, displacement] : structure.points) {
         json["points"].push_back({{"group", group}, {"displacement", vector(displacement)}});
     }
+    if (!structure.plane.empty()) json["plane"] = structure.plane;
     if (!structure.has_reactions) return json;
     const auto moment = [&](const elasticity::Resultant& sum) {
         return structure.dimensions == 2 ? number(sum.moment[2]) : vector(sum.moment);

@@ -231,8 +231,12 @@ std::string to_table(const RunReport& report) {
                                       static_cast<long long>(solve.worst_row)));
     }
     if (report.structure.nodes > 0) {
+        const std::string& plane = report.structure.plane;
         line("mesh", plural(report.structure.nodes, "node") + ", " +
-                         plural(report.structure.elements, "element"));
+                         plural(report.structure.elements, "element") +
+                         (plane == "strain"         ? ", plane strain"
+                          : plane == "axisymmetric" ? ", axisymmetric"
+                                                    : ""));
         std::string defaults;
         for (const auto& [name, value] : report.structure.defaults) {
             defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);

@@ -7,43 +7,13 @@
 #include <string_view>
 
 #include "report/text.hpp"
-#include "tessera/spec.hpp"
+#include "system/structure_words.hpp"
 
 namespace tessera::cli {
 
 namespace {
 
 using elasticity::Vector;
-
-/// "GROUP=VALUE" cut at the last '='; names of groups may contain anything.
-struct Assignment {
-    std::string name, value;
-};
-
-Assignment split(const std::string& text) {
-    const auto equals = text.rfind('=');
-    if (equals == std::string::npos) return {text, {}};
-    return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-double number(const std::string& option, const std::string& given, const std::string& text) {
-    double value = 0;
-    const std::string reason = parse_real(text, value);
-    if (reason.empty()) return value;
-    throw InvalidArgument(option + " " + given + ": '" + text + "' is " + reason);
-}
-
-std::vector<std::string> items(const std::string& text) {
-    std::vector<std::string> all(1);
-    for (const char c : text) {
-        if (c == ',') {
-            all.emplace_back();
-        } else if (c != ' ') {
-            all.back() += c;
-        }
-    }
-    return all;
-}
 
 /// Components of a vector, some of which may be free.
 struct Components {
@@ -113,97 +83,11 @@ NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     return {"--fix", text, assignment.name, components("--fix", text, assignment.value, true)};
 }
 
-/// A number for all regions, or for one.
-struct NamedNumber {
-    std::string region;
-    double value = 0;
-};
-
-NamedNumber named_number(const std::string& option, const std::string& text) {
-    const Assignment assignment = split(text);
-    const bool all = text.rfind('=') == std::string::npos;
-    if (!all && assignment.name.empty()) {
-        throw InvalidArgument(option + " " + text + ": write " + option + " NUMBER or " + option +
-                              " REGION=NUMBER");
-    }
-    return {all ? "" : assignment.name,
-            number(option, text, all ? assignment.name : assignment.value)};
-}
-
-/// One of the options of a material, and the number that it sets.
-struct MaterialOption {
-    const char* name;
-    const char* symbol;
-    const std::vector<std::string>& texts;
-    double elasticity::Material::*member;
-};
-
 NamedNumber named_pressure(const std::string& text) {
     if (split(text).name.empty() || text.rfind('=') == std::string::npos) {
         throw InvalidArgument("--pressure " + text + ": write --pressure GROUP=NUMBER");
     }
     return named_number("--pressure", text);
-}
-
-std::array<MaterialOption, 3> material_options(const MeshArguments& arguments) {
-    return {{{"--young", "E", arguments.young, &elasticity::Material::young_modulus},
-             {"--poisson", "NU", arguments.poisson, &elasticity::Material::poisson_ratio},
-             {"--density", "RHO", arguments.density, &elasticity::Material::density}}};
-}
-
-/// Throws InvalidArgument for an option that is given for some regions, but neither for the others
-/// nor for all: a default beside given values is hardly meant; and for unknown regions.
-void check_all_regions(const MaterialOption& option, const Mesh& mesh) {
-    std::vector<char> given(std::size_t(mesh.element_count()), 0);
-    for (const std::string& text : option.texts) {
-        const std::string region = named_number(option.name, text).region;
-        if (region.empty()) return;
-        for (const Index element : elasticity::elements_of(mesh, region)) given[element] = 1;
-    }
-    if (option.texts.empty()) return;
-    std::vector<char> is_missing(mesh.region_names.size(), 0);
-    for (std::size_t element = 0; element < mesh.regions.size(); ++element) {
-        if (given[element] == 0) is_missing[std::size_t(mesh.regions[element])] = 1;
-    }
-    std::vector<std::string> missing;
-    for (std::size_t region = 0; region < is_missing.size(); ++region) {
-        if (is_missing[region] != 0) missing.push_back(mesh.region_names[region]);
-    }
-    if (missing.empty()) return;
-    const std::string name = option.name;
-    std::string list, one;
-    for (const std::string& region : missing) {
-        list += (list.empty() ? "" : ", ") + (region.empty() ? "(no name)" : region);
-        if (one.empty() && !region.empty()) {
-            one = name + " " + shell_word(region + "=" + option.symbol) +
-                  (missing.size() > 1 ? " and so on" : "") + ", or ";
-        }
-    }
-    throw InvalidArgument(name + " is given for some regions, but not for " + list + "; add " +
-                          one + name + " " + option.symbol + " for all other regions");
-}
-
-/// Materials of single regions, in addition to that of all others.
-void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
-    const auto options = material_options(arguments);
-    const auto for_numbers = [&](auto&& visit) {
-        for (const MaterialOption& option : options) {
-            for (const std::string& text : option.texts) {
-                visit(named_number(option.name, text), option.member);
-            }
-        }
-    };
-    for (const MaterialOption& option : options) {
-        check_all_regions(option, model.mesh);
-    }
-    for_numbers([&](const NamedNumber& given, auto member) {
-        if (given.region.empty()) model.material.*member = given.value;
-    });
-    for_numbers([&](const NamedNumber& given, auto member) {
-        if (given.region.empty()) return;
-        model.materials.try_emplace(given.region, model.material).first->second.*member =
-            given.value;
-    });
 }
 
 /// Whether a --fix prescribes a displacement that is not zero.
@@ -263,7 +147,10 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--density", density);
     add("--young", young);
     add("--poisson", poisson);
+    add("--orthotropic", orthotropic);
+    add("--axes", axes);
     add_one("--thickness", thickness);
+    add_one("--plane", plane);
     if (formulation != MeshArguments().formulation) add_one("--formulation", formulation);
     return all;
 }
@@ -285,6 +172,17 @@ std::string MeshArguments::first_option_given() const {
     return all.empty() ? (vtu.empty() ? "" : "--vtu") : all.front().first;
 }
 
+const char* plane_name(elasticity::PlaneKind plane) {
+    switch (plane) {
+        case elasticity::PlaneKind::strain:
+            return "strain";
+        case elasticity::PlaneKind::axisymmetric:
+            return "axisymmetric";
+        default:
+            return "stress";
+    }
+}
+
 bool is_mesh_file(const std::string& path) {
     std::string lower = path;
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
@@ -301,9 +199,7 @@ void check_mesh_arguments(const MeshArguments& arguments) {
     for (const std::string& text : arguments.load) named_vector("--load", text);
     for (const std::string& text : arguments.traction) named_vector("--traction", text);
     for (const std::string& text : arguments.pressure) named_pressure(text);
-    for (const std::string& text : arguments.young) named_number("--young", text);
-    for (const std::string& text : arguments.density) named_number("--density", text);
-    for (const std::string& text : arguments.poisson) named_number("--poisson", text);
+    check_material_arguments(arguments);
     if (!arguments.body_force.empty()) {
         components("--body-force", arguments.body_force, arguments.body_force, false);
     }
@@ -367,7 +263,19 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     if (arguments.formulation == "full") {
         model.formulation = elasticity::Formulation::full_integration;
     }
+    if (!arguments.plane.empty()) {
+        if (d == 3) throw InvalidArgument("--plane is for plane meshes; this one is solid");
+        using elasticity::PlaneKind;
+        for (const auto kind : {PlaneKind::stress, PlaneKind::strain, PlaneKind::axisymmetric}) {
+            if (arguments.plane == plane_name(kind)) model.plane = kind;
+        }
+    }
     if (!arguments.thickness.empty()) {
+        if (model.plane == elasticity::PlaneKind::axisymmetric) {
+            throw InvalidArgument(
+                "--thickness is for plane stress and plane strain; an axisymmetric body extends "
+                "over the full circle");
+        }
         if (d == 3) throw InvalidArgument("--thickness is for plane meshes; this one is solid");
         model.thickness = number("--thickness", arguments.thickness, arguments.thickness);
     }
@@ -399,20 +307,6 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
                 : "' has no fixed support") +
            "; add --fix GROUP (the groups are " + group_names(structure.model.mesh) +
            "), or --allow-singular to solve it anyway";
-}
-
-std::vector<std::pair<std::string, double>> default_values(const MeshArguments& arguments,
-                                                           int dimensions) {
-    std::vector<std::pair<std::string, double>> defaults;
-    for (const MaterialOption& option : material_options(arguments)) {
-        const bool is_used = option.member != &elasticity::Material::density;
-        if (!option.texts.empty() || !is_used) continue;
-        defaults.emplace_back(option.name + 2, elasticity::Material().*option.member);
-    }
-    if (dimensions == 2 && arguments.thickness.empty()) {
-        defaults.emplace_back("thickness", elasticity::Model().thickness);
-    }
-    return defaults;
 }
 
 }  // namespace tessera::cli

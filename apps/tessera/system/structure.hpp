@@ -20,7 +20,11 @@ struct MeshArguments {
     std::vector<std::string> density;   ///< RHO or REGION=RHO.
     std::vector<std::string> young;     ///< E or REGION=E.
     std::vector<std::string> poisson;   ///< NU or REGION=NU.
-    std::string thickness;              ///< Empty: 1.
+    /// E1,E2,E3,NU12,NU23,NU13,G12,G23,G13 or REGION=..., in place of E and NU.
+    std::vector<std::string> orthotropic;
+    std::vector<std::string> axes;  ///< A1,A2[,A3,B1,B2,B3] or REGION=...: its directions 1 and 2.
+    std::string thickness;          ///< Empty: 1.
+    std::string plane;              ///< stress, strain or axisymmetric; empty: stress.
     std::string formulation = "incompatible";  ///< Or full.
     std::string vtu;  ///< File for displacements and stresses; empty: none.
 
@@ -38,6 +42,9 @@ struct Structure {
     elasticity::Model model;
     elasticity::System system;
 };
+
+/// The word of --plane.
+const char* plane_name(elasticity::PlaneKind plane);
 
 /// Whether a file is a mesh: its name ends in .msh or .msh.gz, or it begins like one.
 bool is_mesh_file(const std::string& path);

@@ -37,7 +37,7 @@ StructureResults find_structure_results(const Context& host, const Structure& st
     StructureResults results;
     results.displacements = structure.system.displacements(solution);
     results.node_stresses = elasticity::node_stresses(host, model, results.displacements);
-    results.node_von_mises = elasticity::von_mises(mesh.dimensions, results.node_stresses);
+    results.node_von_mises = elasticity::von_mises(results.node_stresses);
     auto estimate = elasticity::estimate_error(host, model, results.displacements);
     results.element_errors = std::move(estimate.elements);
 
@@ -54,6 +54,7 @@ StructureResults find_structure_results(const Context& host, const Structure& st
         std::copy_n(&results.displacements[first], mesh.dimensions, u.begin());
         summary.points.emplace_back(group.name, u);
     }
+    summary.plane = mesh.dimensions == 2 ? plane_name(model.plane) : "";
     summary.von_mises = find_largest(mesh, results.node_von_mises, 1);
     summary.strain_energy = elasticity::strain_energy(host, model, results.displacements);
     summary.error_estimate = estimate.relative;
@@ -68,16 +69,17 @@ StructureResults find_structure_results(const Context& host, const Structure& st
 void write_structure(const Context& host, const Structure& structure,
                      const StructureResults& results, const std::string& vtu) {
     const Mesh& mesh = structure.model.mesh;
-    const int d = mesh.dimensions, tensor = elasticity::tensor_components(d);
+    const int d = mesh.dimensions, tensor = elasticity::tensor_components;
+    const std::vector<std::string> names{"xx", "yy", "zz", "xy", "yz", "xz"};
     const auto stresses =
         elasticity::element_stresses(host, structure.model, results.displacements);
-    const std::vector<double> von_mises = elasticity::von_mises(d, stresses);
+    const std::vector<double> von_mises = elasticity::von_mises(stresses);
     write_output(vtu, [&] {
         io::write_vtu(host, vtu, mesh,
                       {{"displacement", d, results.displacements},
-                       {"stress", tensor, results.node_stresses},
+                       {"stress", tensor, results.node_stresses, names},
                        {"von_mises", 1, results.node_von_mises}},
-                      {{"stress", tensor, stresses},
+                      {{"stress", tensor, stresses, names},
                        {"von_mises", 1, von_mises},
                        {"error", 1, results.element_errors}});
     });

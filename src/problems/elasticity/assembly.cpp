@@ -108,7 +108,7 @@ Offset position_of(const Index* list, std::size_t count, Index number) {
 class Assembly {
   public:
     Assembly(const Context& cpu, const Elements& elements, const Model& model,
-             const Stiffness& stiffness, double thickness, const Neighbours& neighbours,
+             const Stiffness& stiffness, const Thickness& thickness, const Neighbours& neighbours,
              System& system)
         : cpu_(cpu),
           elements_(elements),
@@ -213,7 +213,7 @@ class Assembly {
     const Elements& elements_;
     const Model& model_;
     const Stiffness& stiffness_;
-    double thickness_;
+    const Thickness& thickness_;
     const Neighbours& neighbours_;
     System& system_;
     std::size_t max_unknowns_ = 1;
@@ -238,13 +238,13 @@ System assemble(const Context& cpu, const Model& model) {
                                                  element_nodes, neighbour_count));
     elements.check_geometry(cpu);
     const Stiffness stiffness(model);
-    const double thickness = checked_thickness(model);
+    const Thickness thickness = checked_thickness(model, elements);
     const NodeElements node_elements(elements);
     System system;
-    const Index rows = number_unknowns(model, elements, system);
-    find_rigid_motions(elements, node_elements, system);
+    const Index rows = number_unknowns(model, elements, thickness, system);
+    find_rigid_motions(elements, node_elements, thickness.axisymmetric, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
-    add_surface_loads(model, elements, node_elements, tractions, system);
+    add_surface_loads(model, elements, node_elements, thickness, tractions, system);
     system.load.resize(std::size_t(rows));
     for (std::size_t k = 0; k < tractions.size(); ++k) {
         if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];

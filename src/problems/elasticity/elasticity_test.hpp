@@ -88,6 +88,10 @@ inline Mesh unit_mesh(CellShape shape, Index cells, double jitter) {
     return grid_mesh(shape, {cells, cells, cells}, options);
 }
 
+/// Rows and columns of the components of a stress.
+inline constexpr int tensor_rows[] = {0, 1, 2, 0, 1, 0};
+inline constexpr int tensor_columns[] = {0, 1, 2, 1, 2, 2};
+
 inline std::vector<std::string> side_names(int dimensions) {
     std::vector<std::string> names{"left", "right", "bottom", "top"};
     if (dimensions == 3) names.insert(names.end(), {"back", "front"});

@@ -13,28 +13,30 @@ constexpr bool has_modes(CellShape shape, Formulation formulation) {
            family(shape) == CellFamily::cube;
 }
 
-/// K += the integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b with the gradients
-/// G[p][a] at P points, n of them each: n D x n D numbers, row by row. Entry (a, i; b, j) sums
-/// equal products in the order of (b, j; a, i): bitwise symmetric.
-template <int P, int N, int D>
-void add_stiffness(const double (&gradients)[P][N][D], const double (&volumes)[P],
-                   const Stiffness::Lame& lame, double (&stiffness)[N * D][N * D]) {
+/// K = the integral of the strains of two functions times the elastic matrix, by ElasticLaw, with
+/// the slopes at P points, of N functions each, of which the first K are not 0: N D x N D numbers,
+/// row by row, bitwise symmetric.
+template <int P, int N, int D, int K>
+void find_stiffness_matrix(const Slopes (&slopes)[P][N], const double (&volumes)[P],
+                           const ElasticLaw& law, double (&stiffness)[N * D][N * D]) {
     for (int a = 0; a < N; ++a) {
         for (int b = a; b < N; ++b) {
-            double integrals[D][D]{};  // Integrals of (dN_a / dx_i) (dN_b / dx_j).
+            double integrals[K][K]{};  // Integrals of products of slopes.
             for (int p = 0; p < P; ++p) {
-                for (int i = 0; i < D; ++i) {
-                    for (int j = 0; j < D; ++j) {
-                        integrals[i][j] += volumes[p] * (gradients[p][a][i] * gradients[p][b][j]);
+                for (int k = 0; k < K; ++k) {
+                    for (int l = 0; l < K; ++l) {
+                        integrals[k][l] += volumes[p] * (slopes[p][a][k] * slopes[p][b][l]);
                     }
                 }
             }
-            double laplacian = 0;
-            for (int k = 0; k < D; ++k) laplacian += integrals[k][k];
             for (int i = 0; i < D; ++i) {
                 for (int j = 0; j < D; ++j) {
-                    const double entry = lame.lambda * integrals[i][j] + lame.mu * integrals[j][i] +
-                                         (i == j ? lame.mu * laplacian : 0);
+                    double entry = 0;
+                    for (int k = 0; k < K; ++k) {
+                        for (int l = 0; l < K; ++l) {
+                            entry += law.couplings[i][j][k][l] * integrals[k][l];
+                        }
+                    }
                     stiffness[a * D + i][b * D + j] = entry;
                     stiffness[b * D + j][a * D + i] = entry;
                 }
@@ -56,6 +58,7 @@ class CondensedStiffness {
     void condense() {
         constexpr int first = nodes * D, last = N * D;
         for (int k = first; k < last; ++k) {
+            if (full[k][k] == 0) continue;  // Axial coefficients of the hoop strain.
             const double pivot = std::sqrt(full[k][k]);
             for (int j = 0; j < last; ++j) full[k][j] /= pivot;
             for (int i = k + 1; i < last; ++i) {
@@ -84,16 +87,17 @@ class CondensedStiffness {
         for (int k = last - 1; k >= first; --k) {
             double sum = modes[k - first];
             for (int j = k + 1; j < last; ++j) sum -= full[k][j] * modes[j - first];
-            modes[k - first] = sum / full[k][k];
+            modes[k - first] = full[k][k] == 0 ? 0 : sum / full[k][k];
             coefficients[k / D][k % D] = modes[k - first];
         }
     }
 };
 
-/// An element of shape S in space: the gradients of its shape functions at the points of a rule
-/// and, with M = dimensions(S), of its incompatible modes 1 - x_k^2. The gradients of modes are
-/// j(0) / j(x) J(0)^-T dP / dx with the Jacobian J and its determinant j, so that their integrals
-/// vanish as on a parallelogram.
+/// An element of shape S in space: the slopes of its shape functions at the points of a rule and of
+/// its M incompatible modes. Those of modes 1 - x_k^2 along each axis k are
+/// v(0) / v(x) J(0)^-T d(1 - x_k^2) / dx with the Jacobian J and the volume v per reference volume,
+/// its determinant times the thickness, so that their integrals vanish as on a parallelogram. In
+/// axisymmetry they have no hoop strain; that of a third mode is v(0) / v(x) x_0 x_1.
 template <CellShape S, int M = 0, Rule rule = Rule::stiffness>
 struct ElementForm {
     static constexpr CellShape shape = S;
@@ -102,24 +106,43 @@ struct ElementForm {
     static constexpr int functions = nodes + M;
     static constexpr int points = point_count(S, rule);
 
-    double gradients[points][functions][d];
+    Slopes slopes[points][functions];
     double volumes[points];
+    bool axisymmetric;
 
-    ElementForm(const double (&at)[nodes][d], double thickness) {
+    ElementForm(const double (&at)[nodes][d], const Thickness& thickness)
+        : axisymmetric(thickness.axisymmetric) {
         const auto& reference = reference_points<S, rule>();
         const Geometry geometry(reference, at);
+        double lengths[points];
         for (int p = 0; p < points; ++p) {
-            volumes[p] = geometry.volumes[p] * thickness;
-            std::copy_n(&geometry.gradients[p][0][0], nodes * d, &gradients[p][0][0]);
+            const double radius = d == 2 ? position<S>(reference, p, at)[0] : 0;
+            lengths[p] = thickness.at(radius);
+            volumes[p] = geometry.volumes[p] * lengths[p];
+            for (int c = 0; c < nodes; ++c) {
+                std::copy_n(geometry.gradients[p][c], d, slopes[p][c]);
+                if (d == 2) {
+                    slopes[p][c][2] = thickness.axisymmetric ? reference.values[p][c] / radius : 0;
+                }
+            }
         }
         if constexpr (M > 0) {
-            const Geometry centre(reference_points<S, Rule::centre>(), at);
+            const auto& centre_point = reference_points<S, Rule::centre>();
+            const Geometry centre(centre_point, at);
+            const double length = thickness.at(position<S>(centre_point, 0, at)[0]);
             for (int p = 0; p < points; ++p) {
-                const double ratio = centre.determinants[0] / geometry.determinants[p];
-                for (int k = 0; k < M; ++k) {
+                const double ratio =
+                    centre.determinants[0] / geometry.determinants[p] * (length / lengths[p]);
+                if constexpr (M > d) {
+                    const double* const x = reference.points[p];
+                    slopes[p][nodes + d][0] = slopes[p][nodes + d][1] = 0;
+                    slopes[p][nodes + d][2] = x[0] * x[1] * ratio;
+                }
+                for (int k = 0; k < d; ++k) {
                     const double slope = -2 * reference.points[p][k] * ratio;
+                    slopes[p][nodes + k][2] = 0;
                     for (int i = 0; i < d; ++i) {
-                        gradients[p][nodes + k][i] = slope * centre.inverses[0][i][k];
+                        slopes[p][nodes + k][i] = slope * centre.inverses[0][i][k];
                     }
                 }
             }
@@ -127,14 +150,18 @@ struct ElementForm {
     }
 
     /// The stiffness, condensed.
-    void find_stiffness(const Stiffness::Lame& lame,
+    void find_stiffness(const ElasticLaw& law,
                         CondensedStiffness<functions, M, d>& stiffness) const {
-        add_stiffness(gradients, volumes, lame, stiffness.full);
+        if (d == 3 || axisymmetric) {
+            find_stiffness_matrix<points, functions, d, 3>(slopes, volumes, law, stiffness.full);
+        } else {
+            find_stiffness_matrix<points, functions, d, 2>(slopes, volumes, law, stiffness.full);
+        }
         if constexpr (M > 0) stiffness.condense();
     }
 
     /// The displacements of the nodes, then the coefficients of the modes.
-    void find_coefficients(const Stiffness::Lame& lame, std::span<const Index> node_numbers,
+    void find_coefficients(const ElasticLaw& law, std::span<const Index> node_numbers,
                            std::span<const double> displacements,
                            double (&coefficients)[functions][d]) const {
         for (int c = 0; c < nodes; ++c) {
@@ -144,8 +171,22 @@ struct ElementForm {
         }
         if constexpr (M > 0) {
             CondensedStiffness<functions, M, d> stiffness;
-            find_stiffness(lame, stiffness);
+            find_stiffness(law, stiffness);
             stiffness.find_modes(coefficients);
+        }
+    }
+
+    /// The strain at point p: xx, yy, zz, xy, yz, xz, engineering strains of shear.
+    void find_strain(int p, const double (&coefficients)[functions][d], double (&strain)[6]) const {
+        std::fill_n(strain, 6, 0.);
+        for (int c = 0; c < functions; ++c) {
+            for (int i = 0; i < d; ++i) {
+                for (int k = 0; k < 3; ++k) {
+                    const int component = strain_component(d, i, k);
+                    if (component < 0) continue;
+                    strain[component] += coefficients[c][i] * slopes[p][c][k];
+                }
+            }
         }
     }
 };
@@ -153,11 +194,15 @@ struct ElementForm {
 /// f(ShapeTag<S>(), std::integral_constant<int, M>()) for the shape S of an element and its number
 /// M of incompatible modes.
 template <class F>
-void with_form(const Elements& elements, Index element, Formulation formulation, F&& f) {
+void with_form(const Elements& elements, Index element, Formulation formulation, bool axisymmetric,
+               F&& f) {
     elements.with_shape(element, [&](auto shape) {
         constexpr CellShape s = decltype(shape)::value;
         if constexpr (has_modes(s, Formulation::incompatible_modes)) {
             if (has_modes(s, formulation)) {
+                if (dimensions(s) == 2 && axisymmetric) {
+                    return f(shape, std::integral_constant<int, 3>());
+                }
                 return f(shape, std::integral_constant<int, dimensions(s)>());
             }
         }
@@ -167,7 +212,7 @@ void with_form(const Elements& elements, Index element, Formulation formulation,
 
 /// visit(p, volume, force per volume, of the body force and weight) at each point of an element.
 template <CellShape S, class Form, class Visit>
-void each_body_force(const Model& model, const Stiffness::Lame& material, const Form& form,
+void each_body_force(const Model& model, const ElasticLaw& material, const Form& form,
                      const double (&points)[node_count(S)][dimensions(S)], Visit&& visit) {
     if (!model.body_force && material.density == 0) return;
     for (int p = 0; p < point_count(S); ++p) {
@@ -184,9 +229,10 @@ void each_body_force(const Model& model, const Stiffness::Lame& material, const 
 
 /// The stiffness of an element, n x n numbers by rows, then its n body forces.
 inline void find_element_system(const Elements& elements, const Model& model,
-                                const Stiffness& stiffness, double thickness, Index element,
-                                double* result) {
-    with_form(elements, element, model.formulation, [&](auto shape, auto modes) {
+                                const Stiffness& stiffness, const Thickness& thickness,
+                                Index element, double* result) {
+    const bool axisymmetric = thickness.axisymmetric;
+    with_form(elements, element, model.formulation, axisymmetric, [&](auto shape, auto modes) {
         constexpr CellShape s = decltype(shape)::value;
         constexpr int d = dimensions(s), n = node_count(s) * d;
         double points[node_count(s)][d];

@@ -48,19 +48,6 @@ double extent(const Mesh& mesh, std::span<const Index> nodes) {
     return longest_edge;
 }
 
-Stiffness::Lame lame_of(const Material& material, const std::string& owner, int dimensions) {
-    const auto& [young, poisson, density] = material;
-    const bool plane = dimensions == 2;
-    require(young > 0 && std::isfinite(young), owner, ": Young's modulus ", number_text(young),
-            " is not a positive number");
-    require(poisson > -1 && (plane ? poisson <= 0.5 : poisson < 0.5), owner, ": Poisson's ratio ",
-            number_text(poisson), " is not in (-1, 0.5", plane ? "]" : ")");
-    require(density >= 0 && std::isfinite(density), owner, ": the density ", number_text(density),
-            " is negative or not finite");
-    return {young * poisson / (plane ? 1 - poisson * poisson : (1 + poisson) * (1 - 2 * poisson)),
-            young / (2 * (1 + poisson)), poisson, density};
-}
-
 }  // namespace
 
 Elements::Elements(const Mesh& mesh) : mesh_(mesh), starts_{0} {
@@ -203,24 +190,24 @@ ThinElement find_thin_element(const Context& cpu, const Mesh& mesh) {
 
 Stiffness::Stiffness(const Model& model) : regions_(model.mesh.regions) {
     const Mesh& mesh = model.mesh;
-    const Lame standard = lame_of(model.material, "the material", mesh.dimensions);
+    const ElasticLaw standard = elastic_law(model, model.material, "the material");
     const std::vector<std::string>& names = mesh.region_names;
     for (const auto& [name, material] : model.materials) {
         const bool is_region = std::ranges::find(names, name) != names.end();
         if (!is_region && group_of_elements(mesh, name) == nullptr) elements_of(mesh, name);
-        lame_of(material, name, mesh.dimensions);
+        elastic_law(model, material, name);
     }
     for (const std::string& name : names) {
         const auto own = model.materials.find(name);
-        materials_.push_back(
-            own == model.materials.end() ? standard : lame_of(own->second, name, mesh.dimensions));
+        laws_.push_back(own == model.materials.end() ? standard
+                                                     : elastic_law(model, own->second, name));
     }
     for (const int region : regions_) {
         require(region >= 0 && std::size_t(region) < names.size(), "an element is of region ",
                 region, ", counted from 0; the mesh has ", names.size());
     }
     add_groups(model);
-    materials_.push_back(standard);
+    laws_.push_back(standard);
 }
 
 /// The materials of elements in several groups.
@@ -231,29 +218,25 @@ void Stiffness::add_groups(const Model& model) {
     };
     if (std::ranges::none_of(model.materials, is_group)) return;
     by_element_.assign(std::size_t(mesh.element_count()), -1);
-    std::vector<const std::string*> names;  // By index of materials_ less `first`.
-    const std::size_t first = materials_.size();
+    std::vector<const std::string*> names;  // By index of laws_ less `first`.
+    const std::size_t first = laws_.size();
     for (const auto& [name, material] : model.materials) {
         for (const Index element : elements_of(mesh, name)) {
             int& own = by_element_[element];
             if (own >= 0) {
                 const std::string& other = *names[std::size_t(own) - first];
-                const Material& before = model.materials.at(other);
-                require(before.young_modulus == material.young_modulus &&
-                            before.poisson_ratio == material.poisson_ratio &&
-                            before.density == material.density,
-                        Elements(mesh).description(element), " is in the groups '", other,
-                        "' and '", name,
+                require(model.materials.at(other) == material, Elements(mesh).description(element),
+                        " is in the groups '", other, "' and '", name,
                         "', which have different materials; give the material for one of them, "
                         "or the same for both");
             }
-            own = int(materials_.size());
+            own = int(laws_.size());
         }
         names.push_back(&name);
-        materials_.push_back(lame_of(material, name, mesh.dimensions));
+        laws_.push_back(elastic_law(model, material, name));
     }
     for (int& own : by_element_) {
-        if (own < 0) own = int(materials_.size());  // The default, which follows.
+        if (own < 0) own = int(laws_.size());  // The default, which follows.
     }
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <span>
 #include <type_traits>
 #include <vector>
 
 #include "base/concat.hpp"
 #include "base/parallel.hpp"
+#include "problems/elasticity/elastic_law.hpp"
 #include "problems/elasticity/reference.hpp"
 #include "tessera/elasticity.hpp"
 
@@ -175,49 +177,57 @@ class NodeElements {
 /// A bit for each face of each element: on the surface, no other element has all its corners.
 std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elements);
 
-/// Lame's constants of each element of a model.
+/// The elastic law of each element of a model.
 class Stiffness {
   public:
-    struct Lame {
-        double lambda;
-        double mu;
-        double poisson_ratio;
-        double density;
-        friend bool operator==(const Lame&, const Lame&) = default;
-    };
     /// Throws InvalidArgument for wrong materials, unknown regions, and elements whose groups have
     /// different materials.
     explicit Stiffness(const Model& model);
-    const Lame& operator[](Index element) const {
-        if (!by_element_.empty()) return materials_[by_element_[element]];
-        return regions_.empty() ? materials_.back() : materials_[regions_[element]];
+    const ElasticLaw& operator[](Index element) const {
+        if (!by_element_.empty()) return laws_[by_element_[element]];
+        return regions_.empty() ? laws_.back() : laws_[regions_[element]];
     }
 
   private:
     void add_groups(const Model& model);
 
     std::span<const int> regions_;
-    std::vector<Lame> materials_;  ///< By region, then by group; the last one is the default.
-    std::vector<int> by_element_;  ///< Index of materials_; empty: by regions.
+    std::vector<ElasticLaw> laws_;  ///< By region, then by group; the last one is the default.
+    std::vector<int> by_element_;   ///< Index of laws_; empty: by regions.
 };
 
+/// The length of a plane mesh across its plane: a thickness, or the circumference 2 pi r; in space
+/// 1.
+struct Thickness {
+    double length = 1;
+    bool axisymmetric = false;
+    double axis_radius = 0;  ///< Nodes of at most this radius are on the axis.
+    double at(double radius) const { return axisymmetric ? 2 * std::numbers::pi * radius : length; }
+    /// Whether a node's coordinate along `axis` is the radius of a node on the axis.
+    bool on_axis(std::size_t axis, double coordinate) const {
+        return axisymmetric && axis == 0 && coordinate <= axis_radius;
+    }
+};
+
+/// Throws InvalidArgument for a thickness, a gravity or radii that do not fit the model.
+Thickness checked_thickness(const Model& model, const Elements& elements);
+
 /// Sets `unknowns`, `prescribed` and `natural_block` of a system; returns its rows. Throws
-/// InvalidArgument for groups that do not exist or have unknown nodes.
-Index number_unknowns(const Model& model, const Elements& elements, System& system);
+/// InvalidArgument for groups that do not exist or have unknown nodes, and for radial displacements
+/// other than 0 on the axis.
+Index number_unknowns(const Model& model, const Elements& elements, const Thickness& thickness,
+                      System& system);
 
 /// Sets `known_singular` and `hinge_nodes` of a system with numbered unknowns.
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        System& system);
+                        bool axisymmetric, System& system);
 
 /// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
 /// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws
 /// InvalidArgument for groups that do not exist, have cells of other shapes, no area, or are not on
 /// the elements.
 void add_surface_loads(const Model& model, const Elements& elements,
-                       const NodeElements& node_elements, std::span<double> forces, System& system);
-
-/// The thickness in two dimensions, else 1. Throws InvalidArgument unless it is positive and
-/// finite.
-double checked_thickness(const Model& model);
+                       const NodeElements& node_elements, const Thickness& thickness,
+                       std::span<double> forces, System& system);
 
 }  // namespace tessera::elasticity

@@ -279,12 +279,11 @@ TEST(elements, patch_test) {
             const double mu = 2 / 2.7;
             const double trace = slopes[0] + slopes[4] + (d == 3 ? slopes[8] : 0);
             const auto expected = [&](std::size_t component) {
-                const int rows[2][6] = {{0, 1, 0}, {0, 1, 2, 0, 1, 0}};
-                const int columns[2][6] = {{0, 1, 1}, {0, 1, 2, 1, 2, 2}};
-                const int i = rows[d - 2][component], j = columns[d - 2][component];
+                const int i = test::tensor_rows[component], j = test::tensor_columns[component];
+                if (d == 2 && j == 2) return 0.;  // Plane stress.
                 return mu * (slopes[3 * i + j] + slopes[3 * j + i]) + (i == j ? lambda * trace : 0);
             };
-            const auto components = std::size_t(elasticity::tensor_components(d));
+            const auto components = std::size_t(elasticity::tensor_components);
             for (const auto& stresses : {elasticity::element_stresses(test::host(), model, u),
                                          elasticity::node_stresses(test::host(), model, u)}) {
                 for (std::size_t k = 0; k < stresses.size(); ++k) {
@@ -330,7 +329,7 @@ TEST(elements, pure_bending_is_exact) {
         const std::vector<double> solved = system.displacements(found.unknowns);
         for (std::size_t k = 0; k < u.size(); ++k) ASSERT_NEAR(solved[k], u[k], found.error) << k;
         const std::vector<double> stresses = elasticity::node_stresses(test::host(), model, solved);
-        const auto components = std::size_t(elasticity::tensor_components(d));
+        const auto components = std::size_t(elasticity::tensor_components);
         for (Index node = 0; node < model.mesh.node_count(); ++node) {
             for (std::size_t k = 0; k < components; ++k) {
                 ASSERT_NEAR(stresses[std::size_t(node) * components + k],

@@ -25,7 +25,7 @@ void set_terms(int axes, int degree, const Vector& x, double* terms) {
 /// For each element a number that those of equal materials share.
 std::vector<int> material_numbers(const Elements& elements, const Stiffness& stiffness) {
     std::vector<int> numbers(std::size_t(elements.count()));
-    std::vector<const Stiffness::Lame*> known;
+    std::vector<const ElasticLaw*> known;
     std::size_t latest = 0;
     for (Index element = 0; element < elements.count(); ++element) {
         const auto& material = stiffness[element];
@@ -43,18 +43,19 @@ std::vector<int> material_numbers(const Elements& elements, const Stiffness& sti
 /// Strains at the accurate points of elements.
 class Samples {
   public:
-    Samples(const Context& cpu, const Elements& elements, std::span<const double> displacements)
-        : components_(std::size_t(tensor_components(elements.mesh().dimensions))) {
+    Samples(const Context& cpu, const Elements& elements, const Stiffness& stiffness,
+            const Thickness& thickness, std::span<const double> displacements) {
         for (Index element = 0; element < elements.count(); ++element) {
             const int count = point_count(elements.shape(element), Rule::accurate);
             starts_.push_back(starts_.back() + std::size_t(count));
         }
         points_.resize(starts_.back());
-        strains_.resize(starts_.back() * components_);
+        strains_.resize(starts_.back() * tensor_components);
         const auto sample = [&](Offset first, Offset last) {
             for (Index element = Index(first); element < last; ++element) {
                 elements.with_shape(element, [&](auto shape) {
-                    sample_element<decltype(shape)::value>(elements, element, displacements);
+                    sample_element<decltype(shape)::value>(elements, stiffness[element], thickness,
+                                                           element, displacements);
                 });
             }
         };
@@ -68,46 +69,44 @@ class Samples {
         return points_[starts_[std::size_t(element)] + k];
     }
     const double* strain(Index element, std::size_t k) const {
-        return &strains_[(starts_[std::size_t(element)] + k) * components_];
+        return &strains_[(starts_[std::size_t(element)] + k) * tensor_components];
     }
 
   private:
     template <CellShape S>
-    void sample_element(const Elements& elements, Index element,
-                        std::span<const double> displacements) {
-        constexpr int d = dimensions(S), n = node_count(S);
-        const std::span<const Index> nodes = elements.nodes(element);
-        double at[n][d], moved[n][d];
-        gather<S>(elements.mesh(), nodes, at);
-        for (int k = 0; k < n * d; ++k) {
-            moved[k / d][k % d] = displacements[std::size_t(nodes[std::size_t(k / d)]) * d + k % d];
-        }
+    void sample_element(const Elements& elements, const ElasticLaw& law, const Thickness& thickness,
+                        Index element, std::span<const double> displacements) {
         // The strains of incompatible modes vanish at the centre.
-        const auto& reference = reference_points<S, Rule::accurate>();
-        const Geometry geometry(reference, at);
+        using Form = ElementForm<S, 0, Rule::accurate>;
+        const std::span<const Index> nodes = elements.nodes(element);
+        double at[Form::nodes][Form::d], coefficients[Form::nodes][Form::d];
+        gather<S>(elements.mesh(), nodes, at);
+        const Form form(at, thickness);
+        form.find_coefficients(law, nodes, displacements, coefficients);
         std::size_t sample = starts_[std::size_t(element)];
-        for (int p = 0; p < point_count(S, Rule::accurate); ++p, ++sample) {
-            points_[sample] = position<S>(reference, p, at);
-            strain_of(geometry.gradients[p], moved, &strains_[sample * components_]);
+        for (int p = 0; p < Form::points; ++p, ++sample) {
+            points_[sample] = position<S>(reference_points<S, Rule::accurate>(), p, at);
+            double strain[6];
+            form.find_strain(p, coefficients, strain);
+            std::copy_n(strain, tensor_components, &strains_[sample * tensor_components]);
         }
     }
 
-    std::size_t components_;
     std::vector<std::size_t> starts_{0};  ///< First sample of each element.
     std::vector<Vector> points_;
     std::vector<double> strains_;
 };
 
-/// The normal equations of a fit of `count` terms to `components` values at several points.
+/// The normal equations of a fit of `count` terms to strains at several points.
 struct NormalEquations {
-    int count, components;
+    int count;
     double matrix[max_terms][max_terms]{};
-    double sums[max_terms][6]{};
+    double sums[max_terms][tensor_components]{};
 
     void add(const double* terms, const double* values) {
         for (int i = 0; i < count; ++i) {
             for (int j = 0; j <= i; ++j) matrix[i][j] += terms[i] * terms[j];
-            for (int c = 0; c < components; ++c) sums[i][c] += terms[i] * values[c];
+            for (int c = 0; c < tensor_components; ++c) sums[i][c] += terms[i] * values[c];
         }
     }
 
@@ -127,7 +126,7 @@ struct NormalEquations {
             const double pivot = std::sqrt(matrix[k][k]);
             for (int i = k; i < count; ++i) matrix[i][k] /= pivot;
         }
-        for (int c = 0; c < components; ++c) {
+        for (int c = 0; c < tensor_components; ++c) {
             for (int k = 0; k < count; ++k) {
                 for (int j = 0; j < k; ++j) sums[k][c] -= matrix[k][j] * sums[j][c];
                 sums[k][c] /= matrix[k][k];
@@ -150,8 +149,7 @@ class Patches {
           samples_(samples),
           node_elements_(elements),
           materials_(material_numbers(elements, stiffness)),
-          axes_(elements.mesh().dimensions),
-          components_(tensor_components(axes_)) {
+          axes_(elements.mesh().dimensions) {
         for (const Cells& cells : elements.mesh().elements) {
             if (!cells.nodes.empty() && !is_first_order(cells.shape)) degree_ = 2;
         }
@@ -187,7 +185,7 @@ class Patches {
         double terms[max_terms];
         const int count = term_count(axes_, degree_);
         set_terms(axes_, degree_, relative(corner, x, polynomial), terms);
-        for (int k = 0; k < components_; ++k) {
+        for (int k = 0; k < tensor_components; ++k) {
             const double* const factors = polynomial + axes_ + k * count;
             for (int t = 0; t < count; ++t) strain[k] += weight * factors[t] * terms[t];
         }
@@ -197,7 +195,7 @@ class Patches {
     /// The numbers of a polynomial: its unit of length along each axis, then the factors of each
     /// component.
     std::size_t size() const {
-        return std::size_t(axes_ + components_ * term_count(axes_, degree_));
+        return std::size_t(axes_ + tensor_components * term_count(axes_, degree_));
     }
 
     bool has_corner(Index element, Index node) const {
@@ -269,14 +267,14 @@ class Patches {
         for (int i = 0; i < axes_; ++i) {
             if (units[i] == 0) units[i] = 1;
         }
-        NormalEquations equations{term_count(axes_, degree_), components_};
+        NormalEquations equations{term_count(axes_, degree_)};
         each_sample(patch, [&](Index element, std::size_t k) {
             double terms[max_terms];
             set_terms(axes_, degree_, relative(node, samples_.point(element, k), units), terms);
             equations.add(terms, samples_.strain(element, k));
         });
         const double smallest_pivot = equations.solve();
-        for (int c = 0; c < components_; ++c) {
+        for (int c = 0; c < tensor_components; ++c) {
             for (int t = 0; t < equations.count; ++t) {
                 polynomial[axes_ + c * equations.count + t] = equations.sums[t][c];
             }
@@ -288,7 +286,7 @@ class Patches {
     const Samples& samples_;
     NodeElements node_elements_;
     std::vector<int> materials_;  ///< The number of each element's material.
-    int axes_, components_;
+    int axes_;
     int degree_ = 1;
     std::vector<Offset> starts_;  ///< First patch of each node.
     std::vector<int> patch_materials_;
@@ -323,7 +321,8 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
     const Stiffness stiffness(model);
     check_size(displacements, mesh);
     elements.check_geometry(cpu);
-    const Samples samples(cpu, elements, displacements);
+    const Thickness thickness = checked_thickness(model, elements);
+    const Samples samples(cpu, elements, stiffness, thickness, displacements);
     const Patches patches(cpu, elements, stiffness, samples);
     ErrorEstimate estimate;
     estimate.elements.assign(std::size_t(elements.count()), 0);
@@ -336,22 +335,21 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
         double error = 0, energy = 0;
         for (int p = 0; p < point_count(s, Rule::error); ++p) {
             double strain[6]{}, difference[6]{};
-            strain_of(form.gradients[p], coefficients, strain);
+            form.find_strain(p, coefficients, strain);
             const Vector x = position<s>(reference_points<s, Rule::error>(), p, at);
             for (int c = 0; c < corners(s); ++c) {
                 patches.add_strain(element, nodes[std::size_t(c)], x, corner_weights<s>()[p][c],
                                    difference);
             }
             for (int k = 0; k < 6; ++k) difference[k] -= strain[k];
-            error +=
-                form.volumes[p] * energy_density(dimensions(s), stiffness[element], difference);
-            energy += form.volumes[p] * energy_density(dimensions(s), stiffness[element], strain);
+            error += form.volumes[p] * energy_density(stiffness[element], difference);
+            energy += form.volumes[p] * energy_density(stiffness[element], strain);
         }
         estimate.elements[std::size_t(element)] = error;
         energies[std::size_t(element)] = energy;
     };
-    each_solved_element<Rule::error>(cpu, model, elements, stiffness, displacements,
-                                     checked_thickness(model), estimate_element);
+    each_solved_element<Rule::error>(cpu, model, elements, stiffness, displacements, thickness,
+                                     estimate_element);
     const double error = std::accumulate(estimate.elements.begin(), estimate.elements.end(), 0.);
     const double all = error + std::accumulate(energies.begin(), energies.end(), 0.);
     // Without deformation there is no error.

@@ -65,7 +65,8 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
     for (std::size_t region = 0; region < regions; ++region) {
         Locking locking{has_regions ? mesh.region_names[region] : ""};
         // Plane stress lets the thickness change, so that nothing locks.
-        locking.volume = mesh.dimensions == 3 && incompressible[region] != 0;
+        const bool plane_stress = mesh.dimensions == 2 && model.plane == PlaneKind::stress;
+        locking.volume = !plane_stress && incompressible[region] != 0;
         locking.one_layer = across[region] > counts[region] / 2;
         if (locking.volume || locking.one_layer) found.push_back(std::move(locking));
     }

@@ -8,10 +8,10 @@ namespace {
 class SupportedElements {
   public:
     SupportedElements(const Context& cpu, const Elements& elements, const Model& model,
-                      const System& system, std::span<const double> displacements)
+                      const Thickness& thickness, const System& system,
+                      std::span<const double> displacements)
         : elements_(elements), d_(std::size_t(model.mesh.dimensions)) {
         const Stiffness stiffness(model);
-        const double thickness = checked_thickness(model);
         for (Index element = 0; element < elements.count(); ++element) {
             const auto is_supported = [&](Index node) {
                 const Index* const rows = &system.unknowns[std::size_t(node) * d_];
@@ -79,9 +79,9 @@ void add(Resultant& sum, const Resultant& other) {
 }
 
 /// All body forces.
-Resultant total_body_force(const Context& cpu, const Elements& elements, const Model& model) {
+Resultant total_body_force(const Context& cpu, const Elements& elements, const Model& model,
+                           const Thickness& thickness) {
     const Stiffness stiffness(model);
-    const double thickness = checked_thickness(model);
     std::vector<Resultant> sums(std::size_t(elements.count()));
     const auto find = [&](Offset first, Offset last) {
         for (Index element = Index(first); element < last; ++element) {
@@ -119,9 +119,10 @@ Reactions find_reactions(const Context& cpu, const Model& model,
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     System system;
-    number_unknowns(model, elements, system);
+    const Thickness thickness = checked_thickness(model, elements);
+    number_unknowns(model, elements, thickness, system);
     std::vector<double> loads(displacements.size(), 0);
-    add_surface_loads(model, elements, node_elements, loads, system);
+    add_surface_loads(model, elements, node_elements, thickness, loads, system);
     std::vector<int> owners(displacements.size(), -1);  // The last support of each displacement.
     Reactions reactions;
     for (const FixedSupport& support : model.fixed_supports) {
@@ -152,13 +153,17 @@ Reactions find_reactions(const Context& cpu, const Model& model,
     const auto add_reaction = [&](std::size_t k, double force) {
         if (owners[k] >= 0) add_at(k, force, reactions.groups[std::size_t(owners[k])].second);
     };
-    const SupportedElements supported(cpu, elements, model, system, displacements);
+    const SupportedElements supported(cpu, elements, model, thickness, system, displacements);
     supported.each(add_reaction);
-    reactions.loads = total_body_force(cpu, elements, model);
+    reactions.loads = total_body_force(cpu, elements, model, thickness);
     for (std::size_t k = 0; k < displacements.size(); ++k) {
         if (loads[k] == 0) continue;
         add_at(k, loads[k], reactions.loads);
         add_reaction(k, -loads[k]);
+    }
+    if (thickness.axisymmetric) {  // Moments cancel out around the circle.
+        for (auto& group : reactions.groups) group.second.moment = {};
+        reactions.loads.moment = {};
     }
     for (const auto& group : reactions.groups) add(reactions.total, group.second);
     return reactions;

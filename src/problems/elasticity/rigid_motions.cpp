@@ -6,7 +6,8 @@
 
 // Elements whose common nodes do not lie on a line (in the plane: are not one node) deform without
 // strain only if they move as one rigid body. The motions without strain of a mesh are therefore
-// rigid motions of its bodies that agree at the nodes which bodies share.
+// rigid motions of its bodies that agree at the nodes which bodies share. In axisymmetry the only
+// rigid motion is the translation along the axis.
 
 namespace tessera::elasticity {
 
@@ -85,15 +86,21 @@ class Basis {
     std::vector<std::vector<double>> vectors_;
 };
 
+/// The kinds of rigid motions of a body.
+struct MotionKind {
+    int dimensions = 2;
+    bool axisymmetric = false;
+    std::size_t count() const { return axisymmetric ? 1 : dimensions == 2 ? 3 : 6; }
+};
+
 /// Translations, and rotations about the middle of a box in units of its size.
 struct RigidMotions {
-    int dimensions = 2;
+    MotionKind kind;
     Vector low{}, high{};
 
     RigidMotions() = default;
-    RigidMotions(int d, const Vector& point) : dimensions(d), low(point), high(point) {}
+    RigidMotions(const MotionKind& k, const Vector& point) : kind(k), low(point), high(point) {}
 
-    std::size_t count() const { return dimensions == 2 ? 3 : 6; }
     void include(const Vector& point) {
         for (int k = 0; k < 3; ++k) {
             low[k] = std::min(low[k], point[k]);
@@ -102,11 +109,13 @@ struct RigidMotions {
     }
     /// Component i of each motion at a point.
     std::vector<double> at(const Vector& point, int i) const {
+        if (kind.axisymmetric) return {i == 1 ? 1. : 0.};
+        const int dimensions = kind.dimensions;
         double size = 0;
         Vector x{};
         for (int k = 0; k < dimensions; ++k) size = std::max(size, high[k] - low[k]);
         for (int k = 0; k < dimensions; ++k) x[k] = (point[k] - (low[k] + high[k]) / 2) / size;
-        std::vector<double> motion(count(), 0);
+        std::vector<double> motion(kind.count(), 0);
         motion[std::size_t(i)] = 1;
         for (int axis = dimensions == 2 ? 2 : 0; axis < 3; ++axis) {
             const int from = (axis + 1) % 3, to = (axis + 2) % 3;
@@ -168,8 +177,10 @@ DisjointSets find_bodies(const Elements& elements, const NodeElements& node_elem
 
 class MotionCheck {
   public:
-    MotionCheck(const Elements& elements, const NodeElements& node_elements, System& system)
+    MotionCheck(const Elements& elements, const NodeElements& node_elements, bool axisymmetric,
+                System& system)
         : mesh_(elements.mesh()),
+          kind_{mesh_.dimensions, axisymmetric},
           node_elements_(node_elements),
           system_(system),
           body_of_element_(find_bodies(elements, node_elements)),
@@ -211,14 +222,13 @@ class MotionCheck {
         }
     }
 
-    std::size_t basis_size() const { return mesh_.dimensions == 2 ? 3 : 6; }
-    Basis basis() const { return Basis(basis_size()); }
+    Basis basis() const { return Basis(kind_.count()); }
 
     void find_clusters() {
         for (Index node = 0; node < mesh_.node_count(); ++node) {
             const Vector x = point(node);
             for (const Index element : node_elements_[node]) {
-                const RigidMotions motions(mesh_.dimensions, x);
+                const RigidMotions motions(kind_, x);
                 const Index body = body_of_element_[element];
                 bodies_.try_emplace(body, Body{motions, basis()}).first->second.motions.include(x);
                 Cluster& cluster =
@@ -253,7 +263,7 @@ class MotionCheck {
     /// Finds a motion of bodies against each other.
     void find_mechanism() {
         using Pair = std::pair<Index, Index>;
-        const std::size_t m = basis_size();
+        const std::size_t m = kind_.count();
         std::map<Pair, Basis> joints;  // Coefficients of the motions of both that are prevented.
         each_hinge([&](Index node, Index a, Index b) {
             if (clusters_.at(clusters_of_elements_[a]).bodies.size() > max_bodies) return;
@@ -330,6 +340,7 @@ class MotionCheck {
     }
 
     const Mesh& mesh_;
+    MotionKind kind_;
     const NodeElements& node_elements_;
     System& system_;
     DisjointSets body_of_element_, clusters_of_elements_;
@@ -340,8 +351,8 @@ class MotionCheck {
 }  // namespace
 
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        System& system) {
-    MotionCheck(elements, node_elements, system).run();
+                        bool axisymmetric, System& system) {
+    MotionCheck(elements, node_elements, axisymmetric, system).run();
 }
 
 }  // namespace tessera::elasticity

@@ -9,40 +9,47 @@ std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                      std::span<const double> displacements) {
     const Elements elements(model.mesh);
     const Stiffness stiffness(model);
-    const int d = model.mesh.dimensions;
     check_size(displacements, model.mesh);
     elements.check_geometry(cpu);
-    const std::size_t components = std::size_t(tensor_components(d));
-    std::vector<double> tensors(std::size_t(elements.count()) * components);
-    elements.each<Rule::centre>(cpu, [&](Index element, const auto& geometry) {
-        // The strains of incompatible modes vanish at the centre.
-        constexpr int n = std::remove_cvref_t<decltype(geometry)>::nodes;
-        constexpr int axes = std::remove_cvref_t<decltype(geometry)>::axes;
-        double moved[n][axes];
-        for (int k = 0; k < n * axes; ++k) {
-            const Index node = elements.nodes(element)[std::size_t(k / axes)];
-            moved[k / axes][k % axes] = displacements[std::size_t(node) * axes + k % axes];
+    const Thickness thickness = checked_thickness(model, elements);
+    std::vector<double> tensors(std::size_t(elements.count()) * tensor_components);
+    const auto visit_range = [&](Offset first, Offset last) {
+        for (Index element = Index(first); element < last; ++element) {
+            elements.with_shape(element, [&](auto shape) {
+                // The strains of incompatible modes vanish at the centre.
+                constexpr CellShape s = decltype(shape)::value;
+                using Form = ElementForm<s, 0, Rule::centre>;
+                double points[Form::nodes][Form::d], coefficients[Form::nodes][Form::d];
+                gather<s>(model.mesh, elements.nodes(element), points);
+                const Form form(points, thickness);
+                form.find_coefficients(stiffness[element], elements.nodes(element), displacements,
+                                       coefficients);
+                double strain[6];
+                form.find_strain(0, coefficients, strain);
+                find_stress(stiffness[element], strain,
+                            &tensors[std::size_t(element) * tensor_components]);
+            });
         }
-        double* tensor = tensors.data() + std::size_t(element) * components;
-        strain_of(geometry.gradients[0], moved, tensor);
-        strain_to_stress(d, stiffness[element], tensor);
-    });
+    };
+    parallel_ranges(cpu.threads(), elements.count(), visit_range, 1024);
     return tensors;
 }
 
 namespace {
 
-/// Stresses at the nodes of an element, `components` numbers each.
+/// Stresses at the nodes of an element, tensor_components numbers each.
 template <CellShape S, int M>
 void stresses_at_nodes(const ElementForm<S, M>& form,
                        const double (&coefficients)[node_count(S) + M][dimensions(S)],
-                       const Stiffness::Lame& lame, double* result) {
-    constexpr int d = dimensions(S), count = point_count(S);
-    constexpr int components = tensor_components(d);
+                       const ElasticLaw& law, double* result) {
+    constexpr int count = point_count(S), components = tensor_components;
     static const Extrapolation<S> extrapolation;
     double stresses[count][components];
-    for (int p = 0; p < count; ++p) strain_of(form.gradients[p], coefficients, stresses[p]);
-    for (auto& stress : stresses) strain_to_stress(d, lame, stress);
+    for (int p = 0; p < count; ++p) {
+        double strain[6];
+        form.find_strain(p, coefficients, strain);
+        find_stress(law, strain, stresses[p]);
+    }
     for (int n = 0; n < node_count(S); ++n) {
         for (int k = 0; k < components; ++k) {
             double sum = 0;
@@ -61,7 +68,8 @@ std::vector<double> node_stresses(const Context& cpu, const Model& model,
     const Stiffness stiffness(model);
     check_size(displacements, mesh);
     elements.check_geometry(cpu);
-    const auto components = std::size_t(tensor_components(mesh.dimensions));
+    const Thickness thickness = checked_thickness(model, elements);
+    constexpr auto components = std::size_t(tensor_components);
     std::vector<Offset> starts{0};  // First node of each element among those of all.
     for (Index element = 0; element < elements.count(); ++element) {
         starts.push_back(starts.back() + Offset(elements.nodes(element).size()));
@@ -69,7 +77,7 @@ std::vector<double> node_stresses(const Context& cpu, const Model& model,
     require_host_memory("the stresses at nodes", double(starts.back() + mesh.node_count()) *
                                                      double(components * sizeof(double)));
     std::vector<double> by_element(std::size_t(starts.back()) * components);
-    each_solved_element(cpu, model, elements, stiffness, displacements, 1,
+    each_solved_element(cpu, model, elements, stiffness, displacements, thickness,
                         [&](Index element, const auto& form, const auto& coefficients) {
                             stresses_at_nodes(
                                 form, coefficients, stiffness[element],
@@ -100,22 +108,23 @@ double strain_energy(const Context& cpu, const Model& model,
     const Stiffness stiffness(model);
     check_size(displacements, model.mesh);
     elements.check_geometry(cpu);
-    const int d = model.mesh.dimensions;
+    const Thickness thickness = checked_thickness(model, elements);
     std::vector<double> energies(std::size_t(elements.count()), 0);
-    each_solved_element(cpu, model, elements, stiffness, displacements, checked_thickness(model),
+    each_solved_element(cpu, model, elements, stiffness, displacements, thickness,
                         [&](Index element, const auto& form, const auto& coefficients) {
                             for (int p = 0; p < int(std::size(form.volumes)); ++p) {
                                 double strain[6];
-                                strain_of(form.gradients[p], coefficients, strain);
+                                form.find_strain(p, coefficients, strain);
                                 energies[element] += form.volumes[p] / 2 *
-                                                     energy_density(d, stiffness[element], strain);
+                                                     energy_density(stiffness[element], strain);
                             }
                         });
     return std::accumulate(energies.begin(), energies.end(), 0.);
 }
 
 std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
-                               std::span<const double> element_values, int components) {
+                               std::span<const double> element_values, int components,
+                               PlaneKind plane) {
     const Elements elements(mesh);
     require(components >= 1, "node_means needs at least one component");
     require(element_values.size() == std::size_t(elements.count()) * components,
@@ -126,9 +135,19 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
     elements.check_geometry(cpu);
     const NodeElements node_elements(elements);
     std::vector<double> volumes(std::size_t(elements.count()), 0);
-    elements.each<Rule::stiffness>(cpu, [&](Index element, const auto& geometry) {
-        for (const double volume : geometry.volumes) volumes[element] += volume;
-    });
+    const bool axisymmetric = mesh.dimensions == 2 && plane == PlaneKind::axisymmetric;
+    const auto add_volumes = [&](Offset first, Offset last) {
+        for (Index element = Index(first); element < last; ++element) {
+            elements.with_shape(element, [&](auto shape) {
+                constexpr CellShape s = decltype(shape)::value;
+                double points[node_count(s)][dimensions(s)];
+                gather<s>(mesh, elements.nodes(element), points);
+                const ElementForm<s> form(points, {1, axisymmetric});
+                for (const double volume : form.volumes) volumes[element] += volume;
+            });
+        }
+    };
+    parallel_ranges(cpu.threads(), elements.count(), add_volumes, 1024);
     std::vector<double> means(std::size_t(mesh.node_count()) * components, 0);
     const auto average = [&](Offset first, Offset last) {
         for (Index node = Index(first); node < last; ++node) {
@@ -147,9 +166,8 @@ std::vector<double> node_means(const Context& cpu, const Mesh& mesh,
     return means;
 }
 
-std::vector<double> von_mises(int dimensions, std::span<const double> stresses) {
-    require(dimensions == 2 || dimensions == 3, "von_mises: 2 or 3 dimensions");
-    const std::size_t components = std::size_t(tensor_components(dimensions));
+std::vector<double> von_mises(std::span<const double> stresses) {
+    constexpr auto components = std::size_t(tensor_components);
     require(stresses.size() % components == 0,
             "von_mises: the number of stresses must be a multiple of ", components);
     require(stresses.data() != nullptr || stresses.empty(),
@@ -157,7 +175,7 @@ std::vector<double> von_mises(int dimensions, std::span<const double> stresses) 
     std::vector<double> equivalent(stresses.size() / components);
     for (std::size_t k = 0; k < equivalent.size(); ++k) {
         // Scaled by a power of two, which is exact: the squares stay in range.
-        double s[6];
+        double s[components];
         double largest = 0;
         for (std::size_t j = 0; j < components; ++j) {
             largest = std::max(largest, std::abs(stresses[k * components + j]));
@@ -166,13 +184,10 @@ std::vector<double> von_mises(int dimensions, std::span<const double> stresses) 
         for (std::size_t j = 0; j < components; ++j) {
             s[j] = std::scalbn(stresses[k * components + j], -exponent);
         }
-        const double zz = dimensions == 2 ? 0 : s[2];
-        const double* shears = s + dimensions;
-        double squares = 0;
-        for (int j = 0; j < (dimensions == 2 ? 1 : 3); ++j) squares += shears[j] * shears[j];
-        const double xy = s[0] - s[1], yz = s[1] - zz, zx = zz - s[0];
+        const double xy = s[0] - s[1], yz = s[1] - s[2], zx = s[2] - s[0];
+        const double shears = s[3] * s[3] + s[4] * s[4] + s[5] * s[5];
         equivalent[k] =
-            std::scalbn(std::sqrt((xy * xy + yz * yz + zx * zx) / 2 + 3 * squares), exponent);
+            std::scalbn(std::sqrt((xy * xy + yz * yz + zx * zx) / 2 + 3 * shears), exponent);
     }
     return equivalent;
 }

@@ -35,6 +35,7 @@ template <CellShape S, int D, class Visit>
 void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
     constexpr int count = node_count(S);
     const auto& reference = reference_points<S>();
+    const Thickness thickness{model.thickness, model.plane == PlaneKind::axisymmetric};
     for (std::size_t at = 0; at < cells.nodes.size(); at += count) {
         const std::span<const Index> nodes(cells.nodes.data() + at, count);
         double points[count][D];
@@ -48,13 +49,14 @@ void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) 
                     }
                 }
             }
-            if (dimensions(S) == 1) tangents[1][2] = model.thickness;
+            const Vector point = position<S>(reference, p, points);
+            if (dimensions(S) == 1) tangents[1][2] = thickness.at(point[0]);
             const auto& [s, t] = tangents;
             const double weight = reference.weights[p];
             visit(nodes, reference.values[p],
                   Vector{weight * (s[1] * t[2] - s[2] * t[1]), weight * (s[2] * t[0] - s[0] * t[2]),
                          weight * (s[0] * t[1] - s[1] * t[0])},
-                  position<S>(reference, p, points));
+                  point);
         }
     }
 }
@@ -91,8 +93,10 @@ void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const 
 /// adds them to those of all loads, and finds their share on prescribed displacements.
 class LoadSum {
   public:
-    LoadSum(std::string group, int dimensions, const System& system)
-        : dimensions_(dimensions),
+    LoadSum(std::string group, const Mesh& mesh, const Thickness& thickness, const System& system)
+        : mesh_(mesh),
+          dimensions_(std::size_t(mesh.dimensions)),
+          thickness_(thickness),
           unknowns_(system.unknowns),
           forces_(system.unknowns.size(), 0),
           group_(std::move(group)) {}
@@ -107,7 +111,8 @@ class LoadSum {
             all[k] += value;
             share.total[k % dimensions_] += value;
             share.size += std::abs(value);
-            if (unknowns_[k] >= 0) continue;
+            const bool on_axis = thickness_.on_axis(k % dimensions_, mesh_.points[k]);
+            if (unknowns_[k] >= 0 || on_axis) continue;  // On the axis radial forces cancel out.
             share.held[k % dimensions_] += value;
             held_size += std::abs(value);
         }
@@ -116,7 +121,9 @@ class LoadSum {
     }
 
   private:
+    const Mesh& mesh_;
     std::size_t dimensions_;
+    const Thickness& thickness_;
     std::span<const Index> unknowns_;
     std::vector<double> forces_;
     std::string group_;
@@ -249,7 +256,8 @@ void add_node_forces(const Model& model, const NodeElements& node_elements, Load
 
 }  // namespace
 
-Index number_unknowns(const Model& model, const Elements& elements, System& system) {
+Index number_unknowns(const Model& model, const Elements& elements, const Thickness& thickness,
+                      System& system) {
     const Mesh& mesh = model.mesh;
     const std::size_t d = std::size_t(mesh.dimensions);
     std::vector<char> used(std::size_t(mesh.node_count()), 0);
@@ -259,7 +267,8 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
     system.unknowns.resize(used.size() * d);
     system.prescribed.assign(used.size() * d, 0);
     for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
-        system.unknowns[k] = used[k / d] ? 0 : -1;
+        const bool free = used[k / d] && !thickness.on_axis(k % d, mesh.points[k]);
+        system.unknowns[k] = free ? 0 : -1;
     }
     for (const FixedSupport& support : model.fixed_supports) {
         const MeshGroup& group = mesh.group(support.group);
@@ -271,8 +280,13 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
                 const Vector value = support.displacement(point_of(mesh, node));
                 for (std::size_t i = 0; i < d; ++i) {
                     if (!support.components[i]) continue;
-                    system.unknowns[node * d + i] = -1;
-                    system.prescribed[node * d + i] = value[i];
+                    const std::size_t k = std::size_t(node) * d + i;
+                    require(!thickness.on_axis(i, mesh.points[k]) || value[i] == 0,
+                            "the fixed support of group '", support.group, "' moves node ", node,
+                            " off the axis by ", number_text(value[i]),
+                            "; the radial displacement is 0 there");
+                    system.unknowns[k] = -1;
+                    system.prescribed[k] = value[i];
                 }
             }
         }
@@ -303,11 +317,11 @@ Index number_unknowns(const Model& model, const Elements& elements, System& syst
 }
 
 void add_surface_loads(const Model& model, const Elements& elements,
-                       const NodeElements& node_elements, std::span<double> forces,
-                       System& system) {
+                       const NodeElements& node_elements, const Thickness& thickness,
+                       std::span<double> forces, System& system) {
     const Mesh& mesh = model.mesh;
     const auto add = [&](const std::string& name, auto&& add_to) {
-        LoadSum sum(name, mesh.dimensions, system);
+        LoadSum sum(name, mesh, thickness, system);
         add_to(sum);
         system.load_shares.push_back(sum.add_to(forces));
     };
@@ -338,13 +352,6 @@ void add_surface_loads(const Model& model, const Elements& elements,
     if (!model.node_forces.empty()) {
         add("nodes", [&](LoadSum& sum) { add_node_forces(model, node_elements, sum); });
     }
-}
-
-double checked_thickness(const Model& model) {
-    if (model.mesh.dimensions != 2) return 1;
-    require(model.thickness > 0 && std::isfinite(model.thickness),
-            "the thickness is not a positive number");
-    return model.thickness;
 }
 
 }  // namespace tessera::elasticity

@@ -70,8 +70,8 @@ void add_locking(const Context& cpu, const Model& model, std::vector<std::string
             soft +
             " nearly incompressible, with a Poisson's ratio above 0.45: its linear elements lock "
             "and "
-            "the displacements are too small; mesh with elements of second order or with "
-            "hexahedra, or use a smaller ratio");
+            "the displacements are too small; mesh with elements of second order, "
+            "quadrilaterals or hexahedra, or use a smaller ratio");
     }
 }
 

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "system/structure.hpp"
+#include "tessera/spec.hpp"
+
+/// The words of options of meshes.
+namespace tessera::cli {
+
+/// "GROUP=VALUE" cut at the last '='; names of groups may contain anything.
+struct Assignment {
+    std::string name, value;
+};
+
+inline Assignment split(const std::string& text) {
+    const auto equals = text.rfind('=');
+    if (equals == std::string::npos) return {text, {}};
+    return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+inline double number(const std::string& option, const std::string& given, const std::string& text) {
+    double value = 0;
+    const std::string reason = parse_real(text, value);
+    if (reason.empty()) return value;
+    throw InvalidArgument(option + " " + given + ": '" + text + "' is " + reason);
+}
+
+inline std::vector<std::string> items(const std::string& text) {
+    std::vector<std::string> all(1);
+    for (const char c : text) {
+        if (c == ',') {
+            all.emplace_back();
+        } else if (c != ' ') {
+            all.back() += c;
+        }
+    }
+    return all;
+}
+
+/// A number for all regions, or for one.
+struct NamedNumber {
+    std::string region;
+    double value = 0;
+};
+
+inline NamedNumber named_number(const std::string& option, const std::string& text) {
+    const Assignment assignment = split(text);
+    const bool all = text.rfind('=') == std::string::npos;
+    if (!all && assignment.name.empty()) {
+        throw InvalidArgument(option + " " + text + ": write " + option + " NUMBER or " + option +
+                              " REGION=NUMBER");
+    }
+    return {all ? "" : assignment.name,
+            number(option, text, all ? assignment.name : assignment.value)};
+}
+
+/// Throws InvalidArgument for options of materials that are invalid for every mesh.
+void check_material_arguments(const MeshArguments& arguments);
+
+/// Sets the materials of a model: of single regions, and of all others. Throws InvalidArgument for
+/// unknown regions, and for options that are given for some regions, but neither for the others nor
+/// for all.
+void add_materials(const MeshArguments& arguments, elasticity::Model& model);
+
+}  // namespace tessera::cli
