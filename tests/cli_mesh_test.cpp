@@ -204,6 +204,8 @@ TEST_F(cli_mesh, plane_strain_and_axisymmetry) {
     expect_contains(error({"--plane", "axisymmetric", "--fix", "left=0.1,0"}),
                     "off the axis by 0.1");
     expect_contains(error({"--plane", "bending"}), "--plane");
+    expect_contains(error({"--plane", "axisymmetric", "--fix", "left=0,free"}),
+                    "to move along the axis; add --fix");
 }
 
 /// Half the bar of wood along x, half of an isotropic material; pulled by the stress 6.

@@ -62,6 +62,9 @@ TEST_F(cli, help_and_version) {
                                "--young",
                                "--poisson",
                                "--thickness",
+                               "--plane",
+                               "--orthotropic",
+                               "--axes",
                                "--vtu"}) {
         expect_contains(help.out, option);
     }

@@ -24,8 +24,8 @@ inline Field constant(const Vector& value) {
 }
 
 /// An orthotropic material: its directions 1, 2 and 3, and its constants for stresses along them.
-/// strain_i = stress_i / E_i - the sum over j of nu_ji / E_j stress_j with nu_ji / E_j = nu_ij /
-/// E_i, and strain_ij = stress_ij / (2 G_ij). The energy of every strain must be positive.
+/// strain_i = stress_i / E_i less nu_ji / E_j stress_j for each other j, where nu_ji / E_j is
+/// nu_ij / E_i, and strain_ij = stress_ij / (2 G_ij). The energy of every strain must be positive.
 struct Orthotropic {
     Vector young_moduli{1, 1, 1};      ///< E1, E2, E3, forces per area.
     Vector poisson_ratios{};           ///< nu12, nu23, nu13: - strain_j / strain_i if i is pulled.
@@ -148,17 +148,17 @@ struct System {
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
-/// and in axisymmetry the terms of the hoop strain N_a / r, to which incompatible modes are added
-/// (Formulation). Quadrature: two Gauss points per axis,
-/// three in elements of second order; simplices of first order at the midpoint, of second order at
-/// 3 (triangle) or 4 points; prisms at those of a triangle times Gauss points along their height.
-/// Loads on edges and faces by the same rules. All couplings of nodes that share an element are
-/// stored, zeros too. The matrix is exactly symmetric; all results are bitwise equal for every
-/// number of threads of `cpu`, a CPU context. Source: T. J. R. Hughes, The Finite Element Method,
-/// 2000, chapter 3. Throws InvalidArgument as validate(mesh), for inverted or flat elements, and
-/// for groups, regions, materials and thicknesses that do not exist or do not fit; in axisymmetry
-/// for negative radii, a thickness other than 1, gravity along the radius, and radial displacements
-/// other than 0 that are prescribed on the axis.
+/// for isotropic materials; in axisymmetry with the terms of the hoop strain N_a / r; and with
+/// incompatible modes (Formulation). Quadrature: two Gauss points per axis, three in elements of
+/// second order; simplices of first order at the midpoint, of second order at 3 (triangle) or 4
+/// points; prisms at those of a triangle times Gauss points along their height. Loads on edges and
+/// faces by the same rules. All couplings of nodes that share an element are stored, zeros too. The
+/// matrix is exactly symmetric; all results are bitwise equal for every number of threads of `cpu`,
+/// a CPU context. Source: T. J. R. Hughes, The Finite Element Method, 2000, chapter 3. Throws
+/// InvalidArgument as validate(mesh), for inverted or flat elements, and for groups, regions,
+/// materials and thicknesses that do not exist or do not fit; in axisymmetry for negative radii, a
+/// thickness other than 1, gravity along the radius, and radial displacements other than 0 that are
+/// prescribed on the axis.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of

@@ -301,9 +301,11 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
                "anyway";
     }
     const bool fixed = !structure.model.fixed_supports.empty();
+    const bool axisymmetric = structure.model.plane == elasticity::PlaneKind::axisymmetric;
     return std::string(fixed ? "the fixed supports of '" : "'") + name +
            (fixed
-                ? "' allow it, or a part that is not connected to the rest, to move as a rigid body"
+                ? std::string("' allow it, or a part that is not connected to the rest, to move ") +
+                      (axisymmetric ? "along the axis" : "as a rigid body")
                 : "' has no fixed support") +
            "; add --fix GROUP (the groups are " + group_names(structure.model.mesh) +
            "), or --allow-singular to solve it anyway";
