@@ -243,15 +243,20 @@ class SolveCommand : SolveProblem<T> {
         }
         if (wants_report) measure_copy_bandwidth();
         Failures failures;
-        if (is_solved(report_.solve.status) && system_.structure) {
-            add_structure_results(x, failures);
-        }
+        const bool is_drawn = is_solved(report_.solve.status) || narrowly_missed();
+        if (is_drawn && system_.structure) add_structure_results(x, failures);
         write_results(x, failures);
         if (const int failed = failures.report(); failed != exit_converged) return failed;
         if (solved_ && !is_solved(report_.solve.status) && !arguments_.quiet) {
-            note_unconverged_solution(arguments_);
+            note_unconverged_solution(arguments_, is_drawn && system_.structure);
         }
         return exit_converged;
+    }
+
+    /// Whether x is of use in spite of the tolerance.
+    bool narrowly_missed() const {
+        const double residual = report_.solve.true_relative_residual;
+        return solved_ && residual <= 100 * arguments_.rtol.value_or(default_rtol<T>);
     }
 
     /// Adds displacements and stresses to the report and writes the VTU file.

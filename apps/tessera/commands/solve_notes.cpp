@@ -39,12 +39,14 @@ void note_error_estimate(double relative) {
                "cell field 'error' of --vtu FILE is large, or mesh with elements of second order");
 }
 
-void note_unconverged_solution(const SolveArguments& arguments) {
+void note_unconverged_solution(const SolveArguments& arguments, bool is_drawn) {
     const std::string& vtu = arguments.mesh.vtu;
+    const std::string results = is_drawn ? "; displacements and stresses are those of this x"
+                                         : "; " + vtu + " was not written";
     print_note(
         std::string("x is never worse than the start; it was ") +
         (arguments.out.empty() ? "not written (--out FILE)" : "written to " + arguments.out) +
-        (vtu.empty() ? "" : "; " + vtu + " was not written"));
+        (vtu.empty() && !is_drawn ? "" : results));
 }
 
 }  // namespace tessera::cli

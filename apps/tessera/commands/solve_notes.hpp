@@ -17,7 +17,8 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
 /// Prints what a large estimated error of a mesh means.
 void note_error_estimate(double relative);
 
-/// Prints which x an unconverged solve returned, and where it was written.
-void note_unconverged_solution(const SolveArguments& arguments);
+/// Prints which x an unconverged solve returned, and where it was written; `is_drawn`: results of a
+/// mesh were found of it.
+void note_unconverged_solution(const SolveArguments& arguments, bool is_drawn);
 
 }  // namespace tessera::cli
