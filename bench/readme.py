@@ -17,6 +17,7 @@ from readme_graphs import graphs
 from readme_interfaces import petsc, python, python_cpu
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
 from readme_scaling import scaling, scaling_local, scaling_measured
+from readme_validation import makers as validation_makers
 from study_results import Study, geometric_mean
 
 
@@ -387,7 +388,7 @@ def block_ldlt():
 makers = [
     auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, graphs, multigrid,
     multigrid_matrices, multigrid_peers, peers, petsc, plate_info, plate_msh, plate_mtx, products,
-    python, python_cpu, scaling, scaling_local, scaling_measured, solves,
+    python, python_cpu, scaling, scaling_local, scaling_measured, solves, *validation_makers,
 ]
 
 

@@ -55,6 +55,11 @@ if(NOT TESSERA_SANITIZE)
                      ${PROJECT_SOURCE_DIR}/docs/api ${PROJECT_BINARY_DIR}/api)
 endif()
 tessera_add_script(readme ${scripts}/readme.sh ${PROJECT_SOURCE_DIR})
+set(python python3)
+if(TESSERA_PYTHON)
+  set(python ${TESSERA_PYTHON})
+endif()
+tessera_add_script(validation_parts ${python} -B ${scripts}/validation_parts.py)
 
 # Sanitizers change what is compiled and what a program outside must link.
 if(NOT TESSERA_SANITIZE)

@@ -1,0 +1,149 @@
+"""The tables of docs/validation.md, and the limits that its numbers must meet."""
+import sys
+
+from recorded_results import load, one, select
+
+# Relative differences from programs that use the same formulation.
+LIMITS = {"displacement": 1e-6, "stress": 1e-4, "reactions": 1e-6, "balance": 1e-10}
+PATCH_LIMIT = 1e-12
+NAMES = {
+    "tri3": "triangle, 3 nodes", "tri6": "triangle, 6 nodes", "quad4": "quadrilateral, 4 nodes",
+    "quad8": "quadrilateral, 8 nodes", "quad9": "quadrilateral, 9 nodes", "tet4": "tetrahedron, 4 nodes",
+    "tet10": "tetrahedron, 10 nodes", "hex8": "hexahedron, 8 nodes", "hex20": "hexahedron, 20 nodes",
+    "hex27": "hexahedron, 27 nodes", "prism6": "prism, 6 nodes", "prism15": "prism, 15 nodes",
+    "pyramid5": "pyramid, 5 nodes",
+}
+
+
+def rows_of(part):
+    return load("validation.json")[part]["rows"]
+
+
+def element(row):
+    return NAMES[row["element"]] + (", incompatible modes" if row["formulation"] == "incompatible" else "")
+
+
+def number(value):
+    if value >= 0.01:
+        return f"{value:.2g}" if value < 10 else f"{value:.0f}"
+    return f"{value:.0e}".replace("e-0", "e-")
+
+
+def table(heading, lines):
+    return "\n".join(["| " + " | ".join(map(str, heading)) + " |", "| " + " | ".join(["---"] * len(heading)) + " |",
+                      *("| " + " | ".join(map(str, cells)) + " |" for cells in lines)])
+
+
+def merged(rows):
+    """One row for all refinements: the most nodes, the largest differences."""
+    found = {}
+    for row in rows:
+        key = row["structure"], element(row), row["reference"]
+        before = found.setdefault(key, dict(row))
+        for name in ("nodes", *LIMITS):
+            before[name] = max(before[name], row[name])
+    return found
+
+
+def validation_versions():
+    found = load("validation.json")
+    names = [f"{name} {version}" for name, version in found["versions"].items()]
+    return f"Computed by commit {found['comparisons']['commit']} with {', '.join(names[:-1])} and {names[-1]}."
+
+
+def validation_comparisons():
+    rows = select(rows_of("comparisons"), same_formulation=True)
+    for row in rows:
+        for name, limit in LIMITS.items():
+            if not row[name] <= limit:
+                sys.exit(f"bench/results/validation.json: {name} {row[name]:.1e} beyond {limit} in {row}")
+    lines = [(*key, f"{row['nodes']:,}", *(number(row[name]) for name in LIMITS))
+             for key, row in merged(rows).items()]
+    return table(["Structure", "Element", "Compared with", "Nodes", "Displacements", "Stresses", "Reactions",
+                  "Balance"], lines)
+
+
+def validation_formulations():
+    rows = select(rows_of("comparisons"), same_formulation=False)
+    lines = [(row["structure"], element(row), row["reference"], f"{row['nodes']:,}",
+              *(f"{100 * row[name]:.2g} %" for name in ("displacement", "stress"))) for row in rows]
+    return table(["Structure", "Element", "Compared with", "Nodes", "Displacements", "Stresses"], lines)
+
+
+def validation_rebuilt():
+    lines = [(row["reference"], row["formulation"], row["structure"], number(row["displacement"]))
+             for row in rows_of("formulations")]
+    return table(["Element", "Rebuilt in NumPy as", "Structure", "Displacements"], lines)
+
+
+def validation_c3d8i():
+    row = one(rows_of("formulations"), structure="patch")
+    return (f"In the patch test below, its displacements are wrong by {100 * row['patch_error']:.2g} % of the "
+            "largest one.")
+
+
+def validation_patches():
+    rows = select(rows_of("exact"), structure="patch")
+    for row in rows:
+        if not max(row["displacement"], row["stress"]) <= PATCH_LIMIT:
+            sys.exit(f"bench/results/validation.json: a patch test failed: {row}")
+    lines = [(element(row), row["elements"], row["inside"], number(row["displacement"]), number(row["stress"]))
+             for row in rows]
+    return table(["Element", "Elements", "Nodes inside", "Displacements", "Stresses"], lines)
+
+
+def by_refinement(structure, digits):
+    """Value over reference by kind of element and refinement."""
+    rows = select(rows_of("exact"), structure=structure)
+    sizes = sorted({row["cells"] for row in rows})
+    lines = []
+    for name in dict.fromkeys(element(row) for row in rows):
+        own = [row for row in rows if element(row) == name]
+        cells = [next(row for row in own if row["cells"] == size) for size in sizes]
+        lines.append((name, *(f"{row['value'] / row['reference']:.{digits}f}" for row in cells)))
+    return table(["Element", *sizes], lines)
+
+
+def validation_cantilevers():
+    return by_refinement("cantilever", 3)
+
+
+def validation_cook():
+    return by_refinement("cook", 3)
+
+
+def validation_hole():
+    return by_refinement("hole", 3)
+
+
+def validation_ring():
+    rows = select(rows_of("exact"), structure="ring")
+    sizes = sorted({row["cells"] for row in rows})
+    lines = []
+    for name in dict.fromkeys(element(row) for row in rows):
+        for poisson in dict.fromkeys(row["poisson"] for row in rows):
+            own = [row for row in rows if (element(row), row["poisson"]) == (name, poisson)]
+            cells = [one(own, cells=size) for size in sizes]
+            lines.append((name, poisson, *(number(row[of]) for of in ("displacement", "stress") for row in cells)))
+    return table(["Element", "Poisson's ratio", *(f"displacements, {n}" for n in sizes),
+                  *(f"stresses, {n}" for n in sizes)], lines)
+
+
+def seconds(row):
+    if row["seconds"] is None:  # Stopped.
+        return f"more than {row['limit']:.0f} s"
+    return f"{row['seconds']:.3g} s"
+
+
+def validation_speed():
+    lines = []
+    for row in rows_of("speed"):
+        error = "" if row["error"] is None else number(row["error"])
+        lines.append((f"{row['nodes']:,}", row["way"], seconds(row), f"{row['memory_bytes'] / 1e9:.2g} GB", error))
+    return table(["Nodes", "Way", "Time", "Memory", "Error of displacements"], lines)
+
+
+makers = [
+    validation_c3d8i, validation_cantilevers, validation_comparisons, validation_cook, validation_formulations,
+    validation_hole, validation_patches, validation_rebuilt, validation_ring, validation_versions,
+]

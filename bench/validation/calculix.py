@@ -1,0 +1,131 @@
+"""Decks for CalculiX, and the displacements, stresses and reactions that it writes."""
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+
+from shapes import SHAPES
+
+LINE = 16  # Numbers on a line of a deck, at most.
+
+
+def number(value):
+    """At most 20 characters, which is what CalculiX reads."""
+    return f"{value:.13e}" if value < 0 else f"{value:.14e}"
+
+
+def listed(numbers):
+    numbers = [str(n) for n in numbers]
+    return "\n".join(",".join(numbers[k:k + LINE]) for k in range(0, len(numbers), LINE))
+
+
+def element_lines(number_of, nodes):
+    """CalculiX continues a line that ends in a comma."""
+    words = [str(number_of), *(str(n + 1) for n in nodes)]
+    lines = [",".join(words[k:k + LINE]) for k in range(0, len(words), LINE)]
+    return ",\n".join(lines)
+
+
+def section_lines(model, kind, elements, first):
+    """Elements of one shape and their materials; those of a region are a set."""
+    mesh, lines = model.mesh, []
+    formulation = "strain" if model.plane_strain else model.formulation
+    names = SHAPES[kind].calculix
+    name = names.get(formulation, names["full"])
+    regions = mesh.regions.get(kind, np.full(len(elements), ""))
+    for region in dict.fromkeys(regions):
+        own = f"{kind}_{region or 'all'}".upper()
+        lines.append(f"*ELEMENT, TYPE={name}, ELSET={own}")
+        lines += [element_lines(first + k, elements[k]) for k in np.flatnonzero(regions == region)]
+        young, poisson = model.material(region)
+        lines += [f"*MATERIAL, NAME={own}", "*ELASTIC", f"{number(young)},{number(poisson)}"]
+        if model.density:
+            lines += ["*DENSITY", number(model.density)]
+        lines.append(f"*SOLID SECTION, ELSET={own}, MATERIAL={own}")
+        if mesh.dimensions == 2:
+            lines.append(number(model.thickness))
+    return lines
+
+
+def load_lines(model):
+    lines = []
+    forces = model.force_loads()
+    found = np.argwhere(forces != 0)
+    if len(found):
+        lines.append("*CLOAD")
+        lines += [f"{node + 1},{axis + 1},{number(forces[node, axis])}" for node, axis in found]
+    for group, pressure in model.pressure.items():
+        lines.append("*DLOAD")
+        lines += [f"{n + 1},P{side + 1},{number(pressure)}" for n, side in model.mesh.sides[group]]
+    if model.gravity is not None:
+        size = float(np.linalg.norm(model.gravity))
+        direction = ",".join(number(x / size) for x in [*model.gravity, 0.0][:3])
+        lines += ["*DLOAD", f"EALL,GRAV,{number(size)},{direction}"]
+    return lines
+
+
+def write_deck(path, model, solver=""):
+    mesh = model.mesh
+    lines = ["*NODE, NSET=NALL"]
+    for node, point in enumerate(mesh.points, 1):
+        lines.append(f"{node}," + ",".join(number(x) for x in [*point, 0.0][:3]))
+    first = 1
+    for kind, elements in mesh.elements.items():
+        lines += section_lines(model, kind, elements, first)
+        first += len(elements)
+    lines += ["*ELSET, ELSET=EALL, GENERATE", f"1,{first - 1}"]
+    supports = model.supports()
+    lines.append("*BOUNDARY")
+    lines += [f"{node + 1},{axis + 1},{axis + 1},{number(value)}"
+              for (node, axis), (value, _) in supports.items()]
+    lines += ["*STEP", "*STATIC" + (f", SOLVER={solver}" if solver else "")]
+    lines += load_lines(model)
+    plane = ", OUTPUT=2D" if mesh.dimensions == 2 else ""
+    # "OUTPUT" instead of "FILE" asks for binary numbers, which have more digits.
+    lines += [f"*NODE OUTPUT{plane}", "U, RF", f"*ELEMENT OUTPUT{plane}", "S", "*END STEP", ""]
+    pathlib.Path(path).write_text("\n".join(lines))
+
+
+def read_frd(path):
+    """{name: array}: the last result of each name at the nodes, from a binary file."""
+    content, found = pathlib.Path(path).read_bytes(), {}
+    at = content.find(b"  100CL")
+    while at >= 0:
+        heading = content[at:content.index(b"\n", at)]
+        count = int(heading[24:36])
+        name_at = content.index(b"\n -4  ", at) + 6
+        name, components = content[name_at:content.index(b"\n", name_at)].split()[:2]
+        at, written = name_at, 0
+        for _ in range(int(components)):
+            at = content.index(b"\n -5  ", at) + 1
+            written += content[at:content.index(b"\n", at)].split()[-1] != b"1ALL"
+        start = content.index(b"\n", at) + 1
+        kind = np.dtype([("node", "<i4"), ("values", "<f4", (written,))])
+        found[name.decode()] = np.frombuffer(content, kind, count, start)
+        at = content.find(b"  100CL", start + count * kind.itemsize)
+    return found
+
+
+def by_node(records, count):
+    values = np.full((count, records["values"].shape[1]), np.nan)
+    inside = records["node"] <= count
+    values[records["node"][inside] - 1] = records["values"][inside]
+    return values
+
+
+def run(folder, model, solver="", threads=1, limit=None):
+    """Displacements, stresses at nodes (xx yy zz xy yz xz, in the plane xx yy xy) and the forces
+    that the elements exert on each node."""
+    folder = pathlib.Path(folder)
+    write_deck(folder / "deck.inp", model, solver)
+    outcome = subprocess.run(["ccx", "deck"], cwd=folder, capture_output=True, text=True, timeout=limit,
+                             env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+    if "Job finished" not in outcome.stdout:
+        raise RuntimeError(f"ccx failed in {folder}:\n{outcome.stdout[-2000:]}{outcome.stderr[-500:]}")
+    results, count = read_frd(folder / "deck.frd"), len(model.mesh.points)
+    d = model.mesh.dimensions
+    stress = by_node(results["STRESS"], count)
+    return {"displacement": by_node(results["DISP"], count)[:, :d],
+            "stress": stress[:, [0, 1, 3]] if d == 2 else stress,
+            "force": by_node(results["FORC"], count)[:, :d]}

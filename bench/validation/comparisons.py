@@ -1,0 +1,123 @@
+"""The structures that other programs solve on the same mesh, and how far the results differ."""
+import tempfile
+
+import numpy as np
+
+import calculix
+import program
+import reference as numpy_elements
+import scikit
+import structures
+from shapes import SHAPES
+
+CALCULIX, SCIKIT_FEM, NUMPY = "CalculiX", "scikit-fem", "NumPy"
+
+
+def cases():
+    """(structure, kind of element, formulation, model, reference) of each comparison."""
+    def add(name, kind, *arguments, reference=CALCULIX, title=None, **options):
+        found.append((title or name.replace("_", " "), kind, options.get("formulation", "full"),
+                      lambda: getattr(structures, name)(kind, *arguments, **options), reference))
+
+    found = []
+    for kind in ("tet4", "tet10"):
+        for size in (10, 6, 4):
+            add("bracket", kind, size)
+    for kind in ("tet4", "tet10", "hex8", "hex20", "prism6", "prism15"):
+        for cells in (1, 3):
+            add("beam", kind, cells)
+    for cells in (1, 3):
+        add("beam", "hex8", cells, formulation="incompatible", reference=NUMPY)
+        add("beam", "prism6", cells, reference=SCIKIT_FEM)
+        add("beam", "hex27", cells, reference=SCIKIT_FEM)
+    add("beam", "hex8", 3, formulation="incompatible")
+    several = (("tet10", "full"), ("hex8", "incompatible"), ("hex20", "full"), ("prism15", "full"))
+    for kind, formulation in several:
+        add("two_materials", kind, 2, formulation=formulation)
+    for kind, formulation in several:
+        add("pressed_block", kind, 3, formulation=formulation)
+    add("pressed_block", "hex8", 3, formulation="incompatible", reference=NUMPY)
+    for cells in (2, 4):
+        add("vessel", "hex20", cells)
+    for poisson in (0.3, 0.4999):
+        add("ring", "hex20", 4, poisson, title=f"ring, Poisson's ratio {poisson}")
+    add("dam", "hex8", 4, formulation="incompatible")
+    add("dam", "hex8", 4, formulation="incompatible", reference=NUMPY)
+    add("dam", "hex20", 4)
+    for kind in ("tri3", "tri6", "quad4", "quad8"):
+        for cells in (3, 8):
+            add("l_plate", kind, cells, reference=SCIKIT_FEM, title="L-plate")
+            add("l_plate", kind, cells, poisson=0.0, title="L-plate, Poisson's ratio 0")
+            add("l_plate", kind, cells, title="L-plate")
+    add("l_plate", "quad4", 8, formulation="incompatible", reference=NUMPY, title="L-plate")
+    add("l_plate", "quad9", 8, reference=SCIKIT_FEM, title="L-plate")
+    return found
+
+
+def same_formulation(model, kind, formulation, reference):
+    """Whether CalculiX formulates the element as Tessera does; formulations.py shows how it differs."""
+    if reference != CALCULIX:
+        return True
+    if kind == "prism6":
+        return False
+    if model.mesh.dimensions == 2:
+        return model.plane_strain or model.poisson[""] == 0
+    return formulation != "incompatible" or model.mesh.has_parallelepipeds()
+
+
+def strain_cases():
+    """Those of `--plane strain`."""
+    found = []
+    for kind in ("tri3", "tri6", "quad4", "quad8"):
+        for cells in (3, 8):
+            found.append(("L-plate, plane strain", kind, "full",
+                          lambda kind=kind, cells=cells: structures.l_plate(kind, cells, plane_strain=True),
+                          CALCULIX))
+    found.append(("dam, plane strain", "quad8", "full",
+                  lambda: structures.dam("quad8", 4, plane_strain=True), CALCULIX))
+    return found
+
+
+def relative(found, expected):
+    return float(abs(found - expected).max() / abs(expected).max())
+
+
+def reactions(model, forces):
+    """By group: what the supports exert, from the forces of the elements on the nodes."""
+    own = forces - model.nodal_loads()
+    sums = {group: np.zeros(model.mesh.dimensions) for group in model.fix}
+    for (node, axis), (_, group) in model.supports().items():
+        sums[group][axis] += own[node, axis]
+    return np.array(list(sums.values()))
+
+
+def compare(program_file, case):
+    title, kind, formulation, make, reference = case
+    model = make()
+    same = same_formulation(model, kind, formulation, reference)
+    with tempfile.TemporaryDirectory() as folder:
+        own = program.run(program_file, folder, model)
+    if reference == CALCULIX:
+        with tempfile.TemporaryDirectory() as folder:
+            other = calculix.run(folder, model)
+        names = SHAPES[kind].calculix
+        reference += " " + names["strain" if model.plane_strain else formulation]
+    elif reference == SCIKIT_FEM:
+        other = scikit.run(model)
+    else:
+        other = numpy_elements.solve(model, "tested")
+    structure = own["report"]["structure"]
+    found = np.array([entry["force"] for entry in structure["reactions"]])
+    expected = reactions(model, other["force"])
+    largest = max(abs(found).max(), abs(np.array(structure["loads"])).max())
+    balance = float(abs(found.sum(axis=0) + structure["loads"]).max() / largest)
+    return {
+        "structure": title, "element": kind, "formulation": formulation, "reference": reference,
+        "same_formulation": same,
+        "nodes": len(model.mesh.points), "elements": model.mesh.count,
+        "displacement": relative(own["displacement"], other["displacement"]),
+        "stress": relative(own["stress"], other["stress"]),
+        "reactions": relative(found, expected), "balance": balance,
+        "largest_displacement": float(abs(other["displacement"]).max()),
+        "largest_stress": float(abs(other["stress"]).max()),
+    }

@@ -1,0 +1,46 @@
+"""Loads on nodes, integrated in NumPy independently of the programs that are compared."""
+import numpy as np
+
+from elements import functions
+
+
+def shares(mesh, group):
+    """Integral of the shape function of each node over the group's points, edges or faces."""
+    total = np.zeros(len(mesh.points))
+    for kind, nodes in mesh.groups[group].items():
+        if kind == "point":
+            np.add.at(total, nodes, 1.0)
+            continue
+        weights, values, slopes = functions(kind)
+        tangents = np.einsum("pni,enx->epix", slopes, mesh.points[nodes])
+        if tangents.shape[2] == 1:
+            sizes = np.linalg.norm(tangents[:, :, 0], axis=2)
+        else:
+            sizes = np.linalg.norm(np.cross(tangents[:, :, 0], tangents[:, :, 1]), axis=2)
+        np.add.at(total, nodes, np.einsum("p,pn,ep->en", weights, values, sizes))
+    return total
+
+
+def normals(mesh, group):
+    """Integral of the shape function of each node times the outward normal."""
+    total = np.zeros(mesh.points.shape)
+    for kind, nodes in mesh.groups[group].items():
+        weights, values, slopes = functions(kind)
+        tangents = np.einsum("pni,enx->epix", slopes, mesh.points[nodes])
+        if mesh.dimensions == 2:  # The structure is on the left.
+            outward = np.stack([tangents[:, :, 0, 1], -tangents[:, :, 0, 0]], axis=2)
+        else:
+            outward = np.cross(tangents[:, :, 0], tangents[:, :, 1])
+        np.add.at(total, nodes, np.einsum("p,pn,epx->enx", weights, values, outward))
+    return total
+
+
+def node_volumes(mesh):
+    """Integral of the shape function of each node over the elements."""
+    total = np.zeros(len(mesh.points))
+    for kind, nodes in mesh.elements.items():
+        weights, values, slopes = functions(kind)
+        jacobians = np.einsum("pni,enx->epix", slopes, mesh.points[nodes])
+        volumes = np.linalg.det(jacobians)
+        np.add.at(total, nodes, np.einsum("p,pn,ep->en", weights, values, volumes))
+    return total
