@@ -20,7 +20,8 @@ def rows_of(part):
 
 
 def element(row):
-    return NAMES[row["element"]] + (", incompatible modes" if row["formulation"] == "incompatible" else "")
+    names = "; ".join(NAMES[kind] for kind in row["element"].split("+"))
+    return names + (", incompatible modes" if row["formulation"] == "incompatible" else "")
 
 
 def number(value):
@@ -61,6 +62,11 @@ def validation_comparisons():
              for key, row in merged(rows).items()]
     return table(["Structure", "Element", "Compared with", "Nodes", "Displacements", "Stresses", "Reactions",
                   "Balance"], lines)
+
+
+def validation_tolerance():
+    largest = max(row["usual_tolerance"] for row in rows_of("comparisons"))
+    return f"With the tolerance that is used without `--rtol`, displacements change by at most {number(largest)}."
 
 
 def validation_formulations():
@@ -145,5 +151,6 @@ def validation_speed():
 
 makers = [
     validation_c3d8i, validation_cantilevers, validation_comparisons, validation_cook, validation_formulations,
-    validation_hole, validation_patches, validation_rebuilt, validation_ring, validation_versions,
+    validation_hole, validation_patches, validation_rebuilt, validation_ring, validation_tolerance,
+    validation_versions,
 ]

@@ -33,15 +33,15 @@ def section_lines(model, kind, elements, first):
     formulation = "strain" if model.plane_strain else model.formulation
     names = SHAPES[kind].calculix
     name = names.get(formulation, names["full"])
-    regions = mesh.regions.get(kind, np.full(len(elements), ""))
+    regions = mesh.regions_of(kind)
     for region in dict.fromkeys(regions):
-        own = f"{kind}_{region or 'all'}".upper()
+        own = f"{kind}_{region}".upper()
         lines.append(f"*ELEMENT, TYPE={name}, ELSET={own}")
         lines += [element_lines(first + k, elements[k]) for k in np.flatnonzero(regions == region)]
-        young, poisson = model.material(region)
+        young, poisson, density = model.material(region)
         lines += [f"*MATERIAL, NAME={own}", "*ELASTIC", f"{number(young)},{number(poisson)}"]
-        if model.density:
-            lines += ["*DENSITY", number(model.density)]
+        if density is not None:
+            lines += ["*DENSITY", number(density)]
         lines.append(f"*SOLID SECTION, ELSET={own}, MATERIAL={own}")
         if mesh.dimensions == 2:
             lines.append(number(model.thickness))
@@ -50,7 +50,7 @@ def section_lines(model, kind, elements, first):
 
 def load_lines(model):
     lines = []
-    forces = model.force_loads()
+    forces = model.node_forces()
     found = np.argwhere(forces != 0)
     if len(found):
         lines.append("*CLOAD")

@@ -82,7 +82,7 @@ def patch(program_file, kind, formulation):
     d = model.mesh.dimensions
     gradient = structures.PATCH_GRADIENT[:d, :d]
     strain = (gradient + gradient.T) / 2
-    young, poisson = model.material("")
+    young, poisson, _ = model.material("")
     mu = young / (2 * (1 + poisson))
     lame = young * poisson / (1 - poisson**2 if d == 2 else (1 + poisson) * (1 - 2 * poisson))
     stress = 2 * mu * strain + lame * np.trace(strain) * np.eye(d)

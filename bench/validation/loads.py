@@ -35,12 +35,13 @@ def normals(mesh, group):
     return total
 
 
-def node_volumes(mesh):
-    """Integral of the shape function of each node over the elements."""
+def node_volumes(mesh, region=None):
+    """Integral of the shape function of each node over the elements, or over those of a region."""
     total = np.zeros(len(mesh.points))
     for kind, nodes in mesh.elements.items():
+        if region is not None:
+            nodes = nodes[mesh.regions_of(kind) == region]
         weights, values, slopes = functions(kind)
-        jacobians = np.einsum("pni,enx->epix", slopes, mesh.points[nodes])
-        volumes = np.linalg.det(jacobians)
+        volumes = np.linalg.det(np.einsum("pni,enx->epix", slopes, mesh.points[nodes]))
         np.add.at(total, nodes, np.einsum("p,pn,ep->en", weights, values, volumes))
     return total

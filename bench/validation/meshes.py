@@ -25,6 +25,13 @@ class Mesh:
     def count(self):
         return sum(len(nodes) for nodes in self.elements.values())
 
+    def regions_of(self, kind):
+        """The region of each element of a kind; without regions it is "body"."""
+        return self.regions.get(kind, np.full(len(self.elements[kind]), "body"))
+
+    def region_names(self):
+        return list(dict.fromkeys(name for kind in self.elements for name in self.regions_of(kind)))
+
     def nodes_of(self, group):
         return np.unique(np.concatenate([nodes.ravel() for nodes in self.groups[group].values()]))
 
@@ -142,19 +149,21 @@ def mapped(mesh, function):
 
 
 def joined(meshes):
-    """Meshes of one kind of element whose nodes coincide where they touch; parameters are left out."""
-    ((kind, _),) = meshes[0].elements.items()
-    places, points, elements = {}, [], []
+    """Meshes whose nodes coincide where they touch, as one."""
+    places, points, parameters, elements = {}, [], [], {}
     for mesh in meshes:
         own = []
-        for point in mesh.points:
+        for point, parameter in zip(mesh.points, mesh.parameters):
             key = tuple(np.round(point, 9) + 0.0)
             if key not in places:
                 places[key] = len(points)
                 points.append(point)
+                parameters.append(parameter)
             own.append(places[key])
-        elements.append(np.array(own)[mesh.elements[kind]])
-    return Mesh(np.array(points), {kind: np.concatenate(elements)})
+        for kind, nodes in mesh.elements.items():
+            elements.setdefault(kind, []).append(np.array(own)[nodes])
+    return Mesh(np.array(points), {kind: np.concatenate(parts) for kind, parts in elements.items()},
+                parameters=np.array(parameters))
 
 
 def kept(mesh, chosen):
@@ -214,7 +223,7 @@ def write_gmsh(path, mesh):
             lines.append(f"{len(lines) + 1} {shape.gmsh} 2 {tag} {tag} {' '.join(map(str, nodes))}")
 
     for kind, elements in mesh.elements.items():
-        regions = mesh.regions.get(kind, np.full(len(elements), "body"))
+        regions = mesh.regions_of(kind)
         for region in dict.fromkeys(regions):
             add(region, kind, elements[regions == region])
     for name, parts in mesh.groups.items():

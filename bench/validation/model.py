@@ -11,16 +11,18 @@ from meshes import Mesh
 class Model:
     mesh: Mesh
     fix: dict = field(default_factory=dict)  # Displacements by group; None: free.
-    force: dict = field(default_factory=dict)  # Total forces, spread evenly.
+    force: dict = field(default_factory=dict)  # Total forces by group, spread evenly.
+    traction: dict = field(default_factory=dict)  # Forces per area (in the plane, length times thickness).
     pressure: dict = field(default_factory=dict)
+    body_force: tuple = None
     gravity: tuple = None
-    density: float = 0.0
-    young: dict = field(default_factory=lambda: {"": 210000.0})  # By region; "": all others.
+    # Of materials by region; "": all others.
+    density: dict = field(default_factory=dict)
+    young: dict = field(default_factory=lambda: {"": 210000.0})
     poisson: dict = field(default_factory=lambda: {"": 0.3})
     thickness: float = 1.0
     formulation: str = "full"  # Or incompatible.
     plane_strain: bool = False
-    scale: float = None  # Displacement and stress are compared relative to the largest ones.
 
     def supports(self):
         """{(node, axis): (value, group)}; later groups replace earlier ones."""
@@ -33,45 +35,51 @@ class Model:
         return found
 
     def material(self, region):
-        """Young's modulus and Poisson's ratio."""
-        return [values.get(region, values.get("")) for values in (self.young, self.poisson)]
+        """Young's modulus, Poisson's ratio and density (None: not given)."""
+        return [values.get(region, values.get("")) for values in (self.young, self.poisson, self.density)]
 
-    def force_loads(self):
-        """Those of `force` on nodes."""
+    def node_forces(self):
+        """Loads that CalculiX gets as forces on nodes."""
         total = np.zeros(self.mesh.points.shape)
         for group, force in self.force.items():
             shares = loads.shares(self.mesh, group)
             total += np.outer(shares / shares.sum(), force)
+        for group, traction in self.traction.items():
+            total += np.outer(self.thickness * loads.shares(self.mesh, group), traction)
+        if self.body_force is not None:
+            total += np.outer(self.thickness * loads.node_volumes(self.mesh), self.body_force)
         return total
 
     def nodal_loads(self):
         """All loads on nodes."""
-        total = self.force_loads()
+        total = self.node_forces()
         for group, pressure in self.pressure.items():
             total -= pressure * self.thickness * loads.normals(self.mesh, group)
         if self.gravity is not None:
-            volumes = self.thickness * loads.node_volumes(self.mesh)
-            total += np.outer(self.density * volumes, self.gravity)
+            for region in self.mesh.region_names():
+                masses = self.material(region)[2] * self.thickness * loads.node_volumes(self.mesh, region)
+                total += np.outer(masses, self.gravity)
         return total
 
     def arguments(self):
-        """Of `tessera solve`."""
+        """What `tessera solve` gets."""
         def vector(values):
             return ",".join("free" if value is None else repr(float(value)) for value in values)
 
         found = []
-        for option in ("fix", "force"):
-            for group, values in getattr(self, option).items():
-                found += ["--load" if option == "force" else "--fix", f"{group}={vector(values)}"]
+        for option, groups in (("fix", self.fix), ("load", self.force), ("traction", self.traction)):
+            for group, values in groups.items():
+                found += [f"--{option}", f"{group}={vector(values)}"]
         for group, pressure in self.pressure.items():
             found += ["--pressure", f"{group}={pressure!r}"]
-        if self.gravity is not None:
-            found += ["--gravity", vector(self.gravity), "--density", repr(self.density)]
-        for option in ("young", "poisson"):
+        for option, values in (("body-force", self.body_force), ("gravity", self.gravity)):
+            if values is not None:
+                found += [f"--{option}", vector(values)]
+        for option in ("young", "poisson", "density"):
             for region, value in getattr(self, option).items():
                 found += [f"--{option}", f"{region}={value!r}" if region else repr(value)]
-        if self.mesh.dimensions == 2 and not self.plane_strain:
-            found += ["--thickness", repr(self.thickness)]
         if self.plane_strain:
             found += ["--plane", "strain"]
+        elif self.mesh.dimensions == 2:
+            found += ["--thickness", repr(self.thickness)]
         return [*found, "--formulation", self.formulation]

@@ -11,7 +11,7 @@ COMPONENTS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (0, 1), (
 
 def elasticity_matrix(model):
     """Stress = matrix times strain, with the engineering shear strains."""
-    young, poisson = model.material("")
+    young, poisson, _ = model.material("")
     d = model.mesh.dimensions
     mu = young / (2 * (1 + poisson))
     plane_stress = d == 2 and not model.plane_strain

@@ -60,7 +60,7 @@ def run(model):
     mesh = model.mesh
     d = mesh.dimensions
     ((kind, elements),) = mesh.elements.items()
-    young, poisson = model.material("")
+    young, poisson, _ = model.material("")
     mu = young / (2 * (1 + poisson))
     lame = young * poisson / ((1 + poisson) * (1 - 2 * poisson))
     if d == 2 and not model.plane_strain:

@@ -6,8 +6,6 @@ from meshes import box, grid, jittered, joined, kept, mapped
 from model import Model
 from shapes import SHAPES
 
-STEEL = {"": 210000.0}  # N/mm^2; lengths in mm.
-
 
 def bracket(kind, size):
     return Model(bracket_mesh(kind, size), fix={"wall": (0, 0, 0)}, force={"end": (100.0, 50.0, -200.0)},
@@ -31,21 +29,38 @@ def beam(kind, cells, formulation="full", **options):
     d = SHAPES[kind].dimensions
     mesh = jittered(box((100, 10, 20)[:d], (4 * cells, cells, cells)[:d], kind), 0.8 / cells)
     return Model(mesh, fix={"x0": (0,) * d}, force={"x1": (0, -300.0, 100.0)[:d]},
-                 gravity=(0, -9810.0, 0)[:d], density=7.85e-9, formulation=formulation, **options)
+                 gravity=(0, -9810.0, 0)[:d], density={"": 7.85e-9}, formulation=formulation, **options)
 
 
 def two_materials(kind, cells, formulation="full"):
-    """Steel on aluminium, bent."""
+    """Steel on aluminium, bent, with its weight along it."""
     mesh = box((100, 10, 10), (8 * cells, 2 * cells, cells), kind)
     mesh.set_region("steel", lambda p: p[1] > 0.5)
     return Model(mesh, fix={"x0": (0, 0, 0)}, force={"x1": (0, -100.0, 50.0)}, formulation=formulation,
-                 young={"steel": 210000.0, "rest": 70000.0}, poisson={"steel": 0.3, "rest": 0.34})
+                 young={"steel": 210000.0, "rest": 70000.0}, poisson={"steel": 0.3, "rest": 0.34},
+                 gravity=(9810.0, 0, 0), density={"steel": 7.85e-9, "rest": 2.7e-9})
 
 
 def pressed_block(kind, cells, formulation="full"):
-    """A block between plates: one is held, the other moves down and aside."""
+    """A block between plates, one held, the other moving down and aside; dragged inside and on a face."""
     mesh = jittered(box((20, 20, 30), (cells, cells, cells), kind), 1.0 / cells)
-    return Model(mesh, fix={"z0": (0, 0, 0), "z1": (0.02, None, -0.05)}, formulation=formulation)
+    return Model(mesh, fix={"z0": (0, 0, 0), "z1": (0.02, None, -0.05)}, traction={"x1": (5.0, -8.0, 12.0)},
+                 body_force=(0.5, 1.0, -0.25), formulation=formulation)
+
+
+def mixed(kinds, cells):
+    """Hexahedra and prisms, or quadrilaterals and triangles, half of the beam each."""
+    d = SHAPES[kinds[0]].dimensions
+    halves = [kept(grid((4 * cells, cells, cells)[:d], kind), lambda p, sign=sign: sign * (p[0] - 0.5) > 0)
+              for kind, sign in zip(kinds, (-1, 1))]
+    for half in halves:
+        mapped(half, lambda x, y, *z: (100 * x, 10 * y * (2 - x), *(20 * w for w in z)))
+    mesh = joined(halves)
+    mesh.add_sides("left", lambda p: abs(p[0]) < 1e-9)
+    mesh.add_sides("right", lambda p: abs(p[0] - 1) < 1e-9)
+    mesh.add_sides("above", lambda p: abs(p[1] - 1) < 1e-9)
+    return Model(mesh, fix={"left": (0,) * d}, force={"right": (0, -300.0, 100.0)[:d]}, pressure={"above": 0.5},
+                 poisson={"": 0.0 if d == 2 else 0.3})
 
 
 INNER, OUTER, CYLINDER = 100.0, 120.0, 150.0
@@ -70,6 +85,8 @@ def vessel(kind, cells):
     parts.append(mapped(grid((2 * cells, 2 * cells, thick), kind), wall))
     mesh = joined(parts)
 
+    mesh.parameters = None  # The same in all parts: groups are chosen by positions.
+
     def inside(p):
         return np.hypot(np.hypot(p[0], p[1]), np.maximum(p[2] - CYLINDER, 0)) < INNER + 1e-6
 
@@ -91,7 +108,7 @@ def dam(kind, cells, formulation="full", plane_strain=False):
         return [u * (60 - 52 * v), height * v, *w]
 
     mapped(mesh, place)
-    model = Model(mesh, fix={"foundation": (0,) * d}, gravity=(0, -9.81, 0)[:d], density=2400.0,
+    model = Model(mesh, fix={"foundation": (0,) * d}, gravity=(0, -9.81, 0)[:d], density={"": 2400.0},
                   young={"": 25e9}, poisson={"": 0.2}, formulation=formulation, plane_strain=plane_strain)
     mesh.add_sides("foundation", lambda p: abs(p[1]) < 1e-9)
     if d == 3:
@@ -147,6 +164,7 @@ def hole(kind, cells, formulation="full"):
     n = cells
     mesh = joined([mapped(grid((2 * n, n), kind), lower), mapped(grid((2 * n, n), kind), upper),
                    mapped(grid((2 * n, n), kind), rest)])
+    mesh.parameters = None
     mesh.add_sides("x", lambda p: abs(p[0]) < 1e-9)
     mesh.add_sides("y", lambda p: abs(p[1]) < 1e-9)
     mesh.add_sides("end", lambda p: abs(p[0] - HALF_LENGTH) < 1e-9)
