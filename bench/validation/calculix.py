@@ -27,12 +27,17 @@ def element_lines(number_of, nodes):
     return ",\n".join(lines)
 
 
+def element_name(model, kind):
+    names = SHAPES[kind].calculix
+    if model.mesh.dimensions == 2 and model.plane != "stress":
+        return names[model.plane]
+    return names.get(model.formulation, names["full"])
+
+
 def section_lines(model, kind, elements, first):
     """Elements of one shape and their materials; those of a region are a set."""
     mesh, lines = model.mesh, []
-    formulation = "strain" if model.plane_strain else model.formulation
-    names = SHAPES[kind].calculix
-    name = names.get(formulation, names["full"])
+    name = element_name(model, kind)
     regions = mesh.regions_of(kind)
     for region in dict.fromkeys(regions):
         own = f"{kind}_{region}".upper()
@@ -115,8 +120,7 @@ def by_node(records, count):
 
 
 def run(folder, model, solver="", threads=1, limit=None):
-    """Displacements, stresses at nodes (xx yy zz xy yz xz, in the plane xx yy xy) and the forces
-    that the elements exert on each node."""
+    """Displacements, stresses at nodes (xx yy zz xy yz xz) and the forces of elements on nodes."""
     folder = pathlib.Path(folder)
     write_deck(folder / "deck.inp", model, solver)
     outcome = subprocess.run(["ccx", "deck"], cwd=folder, capture_output=True, text=True, timeout=limit,
@@ -125,7 +129,6 @@ def run(folder, model, solver="", threads=1, limit=None):
         raise RuntimeError(f"ccx failed in {folder}:\n{outcome.stdout[-2000:]}{outcome.stderr[-500:]}")
     results, count = read_frd(folder / "deck.frd"), len(model.mesh.points)
     d = model.mesh.dimensions
-    stress = by_node(results["STRESS"], count)
     return {"displacement": by_node(results["DISP"], count)[:, :d],
-            "stress": stress[:, [0, 1, 3]] if d == 2 else stress,
+            "stress": by_node(results["STRESS"], count),
             "force": by_node(results["FORC"], count)[:, :d]}

@@ -11,6 +11,7 @@ import calculix
 import reference
 import structures
 from meshes import Mesh
+from model import Model
 from shapes import SHAPES
 
 SOLIDS = {"tri3": "prism6", "tri6": "prism15", "quad4": "hex8", "quad8": "hex20"}
@@ -22,7 +23,7 @@ PLANE_STRESS = "solids one element thick, displaced alike on both sides"
 class Slice:
     """A plane structure as solids: below, above, and for the second order in between (corners only)."""
 
-    thickness, plane_strain = 1.0, False
+    plane = "stress"
 
     def __init__(self, plane):
         ((kind, elements),) = plane.mesh.elements.items()
@@ -37,6 +38,8 @@ class Slice:
         self.mesh = Mesh(points[used], {SOLIDS[kind]: solid.reshape(len(elements), -1)})
         self.plane, self.original, self.layer = plane, used % count, used // count
         self.material = plane.material
+
+    elasticity_matrix, depth, thickness = Model.elasticity_matrix, Model.depth, 1.0
 
     def nodal_loads(self):
         found = np.zeros(self.mesh.points.shape)
@@ -90,7 +93,7 @@ def rows(_program_file):
             other = calculix.run(folder, model)["displacement"]
         ((kind, _),) = model.mesh.elements.items()
         row = {"structure": structure.replace("_", " "), "element": kind, "formulation": formulation,
-               "reference": "CalculiX " + SHAPES[kind].calculix[model.formulation],
+               "reference": "CalculiX " + calculix.element_name(model, kind),
                "displacement": float(abs(rebuilt - other).max() / abs(other).max())}
         if structure == "patch":
             exact = model.mesh.points @ structures.PATCH_GRADIENT.T

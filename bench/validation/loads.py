@@ -1,10 +1,20 @@
-"""Loads on nodes, integrated in NumPy independently of the programs that are compared."""
+"""Loads on nodes, integrated in NumPy independently of the programs that are compared.
+
+`depth` is that of a Model, a function of points.
+"""
 import numpy as np
 
 from elements import functions
 
 
-def shares(mesh, group):
+def at_points(mesh, kind, nodes, depth):
+    """Depth at the points of the rule, by element."""
+    _, values, _ = functions(kind)
+    places = np.einsum("pn,enx->epx", values, mesh.points[nodes])
+    return np.broadcast_to(depth(places), places.shape[:2])
+
+
+def shares(mesh, group, depth):
     """Integral of the shape function of each node over the group's points, edges or faces."""
     total = np.zeros(len(mesh.points))
     for kind, nodes in mesh.groups[group].items():
@@ -17,11 +27,12 @@ def shares(mesh, group):
             sizes = np.linalg.norm(tangents[:, :, 0], axis=2)
         else:
             sizes = np.linalg.norm(np.cross(tangents[:, :, 0], tangents[:, :, 1]), axis=2)
+        sizes = sizes * at_points(mesh, kind, nodes, depth)
         np.add.at(total, nodes, np.einsum("p,pn,ep->en", weights, values, sizes))
     return total
 
 
-def normals(mesh, group):
+def normals(mesh, group, depth):
     """Integral of the shape function of each node times the outward normal."""
     total = np.zeros(mesh.points.shape)
     for kind, nodes in mesh.groups[group].items():
@@ -31,11 +42,12 @@ def normals(mesh, group):
             outward = np.stack([tangents[:, :, 0, 1], -tangents[:, :, 0, 0]], axis=2)
         else:
             outward = np.cross(tangents[:, :, 0], tangents[:, :, 1])
+        outward = outward * at_points(mesh, kind, nodes, depth)[..., None]
         np.add.at(total, nodes, np.einsum("p,pn,epx->enx", weights, values, outward))
     return total
 
 
-def node_volumes(mesh, region=None):
+def node_volumes(mesh, depth, region=None):
     """Integral of the shape function of each node over the elements, or over those of a region."""
     total = np.zeros(len(mesh.points))
     for kind, nodes in mesh.elements.items():
@@ -43,5 +55,6 @@ def node_volumes(mesh, region=None):
             nodes = nodes[mesh.regions_of(kind) == region]
         weights, values, slopes = functions(kind)
         volumes = np.linalg.det(np.einsum("pni,enx->epix", slopes, mesh.points[nodes]))
+        volumes = volumes * at_points(mesh, kind, nodes, depth)
         np.add.at(total, nodes, np.einsum("p,pn,ep->en", weights, values, volumes))
     return total

@@ -22,7 +22,23 @@ class Model:
     poisson: dict = field(default_factory=lambda: {"": 0.3})
     thickness: float = 1.0
     formulation: str = "full"  # Or incompatible.
-    plane_strain: bool = False
+    plane: str = "stress"  # Or strain, axisymmetric: x is the radius, loads are those of the full circle.
+
+    def depth(self, points):
+        """How far the structure extends across the plane of its mesh; 1 for solids."""
+        return 2 * np.pi * points[..., 0] if self.plane == "axisymmetric" else self.thickness
+
+    def elasticity_matrix(self, region=""):
+        """Stress = matrix times strain: xx, yy, zz, xy, yz, xz, with the engineering shear strains."""
+        young, poisson, _ = self.material(region)
+        shear = young / (2 * (1 + poisson))
+        plane_stress = self.mesh.dimensions == 2 and self.plane == "stress"
+        lame = young * poisson / (1 - poisson**2 if plane_stress else (1 + poisson) * (1 - 2 * poisson))
+        matrix = np.diag([2 * shear] * 3 + [shear] * 3)
+        matrix[:3, :3] += lame
+        if plane_stress:
+            matrix[2, :] = matrix[:, 2] = 0
+        return matrix
 
     def supports(self):
         """{(node, axis): (value, group)}; later groups replace earlier ones."""
@@ -42,22 +58,22 @@ class Model:
         """Loads that CalculiX gets as forces on nodes."""
         total = np.zeros(self.mesh.points.shape)
         for group, force in self.force.items():
-            shares = loads.shares(self.mesh, group)
+            shares = loads.shares(self.mesh, group, self.depth)
             total += np.outer(shares / shares.sum(), force)
         for group, traction in self.traction.items():
-            total += np.outer(self.thickness * loads.shares(self.mesh, group), traction)
+            total += np.outer(loads.shares(self.mesh, group, self.depth), traction)
         if self.body_force is not None:
-            total += np.outer(self.thickness * loads.node_volumes(self.mesh), self.body_force)
+            total += np.outer(loads.node_volumes(self.mesh, self.depth), self.body_force)
         return total
 
     def nodal_loads(self):
         """All loads on nodes."""
         total = self.node_forces()
         for group, pressure in self.pressure.items():
-            total -= pressure * self.thickness * loads.normals(self.mesh, group)
+            total -= pressure * loads.normals(self.mesh, group, self.depth)
         if self.gravity is not None:
             for region in self.mesh.region_names():
-                masses = self.material(region)[2] * self.thickness * loads.node_volumes(self.mesh, region)
+                masses = self.material(region)[2] * loads.node_volumes(self.mesh, self.depth, region)
                 total += np.outer(masses, self.gravity)
         return total
 
@@ -78,8 +94,8 @@ class Model:
         for option in ("young", "poisson", "density"):
             for region, value in getattr(self, option).items():
                 found += [f"--{option}", f"{region}={value!r}" if region else repr(value)]
-        if self.plane_strain:
-            found += ["--plane", "strain"]
-        elif self.mesh.dimensions == 2:
+        if self.plane != "stress":
+            found += ["--plane", self.plane]
+        if self.mesh.dimensions == 2 and self.plane != "axisymmetric":
             found += ["--thickness", repr(self.thickness)]
         return [*found, "--formulation", self.formulation]

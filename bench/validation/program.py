@@ -27,6 +27,15 @@ def read_vtu(path):
     return found
 
 
+def six_components(stress):
+    """xx, yy, zz, xy, yz, xz, also where a plane mesh has xx, yy, xy."""
+    if stress.shape[1] == 6:
+        return stress
+    found = np.zeros((len(stress), 6))
+    found[:, [0, 1, 3]] = stress
+    return found
+
+
 def run(program, folder, model, rtol="1e-13"):
     """Displacements and stresses at nodes, and the report; rtol None: the usual tolerance."""
     folder = pathlib.Path(folder)
@@ -43,5 +52,5 @@ def run(program, folder, model, rtol="1e-13"):
     if len(points) != len(arrays["Points"]) or abs(points - arrays["Points"]).max() > 0:
         raise RuntimeError(f"{folder}/result.vtu has other nodes, or in another order, than the mesh")
     return {"displacement": arrays["displacement"][:, :model.mesh.dimensions],
-            "stress": arrays["stress"], "von_mises": arrays["von_mises"][:, 0],
+            "stress": six_components(arrays["stress"]), "von_mises": arrays["von_mises"][:, 0],
             "report": report, "messages": outcome.stderr}

@@ -6,42 +6,35 @@ import scipy.sparse.linalg
 
 from elements import at_nodes, evaluate, node_means, node_positions, rule
 
-COMPONENTS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))}
+COMPONENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 
 
-def elasticity_matrix(model):
-    """Stress = matrix times strain, with the engineering shear strains."""
-    young, poisson, _ = model.material("")
-    d = model.mesh.dimensions
-    mu = young / (2 * (1 + poisson))
-    plane_stress = d == 2 and not model.plane_strain
-    lame = young * poisson / (1 - poisson**2 if plane_stress else (1 + poisson) * (1 - 2 * poisson))
-    matrix = np.diag([2 * mu] * d + [mu] * (len(COMPONENTS[d]) - d))
-    matrix[:d, :d] += lame
-    return matrix
-
-
-def strain_matrices(gradients):
-    """Strains of the displacements of the functions, by element and point."""
+def strain_matrices(gradients, hoop):
+    """Strains of the displacements of functions, by element and point; hoop: functions over the radius."""
     count, points, n, d = gradients.shape
-    strains = np.zeros((count, points, len(COMPONENTS[d]), n, d))
-    for row, (i, j) in enumerate(COMPONENTS[d]):
+    strains = np.zeros((count, points, len(COMPONENTS), n, d))
+    for row, (i, j) in enumerate(COMPONENTS):
+        if max(i, j) >= d:
+            continue
         strains[:, :, row, :, i] += gradients[..., j]
         if i != j:
             strains[:, :, row, :, j] += gradients[..., i]
-    return strains.reshape(count, points, len(COMPONENTS[d]), n * d)
+    strains[:, :, 2, :, 0] += hoop
+    return strains.reshape(count, points, len(COMPONENTS), n * d)
 
 
-def mode_gradients(kind, places, determinants, patch_tested):
-    """Gradients of 1 - x_k^2 by the Jacobian in the centre; times its determinant over that at the point,
-    as R. L. Taylor, P. J. Beresford and E. L. Wilson do for the patch test."""
+def mode_gradients(model, kind, places, volumes, patch_tested):
+    """Gradients of 1 - x_k^2 by the Jacobian in the centre; for the patch test times its determinant and
+    the depth there over those at the point: R. L. Taylor, P. J. Beresford and E. L. Wilson, and in
+    axisymmetry J. C. Simo and M. S. Rifai."""
     points, _ = rule(kind)
     corners = node_positions(kind) / len(places[0])  # Derivatives of the shape functions in the centre.
     jacobian = np.einsum("ni,enx->eix", corners, places)
     slopes = -2 * points[:, :, None] * np.eye(points.shape[1])
     gradients = np.einsum("pki,exi->epkx", slopes, np.linalg.inv(jacobian))
     if patch_tested:
-        gradients *= (np.linalg.det(jacobian)[:, None] / determinants)[..., None, None]
+        centre = np.linalg.det(jacobian) * model.depth(places.mean(axis=1))
+        gradients *= (centre[:, None] / volumes)[..., None, None]
     return gradients
 
 
@@ -50,19 +43,23 @@ def solve(model, modes=None, constraint=None, integration=None):
     independent ones. integration: points and weights other than the usual ones; no stresses then."""
     mesh = model.mesh
     ((kind, elements),) = mesh.elements.items()
-    d, matrix = mesh.dimensions, elasticity_matrix(model)
+    d, matrix = mesh.dimensions, model.elasticity_matrix()
     points, weights = integration or rule(kind)
-    _, slopes = evaluate(kind, points)
+    values, slopes = evaluate(kind, points)
     places = mesh.points[elements]
+    radii = np.einsum("pn,en->ep", values, places[..., 0])
+    hoop = values / radii[..., None] * (model.plane == "axisymmetric")
+    depths = np.broadcast_to(model.depth(np.einsum("pn,enx->epx", values, places)), radii.shape)
     jacobians = np.einsum("pni,enx->epxi", slopes, places)
     determinants = np.linalg.det(jacobians)
     gradients = np.einsum("pni,epix->epnx", slopes, np.linalg.inv(jacobians))
     if modes:
-        gradients = np.concatenate(
-            [gradients, mode_gradients(kind, places, determinants, modes == "tested")], axis=2)
-    strains = strain_matrices(gradients)
-    stiffness = model.thickness * np.einsum("p,ep,epki,kl,eplj->eij", weights, determinants, strains, matrix,
-                                            strains, optimize=True)
+        added = mode_gradients(model, kind, places, determinants * depths, modes == "tested")
+        gradients = np.concatenate([gradients, added], axis=2)
+        hoop = np.concatenate([hoop, np.zeros(added.shape[:3])], axis=2)
+    strains = strain_matrices(gradients, hoop)
+    stiffness = np.einsum("p,ep,epki,kl,eplj->eij", weights, determinants * depths, strains, matrix, strains,
+                          optimize=True)
     n = elements.shape[1] * d
     recovery = -np.linalg.solve(stiffness[:, n:, n:], stiffness[:, n:, :n])
     condensed = stiffness[:, :n, :n] + stiffness[:, :n, n:] @ recovery

@@ -5,7 +5,6 @@ For straight edges and one material, and elements by full integration.
 import numpy as np
 import scipy.sparse.linalg
 import skfem
-from skfem.helpers import ddot, eye, sym_grad, trace
 
 from elements import at_nodes, node_means, node_positions, rule
 from shapes import SHAPES
@@ -60,18 +59,24 @@ def run(model):
     mesh = model.mesh
     d = mesh.dimensions
     ((kind, elements),) = mesh.elements.items()
-    young, poisson, _ = model.material("")
-    mu = young / (2 * (1 + poisson))
-    lame = young * poisson / ((1 + poisson) * (1 - 2 * poisson))
-    if d == 2 and not model.plane_strain:
-        lame = young * poisson / (1 - poisson**2)
+    matrix_of_material = model.elasticity_matrix()
 
-    def stress_of(u):
-        strain = sym_grad(u)
-        return 2 * mu * strain + lame * eye(trace(strain), d)
+    def strain_of(u, places):
+        """xx, yy, zz, xy, yz, xz, with the engineering shear strains."""
+        gradient = u.grad
+        zero = np.zeros_like(gradient[0, 0])
+        if d == 2:
+            hoop = u.value[0] / places[0] if model.plane == "axisymmetric" else zero
+            return np.stack([gradient[0, 0], gradient[1, 1], hoop, gradient[0, 1] + gradient[1, 0], zero, zero])
+        return np.stack([gradient[i, i] for i in range(3)]
+                        + [gradient[i, j] + gradient[j, i] for i, j in ((0, 1), (1, 2), (0, 2))])
+
+    def energy(u, v, w):
+        stress = np.einsum("kl,l...->k...", matrix_of_material, strain_of(u, w.x))
+        return model.depth(np.moveaxis(w.x, 0, -1)) * np.sum(strain_of(v, w.x) * stress, axis=0)
 
     basis = make_basis(mesh)
-    matrix = model.thickness * skfem.BilinearForm(lambda u, v, _: ddot(stress_of(u), sym_grad(v))).assemble(basis)
+    matrix = skfem.BilinearForm(energy).assemble(basis)
     unknowns = unknowns_of_nodes(basis, mesh)
     load, solution = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[0])
     load[unknowns] = model.nodal_loads()
@@ -82,8 +87,7 @@ def run(model):
     free = np.setdiff1d(np.arange(matrix.shape[0]), held)
     right = load - matrix @ solution
     solution[free] = scipy.sparse.linalg.spsolve(matrix[free][:, free].tocsc(), right[free])
-    tensor = stress_of(basis.interpolate(solution))
-    rows, columns = ([0, 1, 0], [0, 1, 1]) if d == 2 else ([0, 1, 2, 0, 1, 0], [0, 1, 2, 1, 2, 2])
-    values = at_nodes(kind, np.stack([tensor[i, j] for i, j in zip(rows, columns)], axis=-1))
-    return {"displacement": solution[unknowns], "stress": node_means(mesh, elements, values),
+    strain = strain_of(basis.interpolate(solution), np.asarray(basis.global_coordinates()))
+    stress = at_nodes(kind, np.einsum("kl,lep->epk", matrix_of_material, strain))
+    return {"displacement": solution[unknowns], "stress": node_means(mesh, elements, stress),
             "force": (matrix @ solution)[unknowns]}

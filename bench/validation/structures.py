@@ -12,7 +12,7 @@ def bracket(kind, size):
                  pressure={"top": 0.1})
 
 
-def l_plate(kind, cells, poisson=0.3, plane_strain=False, formulation="full"):
+def l_plate(kind, cells, poisson=0.3, plane="stress", formulation="full"):
     """Arms 50 wide and 100 long; nodes inside are moved."""
     mesh = kept(grid((2 * cells, 2 * cells), kind), lambda p: (p[0] < 0.5) | (p[1] < 0.5))
     mesh.points = 100 * mesh.parameters
@@ -21,7 +21,7 @@ def l_plate(kind, cells, poisson=0.3, plane_strain=False, formulation="full"):
     mesh.add_sides("end", lambda p: abs(p[0] - 1) < 1e-9)
     mesh.add_sides("bottom", lambda p: abs(p[1]) < 1e-9)
     return Model(mesh, fix={"top": (0, 0)}, force={"end": (20.0, -100.0)}, pressure={"bottom": 0.3},
-                 thickness=5.0, poisson={"": poisson}, plane_strain=plane_strain, formulation=formulation)
+                 thickness=5.0, poisson={"": poisson}, plane=plane, formulation=formulation)
 
 
 def beam(kind, cells, formulation="full", **options):
@@ -97,7 +97,26 @@ def vessel(kind, cells):
                  pressure={"inside": 10.0})
 
 
-def dam(kind, cells, formulation="full", plane_strain=False):
+def vessel_section(kind, cells, formulation="full"):
+    """The section of the vessel for axisymmetry, with its weight; x is the radius, y the axis."""
+    def head(u, v):
+        radius, angle = INNER + (OUTER - INNER) * u, np.pi / 2 * v
+        return radius * np.cos(angle), CYLINDER + radius * np.sin(angle)
+
+    parts = [mapped(grid((cells, 3 * cells), kind), head),
+             mapped(grid((cells, 3 * cells), kind), lambda u, v: (INNER + (OUTER - INNER) * u, CYLINDER * v))]
+    mesh = joined(parts)
+    mesh.points[abs(mesh.points) < 1e-9] = 0
+    mesh.parameters = None
+    mesh.add_sides("inside", lambda p: np.hypot(p[0], np.maximum(p[1] - CYLINDER, 0)) < INNER + 1e-6)
+    mesh.add_sides("middle", lambda p: p[1] == 0)
+    mesh.add_sides("axis", lambda p: p[0] == 0)
+    return Model(mesh, fix={"middle": (None, 0), "axis": (0, None)}, pressure={"inside": 10.0},
+                 gravity=(0, -9810.0), density={"": 7.85e-9}, plane="axisymmetric",
+                 formulation=formulation)
+
+
+def dam(kind, cells, formulation="full", plane="stress"):
     """A slice, 1 m thick, of a gravity dam 80 m high, 8 m wide above and 60 m below, under its weight
     and the pressure of water (for each row of elements the one at half its height). Units m, N."""
     height, d = 80.0, SHAPES[kind].dimensions
@@ -109,7 +128,7 @@ def dam(kind, cells, formulation="full", plane_strain=False):
 
     mapped(mesh, place)
     model = Model(mesh, fix={"foundation": (0,) * d}, gravity=(0, -9.81, 0)[:d], density={"": 2400.0},
-                  young={"": 25e9}, poisson={"": 0.2}, formulation=formulation, plane_strain=plane_strain)
+                  young={"": 25e9}, poisson={"": 0.2}, formulation=formulation, plane=plane)
     mesh.add_sides("foundation", lambda p: abs(p[1]) < 1e-9)
     if d == 3:
         for end in (0, 1):
