@@ -24,9 +24,10 @@ def strain_matrices(gradients, hoop):
 
 
 def mode_gradients(model, kind, places, volumes, patch_tested):
-    """Gradients of 1 - x_k^2 by the Jacobian in the centre; for the patch test times its determinant and
-    the depth there over those at the point: R. L. Taylor, P. J. Beresford and E. L. Wilson, and in
-    axisymmetry J. C. Simo and M. S. Rifai."""
+    """Gradients and hoop strains of 1 - x_k^2 by the Jacobian in the centre; for the patch test times its
+    determinant and the depth there over those at the point: R. L. Taylor, P. J. Beresford and E. L. Wilson.
+    In axisymmetry they have no hoop strain, and that of a third mode is x_0 x_1 times this factor: J. C. Simo
+    and M. S. Rifai."""
     points, _ = rule(kind)
     corners = node_positions(kind) / len(places[0])  # Derivatives of the shape functions in the centre.
     jacobian = np.einsum("ni,enx->eix", corners, places)
@@ -35,7 +36,11 @@ def mode_gradients(model, kind, places, volumes, patch_tested):
     if patch_tested:
         centre = np.linalg.det(jacobian) * model.depth(places.mean(axis=1))
         gradients *= (centre[:, None] / volumes)[..., None, None]
-    return gradients
+    if model.plane != "axisymmetric":
+        return gradients, np.zeros(gradients.shape[:3])
+    hoop = np.zeros((*volumes.shape, 3))
+    hoop[..., 2] = centre[:, None] / volumes * points.prod(axis=1)
+    return np.concatenate([gradients, np.zeros_like(gradients[:, :, :1])], axis=2), hoop
 
 
 def solve(model, modes=None, constraint=None, integration=None):
@@ -47,21 +52,23 @@ def solve(model, modes=None, constraint=None, integration=None):
     points, weights = integration or rule(kind)
     values, slopes = evaluate(kind, points)
     places = mesh.points[elements]
-    radii = np.einsum("pn,en->ep", values, places[..., 0])
-    hoop = values / radii[..., None] * (model.plane == "axisymmetric")
-    depths = np.broadcast_to(model.depth(np.einsum("pn,enx->epx", values, places)), radii.shape)
+    at = np.einsum("pn,enx->epx", values, places)
+    depths = np.broadcast_to(model.depth(at), at.shape[:2])
+    hoop = np.zeros((*depths.shape, len(values[0])))
+    if model.plane == "axisymmetric":
+        hoop = values / at[..., :1]
     jacobians = np.einsum("pni,enx->epxi", slopes, places)
     determinants = np.linalg.det(jacobians)
     gradients = np.einsum("pni,epix->epnx", slopes, np.linalg.inv(jacobians))
     if modes:
         added = mode_gradients(model, kind, places, determinants * depths, modes == "tested")
-        gradients = np.concatenate([gradients, added], axis=2)
-        hoop = np.concatenate([hoop, np.zeros(added.shape[:3])], axis=2)
+        gradients, hoop = (np.concatenate(pair, axis=2) for pair in zip((gradients, hoop), added))
     strains = strain_matrices(gradients, hoop)
     stiffness = np.einsum("p,ep,epki,kl,eplj->eij", weights, determinants * depths, strains, matrix, strains,
                           optimize=True)
     n = elements.shape[1] * d
-    recovery = -np.linalg.solve(stiffness[:, n:, n:], stiffness[:, n:, :n])
+    # The third mode of axisymmetry has no axial part, so that a row and a column are 0.
+    recovery = -np.linalg.pinv(stiffness[:, n:, n:], hermitian=True) @ stiffness[:, n:, :n]
     condensed = stiffness[:, :n, :n] + stiffness[:, :n, n:] @ recovery
     unknowns = (elements[:, :, None] * d + np.arange(d)).reshape(len(elements), n)
     rows, columns = np.broadcast_arrays(unknowns[:, :, None], unknowns[:, None, :])
