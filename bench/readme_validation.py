@@ -76,19 +76,21 @@ def validation_formulations():
     return table(["Structure", "Element", "Compared with", "Nodes", "Displacements", "Stresses"], lines)
 
 
-def has_axisymmetry():
-    return any(row["structure"] == "vessel section" for row in rows_of("comparisons"))
+def is_compared(structure):
+    return any(row["structure"] == structure for row in rows_of("comparisons"))
 
 
 def validation_section():
-    if not has_axisymmetry():
-        return ""
-    return ("- **vessel section**: the vessel as an axisymmetric structure, with its weight; reactions and balance "
-            "are axial.")
+    """Structures that not every version of the program solves."""
+    known = {
+        "vessel section": "the vessel as an axisymmetric structure, with its weight; reactions and balance are axial",
+        "orthotropic beam": "the beam, of a laminate whose directions are skew",
+    }
+    return "\n".join(f"- **{name}**: {text}." for name, text in known.items() if is_compared(name))
 
 
 def validation_axisymmetry():
-    if not has_axisymmetry():
+    if not is_compared("vessel section"):
         return ""
     return ("- **Axisymmetry** (CAX3 to CAX8) is computed by solid elements of a sector of two degrees with straight "
             "sides. Tessera agrees with scikit-fem and NumPy.")

@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench" 
 import calculix
 import elements
 import loads
+import materials
 import meshes
 import reference
 import structures
@@ -81,6 +82,15 @@ class ValidationParts(unittest.TestCase):
                     self.assertGreater(error, 1e-3)
                 else:
                     self.assertLess(error, 1000 * EPSILON)
+
+    def test_materials(self):
+        """Orthotropic constants of an isotropic material, in any direction; a stiff direction turned to y."""
+        young, poisson, shear = 7.0, 0.2, 7.0 / 2.4
+        constants = (*[young] * 3, *[poisson] * 3, *[shear] * 3)
+        self.close(materials.orthotropic(constants, (1, 2, 3, -1, 0, 4)), materials.isotropic(young, poisson))
+        fibres = materials.orthotropic((100, 1, 1, 0, 0, 0, 5, 1, 2), (0, 1, 0, 0, 0, 1))
+        self.close(fibres, np.diag([1.0, 100, 1, 2, 5, 1]))
+        self.close(materials.plane_stress(materials.isotropic(1.0, 0.3))[0, 0], 1 / (1 - 0.3**2))
 
     def test_deck(self):
         """CalculiX reads 20 characters of a number and 16 of them on a line."""

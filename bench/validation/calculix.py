@@ -44,10 +44,18 @@ def section_lines(model, kind, elements, first):
         lines.append(f"*ELEMENT, TYPE={name}, ELSET={own}")
         lines += [element_lines(first + k, elements[k]) for k in np.flatnonzero(regions == region)]
         young, poisson, density = model.material(region)
-        lines += [f"*MATERIAL, NAME={own}", "*ELASTIC", f"{number(young)},{number(poisson)}"]
+        lines.append(f"*MATERIAL, NAME={own}")
+        if model.orthotropic is None:
+            lines += ["*ELASTIC", f"{number(young)},{number(poisson)}"]
+        else:
+            e1, e2, e3, nu12, nu23, nu13, g12, g23, g13 = map(number, model.orthotropic)
+            lines += ["*ELASTIC, TYPE=ENGINEERING CONSTANTS",
+                      ",".join([e1, e2, e3, nu12, nu13, nu23, g12, g13]), g23]
+            lines += [f"*ORIENTATION, NAME=O{own}", ",".join(map(number, model.axes))]
         if density is not None:
             lines += ["*DENSITY", number(density)]
-        lines.append(f"*SOLID SECTION, ELSET={own}, MATERIAL={own}")
+        orientation = "" if model.orthotropic is None else f", ORIENTATION=O{own}"
+        lines.append(f"*SOLID SECTION, ELSET={own}, MATERIAL={own}{orientation}")
         if mesh.dimensions == 2:
             lines.append(number(model.thickness))
     return lines

@@ -86,6 +86,28 @@ def section_cases():
     return found
 
 
+def orthotropic_cases():
+    """Those of `--orthotropic`."""
+    found, title = [], "orthotropic beam"
+    skew = {"orthotropic": structures.LAMINATE, "axes": (1.0, 0.5, 0.3, -0.4, 1.0, 0.2), "title": title}
+    plane = {"orthotropic": structures.LAMINATE, "axes": (1.0, 0.5, 0.0, -0.5, 1.0, 0.0), "title": title}
+    for kind in ("tet10", "hex20", "prism15"):
+        add(found, "beam", kind, 3, **skew)
+    add(found, "beam", "hex8", 3, formulation="incompatible", reference=NUMPY, **skew)
+    for kind in ("tri6", "quad8"):
+        add(found, "beam", kind, 3, reference=SCIKIT_FEM, **plane)
+    return found
+
+
+def cases_of(help_text):
+    """The cases whose options the program has."""
+    found = cases()
+    for option, more in (("--plane", section_cases), ("--orthotropic", orthotropic_cases)):
+        if option in help_text:
+            found += more()
+    return found
+
+
 def relative(found, expected):
     return float(abs(found - expected).max() / abs(expected).max())
 

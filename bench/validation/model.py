@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import loads
+import materials
 from meshes import Mesh
 
 
@@ -20,6 +21,8 @@ class Model:
     density: dict = field(default_factory=dict)
     young: dict = field(default_factory=lambda: {"": 210000.0})
     poisson: dict = field(default_factory=lambda: {"": 0.3})
+    orthotropic: tuple = None  # E1, E2, E3, nu12, nu23, nu13, G12, G23, G13, in place of the isotropic ones.
+    axes: tuple = (1, 0, 0, 0, 1, 0)  # Its directions 1 and 2.
     thickness: float = 1.0
     formulation: str = "full"  # Or incompatible.
     plane: str = "stress"  # Or strain, axisymmetric: x is the radius, loads are those of the full circle.
@@ -30,15 +33,12 @@ class Model:
 
     def elasticity_matrix(self, region=""):
         """Stress = matrix times strain: xx, yy, zz, xy, yz, xz, with the engineering shear strains."""
-        young, poisson, _ = self.material(region)
-        shear = young / (2 * (1 + poisson))
+        if self.orthotropic is not None:
+            matrix = materials.orthotropic(self.orthotropic, self.axes)
+        else:
+            matrix = materials.isotropic(*self.material(region)[:2])
         plane_stress = self.mesh.dimensions == 2 and self.plane == "stress"
-        lame = young * poisson / (1 - poisson**2 if plane_stress else (1 + poisson) * (1 - 2 * poisson))
-        matrix = np.diag([2 * shear] * 3 + [shear] * 3)
-        matrix[:3, :3] += lame
-        if plane_stress:
-            matrix[2, :] = matrix[:, 2] = 0
-        return matrix
+        return materials.plane_stress(matrix) if plane_stress else matrix
 
     def supports(self):
         """{(node, axis): (value, group)}; later groups replace earlier ones."""
@@ -91,7 +91,11 @@ class Model:
         for option, values in (("body-force", self.body_force), ("gravity", self.gravity)):
             if values is not None:
                 found += [f"--{option}", vector(values)]
-        for option in ("young", "poisson", "density"):
+        if self.orthotropic is not None:
+            count = 2 if self.mesh.dimensions == 2 else 6
+            found += ["--orthotropic", vector(self.orthotropic), "--axes", vector(self.axes[:count])]
+        given = ("density",) if self.orthotropic is not None else ("young", "poisson", "density")
+        for option in given:
             for region, value in getattr(self, option).items():
                 found += [f"--{option}", f"{region}={value!r}" if region else repr(value)]
         if self.plane != "stress":

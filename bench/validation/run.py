@@ -39,16 +39,9 @@ def commit(program_file):
         return json.loads(file.read_text())["commit"]
 
 
-def has_sections(program_file):
-    words = subprocess.run([program_file, "solve", "--help"], capture_output=True, text=True).stdout
-    return "--plane" in words
-
-
 def compared(program_file):
-    every = comparisons.cases()
-    if has_sections(program_file):
-        every += comparisons.section_cases()
-    return (comparisons.compare(program_file, case) for case in every)
+    words = subprocess.run([program_file, "solve", "--help"], capture_output=True, text=True).stdout
+    return (comparisons.compare(program_file, case) for case in comparisons.cases_of(words))
 
 
 def logged(rows):

@@ -41,6 +41,10 @@ def two_materials(kind, cells, formulation="full"):
                  gravity=(9810.0, 0, 0), density={"steel": 7.85e-9, "rest": 2.7e-9})
 
 
+# A carbon-fibre laminate: E1, E2, E3, nu12, nu23, nu13, G12, G23, G13.
+LAMINATE = (135000.0, 10000.0, 9000.0, 0.3, 0.4, 0.25, 5200.0, 3200.0, 4800.0)
+
+
 def pressed_block(kind, cells, formulation="full"):
     """A block between plates, one held, the other moving down and aside; dragged inside and on a face."""
     mesh = jittered(box((20, 20, 30), (cells, cells, cells), kind), 1.0 / cells)
