@@ -4,7 +4,7 @@
 usage: run.py [--program TESSERA] [--out FILE] [PART...]
 
 Computes the parts named (comparisons, formulations, exact, speed; by default all but speed, which
-takes an hour on two idle cores) and puts them into FILE (bench/results/validation.json), whose
+takes half an hour and needs two idle cores) and puts them into FILE (bench/results/validation.json), whose
 tables bench/readme.py writes to docs/validation.md. Needs ccx (Debian's calculix-ccx), and gmsh,
 meshio, numpy, pyamg, scikit-fem and scipy from PyPI.
 """
