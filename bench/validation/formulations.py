@@ -20,35 +20,31 @@ C3D8I, C3D6 = "incompatible modes without the factor of the patch test", "two in
 PLANE_STRESS = "solids one element thick, displaced alike on both sides"
 
 
-class Slice:
+class Slice(Model):
     """A plane structure as solids: below, above, and for the second order in between (corners only)."""
 
-    plane = "stress"
-
-    def __init__(self, plane):
-        ((kind, elements),) = plane.mesh.elements.items()
+    def __init__(self, flat):
+        ((kind, elements),) = flat.mesh.elements.items()
         corners = SHAPES[kind].corners
-        count, layers = len(plane.mesh.points), 3 if SHAPES[kind].second_order else 2
-        heights = plane.thickness * np.array([-1 / 2, 1 / 2, 0])[:layers]
-        points = np.concatenate([np.column_stack([plane.mesh.points, np.full(count, z)]) for z in heights])
+        count, layers = len(flat.mesh.points), 3 if SHAPES[kind].second_order else 2
+        heights = flat.thickness * np.array([-1 / 2, 1 / 2, 0])[:layers]
+        points = np.concatenate([np.column_stack([flat.mesh.points, np.full(count, z)]) for z in heights])
         middles = [elements[:, corners:], elements[:, corners:] + count] if layers == 3 else []
         between = [elements[:, :corners] + 2 * count] if layers == 3 else []
         solid = np.hstack([elements[:, :corners], elements[:, :corners] + count, *middles, *between])
         used, solid = np.unique(solid, return_inverse=True)
-        self.mesh = Mesh(points[used], {SOLIDS[kind]: solid.reshape(len(elements), -1)})
-        self.plane, self.original, self.layer = plane, used % count, used // count
-        self.material = plane.material
-
-    elasticity_matrix, depth, thickness = Model.elasticity_matrix, Model.depth, 1.0
+        mesh = Mesh(points[used], {SOLIDS[kind]: solid.reshape(len(elements), -1)})
+        super().__init__(mesh, young=flat.young, poisson=flat.poisson)
+        self.flat, self.original, self.layer = flat, used % count, used // count
 
     def nodal_loads(self):
         found = np.zeros(self.mesh.points.shape)
         below = self.layer == 0
-        found[below, :2] = self.plane.nodal_loads()[self.original[below]]
+        found[below, :2] = self.flat.nodal_loads()[self.original[below]]
         return found
 
     def supports(self):
-        held = self.plane.supports()
+        held = self.flat.supports()
         found = {(node, 2): (0.0, "") for node in np.flatnonzero(self.layer == 2)}
         for node, original in enumerate(self.original):
             for axis in range(2):
@@ -62,7 +58,7 @@ class Slice:
         node, axis = rows // 3, rows % 3
         signs = np.where(axis < 2, 1.0, np.array([-1.0, 1.0, 0.0])[self.layer[node]])
         columns = 3 * self.original[node] + axis
-        return scipy.sparse.csr_array((signs, (rows, columns)), shape=(len(rows), 3 * len(self.plane.mesh.points)))
+        return scipy.sparse.csr_array((signs, (rows, columns)), shape=(len(rows), 3 * len(self.flat.mesh.points)))
 
 
 def plane_stress(plane):
