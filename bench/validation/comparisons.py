@@ -75,14 +75,16 @@ def section_cases():
     for kind in ("tri3", "tri6", "quad4", "quad8"):
         for cells in (3, 8):
             add(found, "l_plate", kind, cells, plane="strain", title="L-plate, plane strain")
+    dam = {"plane": "strain", "title": "dam, plane strain"}
+    add(found, "dam", "quad8", 4, **dam)
+    add(found, "dam", "quad4", 4, reference=NUMPY, formulation="incompatible", **dam)
+    for kind in ("tri3", "quad4"):
+        add(found, "vessel_section", kind, 3, reference=SCIKIT_FEM)
+    for kind in ("tri6", "quad8"):
         add(found, "vessel_section", kind, 3, reference=NUMPY)
+    add(found, "vessel_section", "quad4", 4, reference=NUMPY, formulation="incompatible")
+    for kind in ("tri3", "tri6", "quad4", "quad8"):
         add(found, "vessel_section", kind, 3)
-    add(found, "vessel_section", "tri3", 3, reference=SCIKIT_FEM)
-    add(found, "vessel_section", "quad4", 3, reference=SCIKIT_FEM)
-    for reference in (CALCULIX, NUMPY):
-        add(found, "dam", "quad8", 4, plane="strain", title="dam, plane strain", reference=reference)
-    for name, options in (("vessel_section", {}), ("dam", {"plane": "strain"})):
-        add(found, name, "quad4", 4, reference=NUMPY, formulation="incompatible", **options)
     return found
 
 

@@ -34,7 +34,7 @@ def beam(kind, cells, formulation="full", **options):
 
 def two_materials(kind, cells, formulation="full"):
     """Steel on aluminium, bent, with its weight along it."""
-    mesh = box((100, 10, 10), (8 * cells, 2 * cells, cells), kind)
+    mesh = box((60, 10, 10), (6 * cells, 2 * cells, cells), kind)
     mesh.set_region("steel", lambda p: p[1] > 0.5)
     return Model(mesh, fix={"x0": (0, 0, 0)}, force={"x1": (0, -100.0, 50.0)}, formulation=formulation,
                  young={"steel": 210000.0, "rest": 70000.0}, poisson={"steel": 0.3, "rest": 0.34},
