@@ -36,12 +36,12 @@ def six_components(stress):
     return found
 
 
-def run(program, folder, model, rtol="1e-13"):
+def run(program, folder, model, rtol="1e-13", method=()):
     """Displacements and stresses at nodes, and the report; rtol None: the usual tolerance."""
     folder = pathlib.Path(folder)
     write_gmsh(folder / "mesh.msh", model.mesh)
     command = [program, "solve", "mesh.msh", *model.arguments(), "--vtu", "result.vtu", "--json",
-               "report.json", "--quiet", "--device", "cpu", *(["--rtol", rtol] if rtol else [])]
+               "report.json", "--quiet", "--device", "cpu", *(["--rtol", rtol] if rtol else []), *method]
     outcome = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if outcome.returncode:
         raise RuntimeError(f"tessera failed in {folder}:\n{outcome.stderr}")

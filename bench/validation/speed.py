@@ -23,7 +23,7 @@ from meshes import write_gmsh
 THREADS, REPEATS, LONG, LIMIT = 2, 3, 120.0, 900.0  # Seconds.
 SIZES = {"40,000": 2.26, "200,000": 1.27}  # Sizes of elements, by about how many nodes.
 DIRECT, ITERATIVE = "CalculiX, SPOOLES", "CalculiX, iterative Cholesky"
-TESSERA, SCIKIT_FEM = "tessera", "scikit-fem, pyamg"
+TESSERA, MULTIGRID, SCIKIT_FEM = "tessera", "tessera, `--precond amg`", "scikit-fem, pyamg"
 
 
 def timed(command, folder, limit):
@@ -65,7 +65,7 @@ def prepared(folder, name, model):
         shutil.copy(pathlib.Path(__file__).with_name("scikit_bracket.py"), folder)
         return [sys.executable, "scikit_bracket.py"], lambda: scikit_displacements(folder, model)
     command = ["tessera", "solve", "mesh.msh", *model.arguments(), "--vtu", "result.vtu", "--device", "cpu",
-               "--threads", str(THREADS)]
+               "--threads", str(THREADS), *(["--precond", "amg"] if name == MULTIGRID else [])]
     return command, lambda: program.read_vtu(folder / "result.vtu")["displacement"]
 
 
@@ -75,14 +75,14 @@ def race(program_file, size):
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
         (place / "exact").mkdir()
-        exact = program.run(program_file, place / "exact", model)["displacement"]
-        for k, name in enumerate((TESSERA, SCIKIT_FEM, ITERATIVE, DIRECT)):
+        exact = program.run(program_file, place / "exact", model, method=["--precond", "amg"])["displacement"]
+        for k, name in enumerate((TESSERA, MULTIGRID, SCIKIT_FEM, ITERATIVE, DIRECT)):
             ways[name] = prepared(place / str(k), name, model)
         for _ in range(REPEATS):
             for k, (name, (command, read)) in enumerate(ways.items()):
                 if name in runs and max(run[0] or LIMIT for run in runs[name]) > LONG:
                     continue
-                command = [program_file, *command[1:]] if name == TESSERA else command
+                command = [program_file, *command[1:]] if command[0] == "tessera" else command
                 loads.append(os.getloadavg()[0])
                 run = timed(command, place / str(k), LIMIT)
                 print(len(exact), name, run, loads[-1], file=sys.stderr, flush=True)
