@@ -29,4 +29,7 @@ void keep_words(Attempt& attempt, const std::string& solver, const std::string& 
 /// Whether two attempts have the same solver, preconditioner and format.
 bool have_same_words(const Attempt& one, const Attempt& other);
 
+/// Whether nodes have coordinates, or the graph of the matrix grows as that of a mesh does.
+bool is_known_mesh(const MatrixFacts& facts);
+
 }  // namespace tessera

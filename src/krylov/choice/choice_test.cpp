@@ -5,6 +5,7 @@
 #include <set>
 
 #include "krylov/choice/test_choice.hpp"
+#include "krylov/rules.hpp"
 #include "support/messages.hpp"
 #include "tessera/precond.hpp"
 #include "tessera/solver.hpp"
@@ -313,6 +314,28 @@ TEST(choice, a_trial_decides_between_iterations_and_multigrid) {
     facts.rows_per_node = 2;
     attempts = choose(facts, "auto", "auto", "auto");
     EXPECT_EQ(attempts.at(0).preconditioner.starts_with("direct"), !facts.on_gpu) << "a plane";
+}
+
+/// Few steps reach many nodes of elements of second order, as in graphs that are no meshes.
+TEST(choice, solids_of_second_order_are_meshes) {
+    MatrixFacts facts;
+    facts.rows = 286'284;
+    facts.nonzeros = Offset(facts.rows) * 80;
+    facts.symmetric = facts.positive_diagonal = true;
+    facts.rows_per_node = facts.largest_block = 3;
+    facts.blocks = facts.rows / 3;
+    facts.graph_dimension = 3.8;
+    for (const bool has_coordinates : {false, true}) {
+        facts.has_coordinates = has_coordinates;
+        EXPECT_EQ(choose(facts, "auto", "auto", "auto").at(0).preconditioner, "amg");
+        EXPECT_TRUE(is_known_mesh(facts));
+    }
+    facts.graph_dimension = 4.5;
+    EXPECT_TRUE(is_known_mesh(facts));
+    facts.has_coordinates = false;
+    EXPECT_FALSE(is_known_mesh(facts));
+    facts.graph_dimension = 0;  // Unknown.
+    EXPECT_FALSE(is_known_mesh(facts));
 }
 
 TEST(choice, facts_of_the_empty_matrix) {

@@ -23,7 +23,10 @@ inline double flops_of_products(const MatrixFacts& a, double products) {
 inline bool fills_up(const MatrixFacts& a) {
     //   random graphs, degrees 4 and 10, 100,000 rows  4.8, 3.2  jacobi 0.10 s  multigrid 0.9 s
     //   poisson3d:60, elasticity3d:20                  2.8, 2.5
-    return a.graph_dimension > 3.05;
+    // Few steps reach many nodes of quadratic tetrahedra:
+    //   bracket, 76,000 and 286,000 rows               2.9, 3.2
+    //   cube, 71,000 rows                              3.8
+    return !a.has_coordinates && a.graph_dimension > (a.rows_per_node > 1 ? 4 : 3.05);
 }
 
 /// Whether the graph is that of a mesh of a plane or of a long body: its factors are small.

@@ -211,4 +211,8 @@ std::vector<Attempt> choose(const MatrixFacts& facts, const std::string& solver,
     return distinct;
 }
 
+bool is_known_mesh(const MatrixFacts& facts) {
+    return !fills_up(facts) && (facts.has_coordinates || facts.graph_dimension > 0);
+}
+
 }  // namespace tessera

@@ -278,11 +278,15 @@ void AttemptEngine<T>::make_system() {
     } else if (given_preconditioner_ != nullptr) {
         system_.emplace(context_, given_matrix_, format, *given_preconditioner_);
     } else {
+        // Coarse levels of meshes do not fill up, whatever they take at first.
+        const bool is_amg = Spec(method_.preconditioner_text).name() == "amg";
+        const bool may_refuse =
+            attempt_ + 1 < attempts_.size() && !(is_amg && is_known_mesh(facts()));
         system_.emplace(
             context_, matrix_in_use(), preconditioner_matrix(), format, *method_.preconditioner,
             PreconditionerInputs{format, is_reduced() ? reduced_coordinates_ : coordinates_,
                                  is_reduced() ? reduced_near_null_ : near_null_,
-                                 facts().natural_blocks, attempt_ + 1 < attempts_.size()});
+                                 facts().natural_blocks, may_refuse});
     }
     make_iterative();
 }
