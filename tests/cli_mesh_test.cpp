@@ -362,6 +362,22 @@ TEST_F(cli_mesh, info_lists_elements_and_groups) {
     EXPECT_EQ(json["groups"][3]["cells"], 8);
 }
 
+TEST_F(cli_mesh, info_says_what_options_mean) {
+    const std::string all = run({"info", "bar.msh", "--fix", "left=0,free", "--fix",
+                                 "bottom=normal", "--load", "right=3,0", "--young", "2"})
+                                .out;
+    for (const char* part : {"fixed            x of 'left'\n", "fixed            y of 'bottom'\n",
+                             "load             (3, 0) on 'right'\n",
+                             "default          --poisson 0.3\n", "unknowns         42, "}) {
+        expect_contains(all, part);
+    }
+    const std::string loose = run({"info", "bar.msh", "--fix", "left=0.5,free"}).out;
+    expect_contains(loose, "x = 0.5 of 'left'");
+    expect_contains(loose, "singular         the fixed supports of 'bar.msh' allow it");
+    EXPECT_EQ(run({"info", "bar.msh", "--fix", "lft"}).code, 2);
+    expect_contains(run({"info", "poisson2d:4", "--fix", "left"}).err, "--fix is for meshes");
+}
+
 TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {
     const std::string groups = "It has tip, left, right, bottom";
     const std::vector<std::pair<Words, std::string>> cases = {

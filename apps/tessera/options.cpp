@@ -322,6 +322,7 @@ void add_others(CLI::App& app, Arguments& to) {
     info.add_option("--threads", to.info.threads, threads_help)
         ->transform(whole_number(max_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
+    add_mesh(info, to.info.mesh);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
     convert.add_option("A", to.convert.matrix, matrix_help)->required();

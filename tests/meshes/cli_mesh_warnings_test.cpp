@@ -287,6 +287,10 @@ TEST_F(cli_mesh_warnings, elements_that_lock) {
         solve({"box.msh", "--fix", "left", "--load", "right=1,0,0", "--plane", "strain"}).err,
         "--plane is for plane meshes; this one is solid");
     expect_contains(run({"info", "box.msh"}).out, "144 tetrahedrons with 10 nodes");
+    write("box.msh", gmsh_file(meshes::second_order(meshes::box(CellShape::hexahedron, 6, 2, 4))));
+    expect_contains(warnings("box.msh", {"--load", "right=0,-1,0", "--poisson", "0.499"}),
+                    "the stresses of its hexahedra of second order may be wrong");
+    EXPECT_EQ(warnings("box.msh", {"--load", "right=0,-1,0", "--poisson", "0.49"}), "");
 }
 
 }  // namespace

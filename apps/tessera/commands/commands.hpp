@@ -68,6 +68,7 @@ struct TuneArguments {
 
 struct InfoArguments {
     std::string matrix;
+    MeshArguments mesh;
     std::string json;
     int threads = 0;
     bool allow_empty_rows = false;

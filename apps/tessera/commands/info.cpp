@@ -111,8 +111,8 @@ std::string suggest(const InfoArguments& arguments, const MatrixInfo& info) {
 
 MatrixInfo gather(const InfoArguments& arguments) {
     const Context host = Context::cpu(arguments.threads);
-    const System<double> system =
-        load_system<double>(host, arguments.matrix, arguments.allow_empty_rows);
+    const System<double> system = load_system<double>(
+        host, arguments.matrix, arguments.allow_empty_rows, &arguments.mesh, false);
     const CsrView<double> matrix = system.matrix.view();
     MatrixInfo info;
     info.name = system.name;

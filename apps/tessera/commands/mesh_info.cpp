@@ -130,12 +130,69 @@ std::string to_json(const InfoArguments& arguments, const Mesh& mesh) {
     return json.text() + "\n";
 }
 
+std::string vector_text(const elasticity::Vector& vector, int dimensions) {
+    return dimensions == 2 ? format("(%.6g, %.6g)", vector[0], vector[1])
+                           : format("(%.6g, %.6g, %.6g)", vector[0], vector[1], vector[2]);
+}
+
+/// "x, y of 'left'"; the values where they are not zero.
+std::string support_text(const elasticity::FixedSupport& support, int dimensions) {
+    const elasticity::Vector values = support.displacement({});  // Those of options are constant.
+    std::string text;
+    for (std::size_t i = 0; i < std::size_t(dimensions); ++i) {
+        if (!support.components[i]) continue;
+        text += (text.empty() ? "" : ", ") + std::string(1, "xyz"[i]);
+        if (values[i] != 0) text += format(" = %.6g", values[i]);
+    }
+    return text + " of '" + support.group + "'";
+}
+
+/// What the options say, and the system that solve would solve.
+std::string structure_table(const InfoArguments& arguments, const Structure& structure,
+                            const Context& host) {
+    std::string table = "\nWith these options:\n";
+    const auto line = [&](const char* name, const std::string& what) {
+        table += format("  %-16s %s\n", name, io::printable(what).c_str());
+    };
+    const elasticity::Model& model = structure.model;
+    const int d = model.mesh.dimensions;
+    for (const elasticity::FixedSupport& support : model.fixed_supports) {
+        line("fixed", support_text(support, d));
+    }
+    for (const elasticity::LoadShare& share : structure.system.load_shares) {
+        line("load", vector_text(share.total, d) + " on '" + share.group + "'");
+    }
+    for (const auto& [name, value] : default_values(arguments.mesh, d)) {
+        line("default", format("--%s %g", name.c_str(), value));
+    }
+    const Index rows = structure.system.matrix.rows();
+    line("unknowns", std::to_string(rows) + ", " +
+                         std::to_string(structure.system.matrix.nonzeros()) + " nonzeros");
+    if (structure.system.known_singular) {
+        line("singular", rigid_motion_message(arguments.matrix, structure));
+    }
+    for (const std::string& warning : elasticity::find_warnings(host, model, structure.system)) {
+        line("warning", warning);
+    }
+    return table;
+}
+
 }  // namespace
 
 int mesh_info(const InfoArguments& arguments) {
-    const Mesh mesh = io::read_mesh(Context::cpu(arguments.threads), arguments.matrix);
+    const Context host = Context::cpu(arguments.threads);
+    check_mesh_arguments(arguments.mesh);
+    Mesh mesh = io::read_mesh(host, arguments.matrix);
     if (!arguments.json.empty()) write_text(arguments.json, to_json(arguments, mesh));
-    if (arguments.json != "-") write_text("-", to_table(arguments, mesh));
+    if (arguments.json == "-") return exit_converged;
+    std::string table = to_table(arguments, mesh);
+    if (!arguments.mesh.first_option_given().empty()) {
+        Structure structure;
+        structure.model = make_model(std::move(mesh), arguments.mesh, false);
+        structure.system = elasticity::assemble(host, structure.model);
+        table += structure_table(arguments, structure, host);
+    }
+    write_text("-", table);
     return exit_converged;
 }
 
