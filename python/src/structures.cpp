@@ -224,7 +224,7 @@ void python_module::bind_structures(nb::module_& module) {
         .def_prop_ro("is_singular", [](const Structure& s) { return s.system.known_singular; })
         .def_prop_ro("hinge_nodes", [](const Structure& s) { return s.system.hinge_nodes; })
         .def("coordinates",
-             [](const Structure& s) {
+             [](const Structure& s) -> AnyTuple {
                  NodeCoordinates found = s.system.coordinates(s.model.mesh);
                  return nb::make_tuple(
                      to_numpy(std::vector(found.values.begin(), found.values.end()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import tempfile
@@ -35,6 +36,8 @@ _NAMES = {
     "hexahedron27": "hexahedron27",
 }
 _SHAPES = {name: shape for shape, name in _NAMES.items()}
+_COUNTS = (1, 2, 3, 3, 6, 4, 8, 9, 4, 10, 6, 15, 5, 8, 20, 27)
+_NODES = dict(zip(_SHAPES, _COUNTS))  # Of a cell.
 _PLANE = ("triangle", "quad")
 _EDGES = ("line",)
 
@@ -70,6 +73,10 @@ def _cells(given: Any, name: str) -> _Cells:
             raise TypeError(f"{name}: expected numbers of nodes, got {array.dtype}")
         if array.ndim != 2:
             raise ValueError(f"{name}: expected one row of nodes per cell, got {array.shape}")
+        if array.shape[1] != _NODES[kind]:
+            raise ValueError(f"{name}: {kind} has {_NODES[kind]} nodes, not {array.shape[1]}")
+        if array.size and not 0 <= array.min() <= array.max() < 2**31:
+            raise ValueError(f"{name}: a node is negative or beyond 2**31 - 1")
         result.append((kind, np.ascontiguousarray(array, np.int32)))
     return result
 
@@ -117,7 +124,7 @@ class Mesh:
     Attributes
     ----------
     points, cells
-        As given; `cells` as a list.
+        As given; `cells` as a list, rows of mirrored elements in the right order.
     groups : list of str
         Names of groups and regions.
 
@@ -150,6 +157,10 @@ class Mesh:
         for kind, _ in blocks:
             if _dimensions(kind) != axes:
                 raise ValueError(f"cells: {kind} are no elements of points in {axes} dimensions")
+        names = [*(nodes or {}), *(faces or {}), *(elements or {})]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ValueError(f"nodes, faces, elements: {', '.join(sorted(twice))} is there twice")
         groups: list[tuple[str, int, _Cells]] = []
         for name, chosen in (nodes or {}).items():
             mask = _selection(chosen, at, f"nodes[{name!r}]")
@@ -212,7 +223,7 @@ class Mesh:
         """
         for name, _, cells in self._core.groups:
             if name == group:
-                return np.unique(np.concatenate([nodes.ravel() for _, nodes in cells]))
+                return np.unique(np.concatenate([np.empty(0, np.int32), *(c.ravel() for _, c in cells)]))
         names = list(self._core.region_names)
         if group in names:
             every = [row for _, cells in self.cells for row in cells]
@@ -268,7 +279,7 @@ def _of_meshio(mesh: Any) -> Mesh:
     if axes < 2:
         raise ValueError("mesh: it has no plane or solid cells")
     if axes == 2 and points.shape[1] == 3:
-        if np.ptp(points[:, 2]) != 0:
+        if np.ptp(points[:, 2]) > 1e-12 * np.ptp(points):
             raise ValueError("mesh: plane cells must lie in a plane z = constant")
         points = points[:, :2]
     blocks = [(kind, cells) for kind, cells in known if _dimensions(kind) == axes]
@@ -278,10 +289,11 @@ def _of_meshio(mesh: Any) -> Mesh:
         for name, parts in (mesh.cell_sets or {}).items()
         if not name.startswith("gmsh:")
     }
-    tags = (mesh.cell_data or {}).get("gmsh:physical")
-    for name, (tag, dimension) in (mesh.field_data or {}).items():
-        if tags is None or name in sets:
+    tags: Any = (mesh.cell_data or {}).get("gmsh:physical")
+    for name, field in (mesh.field_data or {}).items() if tags is not None else ():
+        if name in sets or np.size(field) != 2:
             continue
+        tag, dimension = field
         sets[name] = [
             np.flatnonzero(np.asarray(of_block) == tag)
             if _dimensions(kind) == dimension
@@ -289,27 +301,34 @@ def _of_meshio(mesh: Any) -> Mesh:
             for (kind, _), of_block in zip(known, tags)
         ]
     groups: list[tuple[str, int, _Cells]] = []
+    point_sets = getattr(mesh, "point_sets", None) or {}
     for name, parts in sets.items():
+        if len(parts) != len(known):
+            raise ValueError(f"mesh: the set {name!r} has {len(parts)} parts, not {len(known)}")
         cells = [
             (kind, nodes[np.asarray(part, int)])
             for (kind, nodes), part in zip(known, parts)
             if part is not None and len(part)
         ]
+        # Abaqus writes sets of nodes and of elements with one name.
+        if name in point_sets and all(_dimensions(kind) == axes for kind, _ in cells):
+            groups.append((name, 0, [("vertex", np.asarray(point_sets[name])[:, None])]))
         if cells:
             dimension = max(_dimensions(kind) for kind, _ in cells)
             same = [pair for pair in cells if _dimensions(pair[0]) == dimension]
             groups.append((name, dimension, same))
-    for name, chosen in (getattr(mesh, "point_sets", None) or {}).items():
+    for name, chosen in point_sets.items():
         if name not in sets:
-            groups.append((name, 0, [("vertex", np.asarray(chosen, np.int32)[:, None])]))
+            groups.append((name, 0, [("vertex", np.asarray(chosen)[:, None])]))
     checked = [(name, axes_of, _cells(cells, f"mesh: {name}")) for name, axes_of, cells in groups]
     return Mesh._of_core(_made(points_of(points, "mesh"), _cells(blocks, "mesh"), checked))
 
 
 def _of_skfem(mesh: Any) -> Mesh:
-    from skfem.io.meshio import to_meshio
-
-    plain = to_meshio(mesh)
+    try:
+        plain = importlib.import_module("skfem.io.meshio").to_meshio(mesh)
+    except KeyError:
+        raise TypeError(f"mesh: {type(mesh).__name__} has no form in meshio") from None
     blocks = [(block.type, np.asarray(block.data)) for block in plain.cells]
     axes = max(_dimensions(kind) for kind, _ in blocks)
     blocks = [(kind, cells) for kind, cells in blocks if _dimensions(kind) == axes]
@@ -326,8 +345,10 @@ def _of_skfem(mesh: Any) -> Mesh:
             is_in = [tuple(sorted(row)) in wanted for row in cells[:, : _corners(kind)]]
             if any(is_in):
                 chosen.append((kind, cells[np.asarray(is_in)]))
-        if chosen:
-            groups.append((name, axes - 1, chosen))
+        found = sum(len(cells) for _, cells in chosen)
+        if found != len(wanted):
+            raise ValueError(f"mesh: {len(wanted) - found} facets of {name!r} are inside the mesh")
+        groups.append((name, axes - 1, chosen))
     for name, elements in (mesh.subdomains or {}).items():
         groups.append((name, axes, _elements(checked, elements, f"mesh: {name}")))
     return Mesh._of_core(_made(points, checked, groups))

@@ -78,7 +78,7 @@ def _vector(given: Any, axes: int, name: str) -> tuple[float, float, float]:
     found = host_array(np.asarray(given, float), name)
     if found.shape != (axes,):
         raise ValueError(f"{name}: expected {axes} components, got {given!r}")
-    return (*found.tolist(), *([0.0] * (3 - axes)))  # type: ignore[return-value]
+    return (*found.tolist(), *([0.0] * (3 - axes)))
 
 
 def _fixed(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[float]]:
@@ -118,7 +118,8 @@ def _materials(mesh: Mesh, **given: Any) -> list[_Material]:
             continue
         is_given = np.zeros(sum(len(cells) for _, cells in mesh.cells), bool)
         for region in value:
-            is_given[core.elements_of(mesh._core, region)] = True
+            elements: Any = core.elements_of(mesh._core, region)
+            is_given[elements] = True
         if not is_given.all():
             element = int(np.argmin(is_given))
             raise ValueError(f"{name}: element {element} is in none of {', '.join(value) or '{}'}")
@@ -223,7 +224,11 @@ class Structure:
             raise ValueError(f"plane: {plane!r} is none of {', '.join(_PLANE)}")
         if formulation not in ("incompatible", "full"):
             raise ValueError(f"formulation: {formulation!r} is neither 'incompatible' nor 'full'")
-        self._core = core.make_structure(
+        if gravity is not None and not np.any(
+            list(density.values()) if isinstance(density, Mapping) else density
+        ):
+            raise ValueError("gravity: it needs a density")
+        self._core: Any = core.make_structure(
             host_context(),
             self.mesh._core,
             _materials(self.mesh, young=young, poisson=poisson, density=density, orthotropic=orthotropic),
@@ -247,7 +252,7 @@ class Structure:
                 else "fix: the structure, or a part of it, can move as a rigid body"
             )
         self.matrix = _matrix(self._core.take_matrix())
-        self.load = self._core.load
+        self.load: Any = self._core.load
         points, unknowns = self._core.coordinates()
         self.coordinates = points if not len(unknowns) else (points, unknowns)
         self.warnings: list[str] = self._core.warnings(host_context())
@@ -287,7 +292,8 @@ class Structure:
         Result
             Of ``tessera.solve(p.matrix, p.load, coordinates=p.coordinates)``.
         """
-        return solve(self.matrix, self.load, coordinates=self.coordinates, **options)
+        coordinates = self.coordinates if len(self.load) else None
+        return solve(self.matrix, self.load, coordinates=coordinates, **options)
 
     def displacements(self, x: Any) -> Any:
         """The displacements of all nodes, the prescribed ones among them.
@@ -368,6 +374,8 @@ class Structure:
 
     def error_estimate(self, x: Any) -> ErrorEstimate:
         """An estimate of the error of the mesh, by Zienkiewicz and Zhu (1992); not a bound.
+
+        It sees nothing where elements around a node have no neighbours of their material.
 
         Parameters
         ----------

@@ -238,5 +238,29 @@ def test_plane_strain_and_axisymmetry():
         Structure(ring, plane="full")
 
 
+def test_meshes_that_would_be_misread():
+    for cells in ({"triangle": [[0, 1, 2, 3, 4, 5]]}, {"quad": [[0, 1, 2], [3, 4, 5]]}):
+        with pytest.raises(ValueError, match="nodes, not"):
+            Mesh(grid(), cells)
+    with pytest.raises(ValueError, match="beyond"):
+        Mesh(grid(), {"quad": [[0, 1, 2, 2**32 + 3]]})
+    with pytest.raises(ValueError, match="'?left'? is there twice"):
+        Mesh(grid(), {"quad": QUADS}, nodes={"left": [0]}, faces={"left": [0, 1, 2]})
+    with pytest.raises(ValueError, match="gravity: it needs a density"):
+        pulled(gravity=(0, -9.81))
+    held = Structure(bar(), node_displacements=np.zeros((9, 2)))
+    assert held.solve().converged  # Nothing is unknown.
+
+
+def test_sets_of_abaqus_with_one_name():
+    meshio = pytest.importorskip("meshio", reason="meshio is not installed")
+    mesh = meshio.Mesh(
+        grid(), [("quad", QUADS)], cell_sets={"Set-1": [[0, 1]]}, point_sets={"Set-1": [0, 1, 2]},
+        field_data={"TimeValue": np.array([0.0])},
+    )  # fmt: skip
+    found = structures.mesh_of(mesh)
+    assert found.nodes("Set-1").tolist() == [0, 1, 2]
+
+
 def test_it_is_reached_from_the_package():
     assert tessera.structures.Structure is Structure

@@ -183,8 +183,7 @@ int mesh_info(const InfoArguments& arguments) {
     const Context host = Context::cpu(arguments.threads);
     check_mesh_arguments(arguments.mesh);
     Mesh mesh = io::read_mesh(host, arguments.matrix);
-    if (!arguments.json.empty()) write_text(arguments.json, to_json(arguments, mesh));
-    if (arguments.json == "-") return exit_converged;
+    const std::string json = to_json(arguments, mesh);
     std::string table = to_table(arguments, mesh);
     if (!arguments.mesh.first_option_given().empty()) {
         Structure structure;
@@ -192,7 +191,8 @@ int mesh_info(const InfoArguments& arguments) {
         structure.system = elasticity::assemble(host, structure.model);
         table += structure_table(arguments, structure, host);
     }
-    write_text("-", table);
+    if (!arguments.json.empty()) write_text(arguments.json, json);
+    if (arguments.json != "-") write_text("-", table);
     return exit_converged;
 }
 

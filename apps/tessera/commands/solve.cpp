@@ -256,7 +256,8 @@ class SolveCommand : SolveProblem<T> {
     /// Whether x is of use in spite of the tolerance.
     bool narrowly_missed() const {
         const double residual = report_.solve.true_relative_residual;
-        return solved_ && residual <= 100 * arguments_.rtol.value_or(default_rtol<T>);
+        return solved_ &&
+               residual <= std::min(1e-3, 100 * arguments_.rtol.value_or(default_rtol<T>));
     }
 
     /// Adds displacements and stresses to the report and writes the VTU file.

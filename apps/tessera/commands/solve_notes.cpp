@@ -35,7 +35,7 @@ void note_error_estimate(double relative) {
     if (!(relative > large)) return;
     print_note("the mesh is coarse: its stresses have an estimated error of " +
                format("%.2g %%", 100 * relative) +
-               " in the energy norm, and its displacements are too small; refine it where the "
+               " in the energy norm; refine it where the "
                "cell field 'error' of --vtu FILE is large, or mesh with elements of second order");
 }
 

@@ -326,7 +326,9 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
     const Patches patches(cpu, elements, stiffness, samples);
     ErrorEstimate estimate;
     estimate.elements.assign(std::size_t(elements.count()), 0);
-    std::vector<double> energies(estimate.elements.size(), 0);
+    std::vector<double> energies(estimate.elements.size(), 0), noise(energies);
+    double largest = 0;  // Displacement.
+    for (const double u : displacements) largest = std::max(largest, std::abs(u));
     const auto estimate_element = [&](Index element, const auto& form, const auto& coefficients) {
         constexpr CellShape s = std::remove_cvref_t<decltype(form)>::shape;
         double at[node_count(s)][dimensions(s)];
@@ -347,13 +349,22 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
         }
         estimate.elements[std::size_t(element)] = error;
         energies[std::size_t(element)] = energy;
+        // The energy of rounding errors of the displacements.
+        const double volume = std::accumulate(std::begin(form.volumes), std::end(form.volumes), 0.);
+        const double length = std::pow(volume / thickness.length, 1. / mesh.dimensions);
+        const double strain = 64 * std::numeric_limits<double>::epsilon() * largest / length;
+        noise[std::size_t(element)] = volume * stiffness[element].matrix[0][0] * strain * strain;
     };
     each_solved_element<Rule::error>(cpu, model, elements, stiffness, displacements, thickness,
                                      estimate_element);
     const double error = std::accumulate(estimate.elements.begin(), estimate.elements.end(), 0.);
     const double all = error + std::accumulate(energies.begin(), energies.end(), 0.);
     // Without deformation there is no error.
-    const double unit = all > 0 ? all : 1;
+    if (all <= std::accumulate(noise.begin(), noise.end(), 0.)) {
+        std::ranges::fill(estimate.elements, 0.);
+        return estimate;
+    }
+    const double unit = all;
     estimate.relative = std::sqrt(error / unit);
     for (double& part : estimate.elements) part = std::sqrt(part / unit);
     return estimate;

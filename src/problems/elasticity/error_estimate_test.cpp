@@ -86,6 +86,10 @@ TEST(error_estimate, nothing_moves) {
     model.mesh = test::unit_mesh(CellShape::triangle, 2, 0);
     const std::vector<double> u(model.mesh.points.size(), 0);
     EXPECT_EQ(elasticity::estimate_error(test::host(), model, u).relative, 0);
+    const auto shifted = displacements(model.mesh, [](const Vector& x) {
+        return Vector{0.1 + 1e-9 * x[1], -1e-9 * x[0], 0};  // A small rotation, too.
+    });
+    EXPECT_EQ(elasticity::estimate_error(test::host(), model, shifted).relative, 0);
 }
 
 }  // namespace

@@ -295,6 +295,8 @@ Index number_unknowns(const Model& model, const Elements& elements, const Thickn
     for (std::size_t k = 0; k < model.node_displacements.size(); ++k) {
         const double value = model.node_displacements[k];
         if (std::isnan(value)) continue;
+        require(value == 0 || !thickness.on_axis(k % d, mesh.points[k]), "node ", k / d,
+                " is on the axis, where its radial displacement is 0, not ", value);
         system.unknowns[k] = -1;
         system.prescribed[k] = value;
     }

@@ -140,7 +140,7 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
     const bool has_density = std::ranges::any_of(
         model.materials, [](const auto& entry) { return entry.second.density > 0; });
     if ((model.material.density > 0 || has_density) && is_zero(model.gravity)) {
-        warnings.emplace_back("gravity is zero and moves nothing; check its components");
+        warnings.emplace_back("there is a density, but gravity is zero and moves nothing");
     }
     if (model.body_force && has_no_body_force(model)) {
         warnings.emplace_back("the body force is zero and moves nothing; check its components");
