@@ -37,7 +37,7 @@ _NAMES = {
 }
 _SHAPES = {name: shape for shape, name in _NAMES.items()}
 _COUNTS = (1, 2, 3, 3, 6, 4, 8, 9, 4, 10, 6, 15, 5, 8, 20, 27)
-_NODES = dict(zip(_SHAPES, _COUNTS))  # Of a cell.
+_NODES = dict(zip(_SHAPES, _COUNTS))  # The nodes of a cell by its type.
 _PLANE = ("triangle", "quad")
 _EDGES = ("line",)
 
