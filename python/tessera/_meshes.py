@@ -37,7 +37,7 @@ _NAMES = {
 }
 _SHAPES = {name: shape for shape, name in _NAMES.items()}
 _COUNTS = (1, 2, 3, 3, 6, 4, 8, 9, 4, 10, 6, 15, 5, 8, 20, 27)
-_NODES = dict(zip(_SHAPES, _COUNTS))  # The nodes of a cell by its type.
+_NODES = dict(zip(_SHAPES, _COUNTS, strict=False))  # The nodes of a cell by its type.
 _PLANE = ("triangle", "quad")
 _EDGES = ("line",)
 
@@ -223,12 +223,16 @@ class Mesh:
         """
         for name, _, cells in self._core.groups:
             if name == group:
-                return np.unique(np.concatenate([np.empty(0, np.int32), *(c.ravel() for _, c in cells)]))
+                return np.unique(
+                    np.concatenate([np.empty(0, np.int32), *(c.ravel() for _, c in cells)])
+                )
         names = list(self._core.region_names)
         if group in names:
             every = [row for _, cells in self.cells for row in cells]
             chosen = self._core.regions == names.index(group)
-            return np.unique(np.concatenate([row for row, is_in in zip(every, chosen) if is_in]))
+            return np.unique(
+                np.concatenate([row for row, is_in in zip(every, chosen, strict=False) if is_in])
+            )
         raise KeyError(f"no group {group!r}; there are {', '.join(self.groups) or 'none'}")
 
     def __repr__(self) -> str:
@@ -298,7 +302,7 @@ def _of_meshio(mesh: Any) -> Mesh:
             np.flatnonzero(np.asarray(of_block) == tag)
             if _dimensions(kind) == dimension
             else np.empty(0, int)
-            for (kind, _), of_block in zip(known, tags)
+            for (kind, _), of_block in zip(known, tags, strict=False)
         ]
     groups: list[tuple[str, int, _Cells]] = []
     point_sets = getattr(mesh, "point_sets", None) or {}
@@ -307,7 +311,7 @@ def _of_meshio(mesh: Any) -> Mesh:
             raise ValueError(f"mesh: the set {name!r} has {len(parts)} parts, not {len(known)}")
         cells = [
             (kind, nodes[np.asarray(part, int)])
-            for (kind, nodes), part in zip(known, parts)
+            for (kind, nodes), part in zip(known, parts, strict=False)
             if part is not None and len(part)
         ]
         # Abaqus writes sets of nodes and of elements with one name.

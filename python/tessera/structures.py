@@ -191,7 +191,7 @@ class Structure:
     Raises
     ------
     TypeError, ValueError
-        For unknown groups, inverted elements, wrong numbers, and supports that leave a rigid motion.
+        For unknown groups, inverted elements, wrong numbers, and supports that allow a motion.
 
     Examples
     --------
@@ -231,7 +231,9 @@ class Structure:
         self._core: Any = core.make_structure(
             host_context(),
             self.mesh._core,
-            _materials(self.mesh, young=young, poisson=poisson, density=density, orthotropic=orthotropic),
+            _materials(
+                self.mesh, young=young, poisson=poisson, density=density, orthotropic=orthotropic
+            ),
             [_fixed(self.mesh, group, given) for group, given in (fix or {}).items()],
             [(g, _vector(f, axes, f"load[{g!r}]")) for g, f in (load or {}).items()],
             [(g, _vector(f, axes, f"traction[{g!r}]")) for g, f in (traction or {}).items()],
@@ -317,7 +319,7 @@ class Structure:
         x : array of shape (n,) or (nodes, dimensions)
         at : "nodes" or "elements"
             At nodes they are extrapolated in each element from its integration points, and then
-            averaged over the elements of a node, as CalculiX does; in elements those at the centres.
+            averaged over the elements of a node, as CalculiX does; in elements those at centres.
 
         Returns
         -------
@@ -399,8 +401,9 @@ class Structure:
         require_utf8(file, "path")
         u = self._all(x)
         axes = self.mesh.points.shape[1]
-        at_nodes, inside = self.stresses(u.reshape(-1, axes)), self.stresses(
-            u.reshape(-1, axes), "elements"
+        at_nodes, inside = (
+            self.stresses(u.reshape(-1, axes)),
+            self.stresses(u.reshape(-1, axes), "elements"),
         )
         tensor = at_nodes.shape[1]
         errors = self.error_estimate(u.reshape(-1, axes)).elements

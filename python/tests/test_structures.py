@@ -122,8 +122,8 @@ def test_groups_of_a_mesh():
 def test_files_are_read_and_written(tmp_path):
     file = tmp_path / "square.msh"
     file.write_text(
-        "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n3\n1 1 \"left\"\n"
-        "1 2 \"right\"\n2 3 \"plate\"\n$EndPhysicalNames\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n"
+        '$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n3\n1 1 "left"\n'
+        '1 2 "right"\n2 3 "plate"\n$EndPhysicalNames\n$Nodes\n4\n1 0 0 0\n2 1 0 0\n'
         "3 1 1 0\n4 0 1 0\n$EndNodes\n$Elements\n3\n1 1 2 1 1 4 1\n2 1 2 2 2 2 3\n"
         "3 3 2 3 3 1 2 3 4\n$EndElements\n"
     )
@@ -162,8 +162,10 @@ def test_meshes_of_scikit_fem():
     skfem = pytest.importorskip("skfem", reason="scikit-fem is not installed")
     pytest.importorskip("meshio", reason="meshio is not installed")
     for kind in (skfem.MeshQuad, skfem.MeshHex, skfem.MeshTet, skfem.MeshTri):
-        mesh = kind().refined(1).with_boundaries(
-            {"left": lambda x: x[0] == 0, "right": lambda x: x[0] == 1}
+        mesh = (
+            kind()
+            .refined(1)
+            .with_boundaries({"left": lambda x: x[0] == 0, "right": lambda x: x[0] == 1})
         )
         axes = mesh.p.shape[0]
         p = Structure(mesh, poisson=0, fix={"left": 0}, load={"right": (1,) + (0,) * (axes - 1)})
