@@ -169,6 +169,11 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
             try:
                 return _matrix(core.read_matrix(host_context(), path_on_disk, chosen.itemsize))
             except _parse_error as error:
+                if "$MeshFormat" in str(error):
+                    raise _parse_error(
+                        f"{file} is a mesh, not a matrix: tessera.structures.Structure(path, "
+                        "fix=..., load=...) makes its system"
+                    ) from None
                 if path_on_disk == file:
                     raise
                 raise _parse_error(str(error).replace(path_on_disk, file)) from None

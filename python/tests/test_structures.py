@@ -138,6 +138,8 @@ def test_files_are_read_and_written(tmp_path):
         assert b'"' + name + b'"' in content
     with pytest.raises(FileNotFoundError):
         Structure(tmp_path / "none.msh")
+    with pytest.raises(ValueError, match="is a mesh, not a matrix: tessera.structures.Structure"):
+        tessera.read(file)
 
 
 def test_meshes_of_meshio():
