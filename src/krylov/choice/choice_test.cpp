@@ -336,6 +336,11 @@ TEST(choice, solids_of_second_order_are_meshes) {
     EXPECT_FALSE(is_known_mesh(facts));
     facts.graph_dimension = 0;  // Unknown.
     EXPECT_FALSE(is_known_mesh(facts));
+    facts.graph_dimension = 3.8;
+    facts.nonzeros = Offset(facts.rows) * 15;  // A random graph of blocks.
+    EXPECT_FALSE(is_known_mesh(facts));
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto").at(0).preconditioner,
+              facts.on_gpu ? "chebyshev:6" : "jacobi");
 }
 
 TEST(choice, facts_of_the_empty_matrix) {

@@ -64,7 +64,7 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   cantilever3d:8,length=4,element=tet4  7,800 rows  multigrid 32 ms  jacobi   59 ms
     //   elasticity3d:12,element=tet4          6,100       jacobi    17     multigrid 24
     //   bracket of quadratic tetrahedra      17,400       multigrid 400 ms jacobi 1100
-    if (a.rows_per_node > 1 && a.rows >= 1'500) first.trial = 120;
+    if (!fills_up(a) && a.rows_per_node > 1 && a.rows >= 1'500) first.trial = 120;
     if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5 || a.rows >= 20'000) {
         return {first,
                 {"fcg", "amg", "csr", 500, "500 iterations cost as much as a setup of multigrid"}};

@@ -23,10 +23,13 @@ inline double flops_of_products(const MatrixFacts& a, double products) {
 inline bool fills_up(const MatrixFacts& a) {
     //   random graphs, degrees 4 and 10, 100,000 rows  4.8, 3.2  jacobi 0.10 s  multigrid 0.9 s
     //   poisson3d:60, elasticity3d:20                  2.8, 2.5
-    // Few steps reach many nodes of quadratic tetrahedra:
+    // Few steps reach many nodes of quadratic tetrahedra, which have more neighbours than such
+    // graphs of this dimension, 80 entries a row:
     //   bracket, 76,000 and 286,000 rows               2.9, 3.2
     //   cube, 71,000 rows                              3.8
-    return !a.has_coordinates && a.graph_dimension > (a.rows_per_node > 1 ? 4 : 3.05);
+    //   random, degree 4, blocks of 3, 180,000 rows    jacobi 0.3 s  multigrid first 1.9 s
+    const bool has_wide_nodes = a.rows_per_node > 1 && a.entries_per_row() >= 60;
+    return !a.has_coordinates && a.graph_dimension > (has_wide_nodes ? 4 : 3.05);
 }
 
 /// Whether the graph is that of a mesh of a plane or of a long body: its factors are small.

@@ -364,9 +364,8 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
         std::ranges::fill(estimate.elements, 0.);
         return estimate;
     }
-    const double unit = all;
-    estimate.relative = std::sqrt(error / unit);
-    for (double& part : estimate.elements) part = std::sqrt(part / unit);
+    estimate.relative = std::sqrt(error / all);
+    for (double& part : estimate.elements) part = std::sqrt(part / all);
     return estimate;
 }
 
