@@ -37,7 +37,7 @@ _NAMES = {
 }
 _SHAPES = {name: shape for shape, name in _NAMES.items()}
 _COUNTS = (1, 2, 3, 3, 6, 4, 8, 9, 4, 10, 6, 15, 5, 8, 20, 27)
-_NODES = dict(zip(_SHAPES, _COUNTS, strict=False))  # The nodes of a cell by its type.
+_NODES = dict(zip(_SHAPES, _COUNTS, strict=True))  # The nodes of a cell by its type.
 _PLANE = ("triangle", "quad")
 _EDGES = ("line",)
 
@@ -95,7 +95,7 @@ def _selection(chosen: Any, points: Any, name: str) -> Any:
         raise TypeError(f"{name}: expected numbers of nodes, a mask or a function of the points")
     if array.size and not 0 <= array.min() <= array.max() < len(points):
         raise ValueError(f"{name}: there are {len(points)} nodes, counted from 0")
-    mask[array] = True
+    mask[array.astype(int)] = True  # An empty list is one of floats.
     return mask
 
 

@@ -250,6 +250,7 @@ def test_meshes_that_would_be_misread():
         Mesh(grid(), {"quad": [[0, 1, 2, 2**32 + 3]]})
     with pytest.raises(ValueError, match="'?left'? is there twice"):
         Mesh(grid(), {"quad": QUADS}, nodes={"left": [0]}, faces={"left": [0, 1, 2]})
+    assert Mesh(grid(), {"quad": QUADS}, nodes={"none": []}).nodes("none").size == 0
     with pytest.raises(ValueError, match="gravity: it needs a density"):
         pulled(gravity=(0, -9.81))
     held = Structure(bar(), node_displacements=np.zeros((9, 2)))

@@ -37,9 +37,7 @@ void each_side(CellShape shape, std::span<const Index> nodes, bool solid, Visit&
         const int count = corners(face_shape(shape, face));
         const auto corner = [&](int k) { return face_corner(shape, face, k % count); };
         const int edges = count == 2 ? 1 : count;
-        for (int k = 0; k < edges; ++k) {
-            visit_side({corner(k), corner(k + 1)});
-        }
+        for (int k = 0; k < edges; ++k) visit_side({corner(k), corner(k + 1)});
         if (count == 4) visit_side({corner(0), corner(1), corner(2), corner(3)});
     }
     if (solid && dimensions(shape) == 2 && corners(shape) == 4) visit_side({0, 1, 2, 3});
@@ -58,8 +56,7 @@ std::vector<NonconformingSide> find_nonconforming_sides(const Context& cpu, cons
     const auto is_curved = [](const MeshGroup& group) { return has_second_order(group.cells); };
     if (!has_second_order(mesh.elements) && std::ranges::none_of(mesh.groups, is_curved)) return {};
     const bool solid = mesh.dimensions == 3;
-    // Sides of groups, by their largest corner.
-    std::vector<std::pair<Index, Side>> of_groups;
+    std::vector<Side> of_groups;
     for (const MeshGroup& group : mesh.groups) {
         for (const Cells& cells : group.cells) {
             if (dimensions(cells.shape) == 0) continue;
@@ -67,11 +64,12 @@ std::vector<NonconformingSide> find_nonconforming_sides(const Context& cpu, cons
             for (std::size_t at = 0; at + count <= cells.nodes.size(); at += count) {
                 const std::span<const Index> nodes(cells.nodes.data() + at, count);
                 each_side(cells.shape, nodes, solid,
-                          [&](const Side& side) { of_groups.emplace_back(side.corners[0], side); });
+                          [&](const Side& side) { of_groups.push_back(side); });
             }
         }
     }
     std::ranges::sort(of_groups);
+    const auto largest_corner = [](const Side& side) { return side.corners[0]; };
     const NodeElements node_elements(elements);
     constexpr Index range = 1024;
     std::vector<std::vector<NonconformingSide>> found(std::size_t(mesh.node_count() / range + 1));
@@ -86,9 +84,8 @@ std::vector<NonconformingSide> find_nonconforming_sides(const Context& cpu, cons
                               if (side.corners[0] == node) sides.push_back(side);
                           });
             }
-            const auto same =
-                std::ranges::equal_range(of_groups, node, {}, &std::pair<Index, Side>::first);
-            for (const auto& entry : same) sides.push_back(entry.second);
+            const auto here = std::ranges::equal_range(of_groups, node, {}, largest_corner);
+            sides.insert(sides.end(), here.begin(), here.end());
             std::ranges::sort(sides);
             for (std::size_t k = 1; k < sides.size(); ++k) {
                 if (sides[k].corners != sides[k - 1].corners) continue;
