@@ -45,8 +45,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         if (cycle_.size() < levels_.size()) {
             set_matrix_and_bound(context, levels_.size() - 1);
             // Here a setup takes most memory; to make this matrix again costs 1 % of its time.
-            const bool is_finest = levels_.size() == 1;
-            if (is_finest && context.on_gpu() && block() == 1) cycle_.release_matrix(0);
+            if (levels_.size() == 1) cycle_.release_matrix(0);
         }
         std::optional<DeviceVectors> coarse_space = make_products(
             context, level, near_null, max_products * double(levels_.front().matrix.entries()));
