@@ -202,8 +202,11 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   poisson3d:80     512,000       degree 10 in f16  5.5     degree 6 in f64   8.6, in f16 7.3
     //   poisson3d:100  1,000,000       degree 10 in f16  9.6     degree 6 in f64  13.6
     //   poisson3d:120  1,700,000       degree 10 in f16 18.9     degree 6 in f16  17.8
+    //   diffusion3d:48   111,000 rows  csr 4.2 ms  sbell 4.7
+    //   poisson3d:45      91,000       csr 3.5     sbell 4.4
     const bool rounds = a.rows >= 200'000;
-    return {{"cg", rounds ? rounded_polynomial : polynomial, sliced, rounds ? 100 : 150,
+    return {{"cg", rounds ? rounded_polynomial : polynomial, rounds ? sliced : format,
+             rounds ? 100 : 150,
              "a polynomial reads the matrix at the rate of the memory"},
             {"fcg", "amg", format, 0, "so many iterations cost as much as a setup of multigrid"}};
 }
