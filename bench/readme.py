@@ -95,22 +95,17 @@ def peers():
     batch, own, peer = inversion_peers("cpu/batched.json", 16, ("lapack", "eigen"))
     add(f"invert {batch:,} matrices of 16 rows, one CPU core", own, peer, "OpenBLAS, Eigen")
 
-    bench = select(factor_rows(), type="f64", n=16, batch=500000)
-    own = one(bench, op="ldu", pivoting="partial", implementation="tessera")
-    peer = fastest(bench, implementation="cublas_getrf")
-    add("LU factors of 500,000 matrices of 16 rows", own["milliseconds"], peer, "cuBLAS")
-
     lines_of = [line for line in (root / "bench/ginkgo_block_jacobi.csv").open() if line[0] != "#"]
-    for path, n in (("block_jacobi_dense_16.json", 16), ("block_jacobi.json", 32)):
-        rows = select(load(f"h200/{path}")["rows"], op="setup", type="f64", precision="working", n=n)
-        own, ginkgo = next(
-            (row, peer)
-            for row in rows
-            for peer in csv.DictReader(lines_of)
-            if (peer["matrix"], peer["type"], int(peer["n"])) == (row["matrix"], "f64", n)
-        )
-        what = f"set up `block_jacobi:{n}`, `{own['matrix']}`"
-        add(what, own["milliseconds"], float(ginkgo["setup"]), "Ginkgo 1.12")
+    rows = load("h200/block_jacobi.json")["rows"]
+    rows = select(rows, op="setup", type="f64", precision="working", n=32)
+    own, ginkgo = next(
+        (row, peer)
+        for row in rows
+        for peer in csv.DictReader(lines_of)
+        if (peer["matrix"], peer["type"], int(peer["n"])) == (row["matrix"], "f64", 32)
+    )
+    what = f"set up `block_jacobi:32`, `{own['matrix']}`"
+    add(what, own["milliseconds"], float(ginkgo["setup"]), "Ginkgo 1.12")
 
     bench = load("h200/spmv_elasticity.json")["rows"]
     rows = select(bench, matrix="elasticity3d:90,free", type="f64")
@@ -130,6 +125,13 @@ def peers():
     own = one(rows, preconditioner="block_ldlt:8,fill=0")
     both = [1000 * (row["setup_seconds"] + row["seconds"]) for row in (own, base)]
     add("solve `kkt:13333`, `block_ldlt:8`, 16 CPU cores", *both, "MUMPS 5.5, one core")
+
+    rows = load("validation.json")["speed"]["rows"]
+    rows = [row for row in rows if row["nodes"] > 100_000 and row["seconds"] is not None]
+    own = one(rows, way="tessera")
+    peer = min((row for row in rows if "tessera" not in row["way"]), key=lambda row: row["seconds"])
+    what = f"a mesh of {own['nodes']:,} nodes, file to stresses, {own['threads']} CPU cores"
+    add(what, 1000 * own["seconds"], 1000 * peer["seconds"], peer["way"])
     return "\n".join(
         [
             f"FP64 on one {load('h200/batched.json')['device']} unless noted; "

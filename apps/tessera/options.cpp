@@ -285,16 +285,17 @@ void add_tune(CLI::App& app, TuneArguments& to) {
 }
 
 void add_plot(CLI::App& app, PlotArguments& to) {
-    CLI::App& plot = *app.add_subcommand("plot", "Draw what solve, tune and info wrote as JSON");
+    CLI::App& plot = *app.add_subcommand("plot", "Draw what solve, tune and info wrote");
     plot.footer(
         "Draws, of a solve: residuals, condition numbers of blocks, times of phases, multigrid\n"
         "levels; of tune: times of the trials; of info: blocks and formats; of a matrix: its\n"
-        "pattern.\n"
+        "pattern; of the VTU file of a mesh: the deformed part, coloured by stresses.\n"
         "Needs Python: pip install . matplotlib, in a copy of Tessera's repository.\n" +
         std::string(exit_codes_help));
     plot.add_option(
             "FILE", to.files,
-            "JSON of tessera solve, tune or info, several to compare runs; or a matrix (.mtx)")
+            "JSON of tessera solve, tune or info, several to compare runs; a matrix (.mtx); or "
+            "results of a structure (.vtu)")
         ->required();
     plot.add_option("-o,--output", to.output, "Picture to write: .html, .svg, .png or .pdf")
         ->required()
@@ -306,11 +307,19 @@ void add_plot(CLI::App& app, PlotArguments& to) {
     plot.add_option(
         "--only", to.only,
         "Draw only these, separated by commas: residuals, phases, conditions, hierarchy, "
-        "trials, blocks, formats, spy");
+        "trials, blocks, formats, spy, part");
     plot.add_option("--blocks", to.blocks, "File of block sizes, drawn over the matrix")
         ->check(file_name());
     plot.add_option("--rows", to.rows, "Draw these rows and columns of the matrix only")
         ->type_name("FIRST:END");
+    plot.add_option("--field", to.field,
+                    "Field that colours a part, as stress:xx (default: von_mises)")
+        ->type_name("NAME[:COMPONENT]");
+    plot.add_option("--deformation", to.deformation,
+                    "How many times displacements of a part are drawn")
+        ->type_name("FACTOR");
+    plot.add_option("--view", to.view, "Degrees from where a part is seen (default: -60,25)")
+        ->type_name("AZIMUTH,ELEVATION");
 }
 
 void add_others(CLI::App& app, Arguments& to) {

@@ -102,6 +102,9 @@ struct PlotArguments {
     std::string only;
     std::string blocks;
     std::string rows;
+    std::string field;
+    std::string deformation;
+    std::string view;
 };
 
 /// Each runs one subcommand and returns its exit code; errors are thrown.

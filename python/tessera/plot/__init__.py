@@ -1,4 +1,4 @@
-"""Pictures of solves: residuals, phases, condition numbers of blocks, multigrid, patterns.
+"""Pictures of solves: residuals, phases, condition numbers of blocks, multigrid, patterns, parts.
 
 Each function takes runs in any of these forms: a file that ``tessera solve --json FILE`` (or
 ``tune``, ``info``) wrote, its parsed dict, a `tessera.Result`, a `tessera.MultilevelSolver`, or a
@@ -23,8 +23,9 @@ from typing import Any
 
 from ._panels import KINDS, panels, summary
 from ._runs import Matrix, PlotError, Run, path_text, read, take
+from ._vtu import Part
 
-__all__ = ["ENDINGS", "KINDS", "PlotError", "conditions", "hierarchy", "phases", "read",
+__all__ = ["ENDINGS", "KINDS", "PlotError", "conditions", "hierarchy", "part", "phases", "read",
            "residuals", "save", "spy"]  # fmt: skip
 
 ENDINGS = (".html", ".svg", ".png", ".pdf")
@@ -168,6 +169,49 @@ def spy(A: Any, blocks: Any = None, *, rows: tuple[int, int] | None = None, ax: 
     return _draw("spy", [A], None, ax, blocks=blocks, rows=rows)
 
 
+def part(
+    file: Any,
+    field: str | None = None,
+    *,
+    deformation: float | None = None,
+    view: tuple[float, float] | None = None,
+    ax: Any = None,
+) -> Any:
+    """A structure with its results: the deformed shape, coloured by a field.
+
+    Parameters
+    ----------
+    file : path
+        VTU file that ``tessera solve MESH --vtu FILE`` or `tessera.structures` wrote.
+    field : str, optional
+        A field of nodes or elements; of a vector the length, or NAME:COMPONENT, as "stress:xx" or
+        "displacement:z". By default von Mises stresses.
+    deformation : float, optional
+        How many times displacements are drawn; by default such that the largest is about a
+        twentieth of the part.
+    view : (azimuth, elevation), optional
+        Degrees: from where the part is seen. By default (-60, 25), and (-90, 90) for a plane.
+    ax : matplotlib.axes.Axes, optional
+        By default new ones, in a figure of their own.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Lines are edges of elements, darker where faces meet at more than 30 degrees; thin lines
+        beside the part, its shape without loads.
+
+    Raises
+    ------
+    PlotError
+        A ValueError: the file cannot be read, has no such field, or Matplotlib is not installed.
+    TypeError
+        For an argument of another type, which the message names.
+    """
+    if not isinstance(file, (Part, str, bytes, os.PathLike)):
+        raise TypeError(f"file: expected a path, got {type(file).__name__}")
+    return _draw("part", [file], None, ax, field=field, deformation=deformation, view=view)
+
+
 def _titles(things: Sequence[Any]) -> tuple[str, str]:
     """Title of a page: the matrix, or how many; and the devices."""
     names = list(dict.fromkeys(getattr(t, "matrix", "") or t.source for t in things))
@@ -213,6 +257,9 @@ def save(
     only: Sequence[str] | None = None,
     blocks: Any = None,
     rows: tuple[int, int] | None = None,
+    field: str | None = None,
+    deformation: float | None = None,
+    view: tuple[float, float] | None = None,
 ) -> None:
     """Writes pictures of all that the runs hold.
 
@@ -222,13 +269,15 @@ def save(
         The ending chooses the form: .html (a page that stands alone), .svg, .png or .pdf. A file is
         replaced as a whole or not at all.
     *runs
-        See the module; also sparse matrices and paths of Matrix Market files.
+        See the module; also sparse matrices, and paths of Matrix Market and VTU files.
     labels : list of str, optional
         Names of the runs, in their order.
     only : list of str, optional
         Some of `KINDS`, in the order in which they are drawn; by default all that there are.
     blocks, rows
         Of a matrix; see `spy`.
+    field, deformation, view
+        Of a VTU file; see `part`.
 
     Raises
     ------
@@ -240,7 +289,9 @@ def save(
     path = path_text(file, "file")
     ending = _ending(path)
     things = [take(run) for run in runs]
-    made = panels(things, labels, only, blocks, rows)
+    made = panels(
+        things, labels, only, blocks, rows, field=field, deformation=deformation, view=view
+    )
     title, about = _titles(things)
     if ending == ".html":
         from ._page import page

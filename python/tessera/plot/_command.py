@@ -26,6 +26,14 @@ def _rows(text: str) -> tuple[int, int]:
     return int(first), int(end)
 
 
+def _view(text: str) -> tuple[float, float]:
+    try:
+        azimuth, elevation = map(float, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"give AZIMUTH,ELEVATION, not '{text}'") from None
+    return azimuth, elevation
+
+
 def _blocks(path: str) -> Any:
     """Offsets of a file of block sizes, as ``block_jacobi:blocks=FILE`` reads."""
     try:
@@ -45,11 +53,12 @@ def parser() -> argparse.ArgumentParser:
     """The options, which ``tessera plot`` has, too."""
     options = _Parser(
         prog="python -m tessera plot", allow_abbrev=False,
-        description="Draws what tessera solve, tune and info wrote as JSON.",
+        description="Draws what tessera solve, tune and info wrote.",
     )  # fmt: skip
     options.add_argument(
         "files", nargs="+", metavar="FILE",
-        help="JSON of tessera solve, tune or info, several to compare runs; or a matrix (.mtx)",
+        help="JSON of tessera solve, tune or info, several to compare runs; a matrix (.mtx); or "
+        "results of a structure (.vtu)",
     )  # fmt: skip
     options.add_argument(
         "-o", "--output", required=True, metavar="FILE",
@@ -69,6 +78,18 @@ def parser() -> argparse.ArgumentParser:
         "--rows", type=_rows, metavar="FIRST:END",
         help="draw these rows and columns of the matrix only",
     )  # fmt: skip
+    options.add_argument(
+        "--field", metavar="NAME[:COMPONENT]",
+        help="field that colours a part, as stress:xx (default: von_mises)",
+    )  # fmt: skip
+    options.add_argument(
+        "--deformation", type=float, metavar="FACTOR",
+        help="how many times displacements of a part are drawn",
+    )  # fmt: skip
+    options.add_argument(
+        "--view", type=_view, metavar="AZIMUTH,ELEVATION",
+        help="degrees from where a part is seen (default: -60,25)",
+    )  # fmt: skip
     return options
 
 
@@ -80,7 +101,7 @@ def main(words: Sequence[str]) -> int:
         only = given.only.split(",") if given.only is not None else None
         save(
             given.output, *given.files, labels=given.label, only=only, blocks=blocks,
-            rows=given.rows,
+            rows=given.rows, field=given.field, deformation=given.deformation, view=given.view,
         )  # fmt: skip
     except PlotError as error:
         text = "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in str(error))

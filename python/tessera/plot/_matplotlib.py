@@ -10,11 +10,10 @@ import numpy as np
 
 from . import _shapes as shapes_of
 from ._colours import COLOURS, DASHES, INK, MARK, MUTED, RULE
-from ._panels import Bars, Curves
-from ._pattern import Pattern
+from ._panels import Curves, Panel
 from ._place import drawable
 from ._runs import PlotError
-from ._shapes import FONT, WIDTH, Mark, Path, Picture, Rect, Shape, Text
+from ._shapes import FONT, WIDTH, Image, Mark, Path, Picture, Rect, Shape, Text
 
 __all__ = ["draw", "new_axes", "save"]
 
@@ -101,12 +100,15 @@ def _draw_shapes(axes: Any, height: float, width: float, shapes: Sequence[Shape]
             _path(axes, shape)
         elif isinstance(shape, Mark):
             _mark(axes, shape)
-        elif isinstance(shape, Picture):
-            rgba = np.empty((*shape.opacity.shape, 4))
-            rgba[..., :3] = [int(COLOURS[0][0][k : k + 2], 16) / 255 for k in (1, 3, 5)]
-            rgba[..., 3] = shape.opacity
+        else:
+            if isinstance(shape, Picture):
+                rgba = np.empty((*shape.opacity.shape, 4))
+                rgba[..., :3] = [int(COLOURS[0][0][k : k + 2], 16) / 255 for k in (1, 3, 5)]
+                rgba[..., 3] = shape.opacity
             axes.imshow(
-                rgba, interpolation="nearest", aspect="auto",
+                shape.pixels if isinstance(shape, Image) else rgba,
+                interpolation="antialiased" if isinstance(shape, Image) else "nearest",
+                aspect="auto",
                 extent=(shape.x, shape.x + shape.width, shape.y + shape.height, shape.y),
             )  # fmt: skip
             axes.set_xlim(0, width)
@@ -152,25 +154,23 @@ def _draw_curves(panel: Curves, axes: Any) -> None:
         )  # fmt: skip
 
 
-def draw(panel: Curves | Bars | Pattern, axes: Any) -> None:
+def draw(panel: Panel, axes: Any) -> None:
     """Draws one picture on axes of any size."""
     if isinstance(panel, Curves):
         _draw_curves(panel, axes)
         return
     width = axes.get_window_extent().width * 100 / axes.figure.dpi
-    layout = shapes_of.spy if isinstance(panel, Pattern) else shapes_of.bars
-    height, shapes = layout(panel, width)  # type: ignore[arg-type]
+    height, shapes = shapes_of.layout(panel, width)
     _draw_shapes(axes, height, width, shapes)
 
 
-def _height(panel: Curves | Bars | Pattern) -> float:
+def _height(panel: Panel) -> float:
     if isinstance(panel, Curves):
         return 384.0
-    layout = shapes_of.spy if isinstance(panel, Pattern) else shapes_of.bars
-    return layout(panel)[0]  # type: ignore[arg-type]
+    return shapes_of.layout(panel)[0]
 
 
-def _add(figure: Any, panel: Curves | Bars | Pattern, top: float, total: float) -> Any:
+def _add(figure: Any, panel: Panel, top: float, total: float) -> Any:
     """Axes and title of a picture whose upper end is `top` units below that of the figure."""
     height, whole = _height(panel), WIDTH + 40
     left, width, above, below = 20.0, WIDTH, 0.0, 0.0
@@ -193,12 +193,12 @@ def _add(figure: Any, panel: Curves | Bars | Pattern, top: float, total: float) 
     return axes
 
 
-def _size(panels: Sequence[Curves | Bars | Pattern]) -> float:
+def _size(panels: Sequence[Panel]) -> float:
     notes = [_TITLE if panel.note else _TITLE - 18 for panel in panels]
     return sum(map(_height, panels)) + sum(notes) + _GAP * (len(panels) - 1) + 32
 
 
-def new_axes(panel: Curves | Bars | Pattern) -> Any:
+def new_axes(panel: Panel) -> Any:
     """One picture in a figure of pyplot, which notebooks show; returns its axes."""
     pyplot = _need("matplotlib.pyplot")
     total = _size([panel])
@@ -206,7 +206,7 @@ def new_axes(panel: Curves | Bars | Pattern) -> Any:
     return _add(figure, panel, 14, total)
 
 
-def save(panels: Sequence[Curves | Bars | Pattern], path: str, ending: str, title: str) -> None:
+def save(panels: Sequence[Panel], path: str, ending: str, title: str) -> None:
     """Writes all pictures below each other; the same input gives the same bytes."""
     figure_module = _need("matplotlib.figure")
     settings = {

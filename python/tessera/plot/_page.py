@@ -11,7 +11,8 @@ from typing import Any
 
 from . import _shapes
 from ._colours import COLOURS, GROUND, INK, MARK, MUTED, RULE
-from ._panels import Bars, Curves
+from ._panels import Curves, Panel
+from ._part import PartPicture
 from ._pattern import Pattern
 from ._svg import svg
 from ._table import Table
@@ -88,7 +89,7 @@ def _data(panel: Curves, frame: _shapes.Frame) -> str:
     return f'<script type="application/json">{text}</script>'
 
 
-def _about(panel: Curves | Bars | Pattern) -> str:
+def _about(panel: Panel) -> str:
     """The picture in words, for those who do not see it."""
     if isinstance(panel, Curves):
         ends = [
@@ -96,20 +97,19 @@ def _about(panel: Curves | Bars | Pattern) -> str:
             for line in panel.lines
         ]
         return "; ".join(ends)
-    if isinstance(panel, Pattern):
+    if isinstance(panel, (Pattern, PartPicture)):
         return panel.note
     return f"{len([row for row in panel.rows if row.bars])} rows; the table has their numbers"
 
 
-def _section(panel: Curves | Bars | Pattern, number: int) -> str:
+def _section(panel: Panel, number: int) -> str:
     name = f"{panel.key}-{number}"
     data = attributes = ""
     if isinstance(panel, Curves):
         height, shapes, frame = _shapes.curves(panel)
         data, attributes = _data(panel, frame), " data-curves"
     else:
-        layout: Any = _shapes.spy if isinstance(panel, Pattern) else _shapes.bars
-        height, shapes = layout(panel)
+        height, shapes = _shapes.layout(panel)
     tables = "\n".join(map(_table, panel.tables()))
     note = f"<p>{escape(panel.note)}</p>\n" if panel.note else ""
     return (
@@ -121,9 +121,7 @@ def _section(panel: Curves | Bars | Pattern, number: int) -> str:
     )
 
 
-def page(
-    panels: Sequence[Curves | Bars | Pattern], title: str, about: str, summary: Table | None
-) -> str:
+def page(panels: Sequence[Panel], title: str, about: str, summary: Table | None) -> str:
     """The text of the page; `about`: a line under the title."""
     sections = "\n".join(_section(panel, k) for k, panel in enumerate(panels))
     first = f"<section>\n{_table(summary)}\n</section>\n" if summary else ""

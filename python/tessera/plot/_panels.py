@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ._part import PartPicture, part_picture
 from ._pattern import Pattern, pattern
 from ._place import drawable
 from ._runs import Info, Matrix, PlotError, Run, Tune
 from ._table import Cell, Table
 from ._text import amount, bytes_text, count, name_all, seconds_text
+from ._vtu import Part
 
-__all__ = ["KINDS", "Bar", "Bars", "Curves", "Line", "Row", "panels", "summary"]
+__all__ = ["KINDS", "Bar", "Bars", "Curves", "Line", "Panel", "Row", "panels", "summary"]
 
 
 @dataclass
@@ -303,7 +305,9 @@ def _formats(infos: list[tuple[int, Info]]) -> Bars | None:
     )  # fmt: skip
 
 
-KINDS = ("residuals", "phases", "conditions", "hierarchy", "trials", "blocks", "formats", "spy")
+KINDS = ("residuals", "phases", "conditions", "hierarchy", "trials", "blocks", "formats", "spy",
+         "part")  # fmt: skip
+Panel = Curves | Bars | Pattern | PartPicture
 
 
 def _texts(words: Any, name: str) -> list[str]:
@@ -320,15 +324,17 @@ def _texts(words: Any, name: str) -> list[str]:
 
 
 def panels(
-    things: Sequence[Run | Tune | Info | Matrix],
+    things: Sequence[Run | Tune | Info | Matrix | Part],
     labels: Sequence[str] | None = None,
     only: Sequence[str] | None = None,
     blocks: Any = None,
     rows: tuple[int, int] | None = None,
-) -> list[Curves | Bars | Pattern]:
-    """All pictures that `things` hold, in the order of `KINDS`; sets their labels."""
+    **of_part: Any,
+) -> list[Panel]:
+    """All pictures that `things` hold, in the order of `KINDS`; sets their labels. `of_part`:
+    field, deformation and view of parts."""
     labels, only = _texts(labels, "labels"), _texts(only, "only")
-    named = [thing for thing in things if not isinstance(thing, Matrix)]
+    named = [thing for thing in things if not isinstance(thing, (Matrix, Part))]
     if len(labels) > len(named):
         raise PlotError(f"{len(labels)} labels are given for {len(named)} runs")
     solves = [thing for thing in named if isinstance(thing, Run)]
@@ -345,6 +351,9 @@ def panels(
     matrices = [thing for thing in things if isinstance(thing, Matrix)]
     if not matrices and (blocks is not None or rows is not None):
         raise PlotError("blocks and rows are of a matrix; name a .mtx file, too")
+    parts = [thing for thing in things if isinstance(thing, Part)]
+    if not parts and any(value is not None for value in of_part.values()):
+        raise PlotError("field, deformation and view are of a part; name a .vtu file, too")
     makers: dict[str, Callable[[], list[Any]]] = {
         "residuals": lambda: [_residuals(runs)],
         "phases": lambda: [_phases(runs)],
@@ -354,6 +363,7 @@ def panels(
         "blocks": lambda: [_blocks(infos)],
         "formats": lambda: [_formats(infos)],
         "spy": lambda: [pattern(matrix, blocks, rows) for matrix in matrices],
+        "part": lambda: [part_picture(part, **of_part) for part in parts],
     }
     for word in only:
         if word not in makers:

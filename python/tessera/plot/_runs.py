@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ._error import PlotError
+from ._vtu import Part, read_vtu
+
 __all__ = ["Info", "Level", "Matrix", "Phase", "PlotError", "Run", "Trial", "Tune", "read", "take"]
-
-
-class PlotError(ValueError):
-    """Input that cannot be drawn, or output that cannot be written; names the file."""
 
 
 @dataclass
@@ -322,9 +321,9 @@ def path_text(path: Any, name: str) -> str:
         raise TypeError(f"{name}: expected a path, got {type(path).__name__}") from None
 
 
-def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
-    """Reads JSON of ``tessera solve``, ``tune`` or ``info``, or a Matrix Market file (.mtx,
-    .mtx.gz).
+def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix | Part:
+    """Reads JSON of ``tessera solve``, ``tune`` or ``info``, a Matrix Market file (.mtx, .mtx.gz),
+    or results of a structure (.vtu).
 
     Parameters
     ----------
@@ -333,7 +332,7 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
 
     Returns
     -------
-    Run, Tune, Info or Matrix
+    Run, Tune, Info, Matrix or Part
         As the functions of `tessera.plot` take it.
 
     Raises
@@ -346,6 +345,8 @@ def read(path: str | os.PathLike[str]) -> Run | Tune | Info | Matrix:
     name = path_text(path, "path")
     if name.endswith((".mtx", ".mtx.gz")):
         return _read_matrix(name)
+    if name.endswith(".vtu"):
+        return read_vtu(name)
     try:
         with open(name, encoding="utf-8") as file:
             value = json.load(file)
@@ -385,7 +386,7 @@ def _run_of_result(result: Any) -> Run:
     return run
 
 
-def take(thing: Any) -> Run | Tune | Info | Matrix:
+def take(thing: Any) -> Run | Tune | Info | Matrix | Part:
     """What `thing`, one of the runs, holds: a path, parsed JSON, a `Result`, a `MultilevelSolver`,
     a sparse matrix, or a list of residuals.
 
@@ -396,7 +397,7 @@ def take(thing: Any) -> Run | Tune | Info | Matrix:
     PlotError
         As `read`.
     """
-    if isinstance(thing, (Run, Tune, Info, Matrix)):
+    if isinstance(thing, (Run, Tune, Info, Matrix, Part)):
         return thing
     if isinstance(thing, (str, bytes, os.PathLike)):
         return read(os.fsdecode(thing))

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ._panels import Bars, Curves, Line, Row
+from ._panels import Bars, Curves, Line, Panel, Row
+from ._part import PartPicture, colours_of
 from ._pattern import Pattern
 from ._place import decimate, drawable, place_labels, text_width
 from ._text import amount, count, linear_ticks, log_ticks
 
-__all__ = ["FONT", "WIDTH", "Frame", "Mark", "Path", "Picture", "Rect", "Shape", "Text", "bars",
-           "curve_labels", "curves", "frame_of", "kept_points", "spy"]  # fmt: skip
+__all__ = ["FONT", "WIDTH", "Frame", "Image", "Mark", "Path", "Picture", "Rect", "Shape", "Text",
+           "bars", "curve_labels", "curves", "frame_of", "kept_points", "layout", "part",
+           "spy"]  # fmt: skip
 
 WIDTH = 760.0
 FONT = 13.0
@@ -80,7 +82,18 @@ class Picture:
     opacity: Any
 
 
-Shape = Rect | Text | Path | Mark | Picture
+@dataclass
+class Image:
+    """Pixels: (rows, columns, 4) bytes of red, green, blue and opacity."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    pixels: Any
+
+
+Shape = Rect | Text | Path | Mark | Picture | Image
 
 
 @dataclass
@@ -309,3 +322,40 @@ def spy(panel: Pattern, width: float = WIDTH) -> tuple[float, list[Shape]]:
             shapes.append(Text(left + wide + 18, y, f"{name} {count(value)}", style="muted"))
             y += 20
     return top + high + 12, shapes
+
+
+def part(panel: PartPicture, width: float = WIDTH) -> tuple[float, list[Shape]]:
+    """Height and shapes: the part, the directions of its axes, and the scale of its colours."""
+    rows, columns = panel.pixels.shape[:2]
+    unit = min(1.0, (width - 110) / (columns / 2)) / 2
+    wide, high = columns * unit, rows * unit
+    shapes: list[Shape] = [Image(0, 0, wide, high, panel.pixels)]
+    bar, top = wide + 22, 12.0
+    tall = max(120.0, min(high - 24, 300.0))
+    ramp = np.full((256, 1, 4), 255, np.uint8)
+    ramp[:, 0, :3] = np.round(colours_of(np.linspace(1, 0, 256)))
+    shapes.append(Image(bar, top, 14, tall, ramp))
+    span = panel.high - panel.low
+    ticks = linear_ticks(panel.low, panel.high, 8) if 0 < span < math.inf else [panel.low]
+    for tick in ticks:
+        y = top + tall * ((panel.high - tick) / span if span > 0 else 1)
+        shapes.append(Path(np.array([(bar + 14, y), (bar + 19, y)]), "axis"))
+        shapes.append(Text(bar + 24, y, amount(tick), style="muted"))
+    corner = (30.0, high + 34)
+    for name, across, down in panel.axes:
+        if math.hypot(across, down) > 0.05:
+            end = (corner[0] + 24 * across, corner[1] + 24 * down)
+            shapes.append(Path(np.array([corner, end]), "axis"))
+            shapes.append(
+                Text(corner[0] + 33 * across, corner[1] + 33 * down, name, "middle", "muted")
+            )
+    return max(high + 70, top + tall + 12), shapes
+
+
+def layout(panel: Panel, width: float = WIDTH) -> tuple[float, list[Shape]]:
+    """Height and shapes of any picture."""
+    if isinstance(panel, Curves):
+        return curves(panel)[:2]
+    if isinstance(panel, Pattern):
+        return spy(panel, width)
+    return part(panel, width) if isinstance(panel, PartPicture) else bars(panel, width)

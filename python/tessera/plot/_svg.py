@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._colours import COLOURS, DASHES
-from ._shapes import WIDTH, Mark, Path, Picture, Rect, Shape, Text
+from ._shapes import WIDTH, Image, Mark, Path, Picture, Rect, Shape, Text
 
 __all__ = ["svg"]
 
@@ -22,13 +22,12 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def _png(opacity: Any) -> str:
-    """A white PNG with these opacities, as a data URI."""
-    rows, columns = opacity.shape
-    pixels = np.full((rows, columns, 2), 255, np.uint8)
-    pixels[..., 1] = np.round(255 * opacity)
+def _png(pixels: Any) -> str:
+    """A PNG of bytes (rows, columns, 2: grey and opacity, or 4: colour and opacity), as a data
+    URI."""
+    rows, columns, channels = pixels.shape
     lines = np.concatenate([np.zeros((rows, 1), np.uint8), pixels.reshape(rows, -1)], axis=1)
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 4, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, {2: 4, 4: 6}[channels], 0, 0, 0)
     data = (
         b"\x89PNG\r\n\x1a\n"
         + _chunk(b"IHDR", header)
@@ -99,16 +98,24 @@ def _shape(shape: Shape) -> str:
         return _path(shape)
     if isinstance(shape, Mark):
         return _mark(shape)
+    if isinstance(shape, Image):
+        return f'<image {_box(shape)} preserveAspectRatio="none" href="{_png(shape.pixels)}"/>'
     return _picture(shape)
+
+
+def _box(shape: Picture | Image) -> str:
+    return " ".join(
+        f'{side}="{_number(getattr(shape, side))}"' for side in ("x", "y", "width", "height")
+    )
 
 
 def _picture(picture: Picture) -> str:
     """The opacities as a mask, so that the colour follows the page's theme."""
-    data = _png(picture.opacity)
+    pixels = np.full((*picture.opacity.shape, 2), 255, np.uint8)
+    pixels[..., 1] = np.round(255 * picture.opacity)
+    data = _png(pixels)
     name = f"cells-{zlib.crc32(data.encode()):08x}"
-    box = " ".join(
-        f'{side}="{_number(getattr(picture, side))}"' for side in ("x", "y", "width", "height")
-    )
+    box = _box(picture)
     return (
         f'<mask id="{name}" maskUnits="userSpaceOnUse" {box}><image class="cells" {box} '
         f'preserveAspectRatio="none" href="{data}"/></mask>'

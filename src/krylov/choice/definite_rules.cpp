@@ -206,8 +206,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   poisson3d:45      91,000       csr 3.5     sbell 4.4
     const bool rounds = a.rows >= 200'000;
     return {{"cg", rounds ? rounded_polynomial : polynomial, rounds ? sliced : format,
-             rounds ? 100 : 150,
-             "a polynomial reads the matrix at the rate of the memory"},
+             rounds ? 100 : 150, "a polynomial reads the matrix at the rate of the memory"},
             {"fcg", "amg", format, 0, "so many iterations cost as much as a setup of multigrid"}};
 }
 
