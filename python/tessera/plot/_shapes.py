@@ -341,7 +341,7 @@ def part(panel: PartPicture, width: float = WIDTH) -> tuple[float, list[Shape]]:
         y = top + tall * ((panel.high - tick) / span if span > 0 else 1)
         shapes.append(Path(np.array([(bar + 14, y), (bar + 19, y)]), "axis"))
         shapes.append(Text(bar + 24, y, amount(tick), style="muted"))
-    corner = (30.0, high + 34)
+    corner = (30.0, high + 44)
     for name, across, down in panel.axes:
         if math.hypot(across, down) > 0.05:
             end = (corner[0] + 24 * across, corner[1] + 24 * down)
@@ -349,7 +349,7 @@ def part(panel: PartPicture, width: float = WIDTH) -> tuple[float, list[Shape]]:
             shapes.append(
                 Text(corner[0] + 33 * across, corner[1] + 33 * down, name, "middle", "muted")
             )
-    return max(high + 70, top + tall + 12), shapes
+    return max(high + 80, top + tall + 12), shapes
 
 
 def layout(panel: Panel, width: float = WIDTH) -> tuple[float, list[Shape]]:
