@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -228,17 +229,26 @@ class Patches {
         std::vector<Index> patch;
         const auto add_elements_at = [&](Index corner) {
             for (const Index element : node_elements_[corner]) {
-                if (materials_[std::size_t(element)] != material) continue;
-                if (std::ranges::find(patch, element) == patch.end()) patch.push_back(element);
+                if (materials_[std::size_t(element)] == material) patch.push_back(element);
             }
         };
         add_elements_at(node);
-        const std::vector<Index> inner = patch;
-        for (const Index element : inner) {
-            if (!second_layer) break;
-            for (const Index corner : elements_.corner_nodes(element)) add_elements_at(corner);
+        if (!second_layer) return patch;
+        std::vector<Index> corners;
+        for (const Index element : patch) {
+            for (const Index corner : elements_.corner_nodes(element)) corners.push_back(corner);
         }
+        sort_distinct(corners);
+        patch.clear();
+        for (const Index corner : corners) add_elements_at(corner);
+        sort_distinct(patch);
         return patch;
+    }
+
+    static void sort_distinct(std::vector<Index>& numbers) {
+        std::ranges::sort(numbers);
+        const auto repeated = std::ranges::unique(numbers);
+        numbers.erase(repeated.begin(), repeated.end());
     }
 
     /// visit(element, k) for all samples of a patch.
