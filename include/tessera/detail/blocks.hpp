@@ -24,8 +24,13 @@ inline bool are_nodes(const BlockPartition& natural) {
            share * Offset(natural.count) * natural.largest <= (share + 1) * Offset(natural.rows);
 }
 
+/// 3 or 2, if natural blocks have so many rows, or a multiple of them as few do: neighbouring nodes
+/// with the same neighbours, as on edges of hexahedra of second order. Else 1. Blocks until the work
+/// is complete.
+TESSERA_API Index rows_of_joined_nodes(const Context& context, const BlockPartition& natural);
+
 /// The unknowns of a node where consecutive rows are nodes: natural.largest, if are_nodes(natural);
-/// else 3 or 2, if natural blocks have fewer on average and blocks of so many, which divide the
+/// else rows_of_joined_nodes, if that is more than 1; else 3 or 2, if natural blocks have fewer on average and blocks of so many, which divide the
 /// rows, would have at most a quarter more entries than the matrix, by a sample of 2,000 to 4,000:
 /// finite elements without the entries that are zero; else 1. Blocks until the work is complete.
 template <class T>

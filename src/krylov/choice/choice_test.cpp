@@ -203,6 +203,34 @@ TEST(choice, facts_of_nodes_with_several_unknowns) {
     EXPECT_TRUE(facts_of(problem("random_blocks:40,sizes=1-6")).has_various_blocks());
 }
 
+/// Serendipity hexahedra: nodes on an edge of the body may have the same neighbours.
+TEST(choice, facts_of_nodes_with_the_same_neighbours) {
+    CsrMatrix<double> body = problem("elasticity3d:5");
+    const Index rows = body.rows();
+    std::vector<std::vector<Index>> pattern(std::size_t(rows + 6));
+    std::vector<std::vector<double>> values(pattern.size());
+    for (Index i = 0; i < rows; ++i) {
+        for (Offset k = body.view().row_offsets[i]; k < body.view().row_offsets[i + 1]; ++k) {
+            pattern[std::size_t(i)].push_back(body.view().column_indices[k]);
+            values[std::size_t(i)].push_back(body.view().values[k]);
+        }
+    }
+    for (Index i = rows; i < rows + 6; ++i) {  // Two nodes.
+        for (Index j = rows; j < rows + 6; ++j) {
+            pattern[std::size_t(i)].push_back(j);
+            values[std::size_t(i)].push_back(i == j ? 8 : 1);
+        }
+    }
+    const CsrMatrix<double> both = make_csr<double>(rows + 6, rows + 6, pattern, values);
+    const MatrixFacts facts = facts_of(both);
+    EXPECT_EQ(facts.rows_per_node, 3);
+    EXPECT_EQ(facts.largest_block, 3);
+    EXPECT_EQ(facts.blocks, rows / 3 + 2);
+    EXPECT_FALSE(facts.has_various_blocks() || facts.nodes_without_zeros);
+    const Amg<double> amg(context(), copy_to(context(), both).view());
+    EXPECT_EQ(amg.levels().front().block, 3);
+}
+
 TEST(choice, facts_of_nodes_of_which_some_have_fixed_unknowns) {
     const MatrixFacts facts = facts_of(problem("plate_hole:30"));
     EXPECT_EQ(facts.rows_per_node, 2);

@@ -92,8 +92,9 @@ double graph_length(const GraphView& graph) {
 }
 
 /// The unknowns of a node where coordinates or natural blocks tell, else 1.
-Index rows_per_node(const BlockPartition& natural, const NodeCoordinates& coordinates) {
-    if (coordinates.values.empty()) return are_nodes(natural) ? natural.largest : 1;
+Index rows_per_node(const BlockPartition& natural, Index joined,
+                    const NodeCoordinates& coordinates) {
+    if (coordinates.values.empty()) return are_nodes(natural) ? natural.largest : joined;
     if (!coordinates.unknowns.empty()) return coordinates.dimensions;  // Some have no row.
     const Offset nodes = Offset(coordinates.values.size()) / std::max(coordinates.dimensions, 1);
     if (nodes > 0 && natural.rows % nodes == 0) return Index(natural.rows / nodes);
@@ -135,7 +136,12 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
     const BlockPartition& natural = *facts.natural_blocks;
     facts.blocks = natural.count;
     facts.largest_block = natural.largest;
-    facts.rows_per_node = rows_per_node(natural, coordinates);
+    const Index joined = are_nodes(natural) ? 1 : rows_of_joined_nodes(context, natural);
+    if (joined > 1) {
+        facts.blocks = facts.rows / joined;
+        facts.largest_block = joined;
+    }
+    facts.rows_per_node = rows_per_node(natural, joined, coordinates);
     const GraphView graph{matrix.rows, matrix.row_offsets, matrix.column_indices};
     // On a GPU where multigrid may be the first way, or factors fill up.
     if (facts.symmetric &&

@@ -1,5 +1,6 @@
 #include "sparse/find_blocks/node_rows.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tessera/detail/blocks.hpp"
@@ -28,10 +29,22 @@ bool has_little_fill(const Context& context, const CsrPattern& pattern, Index na
 
 }  // namespace
 
+Index rows_of_joined_nodes(const Context& context, const BlockPartition& natural) {
+    for (const Index rows : {3, 2}) {
+        const Offset nodes = natural.rows / rows;
+        const bool are_few = nodes >= natural.count && 4 * nodes <= 5 * Offset(natural.count);
+        if (!are_few || natural.rows % rows != 0 || natural.largest % rows != 0) continue;
+        const std::vector<Index> offsets = copy_to_host(context, natural.block_offsets);
+        if (std::ranges::all_of(offsets, [=](Index row) { return row % rows == 0; })) return rows;
+    }
+    return 1;
+}
+
 template <class T>
 Index node_rows(const Context& context, const CsrView<T>& matrix, const BlockPartition& natural) {
     if (natural.count == 0) return 1;
     if (are_nodes(natural)) return natural.largest;
+    if (const Index joined = rows_of_joined_nodes(context, natural); joined > 1) return joined;
     const CsrPattern pattern{matrix.rows, matrix.columns, matrix.row_offsets,
                              matrix.column_indices};
     return has_little_fill<3>(context, pattern, natural.count)   ? 3
