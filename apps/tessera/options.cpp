@@ -202,10 +202,21 @@ void add_mesh(CLI::App& command, MeshArguments& to) {
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
     add("--pressure", to.pressure, "GROUP=P",
         "Force per area on edges or faces, against their outward normals");
+    add("--spring", to.spring, "GROUP=KX,KY[,KZ]",
+        "Stiffness between a group and the ground, a total like that of --load: on edges and faces "
+        "a bed of stiffness over area, on points equal springs");
+    add("--rotate", to.rotate, "GROUP=ANGLE,X,Y[,Z,DX,DY,DZ]",
+        "Rotate a group by a small ANGLE, in radians or such as 0.5deg, about the point X,Y, or "
+        "the line through X,Y,Z along DX,DY,DZ: by linear theory, points move along tangents");
+    add("--temperature", to.temperature, "[REGION=]DT",
+        "Change of the temperature of REGION, or of all others, for bodies with an --expansion");
     add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
     add("--gravity", to.gravity, "GX,GY[,GZ]",
         "Acceleration, such as 0,-9.81, for bodies with a --density");
     add("--density", to.density, "[REGION=]RHO", "Mass per volume of REGION, or of all others");
+    add("--expansion", to.expansion, "[REGION=]ALPHA",
+        "Thermal strain per unit of temperature of REGION, or of all other regions; three numbers: "
+        "along the directions of an orthotropic material");
     add("--young", to.young, "[REGION=]E",
         "Young's modulus of REGION, or of all other regions; default 1");
     add("--poisson", to.poisson, "[REGION=]NU",

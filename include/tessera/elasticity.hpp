@@ -23,6 +23,12 @@ inline Field constant(const Vector& value) {
     return [value](const Vector&) { return value; };
 }
 
+/// The displacements of a rotation by a small angle, in radians, about the line through `point`
+/// along `direction` of any length: of the linear theory, u = angle direction x (x - point), so
+/// that points move along the tangents of their circles. In two dimensions the direction is z.
+/// Throws InvalidArgument for a direction without length and numbers that are not finite.
+TESSERA_API Field rotation(double angle, const Vector& point, const Vector& direction = {0, 0, 1});
+
 /// An orthotropic material: its directions 1, 2 and 3, and its constants for stresses along them.
 /// strain_i = stress_i / E_i less nu_ji / E_j stress_j for each other j, where nu_ji / E_j is
 /// nu_ij / E_i, and strain_ij = stress_ij / (2 G_ij). The energy of every strain must be positive.
@@ -43,6 +49,9 @@ struct Material {
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
     double density = 0;          ///< >= 0, mass per volume; of use with Model::gravity.
     std::optional<Orthotropic> orthotropic = {};  ///< In place of the first two.
+    /// Thermal strains per unit of temperature along x, y and z, or, of an orthotropic material,
+    /// along its directions; all equal where it expands evenly. Of use with a temperature.
+    Vector expansion{};
     bool operator==(const Material&) const = default;
 };
 
@@ -78,9 +87,31 @@ struct FixedSupport {
     Field displacement = constant({0, 0, 0});          ///< Prescribed values, lengths.
 };
 
+/// What acts on a structure, without prescribed displacements: may differ between load cases.
+struct Loads {
+    /// Forces per area (of length times thickness, or circumference, in two dimensions) on the
+    /// edges or faces of the groups named.
+    std::vector<std::pair<std::string, Field>> tractions = {};
+    /// Forces on groups as a whole, in axisymmetry on the full circle: uniform tractions, or equal
+    /// forces on their points.
+    std::vector<std::pair<std::string, Vector>> forces = {};
+    /// Forces per area on edges or faces of elements, against their outward normals.
+    std::vector<std::pair<std::string, double>> pressures = {};
+    std::vector<double> node_forces = {};  ///< `dimensions` per node; empty: none.
+    Field body_force = {};                 ///< A force per volume; empty: none.
+    Vector gravity{};        ///< An acceleration; times the density it is a force per volume.
+    double temperature = 0;  ///< The change from the temperature at which nothing strains.
+    /// Changes of temperature by names as in Model::materials, in place of `temperature`.
+    std::map<std::string, double> temperatures = {};
+    /// The change at each node, in elements by their shape functions, in place of both; empty:
+    /// none.
+    std::vector<double> node_temperatures = {};
+};
+
 /// -div stress(u) = body_force, u given on the fixed supports, stress . normal given on the
-/// tractions and 0 on the rest of the surface.
-struct Model {
+/// tractions and 0 on the rest of the surface. Stresses are those of the strains less the thermal
+/// ones, expansion times the change of temperature.
+struct Model : Loads {
     Mesh mesh;
     Material material;  ///< Material of regions not in `materials`.
     /// Materials by names of regions of the mesh, or of groups of elements (`elements_of`). Those
@@ -90,17 +121,10 @@ struct Model {
     /// Prescribed displacements, `dimensions` per node, used before those of groups; NaN: free.
     /// Empty: none.
     std::vector<double> node_displacements = {};
-    /// Forces per area (of length times thickness, or circumference, in two dimensions) on the
-    /// edges or faces of the groups named.
-    std::vector<std::pair<std::string, Field>> tractions;
-    /// Forces on groups as a whole, in axisymmetry on the full circle: uniform tractions, or equal
-    /// forces on their points.
-    std::vector<std::pair<std::string, Vector>> forces;
-    /// Forces per area on edges or faces of elements, against their outward normals.
-    std::vector<std::pair<std::string, double>> pressures = {};
-    std::vector<double> node_forces = {};  ///< `dimensions` per node; empty: none.
-    Field body_force;                      ///< A force per volume; empty: none.
-    Vector gravity{};      ///< An acceleration; times the density it is a force per volume.
+    /// Springs between groups and the ground: the stiffness of a group as a whole along x, y and z,
+    /// forces per length, at least 0. On edges and faces it is spread evenly, as a bed of stiffness
+    /// over area, on points in equal parts; in axisymmetry it is that of the full circle.
+    std::vector<std::pair<std::string, Vector>> springs = {};
     double thickness = 1;  ///< In plane stress and plane strain, a length.
     Formulation formulation = Formulation::incompatible_modes;
     PlaneKind plane = PlaneKind::stress;  ///< In two dimensions.
@@ -140,13 +164,14 @@ struct System {
     /// in axisymmetry: rigid motions of the plane take little energy in parts that are small beside
     /// their radius, and halve the iterations of translations.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;
-    /// All displacements, `dimensions` per node, from a solution of the system.
+    /// All displacements along x, y and z, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
 };
 
 /// Assembles, with G the derivatives dN_a / dx of the shape function of a node,
 ///   matrix(a, i; b, j) = integral of lambda G_ai G_bj + mu G_aj G_bi + delta_ij mu G_a . G_b,
 ///   load(a, i) = integral of N_a body_force_i + surface integral of N_a traction_i + forces at a
+///                + integral of stress_ij(thermal strain) G_aj
 ///                - sum over the prescribed (b, j) of matrix(a, i; b, j) u_bj
 /// for isotropic materials; in axisymmetry with the terms of the hoop strain N_a / r; and with
 /// incompatible modes (Formulation). Quadrature: two Gauss points per axis, three in elements of
@@ -160,6 +185,10 @@ struct System {
 /// thickness other than 1, gravity along the radius, and radial displacements other than 0 that are
 /// prescribed on the axis.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
+
+/// The system of `assemble` without its matrix: for a model that differs from an assembled one in
+/// its Loads and in the values of prescribed displacements.
+TESSERA_API System assemble_load(const Context& cpu, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of
 /// that name, ascending: group cells are found by their nodes. Throws InvalidArgument with the
@@ -229,7 +258,7 @@ TESSERA_API std::vector<std::string> find_warnings(const Context& cpu, const Mod
 // `assemble`.
 
 /// The stress at the centre of each element, tensor_components numbers, by its material from the
-/// strain (grad u + grad u^T) / 2.
+/// strain (grad u + grad u^T) / 2 less the thermal strain.
 TESSERA_API std::vector<double> element_stresses(const Context& cpu, const Model& model,
                                                  std::span<const double> displacements);
 
@@ -254,22 +283,25 @@ struct Resultant {
 struct Reactions {
     /// Sums over the nodes of each fixed support of a model, in their order, then, if there are
     /// any, of its node_displacements as "nodes"; a node's component that several prescribe is
-    /// counted in the last one.
+    /// counted in the last one. Then the forces of springs, of a group that is also fixed added to
+    /// those of its support.
     std::vector<std::pair<std::string, Resultant>> groups;
     Resultant total;  ///< Their sum; with the loads it is 0 but for the error of the solution.
     Resultant loads;  ///< All loads, those on fixed nodes among them.
 };
 
-/// The forces that the elements exert on the prescribed displacements, less the loads there.
+/// The forces that the elements exert on the prescribed displacements, less the loads there, and
+/// those of springs.
 TESSERA_API Reactions find_reactions(const Context& cpu, const Model& model,
                                      std::span<const double> displacements);
 
-/// Half the integral of strain : stress, by the quadrature of `assemble`.
+/// Half the integral of elastic strain : stress, by the quadrature of `assemble`, without the
+/// energy of springs.
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,
                                  std::span<const double> displacements);
 
 /// How far displacements of an exact solution of the system are from those of the structure, in the
-/// energy norm, whose square is the integral of strain : stress.
+/// energy norm, whose square is the integral of elastic strain : stress.
 struct ErrorEstimate {
     double relative = 0;  ///< The error over the norm of the structure's displacements, 0..1.
     /// The part of each element; their squares add up to that of `relative`.

@@ -81,9 +81,12 @@ struct Structure {
 
 using NamedVectors = std::vector<std::pair<std::string, Vector>>;
 using FixedGroups = std::vector<std::tuple<std::string, std::array<bool, 3>, Vector>>;
+/// Group, angle, point and direction.
+using Rotations = std::vector<std::tuple<std::string, double, Vector, Vector>>;
 /// Region or group, or empty for the others; Young's modulus, Poisson's ratio, density; of an
-/// orthotropic material nine constants and the directions 1 and 2.
-using Materials = std::vector<std::tuple<std::string, double, double, double, std::vector<double>>>;
+/// orthotropic material nine constants and the directions 1 and 2; thermal expansion.
+using Materials =
+    std::vector<std::tuple<std::string, double, double, double, std::vector<double>, Vector>>;
 
 elasticity::Orthotropic to_orthotropic(const std::vector<double>& numbers) {
     elasticity::Orthotropic result;
@@ -96,35 +99,53 @@ elasticity::Orthotropic to_orthotropic(const std::vector<double>& numbers) {
     return result;
 }
 
-std::shared_ptr<Structure> make_structure(
-    const Context& cpu, const Mesh& mesh, const Materials& materials, const FixedGroups& fixed,
-    const NamedVectors& forces, const NamedVectors& tractions,
-    const std::vector<std::pair<std::string, double>>& pressures,
-    const std::optional<Vector>& body_force, const Vector& gravity, double thickness, int plane,
-    bool full_integration, const std::optional<Numbers>& node_forces,
-    const std::optional<Numbers>& node_displacements) {
+elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tractions,
+                             const std::vector<std::pair<std::string, double>>& pressures,
+                             const std::optional<Vector>& body_force, const Vector& gravity,
+                             const std::optional<Numbers>& node_forces, double temperature,
+                             const std::vector<std::pair<std::string, double>>& temperatures,
+                             const std::optional<Numbers>& node_temperatures) {
+    elasticity::Loads loads;
+    loads.forces = forces;
+    for (const auto& [group, traction] : tractions) {
+        loads.tractions.emplace_back(group, elasticity::constant(traction));
+    }
+    loads.pressures = pressures;
+    if (body_force) loads.body_force = elasticity::constant(*body_force);
+    loads.gravity = gravity;
+    loads.node_forces = copied(node_forces);
+    loads.temperature = temperature;
+    loads.temperatures = {temperatures.begin(), temperatures.end()};
+    loads.node_temperatures = copied(node_temperatures);
+    return loads;
+}
+
+std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
+                                          const Materials& materials, const FixedGroups& fixed,
+                                          const Rotations& rotations, const NamedVectors& springs,
+                                          const elasticity::Loads& loads, double thickness,
+                                          int plane, bool full_integration,
+                                          const std::optional<Numbers>& node_displacements) {
     auto structure = std::make_shared<Structure>();
     elasticity::Model& model = structure->model;
     model.mesh = mesh;
-    for (const auto& [name, young, poisson, density, orthotropic] : materials) {
+    for (const auto& [name, young, poisson, density, orthotropic, expansion] : materials) {
         auto& material = name.empty() ? model.material : model.materials[name];
-        material = {young, poisson, density};
+        material = {young, poisson, density, {}, expansion};
         if (!orthotropic.empty()) material.orthotropic = to_orthotropic(orthotropic);
     }
     for (const auto& [group, components, values] : fixed) {
         model.fixed_supports.push_back({group, components, elasticity::constant(values)});
     }
-    model.forces = forces;
-    for (const auto& [group, traction] : tractions) {
-        model.tractions.emplace_back(group, elasticity::constant(traction));
+    for (const auto& [group, angle, point, direction] : rotations) {
+        model.fixed_supports.push_back(
+            {group, {true, true, true}, elasticity::rotation(angle, point, direction)});
     }
-    model.pressures = pressures;
-    if (body_force) model.body_force = elasticity::constant(*body_force);
-    model.gravity = gravity;
+    model.springs = springs;
+    static_cast<elasticity::Loads&>(model) = loads;
     model.thickness = thickness;
     model.plane = elasticity::PlaneKind(plane);
     if (full_integration) model.formulation = elasticity::Formulation::full_integration;
-    model.node_forces = copied(node_forces);
     model.node_displacements = copied(node_displacements);
     const Interruptible interruptible;
     structure->system = elasticity::assemble(cpu, model);
@@ -252,11 +273,15 @@ void python_module::bind_structures(nb::module_& module) {
         .def("strain_energy", [](const Structure& s, const Context& cpu, const Numbers& u) {
             return strain_energy(cpu, s, u);
         });
-    module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
-               nb::arg("materials"), nb::arg("fixed"), nb::arg("forces"), nb::arg("tractions"),
+    nb::class_<elasticity::Loads>(module, "Loads");
+    module.def("make_loads", &make_loads, nb::arg("forces"), nb::arg("tractions"),
                nb::arg("pressures"), nb::arg("body_force").none(), nb::arg("gravity"),
-               nb::arg("thickness"), nb::arg("plane"), nb::arg("full_integration"),
-               nb::arg("node_forces").none(), nb::arg("node_displacements").none());
+               nb::arg("node_forces").none(), nb::arg("temperature"), nb::arg("temperatures"),
+               nb::arg("node_temperatures").none());
+    module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
+               nb::arg("materials"), nb::arg("fixed"), nb::arg("rotations"), nb::arg("springs"),
+               nb::arg("loads"), nb::arg("thickness"), nb::arg("plane"),
+               nb::arg("full_integration"), nb::arg("node_displacements").none());
     module.def("normal_axis", &elasticity::normal_axis);
     module.def("elements_of", [](const Mesh& mesh, const std::string& name) {
         return to_numpy(elasticity::elements_of(mesh, name));

@@ -97,7 +97,7 @@ def _fixed(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[fl
     return group, [c is not None for c in components] + [False] * rest, values + [0.0] * rest
 
 
-_Material = tuple[str, float, float, float, list[float]]
+_Material = tuple[str, float, float, float, list[float], tuple[float, float, float]]
 
 
 def _orthotropic(given: Any) -> list[float]:
@@ -108,6 +108,27 @@ def _orthotropic(given: Any) -> list[float]:
     if len(found) not in (9, 15):
         raise ValueError(f"orthotropic: expected 9 constants, or 15 with directions, got {given!r}")
     return found if len(found) == 15 else [*found, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def _expansion(given: Any) -> tuple[float, float, float]:
+    """Along the three directions of a material."""
+    found = host_array(np.asarray(given, float).ravel(), "expansion").tolist()
+    if len(found) not in (1, 3):
+        raise ValueError(f"expansion: expected a number or three, got {given!r}")
+    return tuple(found * (3 // len(found)))
+
+
+def _rotation(
+    mesh: Mesh, group: str, given: Any
+) -> tuple[str, float, tuple[float, float, float], tuple[float, float, float]]:
+    name = f"rotate[{group!r}]"
+    axes = mesh.points.shape[1]
+    if not isinstance(given, Sequence) or len(given) != axes:
+        what = "(angle, point)" if axes == 2 else "(angle, point, direction)"
+        raise ValueError(f"{name}: expected {what}, got {given!r}")
+    direction = _vector(given[2], 3, name) if axes == 3 else (0.0, 0.0, 1.0)
+    angle = number(given[0], name, -np.inf, finite=True)
+    return group, angle, _vector(given[1], axes, name), direction
 
 
 def _materials(mesh: Mesh, **given: Any) -> list[_Material]:
@@ -132,8 +153,9 @@ def _materials(mesh: Mesh, **given: Any) -> list[_Material]:
             for name, value in given.items()
         }
         constants = _orthotropic(values.pop("orthotropic"))
+        expansion = _expansion(values.pop("expansion"))
         young, poisson, density = (number(v, name, -np.inf) for name, v in values.items())
-        return region, young, poisson, density, constants
+        return region, young, poisson, density, constants, expansion
 
     return [of(region) for region in regions or [""]]
 
@@ -153,9 +175,19 @@ class Structure:
     orthotropic : sequence of 9 or 15 floats, or dict of them by region or group, optional
         In place of `young` and `poisson`: E1, E2, E3, nu12, nu23, nu13, G12, G23, G13, and
         vectors along the directions 1 and 2, by default x and y.
+    expansion : float or sequence of 3 floats, or dict of them by region or group
+        Thermal strain per unit of temperature: of all directions, or along those of an orthotropic
+        material.
     fix : dict
         Prescribed displacements by group: a number for all components, or one for each, None where
         it is free; or "normal": 0 across the plane x, y or z = constant of the group.
+    rotate : dict
+        Prescribed rotations by group, by a small angle in radians: (angle, point) in two
+        dimensions, (angle, point, direction) of the axis in three. By linear theory, points move
+        along tangents.
+    spring : dict
+        Stiffnesses along the axes between groups and the ground, each a total like that of `load`:
+        on faces a bed of stiffness over area, on nodes equal springs.
     load : dict
         Forces by group, each a total: on faces it is spread evenly, on nodes in equal parts.
     traction : dict
@@ -164,6 +196,9 @@ class Structure:
         Forces per area on faces of the surface, against the outward normal.
     body_force, gravity : sequence of floats, optional
         A force per volume; an acceleration, which acts on `density`.
+    temperature : float, dict of floats by region or group, or array of shape (nodes,)
+        The change from the temperature without thermal strains, 0 where a dict does not say; at
+        nodes, it is interpolated by the shape functions.
     node_forces : array of shape (nodes, dimensions), optional
         Forces on nodes.
     node_displacements : array of shape (nodes, dimensions), optional
@@ -206,12 +241,16 @@ class Structure:
         poisson: float | Mapping[str, float] = 0.3,
         density: float | Mapping[str, float] = 0.0,
         orthotropic: Any = None,
+        expansion: Any = 0.0,
         fix: Mapping[str, Fix] | None = None,
+        rotate: Mapping[str, Sequence[Any]] | None = None,
+        spring: Mapping[str, Vector] | None = None,
         load: Mapping[str, Vector] | None = None,
         traction: Mapping[str, Vector] | None = None,
         pressure: Mapping[str, float] | None = None,
         body_force: Vector | None = None,
         gravity: Vector | None = None,
+        temperature: Any = 0.0,
         node_forces: Any = None,
         node_displacements: Any = None,
         thickness: float = 1.0,
@@ -228,22 +267,41 @@ class Structure:
             list(density.values()) if isinstance(density, Mapping) else density
         ):
             raise ValueError("gravity: it needs a density")
+        heated = list(temperature.values()) if isinstance(temperature, Mapping) else temperature
+        grows = list(expansion.values()) if isinstance(expansion, Mapping) else expansion
+        if np.any(heated) and not np.any(grows):
+            raise ValueError("temperature: it needs an expansion")
+        both = sorted(set(fix or {}) & set(rotate or {}))
+        if both:
+            raise ValueError(f"rotate: {both[0]!r} is in fix, too")
+        if rotate and plane == "axisymmetric":
+            raise ValueError("rotate: a body of revolution cannot rotate")
         self._core: Any = core.make_structure(
             host_context(),
             self.mesh._core,
             _materials(
-                self.mesh, young=young, poisson=poisson, density=density, orthotropic=orthotropic
+                self.mesh,
+                young=young,
+                poisson=poisson,
+                density=density,
+                orthotropic=orthotropic,
+                expansion=expansion,
             ),
             [_fixed(self.mesh, group, given) for group, given in (fix or {}).items()],
-            [(g, _vector(f, axes, f"load[{g!r}]")) for g, f in (load or {}).items()],
-            [(g, _vector(f, axes, f"traction[{g!r}]")) for g, f in (traction or {}).items()],
-            [(g, number(f, f"pressure[{g!r}]", -np.inf)) for g, f in (pressure or {}).items()],
-            None if body_force is None else _vector(body_force, axes, "body_force"),
-            (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
+            [_rotation(self.mesh, group, given) for group, given in (rotate or {}).items()],
+            [(g, _vector(k, axes, f"spring[{g!r}]")) for g, k in (spring or {}).items()],
+            core.make_loads(
+                [(g, _vector(f, axes, f"load[{g!r}]")) for g, f in (load or {}).items()],
+                [(g, _vector(f, axes, f"traction[{g!r}]")) for g, f in (traction or {}).items()],
+                [(g, number(f, f"pressure[{g!r}]", -np.inf)) for g, f in (pressure or {}).items()],
+                None if body_force is None else _vector(body_force, axes, "body_force"),
+                (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
+                self._at_nodes(node_forces, "node_forces"),
+                *self._temperatures(temperature),
+            ),
             number(thickness, "thickness"),
             _PLANE.index(plane),
             formulation == "full",
-            self._at_nodes(node_forces, "node_forces"),
             self._at_nodes(node_displacements, "node_displacements"),
         )
         if self._core.is_singular:
@@ -268,6 +326,20 @@ class Structure:
         if name == "node_forces" and not np.isfinite(found).all():
             raise ValueError(f"{name}: it holds NaN or infinity")
         return found.ravel()
+
+    def _temperatures(self, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
+        """The changes of all elements, of regions, and of nodes."""
+        if isinstance(given, Mapping):
+            of = [(g, number(t, f"temperature[{g!r}]", -np.inf)) for g, t in given.items()]
+            return 0.0, of, None
+        if np.ndim(given) == 0:
+            return number(given, "temperature", -np.inf, finite=True), [], None
+        found = host_array(given, "temperature")
+        if found.shape != (len(self.mesh.points),):
+            raise ValueError(
+                f"temperature: the shape {found.shape} is not ({len(self.mesh.points)},)"
+            )
+        return 0.0, [], found
 
     def _all(self, x: Any) -> Any:
         """Displacements of all nodes in a row, from them or from a solution."""
@@ -355,14 +427,14 @@ class Structure:
         Returns
         -------
         dict of Resultant
-            By group of `fix`, and "nodes" for `node_displacements`; a component of a node that two
-            groups fix is counted in the later one.
+            By group of `fix`, `rotate` and `spring`, and "nodes" for `node_displacements`; a
+            component of a node that two groups fix is counted in the later one.
         """
         groups, _, _ = self._core.reactions(host_context(), self._all(x))
         return {name: self._resultant(force, moment) for name, force, moment in groups}
 
     def strain_energy(self, x: Any) -> float:
-        """Half the integral of strain : stress.
+        """Half the integral of elastic strain : stress, without the energy of springs.
 
         Parameters
         ----------

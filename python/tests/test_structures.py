@@ -269,3 +269,59 @@ def test_sets_of_abaqus_with_one_name():
 
 def test_it_is_reached_from_the_package():
     assert tessera.structures.Structure is Structure
+
+
+def test_heated_bars():
+    # Free: it grows by alpha DT L without stress.
+    nodes = np.full(9, 4.0)
+    for options in (
+        {"expansion": 0.5, "temperature": 4},
+        {"expansion": (0.5, 0.5, 9), "temperature": nodes},
+    ):
+        p = pulled(**options)
+        result = p.solve(rtol=1e-13)
+        np.testing.assert_allclose(p.displacements(result.x), 2 * grid(), atol=1e-12)
+        np.testing.assert_allclose(p.stresses(result.x), 0, atol=1e-10)
+        assert p.strain_energy(result.x) == pytest.approx(0, abs=1e-10)
+        assert p.error_estimate(result.x).relative == 0
+    # Between walls, one half heated: the mean of the growths.
+    mesh = bar(elements={"cold": [0, 1], "hot": [2, 3]})
+    p = Structure(mesh, young=10.0, poisson=0, expansion=(0.5, 0, 0), temperature={"hot": 4},
+                  fix={"left": "normal", "right": "normal", "corner": 0})  # fmt: skip
+    result = p.solve(rtol=1e-13)
+    np.testing.assert_allclose(p.stresses(result.x)[:, 0], -10, atol=1e-10)
+    assert p.reactions(result.x)["right"].force[0] == pytest.approx(-10)
+    with pytest.raises(ValueError, match="temperature: it needs an expansion"):
+        pulled(temperature=3)
+    with pytest.raises(ValueError, match=r"temperature: the shape \(2,\) is not \(9,\)"):
+        pulled(expansion=1, temperature=[1, 2])
+    with pytest.raises(ValueError, match="expansion: expected a number or three"):
+        pulled(expansion=(1, 2), temperature=3)
+
+
+def test_springs():
+    p = Structure(bar(), young=10.0, poisson=0, spring={"left": (2, 5)}, load={"right": (3, 0)})
+    result = p.solve(rtol=1e-13)
+    u = p.displacements(result.x)
+    np.testing.assert_allclose(u[:, 0], 3 / 2 + 0.3 * grid()[:, 0], rtol=1e-11)
+    np.testing.assert_allclose(p.reactions(result.x)["left"].force, [-3, 0], atol=1e-11)
+    with pytest.raises(ValueError, match="can move as a rigid body"):
+        Structure(bar(), spring={"left": (2, 0)}, load={"right": (3, 0)})
+    with pytest.raises(ValueError, match="the stiffness -2 along x"):
+        Structure(bar(), spring={"left": (-2, 0)}, load={"right": (3, 0)})
+
+
+def test_rotations():
+    turn = (0.1, (1, 2))
+    p = Structure(bar(), rotate={"left": turn, "right": turn})
+    result = p.solve(rtol=1e-13)
+    x, y = grid().T
+    expected = np.stack([-0.1 * (y - 2), 0.1 * (x - 1)], 1)
+    np.testing.assert_allclose(p.displacements(result.x), expected, atol=1e-13)
+    np.testing.assert_allclose(p.stresses(result.x), 0, atol=1e-13)
+    with pytest.raises(ValueError, match="rotate: 'left' is in fix, too"):
+        Structure(bar(), fix={"left": 0}, rotate={"left": turn})
+    with pytest.raises(ValueError, match=r"rotate\['left'\]: expected \(angle, point\)"):
+        Structure(bar(), rotate={"left": (0.1, (1, 2), (0, 0, 1))})
+    with pytest.raises(ValueError, match="a body of revolution cannot rotate"):
+        Structure(bar(), rotate={"left": turn}, plane="axisymmetric")

@@ -156,9 +156,15 @@ std::string structure_table(const InfoArguments& arguments, const Structure& str
     };
     const elasticity::Model& model = structure.model;
     const int d = model.mesh.dimensions;
-    for (const elasticity::FixedSupport& support : model.fixed_supports) {
-        line("fixed", support_text(support, d));
+    const std::size_t rotated = arguments.mesh.rotate.size();  // They are the last ones.
+    for (std::size_t k = 0; k + rotated < model.fixed_supports.size(); ++k) {
+        line("fixed", support_text(model.fixed_supports[k], d));
     }
+    for (const std::string& text : arguments.mesh.rotate) line("rotated", text);
+    for (const auto& [group, stiffness] : model.springs) {
+        line("spring", vector_text(stiffness, d) + " on '" + group + "'");
+    }
+    for (const std::string& text : arguments.mesh.temperature) line("temperature", text);
     for (const elasticity::LoadShare& share : structure.system.load_shares) {
         line("load", vector_text(share.total, d) + " on '" + share.group + "'");
     }

@@ -9,22 +9,31 @@
 
 namespace tessera::cli {
 
-/// The options of solve and tune for a mesh.
-struct MeshArguments {
+/// The options of what acts on a mesh.
+struct LoadArguments {
     std::vector<std::string> fix;       ///< GROUP or GROUP=UX,UY[,UZ], each a number or free.
     std::vector<std::string> load;      ///< GROUP=FX,FY[,FZ]: a force.
     std::vector<std::string> traction;  ///< GROUP=TX,TY[,TZ]: a force per area.
     std::vector<std::string> pressure;  ///< GROUP=P: a force per area against the normal.
-    std::string body_force;             ///< FX,FY[,FZ]: a force per volume.
-    std::string gravity;                ///< GX,GY[,GZ]: an acceleration.
-    std::vector<std::string> density;   ///< RHO or REGION=RHO.
-    std::vector<std::string> young;     ///< E or REGION=E.
-    std::vector<std::string> poisson;   ///< NU or REGION=NU.
+    /// GROUP=ANGLE[deg],X,Y or GROUP=ANGLE[deg],X,Y,Z,DX,DY,DZ: about a point, or a line.
+    std::vector<std::string> rotate;
+    std::vector<std::string> temperature;  ///< DT or REGION=DT: a change.
+    std::vector<std::string> body_force;   ///< FX,FY[,FZ]: a force per volume.
+    std::vector<std::string> gravity;      ///< GX,GY[,GZ]: an acceleration.
+};
+
+/// The options of solve and tune for a mesh.
+struct MeshArguments : LoadArguments {
+    std::vector<std::string> spring;   ///< GROUP=KX,KY[,KZ]: a stiffness to the ground.
+    std::vector<std::string> density;  ///< RHO or REGION=RHO.
+    std::vector<std::string> young;    ///< E or REGION=E.
+    std::vector<std::string> poisson;  ///< NU or REGION=NU.
     /// E1,E2,E3,NU12,NU23,NU13,G12,G23,G13 or REGION=..., in place of E and NU.
     std::vector<std::string> orthotropic;
     std::vector<std::string> axes;  ///< A1,A2[,A3,B1,B2,B3] or REGION=...: its directions 1 and 2.
-    std::string thickness;          ///< Empty: 1.
-    std::string plane;              ///< stress, strain or axisymmetric; empty: stress.
+    std::vector<std::string> expansion;        ///< ALPHA, or three along the axes, or REGION=...
+    std::string thickness;                     ///< Empty: 1.
+    std::string plane;                         ///< stress, strain or axisymmetric; empty: stress.
     std::string formulation = "incompatible";  ///< Or full.
     std::string vtu;  ///< File for displacements and stresses; empty: none.
 

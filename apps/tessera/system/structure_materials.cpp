@@ -11,12 +11,12 @@ namespace {
 using elasticity::Orthotropic;
 using elasticity::Vector;
 
-/// One of the options of a material, and the number that it sets.
+/// One of the options of a material, and the number that it sets, if it is one number.
 struct MaterialOption {
     const char* name;
     const char* symbol;
     const std::vector<std::string>& texts;
-    double elasticity::Material::*member;
+    double elasticity::Material::*member = nullptr;
 };
 
 std::array<MaterialOption, 3> material_options(const MeshArguments& arguments) {
@@ -39,6 +39,15 @@ NamedNumbers named_numbers(const std::string& option, const std::string& text) {
         given.values.push_back(number(option, text, word));
     }
     return given;
+}
+
+NamedNumbers named_expansion(const std::string& text) {
+    NamedNumbers given = named_numbers("--expansion", text);
+    if (given.values.size() == 1) given.values.resize(3, given.values[0]);
+    if (given.values.size() == 3) return given;
+    throw InvalidArgument("--expansion " + text + " has " + std::to_string(given.values.size()) +
+                          " numbers; write --expansion [REGION=]ALPHA, or three along the axes "
+                          "of the material");
 }
 
 NamedNumbers named_constants(const std::string& text) {
@@ -76,7 +85,8 @@ const NamedNumbers* find_numbers(const std::vector<NamedNumbers>& list, const st
 /// regions need neither --young nor --poisson.
 void check_all_regions(const MaterialOption& option, const std::vector<std::string>& orthotropic,
                        const Mesh& mesh) {
-    const bool is_elastic = option.member != &elasticity::Material::density;
+    const bool is_elastic = option.member == &elasticity::Material::young_modulus ||
+                            option.member == &elasticity::Material::poisson_ratio;
     const bool has_default = option.member == &elasticity::Material::poisson_ratio;
     if (option.texts.empty() && (!is_elastic || has_default || orthotropic.empty())) return;
     std::vector<char> given(std::size_t(mesh.element_count()), 0);
@@ -85,7 +95,7 @@ void check_all_regions(const MaterialOption& option, const std::vector<std::stri
     };
     bool for_all = false;
     for (const std::string& text : option.texts) {
-        const std::string region = named_number(option.name, text).region;
+        const std::string region = named_numbers(option.name, text).region;
         region.empty() ? void(for_all = true) : add(region);
     }
     for (const std::string& text : orthotropic) {
@@ -176,6 +186,7 @@ void check_material_arguments(const MeshArguments& arguments) {
     }
     for (const std::string& text : arguments.orthotropic) named_constants(text);
     for (const std::string& text : arguments.axes) named_axes(text);
+    for (const std::string& text : arguments.expansion) named_expansion(text);
     if (!arguments.axes.empty() && arguments.orthotropic.empty()) {
         throw InvalidArgument("--axes has no effect without --orthotropic");
     }
@@ -196,11 +207,24 @@ void add_materials(const MeshArguments& arguments, elasticity::Model& model) {
     for_numbers([&](const NamedNumber& given, auto member) {
         if (given.region.empty()) model.material.*member = given.value;
     });
+    check_all_regions({"--expansion", "ALPHA", arguments.expansion}, {}, model.mesh);
+    const auto set_expansions = [&](bool of_regions) {
+        for (const std::string& text : arguments.expansion) {
+            const auto [region, values] = named_expansion(text);
+            if (region.empty() == of_regions) continue;
+            auto& material = of_regions
+                                 ? model.materials.try_emplace(region, model.material).first->second
+                                 : model.material;
+            std::ranges::copy(values, material.expansion.begin());
+        }
+    };
+    set_expansions(false);
     for_numbers([&](const NamedNumber& given, auto member) {
         if (given.region.empty()) return;
         model.materials.try_emplace(given.region, model.material).first->second.*member =
             given.value;
     });
+    set_expansions(true);
     add_orthotropic(arguments, model);
 }
 

@@ -56,6 +56,22 @@ inline NamedNumber named_number(const std::string& option, const std::string& te
             number(option, text, all ? assignment.name : assignment.value)};
 }
 
+/// The first --fix with a displacement that is not zero, or empty; `mesh` may be unknown.
+std::string first_moving_fix(const LoadArguments& arguments, const Mesh* mesh);
+
+/// Throws InvalidArgument for options of loads and supports that are invalid for every mesh.
+void check_load_arguments(const MeshArguments& arguments);
+
+/// Whether something loads the mesh: a load, or a prescribed displacement that is not zero.
+bool has_load(const LoadArguments& arguments, const Mesh& mesh);
+
+/// Sets the supports and springs of a model. Throws InvalidArgument for unknown groups and for
+/// numbers that do not fit the mesh.
+void add_supports(const MeshArguments& arguments, elasticity::Model& model);
+
+/// Sets the loads of a model, likewise.
+void add_loads(const LoadArguments& arguments, elasticity::Model& model);
+
 /// Throws InvalidArgument for options of materials that are invalid for every mesh.
 void check_material_arguments(const MeshArguments& arguments);
 

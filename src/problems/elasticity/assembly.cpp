@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/springs.hpp"
 #include "problems/memory.hpp"
 
 namespace tessera::elasticity {
@@ -104,11 +106,11 @@ Offset position_of(const Index* list, std::size_t count, Index number) {
 
 /// Assembles elements in batches: first their stiffnesses and body forces, each element by one
 /// thread; then their sums, each row by one thread in the order of the elements, so that the result
-/// does not depend on the number of threads.
+/// does not depend on the number of threads. Without neighbours the load alone.
 class Assembly {
   public:
     Assembly(const Context& cpu, const Elements& elements, const Model& model,
-             const Stiffness& stiffness, const Thickness& thickness, const Neighbours& neighbours,
+             const Stiffness& stiffness, const Thickness& thickness, const Neighbours* neighbours,
              System& system)
         : cpu_(cpu),
           elements_(elements),
@@ -170,17 +172,18 @@ class Assembly {
         const Index* const rows = &system_.unknowns[std::size_t(nodes[a]) * d];
         const Index* const some_row = std::find_if(rows, rows + d, [](Index r) { return r >= 0; });
         if (some_row == rows + d) return;
+        for (int i = 0; i < d; ++i) {
+            if (rows[i] >= 0) system_.load[rows[i]] += result[n * n + a * d + i];
+        }
+        if (neighbours_ == nullptr) return add_prescribed<d>(nodes, a, result);
         const Offset* const offsets = std::as_const(system_.matrix).row_offsets().data();
         double* const values = system_.matrix.values().data();
-        const std::span<const Index> near = neighbours_[nodes[a]];
+        const std::span<const Index> near = (*neighbours_)[nodes[a]];
         // All rows of a node have the same columns.
         const Offset length = offsets[*some_row + 1] - offsets[*some_row];
         const Index* const columns =
             std::as_const(system_.matrix).column_indices().data() + offsets[*some_row];
         const bool all_free = length == Offset(near.size()) * d;
-        for (int i = 0; i < d; ++i) {
-            if (rows[i] >= 0) system_.load[rows[i]] += result[n * n + a * d + i];
-        }
         for (std::size_t b = 0; b < nodes.size(); ++b) {
             const double* const entries = result + a * d * n + b * d;
             const std::size_t other = std::size_t(nodes[b]) * d;
@@ -209,16 +212,90 @@ class Assembly {
         }
     }
 
+    /// Adds what prescribed displacements of the element add to the load of a node.
+    template <int d>
+    void add_prescribed(std::span<const Index> nodes, std::size_t a, const double* result) {
+        const std::size_t n = nodes.size() * d;
+        for (std::size_t j = 0; j < n; ++j) {
+            const std::size_t other = std::size_t(nodes[j / d]) * d + j % d;
+            if (system_.unknowns[other] >= 0) continue;
+            for (std::size_t i = 0; i < d; ++i) {
+                const Index row = system_.unknowns[std::size_t(nodes[a]) * d + i];
+                if (row < 0) continue;
+                system_.load[row] -= result[(a * d + i) * n + j] * system_.prescribed[other];
+            }
+        }
+    }
+
     const Context& cpu_;
     const Elements& elements_;
     const Model& model_;
     const Stiffness& stiffness_;
     const Thickness& thickness_;
-    const Neighbours& neighbours_;
+    const Neighbours* neighbours_;
     System& system_;
     std::size_t max_unknowns_ = 1;
     std::vector<double> results_;  ///< Systems of the elements of a batch.
 };
+
+/// Adds springs to a matrix, unless it is empty, and to the load.
+void add_springs(const Model& model, const std::vector<SpringCell>& springs, System& system) {
+    const auto d = std::size_t(model.mesh.dimensions);
+    const Offset* const offsets = std::as_const(system.matrix).row_offsets().data();
+    const Index* const columns = std::as_const(system.matrix).column_indices().data();
+    for (const SpringCell& cell : springs) {
+        const Vector& stiffness = model.springs[cell.spring].second;
+        const std::size_t n = cell.nodes.size();
+        for (std::size_t k = 0; k < n * n * d; ++k) {
+            const std::size_t i = k % d, a = k / d / n, b = k / d % n;
+            const std::size_t other = std::size_t(cell.nodes[b]) * d + i;
+            const Index row = system.unknowns[std::size_t(cell.nodes[a]) * d + i];
+            const double value = stiffness[i] * cell.products[a * n + b];
+            if (row < 0 || value == 0) continue;
+            if (system.unknowns[other] < 0) {
+                system.load[row] -= value * system.prescribed[other];
+            } else if (system.matrix.rows() > 0) {
+                const Offset at = position_of(columns + offsets[row],
+                                              std::size_t(offsets[row + 1] - offsets[row]),
+                                              system.unknowns[other]);
+                system.matrix.values().data()[offsets[row] + at] += value;
+            }
+        }
+    }
+}
+
+System assemble(const Context& cpu, const Model& model, const Elements& elements,
+                bool with_matrix) {
+    elements.check_geometry(cpu);
+    const Stiffness stiffness(model);
+    const Thickness thickness = checked_thickness(model, elements);
+    const NodeElements node_elements(elements);
+    const std::vector<SpringCell> springs = find_springs(model, node_elements);
+    System system;
+    const Index rows = number_unknowns(model, elements, thickness, system);
+    find_rigid_motions(elements, node_elements, thickness.axisymmetric,
+                       prevented_displacements(model, springs, system), system);
+    std::vector<double> tractions(system.prescribed.size(), 0);
+    add_surface_loads(model, elements, node_elements, thickness, tractions, system);
+    system.load.resize(std::size_t(rows));
+    for (std::size_t k = 0; k < tractions.size(); ++k) {
+        if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];
+    }
+    std::optional<Neighbours> neighbours;
+    if (with_matrix) {
+        neighbours.emplace(cpu, elements, node_elements);
+        system.matrix = make_matrix(cpu, *neighbours, model.mesh.dimensions, system, rows);
+    }
+    Assembly(cpu, elements, model, stiffness, thickness, neighbours ? &*neighbours : nullptr,
+             system)
+        .run();
+    add_springs(model, springs, system);
+    require(first_non_finite_row(cpu, std::as_const(system.matrix).view()) < 0 &&
+                std::ranges::all_of(system.load, [](double value) { return std::isfinite(value); }),
+            "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "
+            "lengths of the mesh, the loads, temperatures or springs are too large or too small");
+    return system;
+}
 
 }  // namespace
 
@@ -236,27 +313,12 @@ System assemble(const Context& cpu, const Model& model) {
     require_host_memory(concat("a model of ", model.mesh.node_count(), " nodes"),
                         problems::assembly_bytes(model.mesh.dimensions, model.mesh.node_count(),
                                                  element_nodes, neighbour_count));
-    elements.check_geometry(cpu);
-    const Stiffness stiffness(model);
-    const Thickness thickness = checked_thickness(model, elements);
-    const NodeElements node_elements(elements);
-    System system;
-    const Index rows = number_unknowns(model, elements, thickness, system);
-    find_rigid_motions(elements, node_elements, thickness.axisymmetric, system);
-    std::vector<double> tractions(system.prescribed.size(), 0);
-    add_surface_loads(model, elements, node_elements, thickness, tractions, system);
-    system.load.resize(std::size_t(rows));
-    for (std::size_t k = 0; k < tractions.size(); ++k) {
-        if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];
-    }
-    const Neighbours neighbours(cpu, elements, node_elements);
-    system.matrix = make_matrix(cpu, neighbours, model.mesh.dimensions, system, rows);
-    Assembly(cpu, elements, model, stiffness, thickness, neighbours, system).run();
-    require(first_non_finite_row(cpu, std::as_const(system.matrix).view()) < 0 &&
-                std::ranges::all_of(system.load, [](double value) { return std::isfinite(value); }),
-            "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "
-            "lengths of the mesh or the loads are too large or too small");
-    return system;
+    return assemble(cpu, model, elements, true);
+}
+
+System assemble_load(const Context& cpu, const Model& model) {
+    require(!cpu.on_gpu(), "elasticity::assemble_load works in host memory: give it a CPU context");
+    return assemble(cpu, model, Elements(model.mesh), false);
 }
 
 NodeCoordinates System::coordinates(const Mesh& mesh) const {

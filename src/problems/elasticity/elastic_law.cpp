@@ -11,6 +11,9 @@ namespace {
 
 using Matrix = double[6][6];
 
+/// The axes of the components xx, yy, zz, xy, yz and xz.
+constexpr std::size_t tensor_rows[] = {0, 1, 2, 0, 1, 0}, tensor_columns[] = {0, 1, 2, 1, 2, 2};
+
 bool is_plane_stress(const Model& model) {
     return model.mesh.dimensions == 2 && model.plane == PlaneKind::stress;
 }
@@ -95,12 +98,11 @@ std::array<Vector, 3> unit_directions(const Orthotropic& material, const std::st
 
 /// T^T matrix T, where T turns strains along x, y and z into those along the directions.
 void rotate(const std::array<Vector, 3>& directions, Matrix& matrix) {
-    constexpr std::size_t rows[] = {0, 1, 2, 0, 1, 0}, columns[] = {0, 1, 2, 1, 2, 2};
     Matrix turn{}, product{};
     for (int p = 0; p < 6; ++p) {
-        const Vector &a = directions[rows[p]], &b = directions[columns[p]];
+        const Vector &a = directions[tensor_rows[p]], &b = directions[tensor_columns[p]];
         for (int q = 0; q < 6; ++q) {
-            const std::size_t i = rows[q], j = columns[q];
+            const std::size_t i = tensor_rows[q], j = tensor_columns[q];
             turn[p][q] = (a[i] * b[j] + a[j] * b[i]) * (p < 3 ? 0.5 : 1);
         }
     }
@@ -151,6 +153,31 @@ double find_orthotropic(const Model& model, const Orthotropic& material, const s
     return poisson;
 }
 
+/// The sum over the directions of expansion times their dyads.
+void find_expansion(const Model& model, const Material& material, const std::string& owner,
+                    ElasticLaw& law) {
+    for (const double expansion : material.expansion) {
+        require(std::isfinite(expansion), owner, ": the thermal expansion ", number_text(expansion),
+                " is not a number");
+    }
+    std::array<Vector, 3> directions{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    if (material.orthotropic) directions = unit_directions(*material.orthotropic, owner);
+    for (std::size_t p = 0; p < 6; ++p) {
+        const std::size_t i = tensor_rows[p], j = tensor_columns[p];
+        for (std::size_t k = 0; k < 3; ++k) {
+            law.expansion[p] +=
+                material.expansion[k] * directions[k][i] * directions[k][j] * (p < 3 ? 1 : 2);
+        }
+    }
+    // In the plane of the mesh nothing strains out of it by shear.
+    if (model.mesh.dimensions == 2) law.expansion[4] = law.expansion[5] = 0;
+    for (int p = 0; p < 6; ++p) {
+        for (int q = 0; q < 6; ++q) {
+            law.thermal_stress[p] += law.matrix[p][q] * law.expansion[q];
+        }
+    }
+}
+
 }  // namespace
 
 ElasticLaw elastic_law(const Model& model, const Material& material, const std::string& owner) {
@@ -164,6 +191,7 @@ ElasticLaw elastic_law(const Model& model, const Material& material, const std::
         law.poisson_ratio = material.poisson_ratio;
         find_isotropic(model, material, owner, law.matrix);
     }
+    find_expansion(model, material, owner, law);
     const int d = model.mesh.dimensions;
     for (int i = 0; i < d; ++i) {
         for (int j = 0; j < d; ++j) {

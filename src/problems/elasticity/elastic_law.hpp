@@ -26,13 +26,17 @@ struct ElasticLaw {
     /// The stiffness between displacements along axes i and j of two functions: the sum over k and
     /// l of couplings[i][j][k][l] times the integral of slope k of one times slope l of the other.
     double couplings[3][3][3][3]{};
+    double expansion[6]{};       ///< The thermal strain of a unit of temperature.
+    double thermal_stress[6]{};  ///< matrix expansion.
+    double temperature = 0;      ///< The change of temperature, where nodes have none.
     double poisson_ratio = 0;
     double density = 0;
 
     friend bool operator==(const ElasticLaw&, const ElasticLaw&) = default;
 };
 
-/// Throws InvalidArgument for constants that are out of range; `owner` names the material.
+/// Without a temperature. Throws InvalidArgument for constants that are out of range; `owner` names
+/// the material.
 ElasticLaw elastic_law(const Model& model, const Material& material, const std::string& owner);
 
 }  // namespace tessera::elasticity

@@ -46,24 +46,27 @@ void find_stiffness_matrix(const Slopes (&slopes)[P][N], const double (&volumes)
 }
 
 /// The stiffness of an element whose displacements have N D coefficients, the last M D of which,
-/// those of incompatible modes, are free and therefore minimise the energy.
+/// those of incompatible modes, are free and therefore minimise the energy; and its thermal forces.
 template <int N, int M, int D>
 class CondensedStiffness {
   public:
     static constexpr int nodes = N - M;
     double full[N * D][N * D];
+    double forces[N * D];
 
-    /// Subtracts K_um K_mm^-1 K_mu from the part of the nodes: by K_mm = L L^T, with L^-1 K_mu in
-    /// the rows of the modes.
+    /// Subtracts K_um K_mm^-1 K_mu from the part of the nodes, K_um K_mm^-1 f_m from their forces:
+    /// by K_mm = L L^T, with L^-1 K_mu and L^-1 f_m in the rows of the modes.
     void condense() {
         constexpr int first = nodes * D, last = N * D;
         for (int k = first; k < last; ++k) {
             if (full[k][k] == 0) continue;  // Axial coefficients of the hoop strain.
             const double pivot = std::sqrt(full[k][k]);
             for (int j = 0; j < last; ++j) full[k][j] /= pivot;
+            forces[k] /= pivot;
             for (int i = k + 1; i < last; ++i) {
                 const double factor = full[k][i];
                 for (int j = 0; j < last; ++j) full[i][j] -= factor * full[k][j];
+                forces[i] -= factor * forces[k];
             }
         }
         for (int i = 0; i < first; ++i) {
@@ -72,15 +75,17 @@ class CondensedStiffness {
                 for (int k = first; k < last; ++k) sum -= full[k][i] * full[k][j];
                 full[i][j] = full[j][i] = sum;
             }
+            for (int k = first; k < last; ++k) forces[i] -= full[k][i] * forces[k];
         }
     }
 
-    /// The coefficients of the modes after condense(), from those of the nodes: -K_mm^-1 K_mu u.
+    /// The coefficients of the modes after condense(), from those of the nodes:
+    /// K_mm^-1 (f_m - K_mu u).
     void find_modes(double (&coefficients)[N][D]) const {
         constexpr int first = nodes * D, last = N * D;
         double modes[M * D];
         for (int k = first; k < last; ++k) {
-            double sum = 0;
+            double sum = forces[k];
             for (int j = 0; j < first; ++j) sum -= full[k][j] * coefficients[j / D][j % D];
             modes[k - first] = sum;
         }
@@ -108,6 +113,7 @@ struct ElementForm {
 
     Slopes slopes[points][functions];
     double volumes[points];
+    double temperatures[points]{};  ///< Changes of temperature at the points.
     bool axisymmetric;
 
     ElementForm(const double (&at)[nodes][d], const Thickness& thickness)
@@ -149,7 +155,35 @@ struct ElementForm {
         }
     }
 
-    /// The stiffness, condensed.
+    /// Sets the changes of temperature.
+    void heat(const Model& model, const ElasticLaw& law, std::span<const Index> node_numbers) {
+        const std::vector<double>& at_nodes = model.node_temperatures;
+        for (int p = 0; p < points; ++p) {
+            temperatures[p] = at_nodes.empty() ? law.temperature : 0;
+            for (int c = 0; c < nodes && !at_nodes.empty(); ++c) {
+                temperatures[p] += reference_points<S, rule>().values[p][c] *
+                                   at_nodes[std::size_t(node_numbers[c])];
+            }
+        }
+    }
+
+    /// The forces of the thermal stresses on all functions.
+    void find_thermal_forces(const ElasticLaw& law, double (&forces)[functions * d]) const {
+        std::fill_n(forces, functions * d, 0.);
+        for (int p = 0; p < points; ++p) {
+            if (temperatures[p] == 0) continue;
+            for (int k = 0; k < functions * d; ++k) {
+                double sum = 0;
+                for (int l = 0; l < 3; ++l) {
+                    const int component = strain_component(d, k % d, l);
+                    if (component >= 0) sum += law.thermal_stress[component] * slopes[p][k / d][l];
+                }
+                forces[k] += volumes[p] * temperatures[p] * sum;
+            }
+        }
+    }
+
+    /// The stiffness and thermal forces, condensed.
     void find_stiffness(const ElasticLaw& law,
                         CondensedStiffness<functions, M, d>& stiffness) const {
         if (d == 3 || axisymmetric) {
@@ -157,6 +191,7 @@ struct ElementForm {
         } else {
             find_stiffness_matrix<points, functions, d, 2>(slopes, volumes, law, stiffness.full);
         }
+        find_thermal_forces(law, stiffness.forces);
         if constexpr (M > 0) stiffness.condense();
     }
 
@@ -176,9 +211,12 @@ struct ElementForm {
         }
     }
 
-    /// The strain at point p: xx, yy, zz, xy, yz, xz, engineering strains of shear.
-    void find_strain(int p, const double (&coefficients)[functions][d], double (&strain)[6]) const {
-        std::fill_n(strain, 6, 0.);
+    /// The strain at point p less the thermal one: xx, yy, zz, xy, yz, xz, engineering strains of
+    /// shear.
+    void find_elastic_strain(int p, const ElasticLaw& law,
+                             const double (&coefficients)[functions][d],
+                             double (&strain)[6]) const {
+        for (int k = 0; k < 6; ++k) strain[k] = -temperatures[p] * law.expansion[k];
         for (int c = 0; c < functions; ++c) {
             for (int i = 0; i < d; ++i) {
                 for (int k = 0; k < 3; ++k) {
@@ -227,7 +265,7 @@ void each_body_force(const Model& model, const ElasticLaw& material, const Form&
     }
 }
 
-/// The stiffness of an element, n x n numbers by rows, then its n body forces.
+/// The stiffness of an element, n x n numbers by rows, then its n body and thermal forces.
 inline void find_element_system(const Elements& elements, const Model& model,
                                 const Stiffness& stiffness, const Thickness& thickness,
                                 Index element, double* result) {
@@ -237,12 +275,13 @@ inline void find_element_system(const Elements& elements, const Model& model,
         constexpr int d = dimensions(s), n = node_count(s) * d;
         double points[node_count(s)][d];
         gather<s>(model.mesh, elements.nodes(element), points);
-        const ElementForm<s, decltype(modes)::value> form(points, thickness);
+        ElementForm<s, decltype(modes)::value> form(points, thickness);
+        form.heat(model, stiffness[element], elements.nodes(element));
         CondensedStiffness<form.functions, decltype(modes)::value, d> condensed;
         form.find_stiffness(stiffness[element], condensed);
         for (int k = 0; k < n; ++k) std::copy_n(condensed.full[k], n, result + k * n);
         double* const forces = result + n * n;
-        std::fill_n(forces, n, 0.);
+        std::copy_n(condensed.forces, n, forces);
         const auto& reference = reference_points<s>();
         each_body_force<s>(model, stiffness[element], form, points,
                            [&](int p, double volume, const Vector& value) {

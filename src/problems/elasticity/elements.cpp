@@ -208,6 +208,7 @@ Stiffness::Stiffness(const Model& model) : regions_(model.mesh.regions) {
     }
     add_groups(model);
     laws_.push_back(standard);
+    add_temperatures(model);
 }
 
 /// The materials of elements in several groups.
@@ -238,6 +239,64 @@ void Stiffness::add_groups(const Model& model) {
     for (int& own : by_element_) {
         if (own < 0) own = int(laws_.size());  // The default, which follows.
     }
+}
+
+namespace {
+
+void check_temperature(double temperature, const std::string& owner) {
+    require(std::isfinite(temperature), "the change of temperature of ", owner, ", ",
+            number_text(temperature), ", is not a number");
+}
+
+/// The change of temperature of each element.
+std::vector<double> element_temperatures(const Model& model) {
+    const Mesh& mesh = model.mesh;
+    std::vector<double> found(std::size_t(mesh.element_count()), model.temperature);
+    std::vector<const std::string*> owners(found.size(), nullptr);
+    for (const auto& [name, temperature] : model.temperatures) {
+        check_temperature(temperature, "'" + name + "'");
+        for (const Index element : elements_of(mesh, name)) {
+            const auto k = std::size_t(element);
+            require(owners[k] == nullptr || found[k] == temperature,
+                    Elements(mesh).description(element), " is in '", *owners[k], "' and '", name,
+                    "', which have different changes of temperature");
+            found[k] = temperature;
+            owners[k] = &name;
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+void Stiffness::add_temperatures(const Model& model) {
+    const std::vector<double>& at_nodes = model.node_temperatures;
+    require(at_nodes.empty() || at_nodes.size() == std::size_t(model.mesh.node_count()),
+            "there are ", at_nodes.size(), " temperatures of nodes, not ", model.mesh.node_count());
+    for (const double temperature : at_nodes) check_temperature(temperature, "a node");
+    check_temperature(model.temperature, "the model");
+    // Laws without expansion stay equal: so do the materials of an estimate of the error.
+    const auto expands = [](const ElasticLaw& law) {
+        return std::ranges::any_of(law.expansion, [](double share) { return share != 0; });
+    };
+    for (ElasticLaw& law : laws_) law.temperature = expands(law) ? model.temperature : 0;
+    if (model.temperatures.empty() || !at_nodes.empty()) return;
+    const std::vector<double> temperatures = element_temperatures(model);
+    std::vector<int> by_element(temperatures.size());
+    std::map<std::pair<const ElasticLaw*, double>, int> known;
+    std::vector<ElasticLaw> laws;
+    for (std::size_t element = 0; element < temperatures.size(); ++element) {
+        const ElasticLaw& law = (*this)[Index(element)];
+        const auto [entry, is_new] =
+            known.try_emplace({&law, temperatures[element]}, int(laws.size()));
+        if (is_new) {
+            laws.push_back(law);
+            if (expands(law)) laws.back().temperature = temperatures[element];
+        }
+        by_element[element] = entry->second;
+    }
+    laws_ = std::move(laws);
+    by_element_ = std::move(by_element);
 }
 
 }  // namespace tessera::elasticity

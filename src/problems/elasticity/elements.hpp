@@ -180,8 +180,8 @@ std::vector<unsigned char> find_surface(const Context& cpu, const Elements& elem
 /// The elastic law of each element of a model.
 class Stiffness {
   public:
-    /// Throws InvalidArgument for wrong materials, unknown regions, and elements whose groups have
-    /// different materials.
+    /// Throws InvalidArgument for wrong materials, temperatures, unknown regions, and elements
+    /// whose groups have different materials or temperatures.
     explicit Stiffness(const Model& model);
     const ElasticLaw& operator[](Index element) const {
         if (!by_element_.empty()) return laws_[by_element_[element]];
@@ -190,6 +190,7 @@ class Stiffness {
 
   private:
     void add_groups(const Model& model);
+    void add_temperatures(const Model& model);
 
     std::span<const int> regions_;
     std::vector<ElasticLaw> laws_;  ///< By region, then by group; the last one is the default.
@@ -218,9 +219,10 @@ Thickness checked_thickness(const Model& model, const Elements& elements);
 Index number_unknowns(const Model& model, const Elements& elements, const Thickness& thickness,
                       System& system);
 
-/// Sets `known_singular` and `hinge_nodes` of a system with numbered unknowns.
+/// Sets `known_singular` and `hinge_nodes` of a system; `prevented` says of each displacement
+/// whether a support or a spring holds it.
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, System& system);
+                        bool axisymmetric, std::span<const char> prevented, System& system);
 
 /// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
 /// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws

@@ -41,11 +41,12 @@ std::vector<int> material_numbers(const Elements& elements, const Stiffness& sti
     return numbers;
 }
 
-/// Strains at the accurate points of elements.
+/// Elastic strains at the accurate points of elements.
 class Samples {
   public:
-    Samples(const Context& cpu, const Elements& elements, const Stiffness& stiffness,
-            const Thickness& thickness, std::span<const double> displacements) {
+    Samples(const Context& cpu, const Model& model, const Elements& elements,
+            const Stiffness& stiffness, const Thickness& thickness,
+            std::span<const double> displacements) {
         for (Index element = 0; element < elements.count(); ++element) {
             const int count = point_count(elements.shape(element), Rule::accurate);
             starts_.push_back(starts_.back() + std::size_t(count));
@@ -55,8 +56,8 @@ class Samples {
         const auto sample = [&](Offset first, Offset last) {
             for (Index element = Index(first); element < last; ++element) {
                 elements.with_shape(element, [&](auto shape) {
-                    sample_element<decltype(shape)::value>(elements, stiffness[element], thickness,
-                                                           element, displacements);
+                    sample_element<decltype(shape)::value>(model, elements, stiffness[element],
+                                                           thickness, element, displacements);
                 });
             }
         };
@@ -75,20 +76,22 @@ class Samples {
 
   private:
     template <CellShape S>
-    void sample_element(const Elements& elements, const ElasticLaw& law, const Thickness& thickness,
-                        Index element, std::span<const double> displacements) {
+    void sample_element(const Model& model, const Elements& elements, const ElasticLaw& law,
+                        const Thickness& thickness, Index element,
+                        std::span<const double> displacements) {
         // The strains of incompatible modes vanish at the centre.
         using Form = ElementForm<S, 0, Rule::accurate>;
         const std::span<const Index> nodes = elements.nodes(element);
         double at[Form::nodes][Form::d], coefficients[Form::nodes][Form::d];
         gather<S>(elements.mesh(), nodes, at);
-        const Form form(at, thickness);
+        Form form(at, thickness);
+        form.heat(model, law, nodes);
         form.find_coefficients(law, nodes, displacements, coefficients);
         std::size_t sample = starts_[std::size_t(element)];
         for (int p = 0; p < Form::points; ++p, ++sample) {
             points_[sample] = position<S>(reference_points<S, Rule::accurate>(), p, at);
             double strain[6];
-            form.find_strain(p, coefficients, strain);
+            form.find_elastic_strain(p, law, coefficients, strain);
             std::copy_n(strain, tensor_components, &strains_[sample * tensor_components]);
         }
     }
@@ -332,7 +335,7 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
     check_size(displacements, mesh);
     elements.check_geometry(cpu);
     const Thickness thickness = checked_thickness(model, elements);
-    const Samples samples(cpu, elements, stiffness, thickness, displacements);
+    const Samples samples(cpu, model, elements, stiffness, thickness, displacements);
     const Patches patches(cpu, elements, stiffness, samples);
     ErrorEstimate estimate;
     estimate.elements.assign(std::size_t(elements.count()), 0);
@@ -344,26 +347,30 @@ ErrorEstimate estimate_error(const Context& cpu, const Model& model,
         double at[node_count(s)][dimensions(s)];
         const std::span<const Index> nodes = elements.nodes(element);
         gather<s>(mesh, nodes, at);
-        double error = 0, energy = 0;
+        const ElasticLaw& law = stiffness[element];
+        double error = 0, energy = 0, heating = 0;
         for (int p = 0; p < point_count(s, Rule::error); ++p) {
             double strain[6]{}, difference[6]{};
-            form.find_strain(p, coefficients, strain);
+            form.find_elastic_strain(p, law, coefficients, strain);
             const Vector x = position<s>(reference_points<s, Rule::error>(), p, at);
             for (int c = 0; c < corners(s); ++c) {
                 patches.add_strain(element, nodes[std::size_t(c)], x, corner_weights<s>()[p][c],
                                    difference);
             }
             for (int k = 0; k < 6; ++k) difference[k] -= strain[k];
-            error += form.volumes[p] * energy_density(stiffness[element], difference);
-            energy += form.volumes[p] * energy_density(stiffness[element], strain);
+            error += form.volumes[p] * energy_density(law, difference);
+            energy += form.volumes[p] * energy_density(law, strain);
+            heating += form.volumes[p] * form.temperatures[p] * form.temperatures[p] *
+                       energy_density(law, law.expansion);
         }
         estimate.elements[std::size_t(element)] = error;
         energies[std::size_t(element)] = energy;
-        // The energy of rounding errors of the displacements.
+        // The energy of rounding errors of the displacements, and where a structure expands freely
+        // of the errors of a solve.
         const double volume = std::accumulate(std::begin(form.volumes), std::end(form.volumes), 0.);
         const double length = std::pow(volume / thickness.length, 1. / mesh.dimensions);
         const double strain = 64 * std::numeric_limits<double>::epsilon() * largest / length;
-        noise[std::size_t(element)] = volume * stiffness[element].matrix[0][0] * strain * strain;
+        noise[std::size_t(element)] = volume * law.matrix[0][0] * strain * strain + 1e-10 * heating;
     };
     each_solved_element<Rule::error>(cpu, model, elements, stiffness, displacements, thickness,
                                      estimate_element);

@@ -1,4 +1,5 @@
 #include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/springs.hpp"
 
 namespace tessera::elasticity {
 
@@ -43,7 +44,7 @@ class SupportedElements {
     }
 
     /// visit(displacement, force) for the displacements of each element: what it exerts, less its
-    /// body force.
+    /// body and thermal forces.
     template <class Visit>
     void each(Visit&& visit) const {
         for (std::size_t k = 0; k < list_.size(); ++k) {
@@ -105,6 +106,30 @@ Resultant total_body_force(const Context& cpu, const Elements& elements, const M
     return total;
 }
 
+/// visit(displacement, force) for the forces of a part of a spring on its nodes.
+template <class Visit>
+void each_spring_force(const Model& model, const SpringCell& cell,
+                       std::span<const double> displacements, Visit&& visit) {
+    const auto d = std::size_t(model.mesh.dimensions);
+    const std::size_t n = cell.nodes.size();
+    for (std::size_t k = 0; k < n * d; ++k) {
+        double force = 0;
+        for (std::size_t b = 0; b < n; ++b) {
+            force -= model.springs[cell.spring].second[k % d] * cell.products[k / d * n + b] *
+                     displacements[std::size_t(cell.nodes[b]) * d + k % d];
+        }
+        visit(std::size_t(cell.nodes[k / d]) * d + k % d, force);
+    }
+}
+
+/// The sum of the forces on a group, which may be fixed, too.
+Resultant& spring_sum(const std::string& group, Reactions& reactions) {
+    for (auto& [name, sum] : reactions.groups) {
+        if (name == group) return sum;
+    }
+    return reactions.groups.emplace_back(group, Resultant()).second;
+}
+
 }  // namespace
 
 Reactions find_reactions(const Context& cpu, const Model& model,
@@ -160,6 +185,13 @@ Reactions find_reactions(const Context& cpu, const Model& model,
         if (loads[k] == 0) continue;
         add_at(k, loads[k], reactions.loads);
         add_reaction(k, -loads[k]);
+    }
+    for (const SpringCell& cell : find_springs(model, node_elements)) {
+        Resultant& sum = spring_sum(model.springs[cell.spring].first, reactions);
+        each_spring_force(model, cell, displacements, [&](std::size_t k, double force) {
+            add_at(k, force, sum);
+            add_reaction(k, -force);
+        });
     }
     if (thickness.axisymmetric) {  // Moments cancel out around the circle.
         for (auto& group : reactions.groups) group.second.moment = {};

@@ -130,7 +130,7 @@ struct RigidMotions {
 /// A rigid body of elements.
 struct Body {
     RigidMotions motions;
-    Basis prevented;  ///< By prescribed displacements.
+    Basis prevented;  ///< By prescribed displacements and springs.
 };
 
 /// Bodies that hang together by nodes.
@@ -178,10 +178,11 @@ DisjointSets find_bodies(const Elements& elements, const NodeElements& node_elem
 class MotionCheck {
   public:
     MotionCheck(const Elements& elements, const NodeElements& node_elements, bool axisymmetric,
-                System& system)
+                std::span<const char> prevented, System& system)
         : mesh_(elements.mesh()),
           kind_{mesh_.dimensions, axisymmetric},
           node_elements_(node_elements),
+          prevented_(prevented),
           system_(system),
           body_of_element_(find_bodies(elements, node_elements)),
           clusters_of_elements_(std::size_t(elements.count())) {
@@ -248,7 +249,7 @@ class MotionCheck {
         for (Index node = 0; node < mesh_.node_count(); ++node) {
             const Vector x = point(node);
             for (int i = 0; i < d; ++i) {
-                if (system_.unknowns[std::size_t(node) * d + i] >= 0) continue;
+                if (prevented_[std::size_t(node) * d + i] == 0) continue;
                 for (const Index element : node_elements_[node]) {
                     Body& body = bodies_.at(body_of_element_[element]);
                     if (!body.prevented.is_complete()) body.prevented.add(body.motions.at(x, i));
@@ -342,6 +343,7 @@ class MotionCheck {
     const Mesh& mesh_;
     MotionKind kind_;
     const NodeElements& node_elements_;
+    std::span<const char> prevented_;
     System& system_;
     DisjointSets body_of_element_, clusters_of_elements_;
     std::map<Index, Body> bodies_;       // by the least element
@@ -351,8 +353,8 @@ class MotionCheck {
 }  // namespace
 
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, System& system) {
-    MotionCheck(elements, node_elements, axisymmetric, system).run();
+                        bool axisymmetric, std::span<const char> prevented, System& system) {
+    MotionCheck(elements, node_elements, axisymmetric, prevented, system).run();
 }
 
 }  // namespace tessera::elasticity

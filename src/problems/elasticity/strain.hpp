@@ -21,7 +21,8 @@ void each_solved_element(const Context& cpu, const Model& model, const Elements&
                           double points[Form::nodes][Form::d];
                           double coefficients[Form::functions][Form::d];
                           gather<s>(model.mesh, elements.nodes(element), points);
-                          const Form form(points, thickness);
+                          Form form(points, thickness);
+                          form.heat(model, stiffness[element], elements.nodes(element));
                           form.find_coefficients(stiffness[element], elements.nodes(element),
                                                  displacements, coefficients);
                           visit(element, form, coefficients);
@@ -39,7 +40,7 @@ inline void find_stress(const ElasticLaw& law, const double (&strain)[6], double
     }
 }
 
-/// strain : stress.
+/// Elastic strain : stress.
 inline double energy_density(const ElasticLaw& law, const double (&strain)[6]) {
     double stress[6], product = 0;
     find_stress(law, strain, stress);

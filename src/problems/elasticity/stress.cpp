@@ -21,11 +21,12 @@ std::vector<double> element_stresses(const Context& cpu, const Model& model,
                 using Form = ElementForm<s, 0, Rule::centre>;
                 double points[Form::nodes][Form::d], coefficients[Form::nodes][Form::d];
                 gather<s>(model.mesh, elements.nodes(element), points);
-                const Form form(points, thickness);
+                Form form(points, thickness);
+                form.heat(model, stiffness[element], elements.nodes(element));
                 form.find_coefficients(stiffness[element], elements.nodes(element), displacements,
                                        coefficients);
                 double strain[6];
-                form.find_strain(0, coefficients, strain);
+                form.find_elastic_strain(0, stiffness[element], coefficients, strain);
                 find_stress(stiffness[element], strain,
                             &tensors[std::size_t(element) * tensor_components]);
             });
@@ -47,7 +48,7 @@ void stresses_at_nodes(const ElementForm<S, M>& form,
     double stresses[count][components];
     for (int p = 0; p < count; ++p) {
         double strain[6];
-        form.find_strain(p, coefficients, strain);
+        form.find_elastic_strain(p, law, coefficients, strain);
         find_stress(law, strain, stresses[p]);
     }
     for (int n = 0; n < node_count(S); ++n) {
@@ -110,15 +111,16 @@ double strain_energy(const Context& cpu, const Model& model,
     elements.check_geometry(cpu);
     const Thickness thickness = checked_thickness(model, elements);
     std::vector<double> energies(std::size_t(elements.count()), 0);
-    each_solved_element(cpu, model, elements, stiffness, displacements, thickness,
-                        [&](Index element, const auto& form, const auto& coefficients) {
-                            for (int p = 0; p < int(std::size(form.volumes)); ++p) {
-                                double strain[6];
-                                form.find_strain(p, coefficients, strain);
-                                energies[element] += form.volumes[p] / 2 *
-                                                     energy_density(stiffness[element], strain);
-                            }
-                        });
+    each_solved_element(
+        cpu, model, elements, stiffness, displacements, thickness,
+        [&](Index element, const auto& form, const auto& coefficients) {
+            for (int p = 0; p < int(std::size(form.volumes)); ++p) {
+                double strain[6];
+                form.find_elastic_strain(p, stiffness[element], coefficients, strain);
+                energies[element] +=
+                    form.volumes[p] / 2 * energy_density(stiffness[element], strain);
+            }
+        });
     return std::accumulate(energies.begin(), energies.end(), 0.);
 }
 

@@ -1,8 +1,21 @@
-#include "problems/elasticity/elements.hpp"
-
 #include <limits>
 
+#include "problems/elasticity/faces.hpp"
+
 namespace tessera::elasticity {
+
+void check_cells(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& what,
+                 const std::string& needed, const NodeElements& node_elements) {
+    check_nodes(mesh, group);
+    for (const Cells& cells : group.cells) {
+        require(dimensions(cells.shape) == axes, "group '", group.name, "' has a cell of shape ",
+                to_string(cells.shape), "; ", needed);
+        for (const Index node : cells.nodes) {
+            require(!node_elements[node].empty(), what, " on '", group.name, "' is on node ", node,
+                    ", which belongs to no element");
+        }
+    }
+}
 
 namespace {
 
@@ -12,81 +25,6 @@ Vector point_of(const Mesh& mesh, Index node) {
         point[i] = mesh.points[std::size_t(node) * mesh.dimensions + i];
     }
     return point;
-}
-
-double length(const Vector& v) { return std::hypot(v[0], v[1], v[2]); }
-
-void check_nodes(const Mesh& mesh, const MeshGroup& group) {
-    for (const Cells& cells : group.cells) {
-        require(cells.nodes.size() % std::size_t(node_count(cells.shape)) == 0, "cells of group '",
-                group.name, "' of shape ", to_string(cells.shape), " name ", cells.nodes.size(),
-                " nodes, not a multiple of ", node_count(cells.shape));
-        for (const Index node : cells.nodes) {
-            require(node >= 0 && node < mesh.node_count(), "group '", group.name, "' names node ",
-                    node, "; the mesh has ", mesh.node_count(), " nodes, counted from 0");
-        }
-    }
-}
-
-/// visit(nodes, shape values, normal, position) at each quadrature point of cells of shape S, edges
-/// or faces in D dimensions; the lengths of the normals add up to their area. They point to the
-/// side from which the corners run counterclockwise, of an edge to its right.
-template <CellShape S, int D, class Visit>
-void each_point_of_shape(const Model& model, const Cells& cells, Visit&& visit) {
-    constexpr int count = node_count(S);
-    const auto& reference = reference_points<S>();
-    const Thickness thickness{model.thickness, model.plane == PlaneKind::axisymmetric};
-    for (std::size_t at = 0; at < cells.nodes.size(); at += count) {
-        const std::span<const Index> nodes(cells.nodes.data() + at, count);
-        double points[count][D];
-        gather<S>(model.mesh, nodes, points);
-        for (int p = 0; p < point_count(S); ++p) {
-            double tangents[2][3]{};
-            for (int k = 0; k < dimensions(S); ++k) {
-                for (int c = 0; c < count; ++c) {
-                    for (int i = 0; i < D; ++i) {
-                        tangents[k][i] += reference.derivatives[p][c][k] * points[c][i];
-                    }
-                }
-            }
-            const Vector point = position<S>(reference, p, points);
-            if (dimensions(S) == 1) tangents[1][2] = thickness.at(point[0]);
-            const auto& [s, t] = tangents;
-            const double weight = reference.weights[p];
-            visit(nodes, reference.values[p],
-                  Vector{weight * (s[1] * t[2] - s[2] * t[1]), weight * (s[2] * t[0] - s[0] * t[2]),
-                         weight * (s[0] * t[1] - s[1] * t[0])},
-                  point);
-        }
-    }
-}
-
-/// each_point_of_shape for all cells of a group.
-template <class Visit>
-void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
-    for (const Cells& cells : group.cells) {
-        const auto visit_shape = [&](auto shape) {
-            constexpr CellShape s = decltype(shape)::value;
-            each_point_of_shape<s, dimensions(s) + 1>(model, cells, visit);
-        };
-        select_shape<CellShape::segment, CellShape::segment3, CellShape::triangle,
-                     CellShape::triangle6, CellShape::quadrilateral, CellShape::quadrilateral8,
-                     CellShape::quadrilateral9>(cells.shape, visit_shape);
-    }
-}
-
-/// Throws unless the cells have `axes` dimensions and nodes with elements only.
-void check_load_group(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& needed,
-                      const NodeElements& node_elements) {
-    check_nodes(mesh, group);
-    for (const Cells& cells : group.cells) {
-        require(dimensions(cells.shape) == axes, "group '", group.name, "' has a cell of shape ",
-                to_string(cells.shape), "; ", needed);
-        for (const Index node : cells.nodes) {
-            require(!node_elements[node].empty(), "the load on '", group.name, "' is on node ",
-                    node, ", which belongs to no element");
-        }
-    }
 }
 
 /// Sums the forces of one load on each node, of which those of cells of second order partly cancel;
@@ -331,21 +269,21 @@ void add_surface_loads(const Model& model, const Elements& elements,
     for (const auto& loaded : model.tractions) {
         const auto& traction = loaded.second;
         const MeshGroup& group = mesh.group(loaded.first);
-        check_load_group(mesh, group, mesh.dimensions - 1, concat("a traction needs ", faces),
-                         node_elements);
+        check_cells(mesh, group, mesh.dimensions - 1, "the load",
+                    concat("a traction needs ", faces), node_elements);
         require(traction != nullptr, "the traction on group '", group.name, "' has no function");
         add(loaded.first, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
     }
     for (const auto& loaded : model.forces) {
         const MeshGroup& group = mesh.group(loaded.first);
-        check_load_group(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1,
-                         concat("a force needs ", faces, " or points"), node_elements);
+        check_cells(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1, "the load",
+                    concat("a force needs ", faces, " or points"), node_elements);
         add(loaded.first, [&](LoadSum& sum) { add_force(model, group, loaded.second, sum); });
     }
     for (const auto& loaded : model.pressures) {
         const MeshGroup& group = mesh.group(loaded.first);
-        check_load_group(mesh, group, mesh.dimensions - 1, concat("a pressure needs ", faces),
-                         node_elements);
+        check_cells(mesh, group, mesh.dimensions - 1, "the load",
+                    concat("a pressure needs ", faces), node_elements);
         add(loaded.first, [&](LoadSum& sum) {
             add_pressure(model, elements, node_elements, group, loaded.second, sum);
         });

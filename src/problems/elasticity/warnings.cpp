@@ -132,6 +132,22 @@ bool has_no_body_force(const Model& model) {
     return true;
 }
 
+bool is_heated(const Model& model) {
+    const auto is_some = [](double value) { return value != 0; };
+    if (!model.node_temperatures.empty()) {
+        return std::ranges::any_of(model.node_temperatures, is_some);
+    }
+    return model.temperature != 0 || std::ranges::any_of(model.temperatures, [](const auto& entry) {
+               return entry.second != 0;
+           });
+}
+
+bool expands(const Model& model) {
+    return !is_zero(model.material.expansion) ||
+           std::ranges::any_of(model.materials,
+                               [](const auto& entry) { return !is_zero(entry.second.expansion); });
+}
+
 }  // namespace
 
 std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
@@ -145,11 +161,17 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
     if (model.body_force && has_no_body_force(model)) {
         warnings.emplace_back("the body force is zero and moves nothing; check its components");
     }
+    if (is_heated(model) != expands(model)) {
+        warnings.emplace_back(is_heated(model)
+                                  ? "the temperature changes, but nothing expands with it"
+                                  : "there is a thermal expansion, but no change of temperature");
+    }
     for (const LoadShare& load : system.load_shares) {
         warnings.push_back(load_warning(load, model.mesh.dimensions));
         if (warnings.back().empty()) warnings.pop_back();
     }
-    const bool loaded = !system.load_shares.empty() || model.body_force || !is_zero(model.gravity);
+    const bool loaded = !system.load_shares.empty() || model.body_force ||
+                        !is_zero(model.gravity) || is_heated(model);
     if (warnings.empty() && loaded &&
         std::ranges::all_of(system.load, [](double value) { return value == 0; })) {
         warnings.emplace_back(

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <array>
+#include <numbers>
+#include <optional>
+
+#include "system/structure_words.hpp"
+
+namespace tessera::cli {
+
+namespace {
+
+using elasticity::Vector;
+
+/// Components of a vector, some of which may be free.
+struct Components {
+    int count = 0;
+    Vector values{};
+    std::array<bool, 3> given{};
+};
+
+Components components(const std::string& option, const std::string& given, const std::string& text,
+                      bool may_be_free) {
+    const std::vector<std::string> words = items(text);
+    if (words.size() < 2 || words.size() > 3) {
+        throw InvalidArgument(option + " " + given + ": give two or three components, such as " +
+                              (may_be_free ? "0,free" : "0,-1"));
+    }
+    Components result;
+    for (const std::string& word : words) {
+        const std::size_t i = std::size_t(result.count++);
+        result.given[i] = !(may_be_free && word == "free");
+        if (result.given[i]) result.values[i] = number(option, given, word);
+    }
+    return result;
+}
+
+void check_count(const std::string& option, const std::string& given, int count, int dimensions) {
+    if (count == dimensions) return;
+    throw InvalidArgument(option + " " + given + " has " + std::to_string(count) +
+                          " components, but the mesh has " + std::to_string(dimensions) +
+                          " dimensions");
+}
+
+struct NamedVector {
+    std::string group;
+    Components vector;
+};
+
+NamedVector named_vector(const std::string& option, const std::string& text) {
+    const Assignment assignment = split(text);
+    if (assignment.name.empty() || assignment.value.empty()) {
+        throw InvalidArgument(option + " " + text + ": write " + option + " GROUP=X,Y[,Z]");
+    }
+    return {assignment.name, components(option, text, assignment.value, false)};
+}
+
+/// visit(group, vector) for the values of an option; throws InvalidArgument for unknown groups.
+template <class Visit>
+void each_vector(const char* option, const std::vector<std::string>& texts, const Mesh& mesh,
+                 Visit&& visit) {
+    for (const std::string& text : texts) {
+        const NamedVector given = named_vector(option, text);
+        check_count(option, text, given.vector.count, mesh.dimensions);
+        visit(mesh.group(given.group).name, given.vector.values);
+    }
+}
+
+bool has_group(const Mesh& mesh, const std::string& name) {
+    return std::any_of(mesh.groups.begin(), mesh.groups.end(),
+                       [&](const MeshGroup& group) { return group.name == name; });
+}
+
+/// The whole text may be the name of a group of the mesh, if there is one.
+NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
+    const Assignment assignment = split(text);
+    if (assignment.name.empty()) {
+        throw InvalidArgument("--fix " + text + ": name a group of the mesh");
+    }
+    const bool is_group = mesh != nullptr && has_group(*mesh, text);
+    const bool may_be_group = mesh == nullptr && assignment.value.find(',') == std::string::npos;
+    if (mesh != nullptr && !is_group && assignment.value == "normal") {
+        Components fixed;
+        fixed.given[std::size_t(elasticity::normal_axis(*mesh, assignment.name))] = true;
+        return {assignment.name, fixed};
+    }
+    if (is_group || may_be_group || text.rfind('=') == std::string::npos) {
+        return {text, {0, {}, {true, true, true}}};
+    }
+    return {assignment.name, components("--fix", text, assignment.value, true)};
+}
+
+NamedNumber named_pressure(const std::string& text) {
+    if (split(text).name.empty() || text.rfind('=') == std::string::npos) {
+        throw InvalidArgument("--pressure " + text + ": write --pressure GROUP=NUMBER");
+    }
+    return named_number("--pressure", text);
+}
+
+/// A rotation of a group: an angle, a point of the axis, and in space its direction.
+struct Rotation {
+    std::string group;
+    double angle = 0;  ///< In radians.
+    int dimensions = 2;
+    Vector point{}, direction{0, 0, 1};
+};
+
+Rotation parse_rotation(const std::string& text) {
+    const Assignment assignment = split(text);
+    std::vector<std::string> words = items(assignment.value);
+    if (assignment.name.empty() || (words.size() != 3 && words.size() != 7)) {
+        throw InvalidArgument("--rotate " + text +
+                              ": write --rotate GROUP=ANGLE,X,Y in the plane, or "
+                              "GROUP=ANGLE,X,Y,Z,DX,DY,DZ, with an ANGLE in radians, or such as "
+                              "0.5deg");
+    }
+    Rotation rotation{assignment.name};
+    const bool degrees = words[0].ends_with("deg");
+    if (degrees) words[0].resize(words[0].size() - 3);
+    rotation.angle = number("--rotate", text, words[0]) * (degrees ? std::numbers::pi / 180 : 1);
+    rotation.dimensions = words.size() == 3 ? 2 : 3;
+    for (std::size_t i = 0; i < std::size_t(rotation.dimensions); ++i) {
+        rotation.point[i] = number("--rotate", text, words[1 + i]);
+        if (words.size() == 7) rotation.direction[i] = number("--rotate", text, words[4 + i]);
+    }
+    return rotation;
+}
+
+/// The last of several texts with two or three components, if there is one.
+std::optional<Vector> last_vector(const char* option, const std::vector<std::string>& texts,
+                                  int dimensions) {
+    if (texts.empty()) return {};
+    const Components found = components(option, texts.back(), texts.back(), false);
+    check_count(option, texts.back(), found.count, dimensions);
+    return found.values;
+}
+
+void add_rotations(const LoadArguments& arguments, elasticity::Model& model) {
+    for (const std::string& text : arguments.rotate) {
+        const Rotation rotation = parse_rotation(text);
+        check_count("--rotate", text, rotation.dimensions, model.mesh.dimensions);
+        if (model.plane == elasticity::PlaneKind::axisymmetric) {
+            throw InvalidArgument("--rotate " + text + ": a body of revolution cannot rotate");
+        }
+        const std::string group = model.mesh.group(rotation.group).name;
+        if (std::ranges::find(model.fixed_supports, group, &elasticity::FixedSupport::group) !=
+            model.fixed_supports.end()) {
+            throw InvalidArgument("'" + group +
+                                  "' has --fix and --rotate, or is rotated twice; give one of "
+                                  "them");
+        }
+        model.fixed_supports.push_back(
+            {group,
+             {true, true, true},
+             elasticity::rotation(rotation.angle, rotation.point, rotation.direction)});
+    }
+}
+
+}  // namespace
+
+std::string first_moving_fix(const LoadArguments& arguments, const Mesh* mesh) {
+    for (const std::string& text : arguments.fix) {
+        const Vector values = parse_fix(text, mesh).vector.values;
+        if (std::ranges::any_of(values, [](double value) { return value != 0; })) return text;
+    }
+    return {};
+}
+
+void check_load_arguments(const MeshArguments& arguments) {
+    for (const std::string& text : arguments.fix) parse_fix(text);
+    for (const std::string& text : arguments.load) named_vector("--load", text);
+    for (const std::string& text : arguments.traction) named_vector("--traction", text);
+    for (const std::string& text : arguments.pressure) named_pressure(text);
+    for (const std::string& text : arguments.spring) named_vector("--spring", text);
+    for (const std::string& text : arguments.rotate) parse_rotation(text);
+    for (const std::string& text : arguments.temperature) named_number("--temperature", text);
+    for (const std::string& text : arguments.body_force) {
+        components("--body-force", text, text, false);
+    }
+    for (const std::string& text : arguments.gravity) components("--gravity", text, text, false);
+    for (const auto* texts : {&arguments.body_force, &arguments.gravity}) {
+        if (texts->size() < 2) continue;
+        throw InvalidArgument(
+            std::string(texts == &arguments.gravity ? "--gravity" : "--body-force") +
+            " is given more than once");
+    }
+    if (arguments.gravity.empty() != arguments.density.empty()) {
+        throw InvalidArgument(arguments.gravity.empty()
+                                  ? "--density has no effect without --gravity X,Y[,Z]"
+                                  : "--gravity needs --density RHO, or --density REGION=RHO");
+    }
+    if (arguments.temperature.empty() != arguments.expansion.empty()) {
+        throw InvalidArgument(arguments.temperature.empty()
+                                  ? "--expansion has no effect without --temperature DT"
+                                  : "--temperature needs --expansion ALPHA, or --expansion "
+                                    "REGION=ALPHA");
+    }
+}
+
+bool has_load(const LoadArguments& arguments, const Mesh& mesh) {
+    return !arguments.load.empty() || !arguments.traction.empty() || !arguments.pressure.empty() ||
+           !arguments.body_force.empty() || !arguments.gravity.empty() ||
+           !arguments.temperature.empty() || !arguments.rotate.empty() ||
+           !first_moving_fix(arguments, &mesh).empty();
+}
+
+void add_supports(const MeshArguments& arguments, elasticity::Model& model) {
+    for (const std::string& text : arguments.fix) {
+        const NamedVector fix = parse_fix(text, &model.mesh);
+        if (fix.vector.count > 0) {
+            check_count("--fix", text, fix.vector.count, model.mesh.dimensions);
+        }
+        model.mesh.group(fix.group);
+        // The last --fix of a group is used, so that a component can be freed again.
+        std::erase_if(model.fixed_supports,
+                      [&](const auto& support) { return support.group == fix.group; });
+        model.fixed_supports.push_back(
+            {fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
+    }
+    add_rotations(arguments, model);
+    each_vector("--spring", arguments.spring, model.mesh,
+                [&](const std::string& group, const Vector& stiffness) {
+                    model.springs.emplace_back(group, stiffness);
+                });
+}
+
+void add_loads(const LoadArguments& arguments, elasticity::Model& model) {
+    const Mesh& mesh = model.mesh;
+    const int d = mesh.dimensions;
+    each_vector("--load", arguments.load, mesh, [&](const std::string& group, const Vector& force) {
+        model.forces.emplace_back(group, force);
+    });
+    each_vector("--traction", arguments.traction, mesh,
+                [&](const std::string& group, const Vector& traction) {
+                    model.tractions.emplace_back(group, elasticity::constant(traction));
+                });
+    for (const std::string& text : arguments.pressure) {
+        const NamedNumber given = named_pressure(text);
+        model.pressures.emplace_back(mesh.group(given.region).name, given.value);
+    }
+    for (const std::string& text : arguments.temperature) {
+        const NamedNumber given = named_number("--temperature", text);
+        (given.region.empty() ? model.temperature : model.temperatures[given.region]) = given.value;
+    }
+    if (const auto gravity = last_vector("--gravity", arguments.gravity, d)) {
+        model.gravity = *gravity;
+    }
+    if (const auto force = last_vector("--body-force", arguments.body_force, d)) {
+        model.body_force = elasticity::constant(*force);
+    }
+}
+
+}  // namespace tessera::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "problems/elasticity/elements.hpp"
+
+/// Springs between groups and the ground.
+namespace tessera::elasticity {
+
+/// The part of a spring on one edge, face or point.
+struct SpringCell {
+    std::size_t spring = 0;  ///< In Model::springs.
+    std::span<const Index> nodes;
+    /// Integrals of products of shape functions over the cell as parts of the area of the group,
+    /// n x n numbers: times the stiffness of the spring along an axis that between two nodes.
+    std::vector<double> products;
+};
+
+/// The parts of all springs of a model. Throws InvalidArgument for groups that do not exist, have
+/// cells of other shapes, no area, or are not on the elements, and for stiffnesses below 0.
+std::vector<SpringCell> find_springs(const Model& model, const NodeElements& node_elements);
+
+/// For each displacement whether it is prescribed or held by a spring.
+std::vector<char> prevented_displacements(const Model& model,
+                                          const std::vector<SpringCell>& springs,
+                                          const System& system);
+
+}  // namespace tessera::elasticity

@@ -1,0 +1,116 @@
+#include "support/bar_mesh.hpp"
+
+namespace tessera::test {
+namespace {
+
+class cli_mesh_loads : public BarTest {
+  protected:
+    static void expect_vector(const Json& vector, const std::vector<double>& expected) {
+        ASSERT_EQ(vector.size(), expected.size()) << vector;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            EXPECT_NEAR(vector[i].get<double>(), expected[i], 100 * accuracy) << i;
+        }
+    }
+    static Json reaction(const Json& body, const std::string& group) {
+        for (const Json& sum : body["reactions"]) {
+            if (sum["group"] == group) return sum;
+        }
+        return Json();
+    }
+};
+
+/// The bar of 4 x 1: both halves grow, or press against a wall.
+TEST_F(cli_mesh_loads, temperature) {
+    const Words heat = {"--young",       "10",       "--poisson",     "0",
+                        "--expansion",   "0.01,0,0", "--expansion",   "stiff=0.02,0,0",
+                        "--temperature", "5",        "--temperature", "stiff=10"};
+    Json body = structure(with_rollers(heat));
+    expect_vector(body["points"][0]["displacement"], {2 * (0.05 + 0.2), 0});
+    EXPECT_NEAR(body["strain_energy"].get<double>(), 0, 1e-6);
+    EXPECT_EQ(body["error_estimate"], 0);
+    Words walls = with_rollers(heat);
+    walls.insert(walls.end(), {"--fix", "right=0,free"});
+    body = structure(walls);
+    EXPECT_NEAR(body["largest_von_mises"].get<double>(), 10 * (0.05 + 0.2) / 2, 1e-5);
+    expect_vector(reaction(body, "right")["force"], {-10 * (0.05 + 0.2) / 2, 0});
+    expect_vector(body["loads"], {0, 0});
+
+    // Three numbers: along the directions of the material, here y and x.
+    body = structure(with_rollers({"--orthotropic", "10,20,10,0,0,0,4,4,4", "--axes", "0,1",
+                                   "--expansion", "0.01,0.03,0", "--temperature", "5"}));
+    expect_vector(body["points"][0]["displacement"], {4 * 0.15, 0.05});
+
+    expect_contains(error_message({"bar.msh", "--fix", "left", "--temperature", "3"}),
+                    "--temperature needs --expansion ALPHA");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--load", "right=1,0", "--expansion", "3"}),
+        "--expansion has no effect without --temperature");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--temperature", "3", "--expansion", "soft=1"}),
+        "--expansion is given for some regions, but not for stiff");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--temperature", "3", "--expansion", "1,2"}),
+        "--expansion 1,2 has 2 numbers");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--temperature", "stif=3", "--expansion", "1"}),
+        "no region 'stif'; did you mean 'stiff'");
+}
+
+TEST_F(cli_mesh_loads, springs) {
+    const Words pulled = {"--load", "right=3,0", "--young", "10", "--poisson", "0"};
+    Words words = {"--spring", "left=2,5"};
+    words.insert(words.end(), pulled.begin(), pulled.end());
+    const Json body = structure(words);
+    expect_vector(body["points"][0]["displacement"], {3. / 2 + 3. * 4 / 10, 0});
+    expect_vector(reaction(body, "left")["force"], {-3, 0});
+    EXPECT_NEAR(reaction(body, "left")["moment"].get<double>(), 1.5, 100 * accuracy);
+
+    const auto error = [&](Words more) {
+        more.insert(more.begin(), "bar.msh");
+        more.insert(more.end(), pulled.begin(), pulled.end());
+        return error_message(more);
+    };
+    expect_contains(error({"--spring", "left=2,0"}), "the springs of 'bar.msh' allow it");
+    expect_contains(error({"--spring", "left=2,0", "--fix", "right=0,free"}),
+                    "the fixed supports and springs of 'bar.msh' allow it");
+    expect_contains(error({"--spring", "left=2"}), "give two or three components");
+    expect_contains(error({"--spring", "left=2,-1"}), "has the stiffness -1 along y");
+    expect_contains(run({"info", "bar.msh", "--spring", "left=2,5"}).out,
+                    "spring           (2, 5) on 'left'\n");
+}
+
+TEST_F(cli_mesh_loads, rotations) {
+    const Words turn = {"--fix", "left",      "--rotate", "right=0.1,4,0.5", "--young",
+                        "12",    "--poisson", "0",        "--thickness",     "2"};
+    const Json body = structure(turn);
+    const double length = 4, angle = 0.1, inertia = 2. / 12;
+    // Both ends are clamped, and the right one does not shift: 4 E I / L in Bernoulli's theory,
+    // with the shear of Timoshenko's (4 + s) / (1 + s), s = 12 E I / (G A L^2) for A 5 / 6.
+    const double s = 12 * 12 * inertia / (12. / 2 * 2 * 5 / 6 * length * length);
+    const double moment = (4 + s) / (1 + s) * 12 * inertia / length * angle;
+    const double found = reaction(body, "right")["moment"].get<double>() -
+                         4 * reaction(body, "right")["force"][1].get<double>();
+    EXPECT_NEAR(found, moment, 0.05 * moment);
+    expect_vector(body["points"][0]["displacement"], {-0.5 * angle, 0});
+    Words degrees = turn;
+    degrees[3] = "right=5.7295779513082321deg,4,0.5";
+    EXPECT_NEAR(structure(degrees)["strain_energy"].get<double>(),
+                body["strain_energy"].get<double>(), 1e-9);
+
+    const auto error = [&](const std::string& text, const Words& more = {}) {
+        Words words = {"bar.msh", "--fix", "left", "--rotate", text};
+        words.insert(words.end(), more.begin(), more.end());
+        return error_message(words);
+    };
+    expect_contains(error("right=1"), "write --rotate GROUP=ANGLE,X,Y in the plane");
+    expect_contains(error("right=1,0,0,0,0,0,1"), "has 3 components, but the mesh has 2");
+    expect_contains(error("right=1rad,0,0"), "'1rad' is not a number");
+    expect_contains(error("left=1,0,0"), "'left' has --fix and --rotate");
+    expect_contains(error("right=1,0,0", {"--plane", "axisymmetric"}),
+                    "a body of revolution cannot rotate");
+    expect_contains(run({"info", "bar.msh", "--rotate", "left=0.1,0,0"}).out,
+                    "rotated          left=0.1,0,0\n");
+}
+
+}  // namespace
+}  // namespace tessera::test
