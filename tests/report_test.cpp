@@ -178,10 +178,11 @@ TEST(report, values_of_any_preconditioner_are_shown) {
 
 TEST(report, defaults_of_a_structure_are_said) {
     RunReport report = sample();
-    report.structure.nodes = 8;
+    report.structures.resize(1);
+    report.structures[0].nodes = 8;
     EXPECT_EQ(to_table(report).find("defaults"), std::string::npos);
     EXPECT_EQ(Json::parse(to_json(report))["structure"]["defaults"], Json::object());
-    report.structure.defaults = {{"young", 1}, {"poisson", 0.3}};
+    report.structures[0].defaults = {{"young", 1}, {"poisson", 0.3}};
     expect_contains(to_table(report), "  defaults        --young 1, --poisson 0.3\n");
     EXPECT_EQ(Json::parse(to_json(report))["structure"]["defaults"]["poisson"], 0.3);
 }

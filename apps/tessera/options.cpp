@@ -8,6 +8,16 @@
 
 namespace tessera::cli {
 
+CLI::Validator one_of(const std::vector<std::string>& words) {
+    std::string name;
+    for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
+    const auto check = [words](const std::string& text) -> std::string {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+        return unknown_word_message("value", text, words);
+    };
+    return {check, name};
+}
+
 namespace {
 
 constexpr const char* problems_help =
@@ -126,16 +136,6 @@ CLI::Validator not_empty() {
     return {check, ""};
 }
 
-CLI::Validator one_of(const std::vector<std::string>& words) {
-    std::string name;
-    for (const std::string& word : words) name += (name.empty() ? "" : "|") + word;
-    const auto check = [words](const std::string& text) -> std::string {
-        if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-        return unknown_word_message("value", text, words);
-    };
-    return {check, name};
-}
-
 /// Common options of solve and tune.
 void add_system(CLI::App& command, SolveArguments& to) {
     command.add_option("A", to.matrix, matrix_help)->required();
@@ -185,70 +185,11 @@ void add_system(CLI::App& command, SolveArguments& to) {
     command.add_flag("--allow-empty-rows", to.allow_empty_rows, empty_rows_help);
 }
 
-/// Options that make a system of a mesh.
-void add_mesh(CLI::App& command, MeshArguments& to) {
-    const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
-        command.add_option(name, value, help)
-            ->type_name(type)
-            ->allow_extra_args(false)
-            ->group("Meshes");
-    };
-    add("--fix", to.fix, "GROUP[=UX,UY[,UZ]|=normal]",
-        "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free; normal: only across its plane, x, y or z = constant, as symmetry demands. "
-        "May be repeated; if a node is fixed twice, the later option is used");
-    add("--load", to.load, "GROUP=FX,FY[,FZ]",
-        "Total force on a group, spread evenly over its edges, faces or points");
-    add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
-    add("--pressure", to.pressure, "GROUP=P",
-        "Force per area on edges or faces, against their outward normals");
-    add("--spring", to.spring, "GROUP=KX,KY[,KZ]",
-        "Stiffness between a group and the ground, a total like that of --load: on edges and faces "
-        "a bed of stiffness over area, on points equal springs");
-    add("--rotate", to.rotate, "GROUP=ANGLE,X,Y[,Z,DX,DY,DZ]",
-        "Rotate a group by a small ANGLE, in radians or such as 0.5deg, about the point X,Y, or "
-        "the line through X,Y,Z along DX,DY,DZ: by linear theory, points move along tangents");
-    add("--temperature", to.temperature, "[REGION=]DT",
-        "Change of the temperature of REGION, or of all others, for bodies with an --expansion");
-    add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
-    add("--gravity", to.gravity, "GX,GY[,GZ]",
-        "Acceleration, such as 0,-9.81, for bodies with a --density");
-    add("--density", to.density, "[REGION=]RHO", "Mass per volume of REGION, or of all others");
-    add("--expansion", to.expansion, "[REGION=]ALPHA",
-        "Thermal strain per unit of temperature of REGION, or of all other regions; three numbers: "
-        "along the directions of an orthotropic material");
-    add("--young", to.young, "[REGION=]E",
-        "Young's modulus of REGION, or of all other regions; default 1");
-    add("--poisson", to.poisson, "[REGION=]NU",
-        "Poisson's ratio of REGION, or of all other regions; default 0.3");
-    add("--orthotropic", to.orthotropic, "[REGION=]E1,E2,E3,NU12,NU23,NU13,G12,G23,G13",
-        "Orthotropic constants of REGION, or of all other regions; NUij is -strain j / strain i "
-        "under a stress along i");
-    add("--axes", to.axes, "[REGION=]X1,Y1[,Z1,X2,Y2,Z2]",
-        "Directions 1 and 2 of an --orthotropic material; default x and y");
-    add("--thickness", to.thickness, "T",
-        "Thickness of a plane mesh in plane stress or plane strain; default 1");
-    command
-        .add_option("--plane", to.plane,
-                    "What a plane mesh is a section of: a thin plate (stress, default), a long "
-                    "body that cannot strain across the plane (strain), or a body of revolution "
-                    "with the radius x about the axis y (axisymmetric)")
-        ->check(one_of({"stress", "strain", "axisymmetric"}))
-        ->group("Meshes");
-    command
-        .add_option("--formulation", to.formulation,
-                    "Quadrilaterals of 4 and hexahedra of 8 nodes with incompatible modes, which "
-                    "bend as they should (default), or by full integration alone: incompatible, "
-                    "full")
-        ->check(one_of({"incompatible", "full"}))
-        ->group("Meshes");
-}
-
 void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
     solve.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(solve, to);
-    add_mesh(solve, to.mesh);
+    add_mesh(solve, to.mesh, true);
     solve
         .add_option("--vtu", to.mesh.vtu,
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
@@ -285,7 +226,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
         "tune", "Find the solver, preconditioner and format that solve A x = b fastest");
     tune.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(tune, to.solve);
-    add_mesh(tune, to.solve.mesh);
+    add_mesh(tune, to.solve.mesh, false);
     tune.add_option("--seconds", to.seconds, "Time limit of all trials together")
         ->transform(number());
     tune.add_option("--save", to.save,
@@ -342,7 +283,7 @@ void add_others(CLI::App& app, Arguments& to) {
     info.add_option("--threads", to.info.threads, threads_help)
         ->transform(whole_number(max_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
-    add_mesh(info, to.info.mesh);
+    add_mesh(info, to.info.mesh, true);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
     convert.add_option("A", to.convert.matrix, matrix_help)->required();
@@ -362,7 +303,7 @@ void add_others(CLI::App& app, Arguments& to) {
             "Also write the right-hand side, that of the file or the load of the mesh, to a "
             ".mtx, .mtx.gz or .petsc file")
         ->check(file_name());
-    add_mesh(convert, to.convert.mesh);
+    add_mesh(convert, to.convert.mesh, true);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
     devices.add_flag("--test", to.devices.test, "Run small solves and inversions on each device");

@@ -17,6 +17,12 @@ struct Arguments {
     PlotArguments plot;
 };
 
+/// A value that is one of these words.
+CLI::Validator one_of(const std::vector<std::string>& words);
+
+/// The options of meshes of a command, with --case or without.
+void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases);
+
 /// The subcommands with their options and help, which fill `to`.
 void add_commands(CLI::App& app, Arguments& to);
 

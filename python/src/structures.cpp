@@ -138,8 +138,9 @@ std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
         model.fixed_supports.push_back({group, components, elasticity::constant(values)});
     }
     for (const auto& [group, angle, point, direction] : rotations) {
-        model.fixed_supports.push_back(
-            {group, {true, true, true}, elasticity::rotation(angle, point, direction)});
+        model.fixed_supports.push_back({group,
+                                        {true, true, mesh.dimensions == 3},
+                                        elasticity::rotation(angle, point, direction)});
     }
     model.springs = springs;
     static_cast<elasticity::Loads&>(model) = loads;
@@ -149,6 +150,36 @@ std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
     model.node_displacements = copied(node_displacements);
     const Interruptible interruptible;
     structure->system = elasticity::assemble(cpu, model);
+    return structure;
+}
+
+/// The structure with the loads and displacements of a case; its system without the matrix.
+std::shared_ptr<Structure> make_case(const Context& cpu, const Structure& common,
+                                     const FixedGroups& fixed, const Rotations& rotations,
+                                     const elasticity::Loads& loads) {
+    auto structure = std::make_shared<Structure>();
+    elasticity::Model& model = structure->model;
+    model = common.model;
+    static_cast<elasticity::Loads&>(model) = loads;
+    const auto move = [&](const std::string& group, const std::array<bool, 3>& components,
+                          elasticity::Field displacement) {
+        for (auto& support : model.fixed_supports) {
+            if (support.group != group || support.components != components) continue;
+            support.displacement = std::move(displacement);
+            return;
+        }
+        throw InvalidArgument(
+            "'" + group + "' of a case is not fixed in the same components in all cases", "cases");
+    };
+    const int d = model.mesh.dimensions;
+    for (const auto& [group, components, values] : fixed) {
+        move(group, components, elasticity::constant(values));
+    }
+    for (const auto& [group, angle, point, direction] : rotations) {
+        move(group, {true, true, d == 3}, elasticity::rotation(angle, point, direction));
+    }
+    const Interruptible interruptible;
+    structure->system = elasticity::assemble_load(cpu, model);
     return structure;
 }
 
@@ -282,6 +313,8 @@ void python_module::bind_structures(nb::module_& module) {
                nb::arg("materials"), nb::arg("fixed"), nb::arg("rotations"), nb::arg("springs"),
                nb::arg("loads"), nb::arg("thickness"), nb::arg("plane"),
                nb::arg("full_integration"), nb::arg("node_displacements").none());
+    module.def("make_case", &make_case, nb::arg("cpu"), nb::arg("common"), nb::arg("fixed"),
+               nb::arg("rotations"), nb::arg("loads"));
     module.def("normal_axis", &elasticity::normal_axis);
     module.def("elements_of", [](const Mesh& mesh, const std::string& name) {
         return to_numpy(elasticity::elements_of(mesh, name));

@@ -33,6 +33,18 @@ from ._meshes import Mesh, mesh_of
 from ._problems import _matrix
 from ._result import Result
 from ._solve import solve
+from ._structure_inputs import (
+    PLANES,
+    Fix,
+    Vector,
+    at_nodes,
+    fixed_of,
+    joined,
+    loads_of,
+    materials_of,
+    rotation_of,
+    vectors_of,
+)
 from ._texts import require_utf8
 
 __all__ = ["ErrorEstimate", "Mesh", "Resultant", "Structure", "von_mises"]
@@ -66,98 +78,6 @@ class ErrorEstimate(NamedTuple):
 
     relative: float
     elements: Any
-
-
-Vector = Sequence[float]
-_PLANE = ("stress", "strain", "axisymmetric")
-Fix = float | str | Sequence[float | None]
-
-
-def _vector(given: Any, axes: int, name: str) -> tuple[float, float, float]:
-    """Components, the third one 0 in two dimensions."""
-    found = host_array(np.asarray(given, float), name)
-    if found.shape != (axes,):
-        raise ValueError(f"{name}: expected {axes} components, got {given!r}")
-    return (*found.tolist(), *([0.0] * (3 - axes)))
-
-
-def _fixed(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[float]]:
-    name = f"fix[{group!r}]"
-    axes = mesh.points.shape[1]
-    if isinstance(given, str) and given == "normal":
-        axis = core.normal_axis(mesh._core, group)
-        given = [0.0 if i == axis else None for i in range(axes)]
-    components = [given] * axes if np.isscalar(given) else given
-    if not isinstance(components, (Sequence, np.ndarray)) or isinstance(components, str):
-        raise TypeError(f"{name}: expected a number or {axes} components, got {given!r}")
-    if len(components) != axes:
-        raise ValueError(f"{name}: expected {axes} components, got {given!r}")
-    values = [0.0 if c is None else number(c, name, -np.inf, finite=True) for c in components]
-    rest = 3 - axes
-    return group, [c is not None for c in components] + [False] * rest, values + [0.0] * rest
-
-
-_Material = tuple[str, float, float, float, list[float], tuple[float, float, float]]
-
-
-def _orthotropic(given: Any) -> list[float]:
-    """Nine constants and two directions, or nothing."""
-    if given is None:
-        return []
-    found = host_array(np.asarray(given, float).ravel(), "orthotropic").tolist()
-    if len(found) not in (9, 15):
-        raise ValueError(f"orthotropic: expected 9 constants, or 15 with directions, got {given!r}")
-    return found if len(found) == 15 else [*found, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
-
-
-def _expansion(given: Any) -> tuple[float, float, float]:
-    """Along the three directions of a material."""
-    found = host_array(np.asarray(given, float).ravel(), "expansion").tolist()
-    if len(found) not in (1, 3):
-        raise ValueError(f"expansion: expected a number or three, got {given!r}")
-    return tuple(found * (3 // len(found)))
-
-
-def _rotation(
-    mesh: Mesh, group: str, given: Any
-) -> tuple[str, float, tuple[float, float, float], tuple[float, float, float]]:
-    name = f"rotate[{group!r}]"
-    axes = mesh.points.shape[1]
-    if not isinstance(given, Sequence) or len(given) != axes:
-        what = "(angle, point)" if axes == 2 else "(angle, point, direction)"
-        raise ValueError(f"{name}: expected {what}, got {given!r}")
-    direction = _vector(given[2], 3, name) if axes == 3 else (0.0, 0.0, 1.0)
-    angle = number(given[0], name, -np.inf, finite=True)
-    return group, angle, _vector(given[1], axes, name), direction
-
-
-def _materials(mesh: Mesh, **given: Any) -> list[_Material]:
-    """Each material by its region or group, "" for all others."""
-    regions = sorted({r for value in given.values() if isinstance(value, Mapping) for r in value})
-    for name, value in given.items():
-        if not isinstance(value, Mapping):
-            continue
-        is_given = np.zeros(sum(len(cells) for _, cells in mesh.cells), bool)
-        for region in value:
-            elements: Any = core.elements_of(mesh._core, region)
-            is_given[elements] = True
-        if not is_given.all():
-            element = int(np.argmin(is_given))
-            raise ValueError(f"{name}: element {element} is in none of {', '.join(value) or '{}'}")
-        if set(value) != set(regions):
-            raise ValueError(f"{name}: give it for the same regions as the others, or for all")
-
-    def of(region: str) -> _Material:
-        values = {
-            name: value[region] if isinstance(value, Mapping) else value
-            for name, value in given.items()
-        }
-        constants = _orthotropic(values.pop("orthotropic"))
-        expansion = _expansion(values.pop("expansion"))
-        young, poisson, density = (number(v, name, -np.inf) for name, v in values.items())
-        return region, young, poisson, density, constants, expansion
-
-    return [of(region) for region in regions or [""]]
 
 
 class Structure:
@@ -210,18 +130,24 @@ class Structure:
         revolution about the y axis, whose loads are totals over the circle.
     formulation : "incompatible" or "full"
         Quadrilaterals and hexahedra of first order with incompatible modes, or without.
+    cases : dict of dicts, optional
+        Load cases by name, each with loads by the names above. Loads of groups are added to those
+        above, others are used in place of them. ``fix`` and ``rotate`` of a case move groups that
+        are fixed above in the same components.
 
     Attributes
     ----------
     matrix : scipy.sparse.csr_array, or tuple
         The stiffness of the displacements that are not prescribed; symmetric.
-    load : numpy.ndarray of shape (n,)
+    load : numpy.ndarray of shape (n,), or (n, k) of k load cases
         Their forces.
     coordinates : tuple
         For ``tessera.solve(p.matrix, p.load, coordinates=p.coordinates)``.
     warnings : list of str
         What results would not show: loads that move nothing, elements that lock, ...
     mesh : Mesh
+    cases : dict of Structure
+        The structure in each load case: ``p.cases["wind"].stresses(x[:, 0])``.
 
     Raises
     ------
@@ -256,16 +182,16 @@ class Structure:
         thickness: float = 1.0,
         plane: str = "stress",
         formulation: str = "incompatible",
+        cases: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.mesh = mesh_of(mesh)
-        axes = self.mesh.points.shape[1]
-        if plane not in _PLANE:
-            raise ValueError(f"plane: {plane!r} is none of {', '.join(_PLANE)}")
+        if plane not in PLANES:
+            raise ValueError(f"plane: {plane!r} is none of {', '.join(PLANES)}")
         if formulation not in ("incompatible", "full"):
             raise ValueError(f"formulation: {formulation!r} is neither 'incompatible' nor 'full'")
-        if gravity is not None and not np.any(
-            list(density.values()) if isinstance(density, Mapping) else density
-        ):
+        heavy = list(density.values()) if isinstance(density, Mapping) else density
+        self._has_density = bool(np.any(heavy))
+        if gravity is not None and not self._has_density:
             raise ValueError("gravity: it needs a density")
         heated = list(temperature.values()) if isinstance(temperature, Mapping) else temperature
         grows = list(expansion.values()) if isinstance(expansion, Mapping) else expansion
@@ -276,10 +202,19 @@ class Structure:
             raise ValueError(f"rotate: {both[0]!r} is in fix, too")
         if rotate and plane == "axisymmetric":
             raise ValueError("rotate: a body of revolution cannot rotate")
+        loads = {
+            "load": load,
+            "traction": traction,
+            "pressure": pressure,
+            "body_force": body_force,
+            "gravity": gravity,
+            "temperature": temperature,
+            "node_forces": node_forces,
+        }
         self._core: Any = core.make_structure(
             host_context(),
             self.mesh._core,
-            _materials(
+            materials_of(
                 self.mesh,
                 young=young,
                 poisson=poisson,
@@ -287,22 +222,14 @@ class Structure:
                 orthotropic=orthotropic,
                 expansion=expansion,
             ),
-            [_fixed(self.mesh, group, given) for group, given in (fix or {}).items()],
-            [_rotation(self.mesh, group, given) for group, given in (rotate or {}).items()],
-            [(g, _vector(k, axes, f"spring[{g!r}]")) for g, k in (spring or {}).items()],
-            core.make_loads(
-                [(g, _vector(f, axes, f"load[{g!r}]")) for g, f in (load or {}).items()],
-                [(g, _vector(f, axes, f"traction[{g!r}]")) for g, f in (traction or {}).items()],
-                [(g, number(f, f"pressure[{g!r}]", -np.inf)) for g, f in (pressure or {}).items()],
-                None if body_force is None else _vector(body_force, axes, "body_force"),
-                (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
-                self._at_nodes(node_forces, "node_forces"),
-                *self._temperatures(temperature),
-            ),
+            [fixed_of(self.mesh, group, given) for group, given in (fix or {}).items()],
+            [rotation_of(self.mesh, group, given) for group, given in (rotate or {}).items()],
+            vectors_of(self.mesh, spring, "spring"),
+            loads_of(self.mesh, loads),
             number(thickness, "thickness"),
-            _PLANE.index(plane),
+            PLANES.index(plane),
             formulation == "full",
-            self._at_nodes(node_displacements, "node_displacements"),
+            at_nodes(self.mesh, node_displacements, "node_displacements"),
         )
         if self._core.is_singular:
             nodes = self._core.hinge_nodes
@@ -315,35 +242,44 @@ class Structure:
         self.load: Any = self._core.load
         points, unknowns = self._core.coordinates()
         self.coordinates = points if not len(unknowns) else (points, unknowns)
-        self.warnings: list[str] = self._core.warnings(host_context())
+        self.cases: dict[str, Structure] = {
+            name: self._case(name, loads, given) for name, given in (cases or {}).items()
+        }
+        if self.cases:
+            self.load = np.stack([case.load for case in self.cases.values()], axis=1)
+        self.warnings: list[str] = self._core.warnings(host_context()) if not self.cases else []
 
-    def _at_nodes(self, given: Any, name: str) -> Any:
-        if given is None:
-            return None
-        found = np.ascontiguousarray(given, float)
-        if found.shape != self.mesh.points.shape:
-            raise ValueError(f"{name}: the shape {found.shape} is not {self.mesh.points.shape}")
-        if name == "node_forces" and not np.isfinite(found).all():
-            raise ValueError(f"{name}: it holds NaN or infinity")
-        return found.ravel()
-
-    def _temperatures(self, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
-        """The changes of all elements, of regions, and of nodes."""
-        if isinstance(given, Mapping):
-            of = [(g, number(t, f"temperature[{g!r}]", -np.inf)) for g, t in given.items()]
-            return 0.0, of, None
-        if np.ndim(given) == 0:
-            return number(given, "temperature", -np.inf, finite=True), [], None
-        found = host_array(given, "temperature")
-        if found.shape != (len(self.mesh.points),):
-            raise ValueError(
-                f"temperature: the shape {found.shape} is not ({len(self.mesh.points)},)"
-            )
-        return 0.0, [], found
+    def _case(self, name: str, common: Mapping[str, Any], given: Mapping[str, Any]) -> Structure:
+        """The structure with the loads of a case added to the common ones."""
+        what = f"cases[{name!r}]"
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what}: expected a dict of loads, got {given!r}")
+        unknown = sorted(set(given) - {*common, "fix", "rotate"})
+        if unknown:
+            raise ValueError(f"{what}: {unknown[0]!r} is no load; there are {', '.join(common)}")
+        if given.get("gravity") is not None and not self._has_density:
+            raise ValueError(f"{what}: gravity needs a density")
+        case = Structure.__new__(Structure)
+        case.mesh, case.matrix, case.coordinates = self.mesh, self.matrix, self.coordinates
+        case.cases, case._has_density = {}, self._has_density
+        case._core = core.make_case(
+            host_context(),
+            self._core,
+            [fixed_of(self.mesh, group, u) for group, u in given.get("fix", {}).items()],
+            [rotation_of(self.mesh, group, u) for group, u in given.get("rotate", {}).items()],
+            loads_of(self.mesh, joined(common, given)),
+        )
+        case.load = case._core.load
+        found: list[str] = case._core.warnings(host_context())
+        # A density or an expansion that this case does not use is for others.
+        case.warnings = [text for text in found if not text.startswith("there is a ")]
+        return case
 
     def _all(self, x: Any) -> Any:
         """Displacements of all nodes in a row, from them or from a solution."""
         found = host_array(x, "x")
+        if self.cases:
+            raise ValueError(f"x: name its load case, p.cases[{next(iter(self.cases))!r}], ...")
         if found.shape == self.mesh.points.shape:
             return found.ravel()
         if found.shape != self.load.shape:
@@ -464,36 +400,45 @@ class Structure:
     def write(self, path: str | os.PathLike[str], x: Any) -> None:
         """Writes a VTU file for ParaView: displacements, stresses, von Mises stresses, errors.
 
+        Fields of load cases have their names at the end, such as stress_wind.
+
         Parameters
         ----------
         path : path
-        x : array of shape (n,) or (nodes, dimensions)
+        x : array of shape (n,) or (nodes, dimensions), or (n, k) of k load cases
         """
         file = os.fspath(path)
         require_utf8(file, "path")
+        if not self.cases:
+            fields = self._fields(x, "")
+        else:
+            columns = host_array(x, "x")
+            if columns.shape != self.load.shape:
+                raise ValueError(f"x: the shape {columns.shape} is not {self.load.shape}")
+            fields = ([], [])
+            for k, (name, case) in enumerate(self.cases.items()):
+                for all_fields, own in zip(
+                    fields, case._fields(columns[:, k], f"_{name}"), strict=True
+                ):
+                    all_fields.extend(own)
+        core.write_vtu(host_context(), file, self.mesh._core, *fields)
+
+    def _fields(self, x: Any, end: str) -> tuple[list[Any], list[Any]]:
+        """Names, components and values of fields at nodes and in elements."""
         u = self._all(x)
         axes = self.mesh.points.shape[1]
-        at_nodes, inside = (
-            self.stresses(u.reshape(-1, axes)),
-            self.stresses(u.reshape(-1, axes), "elements"),
-        )
+        nodes = u.reshape(-1, axes)
+        at_nodes, inside = self.stresses(nodes), self.stresses(nodes, "elements")
         tensor = at_nodes.shape[1]
-        errors = self.error_estimate(u.reshape(-1, axes)).elements
-        core.write_vtu(
-            host_context(),
-            file,
-            self.mesh._core,
-            [
-                ("displacement", axes, u),
-                ("stress", tensor, at_nodes.ravel()),
-                ("von_mises", 1, von_mises(at_nodes)),
-            ],
-            [
-                ("stress", tensor, inside.ravel()),
-                ("von_mises", 1, von_mises(inside)),
-                ("error", 1, errors),
-            ],
-        )
+        return [
+            (f"displacement{end}", axes, u),
+            (f"stress{end}", tensor, at_nodes.ravel()),
+            (f"von_mises{end}", 1, von_mises(at_nodes)),
+        ], [
+            (f"stress{end}", tensor, inside.ravel()),
+            (f"von_mises{end}", 1, von_mises(inside)),
+            (f"error{end}", 1, self.error_estimate(nodes).elements),
+        ]
 
     def __repr__(self) -> str:
         return f"<Structure of {self.mesh!r}, {len(self.load)} unknowns>"

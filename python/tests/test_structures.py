@@ -325,3 +325,55 @@ def test_rotations():
         Structure(bar(), rotate={"left": (0.1, (1, 2), (0, 0, 1))})
     with pytest.raises(ValueError, match="a body of revolution cannot rotate"):
         Structure(bar(), rotate={"left": turn}, plane="axisymmetric")
+
+
+def test_load_cases():
+    common = {"young": 10.0, "poisson": 0.25, "density": 2.0, "expansion": 0.1}
+    fix = {"left": (0, None), "corner": 0, "right": (None, 0)}
+    cases = {
+        "pull": {"load": {"right": (3, 0)}},
+        "heat": {"temperature": 4},
+        "weight": {"gravity": (0, -10)},
+        "shear": {"fix": {"right": (None, 0.5)}},
+    }
+    p = Structure(bar(), fix=fix, traction={"right": (1, 0)}, cases=cases, **common)
+    assert list(p.cases) == list(cases) and p.load.shape == (p.matrix.shape[0], 4)
+    result = p.solve(rtol=1e-13)
+    assert result.converged and result.x.shape == p.load.shape
+    for k, (name, given) in enumerate(cases.items()):
+        loads = {"fix": fix, "traction": {"right": (1, 0)}} | given
+        loads["fix"] = fix | given.get("fix", {})
+        alone = Structure(bar(), **loads, **common)
+        case = p.cases[name]
+        np.testing.assert_allclose(case.load, alone.load, atol=1e-12)
+        x = alone.solve(rtol=1e-13).x
+        u = alone.displacements(x)
+        np.testing.assert_allclose(case.displacements(result.x[:, k]), u, atol=1e-11)
+        np.testing.assert_allclose(case.stresses(u), alone.stresses(u), atol=1e-11)
+        np.testing.assert_allclose(
+            case.reactions(u)["left"].force, alone.reactions(u)["left"].force, atol=1e-11
+        )
+        assert case.strain_energy(u) == pytest.approx(alone.strain_energy(u), abs=1e-12)
+    with pytest.raises(ValueError, match=r"x: name its load case, p.cases\['pull'\]"):
+        p.stresses(result.x[:, 0])
+
+
+def test_files_of_load_cases(tmp_path):
+    p = pulled(cases={"a": {"load": {"right": (1, 0)}}, "b": {"load": {"right": (0, 1)}}})
+    out = tmp_path / "cases.vtu"
+    p.write(out, p.solve().x)
+    content = out.read_bytes()
+    for field in (b"displacement", b"stress", b"von_mises", b"error"):
+        for name in (b"_a", b"_b"):
+            assert b'"' + field + name + b'"' in content
+    with pytest.raises(ValueError, match=r"x: the shape \(\d+,\) is not"):
+        p.write(out, p.load[:, 0])
+    for given, text in (
+        ({"laod": {}}, r"cases\['c'\]: 'laod' is no load; there are load, traction"),
+        ({"fix": {"right": 1}}, "'right' of a case is not fixed in the same components"),
+        ({"gravity": (0, 1)}, "gravity needs a density"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            pulled(cases={"c": given})
+    with pytest.raises(TypeError, match="expected a dict of loads"):
+        pulled(cases={"c": 3})

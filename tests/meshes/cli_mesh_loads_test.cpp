@@ -112,5 +112,99 @@ TEST_F(cli_mesh_loads, rotations) {
                     "rotated          left=0.1,0,0\n");
 }
 
+/// Each case has the results of a solve of its own.
+TEST_F(cli_mesh_loads, cases) {
+    const Words common = with_rollers({"--young", "10", "--young", "stiff=20", "--density", "2",
+                                       "--expansion", "0.01", "--pressure", "right=1"});
+    const std::vector<std::pair<std::string, Words>> cases = {
+        {"pull", {"--load", "right=3,0", "--load", "tip=0,1"}},
+        {"heat", {"--temperature", "5", "--temperature", "stiff=-3"}},
+        {"weight", {"--gravity", "0,-10", "--traction", "right=0,0.5"}},
+        {"move", {"--fix", "tip=0.1,0.2"}},
+        {"none", {}}};
+    Words all = common;
+    for (const auto& [name, loads] : cases) {
+        all.insert(all.end(), {"--case", name});
+        all.insert(all.end(), loads.begin(), loads.end());
+    }
+    Words written = all;
+    written.insert(written.end(), {"--vtu", path("cases.vtu"), "--out", path("x.mtx")});
+    const Json body = structure(written);
+    EXPECT_FALSE(body.contains("strain_energy"));
+    ASSERT_EQ(body["cases"].size(), cases.size());
+    for (std::size_t k = 0; k < cases.size(); ++k) {
+        SCOPED_TRACE(cases[k].first);
+        Words alone = common;
+        alone.insert(alone.end(), cases[k].second.begin(), cases[k].second.end());
+        // What a case alone needs: the tip is held in all cases.
+        const auto is_given = [&](const char* option) {
+            return std::ranges::find(cases[k].second, option) != cases[k].second.end();
+        };
+        if (!is_given("--gravity")) alone.insert(alone.end(), {"--gravity", "0,0"});
+        if (!is_given("--temperature")) alone.insert(alone.end(), {"--temperature", "0"});
+        if (!is_given("--fix")) alone.insert(alone.end(), {"--fix", "tip=0,0"});
+        const Json expected = structure(alone);
+        const Json& found = body["cases"][k];
+        EXPECT_EQ(found["name"], cases[k].first);
+        for (const char* number :
+             {"largest_displacement", "largest_von_mises", "strain_energy", "error_estimate"}) {
+            EXPECT_NEAR(found[number].get<double>(), expected[number].get<double>(),
+                        1e-6 * expected[number].get<double>())
+                << number;
+        }
+        expect_vector(found["loads"], expected["loads"]);
+        for (const Json& sum : expected["reactions"]) {
+            expect_vector(reaction(found, sum["group"])["force"], sum["force"]);
+        }
+    }
+    const std::string vtu = text_of(path("cases.vtu"));
+    for (const auto& [name, loads] : cases) {
+        for (const char* field : {"displacement_", "stress_", "von_mises_", "error_"}) {
+            expect_contains(vtu, "\"" + std::string(field) + name + "\"");
+        }
+    }
+    expect_contains(text_of(path("x.mtx")), "40 5\n");
+
+    Words words = {"solve", "bar.msh"};
+    words.insert(words.end(), all.begin(), all.end());
+    const std::string table = run(words).out;
+    expect_contains(table, "  case            heat\n");
+    expect_contains(table, "  right sides     5, 5 solved");
+    words[0] = "info";
+    const std::string info = run(words).out;
+    expect_contains(info, "case             pull\n  load             (-1, 0) on 'right'\n");
+    expect_contains(info, "moved            tip=0.1,0.2\n");
+}
+
+TEST_F(cli_mesh_loads, wrong_cases_are_told) {
+    const std::vector<std::pair<Words, std::string>> wrong = {
+        {{"--case", "a"}, "no load acts in --case a"},
+        {{"--case", "a", "--load", "right=1,0", "--case", "a"}, "--case a is given more than once"},
+        {{"--case", "a b", "--load", "right=1,0"}, "--case 'a b': a name has letters"},
+        {{"--case", "a", "--fix", "right"}, "--case a fixes 'right'; supports are common"},
+        {{"--case", "a", "--fix", "right=0,0"}, "--case a fixes 'right'; supports are common"},
+        {{"--case", "a", "--fix", "right=1,0", "--case", "b", "--fix", "right=1,free"},
+         "--case b prescribes other components of 'right'"},
+        {{"--case", "a", "--load", "rigt=1,0"}, "no group 'rigt'; did you mean 'right'"},
+        {{"--case", "a", "--gravity", "1,0"}, "--gravity needs --density"},
+        {{"--case", "a", "--load", "right=1,0", "--rhs", "ones"},
+         "--rhs replaces the loads, --case among them"},
+        {{"--case", "a", "--gravity", "1,0", "--gravity", "1,0", "--density", "1"},
+         "--gravity is given more than once"}};
+    for (const auto& [words, part] : wrong) {
+        Words all = {"bar.msh", "--fix", "left"};
+        all.insert(all.end(), words.begin(), words.end());
+        expect_contains(error_message(all), part);
+    }
+    expect_contains(run({"tune", "bar.msh", "--fix", "left", "--case", "a"}).err,
+                    "unknown option '--case'");
+    const Words loaded = {"--fix", "left",   "--load", "right=1,0", "--case",
+                          "pull",  "--case", "shear",  "--load",    "right=0,1"};
+    Words words = {"convert", "bar.msh", path("K.mtx"), "--rhs", path("f.mtx")};
+    words.insert(words.end(), loaded.begin(), loaded.end());
+    EXPECT_EQ(run(words).code, 0);
+    expect_contains(text_of(path("f.mtx")), "48 2\n");
+}
+
 }  // namespace
 }  // namespace tessera::test

@@ -71,9 +71,8 @@ bool replaces_load(const SolveArguments& arguments) {
     return !arguments.right_hand_side.empty() && arguments.right_hand_side != "load";
 }
 
-void print_warnings(const Context& host, const Structure& structure) {
-    for (const std::string& warning :
-         elasticity::find_warnings(host, structure.model, structure.system)) {
+void print_warnings(const Context& host, Structure& structure) {
+    for (const std::string& warning : warnings_of_cases(host, structure)) {
         std::fprintf(stderr, "tessera: %s\n", warning.c_str());
     }
 }

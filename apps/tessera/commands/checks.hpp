@@ -46,7 +46,7 @@ void note_fallback(const std::string& why_not_cuda, bool quiet);
 bool replaces_load(const SolveArguments& arguments);
 
 /// Prints the warnings of the model on stderr.
-void print_warnings(const Context& host, const Structure& structure);
+void print_warnings(const Context& host, Structure& structure);
 
 /// Throws InvalidArgument for a system that cannot be solved; warns of one that may not have a
 /// solution.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "commands/commands.hpp"
 #include "report/text.hpp"
 #include "run/interrupt.hpp"
@@ -31,7 +33,8 @@ int convert(const ConvertArguments& arguments) {
     });
     if (!arguments.right_hand_side.empty()) {
         write_output(arguments.right_hand_side, [&] {
-            io::write_vector<double>(host, arguments.right_hand_side, system.load);
+            io::write_vectors<double>(host, arguments.right_hand_side, system.load,
+                                      std::max(1, int(arguments.mesh.cases.size())));
         });
     }
     if (system.known_singular) {

@@ -148,7 +148,7 @@ std::string support_text(const elasticity::FixedSupport& support, int dimensions
 }
 
 /// What the options say, and the system that solve would solve.
-std::string structure_table(const InfoArguments& arguments, const Structure& structure,
+std::string structure_table(const InfoArguments& arguments, Structure& structure,
                             const Context& host) {
     std::string table = "\nWith these options:\n";
     const auto line = [&](const char* name, const std::string& what) {
@@ -156,17 +156,32 @@ std::string structure_table(const InfoArguments& arguments, const Structure& str
     };
     const elasticity::Model& model = structure.model;
     const int d = model.mesh.dimensions;
-    const std::size_t rotated = arguments.mesh.rotate.size();  // They are the last ones.
-    for (std::size_t k = 0; k + rotated < model.fixed_supports.size(); ++k) {
-        line("fixed", support_text(model.fixed_supports[k], d));
+    for (elasticity::FixedSupport support : model.fixed_supports) {
+        const bool rotates = std::ranges::any_of(
+            arguments.mesh.rotate,
+            [&](const std::string& text) { return text.starts_with(support.group + "="); });
+        if (rotates) continue;
+        if (!structure.cases.empty()) support.displacement = elasticity::constant({});
+        line("fixed", support_text(support, d));
     }
     for (const std::string& text : arguments.mesh.rotate) line("rotated", text);
     for (const auto& [group, stiffness] : model.springs) {
         line("spring", vector_text(stiffness, d) + " on '" + group + "'");
     }
     for (const std::string& text : arguments.mesh.temperature) line("temperature", text);
-    for (const elasticity::LoadShare& share : structure.system.load_shares) {
-        line("load", vector_text(share.total, d) + " on '" + share.group + "'");
+    const auto add_loads = [&](const std::vector<elasticity::LoadShare>& shares) {
+        for (const elasticity::LoadShare& share : shares) {
+            line("load", vector_text(share.total, d) + " on '" + share.group + "'");
+        }
+    };
+    if (structure.cases.empty()) add_loads(structure.system.load_shares);
+    for (std::size_t k = 0; k < structure.cases.size(); ++k) {
+        const LoadArguments& own = arguments.mesh.cases[k].loads;
+        line("case", structure.cases[k].name);
+        add_loads(structure.cases[k].load_shares);
+        for (const std::string& text : own.fix) line("moved", text);
+        for (const std::string& text : own.rotate) line("rotated", text);
+        for (const std::string& text : own.temperature) line("temperature", text);
     }
     for (const auto& [name, value] : default_values(arguments.mesh, d)) {
         line("default", format("--%s %g", name.c_str(), value));
@@ -177,9 +192,7 @@ std::string structure_table(const InfoArguments& arguments, const Structure& str
     if (structure.system.known_singular) {
         line("singular", rigid_motion_message(arguments.matrix, structure));
     }
-    for (const std::string& warning : elasticity::find_warnings(host, model, structure.system)) {
-        line("warning", warning);
-    }
+    for (const std::string& warning : warnings_of_cases(host, structure)) line("warning", warning);
     return table;
 }
 
@@ -194,7 +207,7 @@ int mesh_info(const InfoArguments& arguments) {
     if (!arguments.mesh.first_option_given().empty()) {
         Structure structure;
         structure.model = make_model(std::move(mesh), arguments.mesh, false);
-        structure.system = elasticity::assemble(host, structure.model);
+        assemble_structure(host, arguments.mesh, false, structure);
         table += structure_table(arguments, structure, host);
     }
     if (!arguments.json.empty()) write_text(arguments.json, json);

@@ -260,20 +260,31 @@ class SolveCommand : SolveProblem<T> {
                residual <= std::min(1e-3, 100 * arguments_.rtol.value_or(default_rtol<T>));
     }
 
-    /// Adds displacements and stresses to the report and writes the VTU file.
+    /// Adds displacements and stresses of each case to the report and writes the VTU file.
     void add_structure_results(const std::vector<T>& x, Failures& failures) {
-        const Structure& structure = *system_.structure;
-        StructureResults results;
+        Structure& structure = *system_.structure;
+        std::vector<StructureResults> results(std::max<std::size_t>(structure.cases.size(), 1));
         const bool is_found = failures.attempt(true, [&] {
-            results = find_structure_results(host_, structure, {x.begin(), x.end()},
-                                             !replaces_load(arguments_));
+            for (std::size_t k = 0; k < results.size(); ++k) {
+                if (!structure.cases.empty()) structure.select(structure.cases[k]);
+                const auto first = x.begin() + std::ptrdiff_t(k) * matrix_.rows;
+                results[k] = find_structure_results(host_, structure, {first, first + matrix_.rows},
+                                                    !replaces_load(arguments_));
+            }
         });
-        report_.structure = results.summary;
-        report_.structure.defaults =
+        double largest_error = 0;
+        for (std::size_t k = 0; k < results.size(); ++k) {
+            report_.structures.push_back(results[k].summary);
+            if (!structure.cases.empty()) {
+                report_.structures.back().load_case = structure.cases[k].name;
+            }
+            largest_error = std::max(largest_error, results[k].summary.error_estimate);
+        }
+        report_.structures.front().defaults =
             default_values(arguments_.mesh, structure.model.mesh.dimensions);
         failures.attempt(is_found && !arguments_.mesh.vtu.empty(),
                          [&] { write_structure(host_, structure, results, arguments_.mesh.vtu); });
-        if (!arguments_.quiet) note_error_estimate(results.summary.error_estimate);
+        if (!arguments_.quiet) note_error_estimate(largest_error);
     }
 
     /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the

@@ -31,7 +31,8 @@ struct RunReport {
     int right_hand_sides = 1, solved_right_hand_sides = 0;
     /// Size and results of a system made from a mesh.
     struct Structure {
-        Offset nodes = 0;  ///< 0: the system is not made of a mesh.
+        std::string load_case;  ///< Name; empty without load cases.
+        Offset nodes = 0;
         Offset elements = 0;
         int dimensions = 3;
         std::string plane;  ///< stress, strain or axisymmetric; empty: solid.
@@ -52,7 +53,8 @@ struct RunReport {
         std::vector<std::pair<std::string, elasticity::Resultant>> reactions;
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;
-    } structure;
+    };
+    std::vector<Structure> structures;  ///< One for each load case; empty: not made of a mesh.
     struct Seconds {
         double read = 0;
         double find_blocks = 0;

@@ -22,8 +22,8 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
             {"sampled", phase.sampled}};
 }
 
-/// Size and results of a system made from a mesh.
-Json structure_json(const RunReport::Structure& structure) {
+/// Adds the results of a load case.
+void add_results(const RunReport::Structure& structure, Json& json) {
     const auto vector = [&](const std::array<double, 3>& force) {
         Json components = Json::array();
         for (int i = 0; i < structure.dimensions; ++i) {
@@ -31,22 +31,16 @@ Json structure_json(const RunReport::Structure& structure) {
         }
         return components;
     };
-    Json defaults = Json::object();
-    for (const auto& [name, value] : structure.defaults) defaults[name] = value;
-    Json json = {{"nodes", structure.nodes},
-                 {"elements", structure.elements},
-                 {"largest_displacement", number(structure.displacement.value)},
-                 {"largest_displacement_at", vector(structure.displacement.at)},
-                 {"largest_von_mises", number(structure.von_mises.value)},
-                 {"largest_von_mises_at", vector(structure.von_mises.at)},
-                 {"strain_energy", number(structure.strain_energy)},
-                 {"error_estimate", number(structure.error_estimate)},
-                 {"defaults", std::move(defaults)}};
+    json["largest_displacement"] = number(structure.displacement.value);
+    json["largest_displacement_at"] = vector(structure.displacement.at);
+    json["largest_von_mises"] = number(structure.von_mises.value);
+    json["largest_von_mises_at"] = vector(structure.von_mises.at);
+    json["strain_energy"] = number(structure.strain_energy);
+    json["error_estimate"] = number(structure.error_estimate);
     for (const auto& [group, displacement] : structure.points) {
         json["points"].push_back({{"group", group}, {"displacement", vector(displacement)}});
     }
-    if (!structure.plane.empty()) json["plane"] = structure.plane;
-    if (!structure.has_reactions) return json;
+    if (!structure.has_reactions) return;
     const auto moment = [&](const elasticity::Resultant& sum) {
         return structure.dimensions == 2 ? number(sum.moment[2]) : vector(sum.moment);
     };
@@ -56,6 +50,25 @@ Json structure_json(const RunReport::Structure& structure) {
     for (const auto& [group, sum] : structure.reactions) {
         json["reactions"].push_back(
             {{"group", group}, {"force", vector(sum.force)}, {"moment", moment(sum)}});
+    }
+}
+
+/// Size and results of a system made from a mesh.
+Json structure_json(const std::vector<RunReport::Structure>& structures) {
+    const RunReport::Structure& first = structures.front();
+    Json defaults = Json::object();
+    for (const auto& [name, value] : first.defaults) defaults[name] = value;
+    Json json = {
+        {"nodes", first.nodes}, {"elements", first.elements}, {"defaults", std::move(defaults)}};
+    if (!first.plane.empty()) json["plane"] = first.plane;
+    for (const RunReport::Structure& structure : structures) {
+        if (structure.load_case.empty()) {
+            add_results(structure, json);
+        } else {
+            Json results = {{"name", structure.load_case}};
+            add_results(structure, results);
+            json["cases"].push_back(std::move(results));
+        }
     }
     return json;
 }
@@ -104,7 +117,7 @@ std::string to_json(const RunReport& report) {
                                     {"reason", tried.reason},
                                     {"iterations", tried.iterations}});
     }
-    if (report.structure.nodes > 0) json["structure"] = structure_json(report.structure);
+    if (!report.structures.empty()) json["structure"] = structure_json(report.structures);
     // Names of files need not be UTF-8; invalid bytes are replaced.
     return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

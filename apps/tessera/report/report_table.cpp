@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -185,6 +186,50 @@ std::string phase_table(const RunReport& report) {
     return table;
 }
 
+using Line = std::function<void(const char* name, const std::string& what)>;
+
+/// What load cases share.
+void add_mesh(const RunReport::Structure& structure, const Line& line) {
+    const std::string& plane = structure.plane;
+    line("mesh", plural(structure.nodes, "node") + ", " + plural(structure.elements, "element") +
+                     (plane == "strain"         ? ", plane strain"
+                      : plane == "axisymmetric" ? ", axisymmetric"
+                                                : ""));
+    std::string defaults;
+    for (const auto& [name, value] : structure.defaults) {
+        defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);
+    }
+    if (!defaults.empty()) line("defaults", defaults);
+}
+
+/// The results of a load case.
+void add_results(const RunReport::Structure& structure, const Line& line) {
+    const auto vector = [&](const std::array<double, 3>& force) {
+        return structure.dimensions == 2
+                   ? format("(%.6g, %.6g)", force[0], force[1])
+                   : format("(%.6g, %.6g, %.6g)", force[0], force[1], force[2]);
+    };
+    const auto resultant = [&](const elasticity::Resultant& sum) {
+        return "force " + vector(sum.force) + ", moment " +
+               (structure.dimensions == 2 ? format("%.6g", sum.moment[2]) : vector(sum.moment));
+    };
+    const auto largest = [&](const RunReport::Structure::Largest& found) {
+        return format("largest %.6g", found.value) + " at " + vector(found.at);
+    };
+    if (!structure.load_case.empty()) line("case", structure.load_case);
+    line("displacement", largest(structure.displacement));
+    for (const auto& [group, displacement] : structure.points) {
+        line("displacement", vector(displacement) + " of " + group);
+    }
+    if (structure.has_reactions) line("loads", resultant(structure.loads));
+    for (const auto& [group, sum] : structure.reactions) {
+        line("reactions", resultant(sum) + " on " + group);
+    }
+    line("von Mises", largest(structure.von_mises));
+    line("strain energy", format("%.6g, estimated error of the mesh %.2g %% of the energy norm",
+                                 structure.strain_energy, 100 * structure.error_estimate));
+}
+
 }  // namespace
 
 std::string to_table(const RunReport& report) {
@@ -230,45 +275,9 @@ std::string to_table(const RunReport& report) {
         line("backward error", format("%.3e (row %lld)", solve.backward_error,
                                       static_cast<long long>(solve.worst_row)));
     }
-    if (report.structure.nodes > 0) {
-        const std::string& plane = report.structure.plane;
-        line("mesh", plural(report.structure.nodes, "node") + ", " +
-                         plural(report.structure.elements, "element") +
-                         (plane == "strain"         ? ", plane strain"
-                          : plane == "axisymmetric" ? ", axisymmetric"
-                                                    : ""));
-        std::string defaults;
-        for (const auto& [name, value] : report.structure.defaults) {
-            defaults += (defaults.empty() ? "--" : ", --") + name + format(" %g", value);
-        }
-        if (!defaults.empty()) line("defaults", defaults);
-        const auto vector = [&](const std::array<double, 3>& force) {
-            return report.structure.dimensions == 2
-                       ? format("(%.6g, %.6g)", force[0], force[1])
-                       : format("(%.6g, %.6g, %.6g)", force[0], force[1], force[2]);
-        };
-        const auto resultant = [&](const elasticity::Resultant& sum) {
-            return "force " + vector(sum.force) + ", moment " +
-                   (report.structure.dimensions == 2 ? format("%.6g", sum.moment[2])
-                                                     : vector(sum.moment));
-        };
-        const auto largest = [&](const RunReport::Structure::Largest& found) {
-            return format("largest %.6g", found.value) + " at " + vector(found.at);
-        };
-        line("displacement", largest(report.structure.displacement));
-        for (const auto& [group, displacement] : report.structure.points) {
-            line("displacement", vector(displacement) + " of " + group);
-        }
-        if (report.structure.has_reactions) {
-            line("loads", resultant(report.structure.loads));
-        }
-        for (const auto& [group, sum] : report.structure.reactions) {
-            line("reactions", resultant(sum) + " on " + group);
-        }
-        line("von Mises", largest(report.structure.von_mises));
-        line("strain energy",
-             format("%.6g, estimated error of the mesh %.2g %% of the energy norm",
-                    report.structure.strain_energy, 100 * report.structure.error_estimate));
+    if (!report.structures.empty()) add_mesh(report.structures.front(), line);
+    for (const RunReport::Structure& structure : report.structures) {
+        add_results(structure, line);
     }
     if (report.right_hand_sides > 1) {
         line("right sides", format("%d, %d solved; the numbers here are those of the worst",

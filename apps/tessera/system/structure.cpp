@@ -46,28 +46,29 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     const auto add_one = [&](const char* option, const std::string& text) {
         if (!text.empty()) all.emplace_back(option, text);
     };
-    add("--fix", fix);
-    add("--load", load);
-    add("--traction", traction);
-    add("--pressure", pressure);
-    add("--rotate", rotate);
-    add("--spring", spring);
-    add("--temperature", temperature);
-    add("--body-force", body_force);
-    add("--gravity", gravity);
+    const auto add_loads_of = [&](const LoadArguments& loads) {
+        for (const auto& [option, member] : load_options) add(option, loads.*member);
+    };
     add("--density", density);
     add("--young", young);
     add("--poisson", poisson);
     add("--orthotropic", orthotropic);
     add("--axes", axes);
     add("--expansion", expansion);
+    add("--spring", spring);
     add_one("--thickness", thickness);
     add_one("--plane", plane);
     if (formulation != MeshArguments().formulation) add_one("--formulation", formulation);
+    add_loads_of(*this);
+    for (const CaseArguments& given : cases) {
+        all.emplace_back("--case", given.name);
+        add_loads_of(given.loads);
+    }
     return all;
 }
 
 std::string MeshArguments::first_load_option() const {
+    if (!cases.empty()) return "--case";
     if (!load.empty()) return "--load";
     if (!traction.empty()) return "--traction";
     if (!pressure.empty()) return "--pressure";
@@ -140,10 +141,11 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
         if (d == 3) throw InvalidArgument("--thickness is for plane meshes; this one is solid");
         model.thickness = number("--thickness", arguments.thickness, arguments.thickness);
     }
-    add_supports(arguments, model);
+    model.fixed_supports = make_supports(arguments, model);
+    add_springs(arguments, model);
     add_loads(arguments, model);
     add_materials(arguments, model);
-    if (needs_load && !has_load(arguments, model.mesh)) {
+    if (needs_load && arguments.cases.empty() && !has_load(arguments, model.mesh)) {
         throw InvalidArgument(
             "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --pressure, "
             "--body-force, --gravity, --temperature, --rotate, or --fix with a displacement that "

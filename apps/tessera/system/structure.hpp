@@ -22,8 +22,27 @@ struct LoadArguments {
     std::vector<std::string> gravity;      ///< GX,GY[,GZ]: an acceleration.
 };
 
-/// The options of solve and tune for a mesh.
+/// The options of loads by their names.
+inline constexpr std::pair<const char*, std::vector<std::string> LoadArguments::*> load_options[] =
+    {{"--fix", &LoadArguments::fix},
+     {"--load", &LoadArguments::load},
+     {"--traction", &LoadArguments::traction},
+     {"--pressure", &LoadArguments::pressure},
+     {"--rotate", &LoadArguments::rotate},
+     {"--temperature", &LoadArguments::temperature},
+     {"--body-force", &LoadArguments::body_force},
+     {"--gravity", &LoadArguments::gravity}};
+
+/// The options after a --case.
+struct CaseArguments {
+    std::string name;
+    LoadArguments loads;
+};
+
+/// The options of solve and tune for a mesh; loads are those of all cases.
 struct MeshArguments : LoadArguments {
+    std::vector<std::string> case_names;
+    std::vector<CaseArguments> cases;  ///< In their order.
     std::vector<std::string> spring;   ///< GROUP=KX,KY[,KZ]: a stiffness to the ground.
     std::vector<std::string> density;  ///< RHO or REGION=RHO.
     std::vector<std::string> young;    ///< E or REGION=E.
@@ -46,10 +65,23 @@ struct MeshArguments : LoadArguments {
     std::vector<std::pair<std::string, std::string>> given_options() const;
 };
 
+/// What differs between load cases; supports differ by their displacements only.
+struct LoadCase {
+    std::string name;
+    elasticity::Loads loads;
+    std::vector<elasticity::FixedSupport> fixed_supports;
+    std::vector<double> load, prescribed;  ///< As in elasticity::System.
+    std::vector<elasticity::LoadShare> load_shares;
+};
+
 /// The model of a mesh and options, and its linear system without the matrix, which was moved.
 struct Structure {
     elasticity::Model model;
     elasticity::System system;
+    std::vector<LoadCase> cases;  ///< Empty without --case.
+
+    /// Sets what differs in a case.
+    void select(const LoadCase& load_case);
 };
 
 /// The word of --plane.
@@ -61,10 +93,22 @@ bool is_mesh_file(const std::string& path);
 /// Throws InvalidArgument for texts that are invalid for every mesh.
 void check_mesh_arguments(const MeshArguments& arguments);
 
-/// The model of a mesh. Throws InvalidArgument for unknown groups and regions (listing the known
-/// ones), for numbers that do not fit the mesh, for materials of some regions only, and without any
-/// load if `needs_load`.
+/// The load cases of a model without --case options. Throws InvalidArgument as make_model, and for
+/// supports that differ.
+std::vector<LoadCase> make_cases(const MeshArguments& arguments, elasticity::Model& model,
+                                 bool needs_load);
+
+/// The model of a mesh, of load cases what they share. Throws InvalidArgument for unknown groups
+/// and regions (listing the known ones), for numbers that do not fit the mesh, for materials of
+/// some regions only, and without any load if `needs_load`.
 elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool needs_load);
+
+/// Makes the cases and assembles a structure with a model, with the matrix; selects the first case.
+void assemble_structure(const Context& host, const MeshArguments& arguments, bool needs_load,
+                        Structure& structure);
+
+/// find_warnings of all cases, those that they share once.
+std::vector<std::string> warnings_of_cases(const Context& host, Structure& structure);
 
 /// The cause of a rigid motion of a structure, and the remedy.
 std::string rigid_motion_message(const std::string& name, const Structure& structure);
@@ -82,12 +126,13 @@ struct StructureResults {
     std::vector<double> element_errors;  ///< Parts of summary.error_estimate, one per element.
 };
 
-/// With reactions, if the loads are those of the model.
+/// Results of the selected case; with reactions, if the loads are those of the model.
 StructureResults find_structure_results(const Context& host, const Structure& structure,
                                         const std::vector<double>& solution, bool has_model_loads);
 
-/// Writes a VTU file, with the stresses of elements in addition.
-void write_structure(const Context& host, const Structure& structure,
-                     const StructureResults& results, const std::string& vtu);
+/// Writes a VTU file, with the stresses of elements in addition; with several cases fields have
+/// their names at the end, such as stress_wind.
+void write_structure(const Context& host, Structure& structure,
+                     const std::vector<StructureResults>& results, const std::string& vtu);
 
 }  // namespace tessera::cli

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <numbers>
 #include <optional>
 
@@ -134,7 +135,8 @@ std::optional<Vector> last_vector(const char* option, const std::vector<std::str
     return found.values;
 }
 
-void add_rotations(const LoadArguments& arguments, elasticity::Model& model) {
+void add_rotations(const LoadArguments& arguments, const elasticity::Model& model,
+                   std::vector<elasticity::FixedSupport>& supports) {
     for (const std::string& text : arguments.rotate) {
         const Rotation rotation = parse_rotation(text);
         check_count("--rotate", text, rotation.dimensions, model.mesh.dimensions);
@@ -142,13 +144,13 @@ void add_rotations(const LoadArguments& arguments, elasticity::Model& model) {
             throw InvalidArgument("--rotate " + text + ": a body of revolution cannot rotate");
         }
         const std::string group = model.mesh.group(rotation.group).name;
-        if (std::ranges::find(model.fixed_supports, group, &elasticity::FixedSupport::group) !=
-            model.fixed_supports.end()) {
+        if (std::ranges::find(supports, group, &elasticity::FixedSupport::group) !=
+            supports.end()) {
             throw InvalidArgument("'" + group +
                                   "' has --fix and --rotate, or is rotated twice; give one of "
                                   "them");
         }
-        model.fixed_supports.push_back(
+        supports.push_back(
             {group,
              {true, true, true},
              elasticity::rotation(rotation.angle, rotation.point, rotation.direction)});
@@ -165,12 +167,14 @@ std::string first_moving_fix(const LoadArguments& arguments, const Mesh* mesh) {
     return {};
 }
 
-void check_load_arguments(const MeshArguments& arguments) {
+namespace {
+
+/// Throws InvalidArgument for options of loads that are invalid for every mesh.
+void check_loads(const LoadArguments& arguments) {
     for (const std::string& text : arguments.fix) parse_fix(text);
     for (const std::string& text : arguments.load) named_vector("--load", text);
     for (const std::string& text : arguments.traction) named_vector("--traction", text);
     for (const std::string& text : arguments.pressure) named_pressure(text);
-    for (const std::string& text : arguments.spring) named_vector("--spring", text);
     for (const std::string& text : arguments.rotate) parse_rotation(text);
     for (const std::string& text : arguments.temperature) named_number("--temperature", text);
     for (const std::string& text : arguments.body_force) {
@@ -183,16 +187,44 @@ void check_load_arguments(const MeshArguments& arguments) {
             std::string(texts == &arguments.gravity ? "--gravity" : "--body-force") +
             " is given more than once");
     }
-    if (arguments.gravity.empty() != arguments.density.empty()) {
-        throw InvalidArgument(arguments.gravity.empty()
-                                  ? "--density has no effect without --gravity X,Y[,Z]"
-                                  : "--gravity needs --density RHO, or --density REGION=RHO");
+}
+
+void check_case_names(const std::vector<CaseArguments>& cases) {
+    for (const CaseArguments& given : cases) {
+        const bool is_plain =
+            !given.name.empty() && std::ranges::all_of(given.name, [](unsigned char c) {
+                return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+            });
+        if (!is_plain) {
+            throw InvalidArgument("--case '" + given.name +
+                                  "': a name has letters, digits, '_', '-' and '.' only");
+        }
+        if (std::ranges::count(cases, given.name, &CaseArguments::name) > 1) {
+            throw InvalidArgument("--case " + given.name + " is given more than once");
+        }
     }
-    if (arguments.temperature.empty() != arguments.expansion.empty()) {
-        throw InvalidArgument(arguments.temperature.empty()
-                                  ? "--expansion has no effect without --temperature DT"
-                                  : "--temperature needs --expansion ALPHA, or --expansion "
-                                    "REGION=ALPHA");
+}
+
+}  // namespace
+
+void check_load_arguments(const MeshArguments& arguments) {
+    check_case_names(arguments.cases);
+    check_loads(arguments);
+    for (const std::string& text : arguments.spring) named_vector("--spring", text);
+    bool has_gravity = !arguments.gravity.empty(), is_heated = !arguments.temperature.empty();
+    for (const CaseArguments& given : arguments.cases) {
+        check_loads(given.loads);
+        has_gravity = has_gravity || !given.loads.gravity.empty();
+        is_heated = is_heated || !given.loads.temperature.empty();
+    }
+    if (has_gravity == arguments.density.empty()) {
+        throw InvalidArgument(has_gravity ? "--gravity needs --density RHO, or --density REGION=RHO"
+                                          : "--density has no effect without --gravity X,Y[,Z]");
+    }
+    if (is_heated == arguments.expansion.empty()) {
+        throw InvalidArgument(is_heated ? "--temperature needs --expansion ALPHA, or --expansion "
+                                          "REGION=ALPHA"
+                                        : "--expansion has no effect without --temperature DT");
     }
 }
 
@@ -203,7 +235,9 @@ bool has_load(const LoadArguments& arguments, const Mesh& mesh) {
            !first_moving_fix(arguments, &mesh).empty();
 }
 
-void add_supports(const MeshArguments& arguments, elasticity::Model& model) {
+std::vector<elasticity::FixedSupport> make_supports(const LoadArguments& arguments,
+                                                    const elasticity::Model& model) {
+    std::vector<elasticity::FixedSupport> supports;
     for (const std::string& text : arguments.fix) {
         const NamedVector fix = parse_fix(text, &model.mesh);
         if (fix.vector.count > 0) {
@@ -211,12 +245,14 @@ void add_supports(const MeshArguments& arguments, elasticity::Model& model) {
         }
         model.mesh.group(fix.group);
         // The last --fix of a group is used, so that a component can be freed again.
-        std::erase_if(model.fixed_supports,
-                      [&](const auto& support) { return support.group == fix.group; });
-        model.fixed_supports.push_back(
-            {fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
+        std::erase_if(supports, [&](const auto& support) { return support.group == fix.group; });
+        supports.push_back({fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
     }
-    add_rotations(arguments, model);
+    add_rotations(arguments, model, supports);
+    return supports;
+}
+
+void add_springs(const MeshArguments& arguments, elasticity::Model& model) {
     each_vector("--spring", arguments.spring, model.mesh,
                 [&](const std::string& group, const Vector& stiffness) {
                     model.springs.emplace_back(group, stiffness);

@@ -66,23 +66,28 @@ StructureResults find_structure_results(const Context& host, const Structure& st
     return results;
 }
 
-void write_structure(const Context& host, const Structure& structure,
-                     const StructureResults& results, const std::string& vtu) {
+void write_structure(const Context& host, Structure& structure,
+                     const std::vector<StructureResults>& results, const std::string& vtu) {
     const Mesh& mesh = structure.model.mesh;
     const int d = mesh.dimensions, tensor = elasticity::tensor_components;
     const std::vector<std::string> names{"xx", "yy", "zz", "xy", "yz", "xz"};
-    const auto stresses =
-        elasticity::element_stresses(host, structure.model, results.displacements);
-    const std::vector<double> von_mises = elasticity::von_mises(stresses);
-    write_output(vtu, [&] {
-        io::write_vtu(host, vtu, mesh,
-                      {{"displacement", d, results.displacements},
-                       {"stress", tensor, results.node_stresses, names},
-                       {"von_mises", 1, results.node_von_mises}},
-                      {{"stress", tensor, stresses, names},
-                       {"von_mises", 1, von_mises},
-                       {"error", 1, results.element_errors}});
-    });
+    std::vector<io::MeshField> at_nodes, in_elements;
+    std::vector<std::vector<double>> values(2 * results.size());  // In elements.
+    for (std::size_t k = 0; k < results.size(); ++k) {
+        const StructureResults& found = results[k];
+        if (!structure.cases.empty()) structure.select(structure.cases[k]);
+        const std::string end = structure.cases.empty() ? "" : "_" + structure.cases[k].name;
+        auto &stresses = values[2 * k], &von_mises = values[2 * k + 1];
+        stresses = elasticity::element_stresses(host, structure.model, found.displacements);
+        von_mises = elasticity::von_mises(stresses);
+        at_nodes.push_back({"displacement" + end, d, found.displacements});
+        at_nodes.push_back({"stress" + end, tensor, found.node_stresses, names});
+        at_nodes.push_back({"von_mises" + end, 1, found.node_von_mises});
+        in_elements.push_back({"stress" + end, tensor, stresses, names});
+        in_elements.push_back({"von_mises" + end, 1, von_mises});
+        in_elements.push_back({"error" + end, 1, found.element_errors});
+    }
+    write_output(vtu, [&] { io::write_vtu(host, vtu, mesh, at_nodes, in_elements); });
 }
 
 }  // namespace tessera::cli

@@ -65,11 +65,15 @@ void check_load_arguments(const MeshArguments& arguments);
 /// Whether something loads the mesh: a load, or a prescribed displacement that is not zero.
 bool has_load(const LoadArguments& arguments, const Mesh& mesh);
 
-/// Sets the supports and springs of a model. Throws InvalidArgument for unknown groups and for
-/// numbers that do not fit the mesh.
-void add_supports(const MeshArguments& arguments, elasticity::Model& model);
+/// The supports of --fix and --rotate. Throws InvalidArgument for unknown groups and for numbers
+/// that do not fit the mesh.
+std::vector<elasticity::FixedSupport> make_supports(const LoadArguments& arguments,
+                                                    const elasticity::Model& model);
 
-/// Sets the loads of a model, likewise.
+/// Adds the springs of a model, likewise.
+void add_springs(const MeshArguments& arguments, elasticity::Model& model);
+
+/// Adds loads to those of a model, likewise.
 void add_loads(const LoadArguments& arguments, elasticity::Model& model);
 
 /// Throws InvalidArgument for options of materials that are invalid for every mesh.

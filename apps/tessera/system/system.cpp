@@ -78,10 +78,14 @@ System<T> load_structure(const Context& host, const std::string& text,
     system.structure = std::make_shared<Structure>();
     Structure& structure = *system.structure;
     structure.model = make_model(io::read_mesh(host, text), *arguments, needs_load);
-    structure.system = elasticity::assemble(host, structure.model);
+    assemble_structure(host, *arguments, needs_load, structure);
     check_range<T>(text + ": the stiffness matrix", std::as_const(structure.system.matrix).view());
-    check_range<T>(text + ": the load", structure.system.load);
-    system.load.assign(structure.system.load.begin(), structure.system.load.end());
+    const auto add_load = [&](const std::vector<double>& load) {
+        check_range<T>(text + ": the load", load);
+        system.load.insert(system.load.end(), load.begin(), load.end());
+    };
+    if (structure.cases.empty()) add_load(structure.system.load);
+    for (const LoadCase& load_case : structure.cases) add_load(load_case.load);
     system.known_singular = structure.system.known_singular;
     system.coordinates = structure.system.coordinates(structure.model.mesh);
     system.matrix = release_as<T>(host, structure.system.matrix);

@@ -13,7 +13,8 @@ namespace tessera::cli {
 template <class T>
 struct System {
     CsrMatrix<T> matrix;
-    std::vector<T> load;                  ///< The generator's own right-hand side; may be empty.
+    /// The problem's own right-hand side, or those of load cases one after the other; may be empty.
+    std::vector<T> load;
     Shared<NodeCoordinates> coordinates;  ///< Nodes of an elastic body; may be empty.
     bool known_singular = false;
     std::string name;

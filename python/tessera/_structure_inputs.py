@@ -1,0 +1,163 @@
+"""Arguments of structures as the library takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._arguments import number
+from ._backend import core
+from ._coordinates import host_array
+from ._meshes import Mesh
+
+Vector = Sequence[float]
+PLANES = ("stress", "strain", "axisymmetric")
+Fix = float | str | Sequence[float | None]
+
+
+def _vector(given: Any, axes: int, name: str) -> tuple[float, float, float]:
+    """Components, the third one 0 in two dimensions."""
+    found = host_array(np.asarray(given, float), name)
+    if found.shape != (axes,):
+        raise ValueError(f"{name}: expected {axes} components, got {given!r}")
+    return (*found.tolist(), *([0.0] * (3 - axes)))
+
+
+def fixed_of(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[float]]:
+    """A group, which components are fixed, and where."""
+    name = f"fix[{group!r}]"
+    axes = mesh.points.shape[1]
+    if isinstance(given, str) and given == "normal":
+        axis = core.normal_axis(mesh._core, group)
+        given = [0.0 if i == axis else None for i in range(axes)]
+    components = [given] * axes if np.isscalar(given) else given
+    if not isinstance(components, (Sequence, np.ndarray)) or isinstance(components, str):
+        raise TypeError(f"{name}: expected a number or {axes} components, got {given!r}")
+    if len(components) != axes:
+        raise ValueError(f"{name}: expected {axes} components, got {given!r}")
+    values = [0.0 if c is None else number(c, name, -np.inf, finite=True) for c in components]
+    rest = 3 - axes
+    return group, [c is not None for c in components] + [False] * rest, values + [0.0] * rest
+
+
+_Material = tuple[str, float, float, float, list[float], tuple[float, float, float]]
+
+
+def _orthotropic(given: Any) -> list[float]:
+    """Nine constants and two directions, or nothing."""
+    if given is None:
+        return []
+    found = host_array(np.asarray(given, float).ravel(), "orthotropic").tolist()
+    if len(found) not in (9, 15):
+        raise ValueError(f"orthotropic: expected 9 constants, or 15 with directions, got {given!r}")
+    return found if len(found) == 15 else [*found, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def _expansion(given: Any) -> tuple[float, float, float]:
+    """Along the three directions of a material."""
+    found = host_array(np.asarray(given, float).ravel(), "expansion").tolist()
+    if len(found) not in (1, 3):
+        raise ValueError(f"expansion: expected a number or three, got {given!r}")
+    return tuple(found * (3 // len(found)))
+
+
+def rotation_of(
+    mesh: Mesh, group: str, given: Any
+) -> tuple[str, float, tuple[float, float, float], tuple[float, float, float]]:
+    name = f"rotate[{group!r}]"
+    axes = mesh.points.shape[1]
+    if not isinstance(given, Sequence) or len(given) != axes:
+        what = "(angle, point)" if axes == 2 else "(angle, point, direction)"
+        raise ValueError(f"{name}: expected {what}, got {given!r}")
+    direction = _vector(given[2], 3, name) if axes == 3 else (0.0, 0.0, 1.0)
+    angle = number(given[0], name, -np.inf, finite=True)
+    return group, angle, _vector(given[1], axes, name), direction
+
+
+def materials_of(mesh: Mesh, **given: Any) -> list[_Material]:
+    """Each material by its region or group, "" for all others."""
+    regions = sorted({r for value in given.values() if isinstance(value, Mapping) for r in value})
+    for name, value in given.items():
+        if not isinstance(value, Mapping):
+            continue
+        is_given = np.zeros(sum(len(cells) for _, cells in mesh.cells), bool)
+        for region in value:
+            elements: Any = core.elements_of(mesh._core, region)
+            is_given[elements] = True
+        if not is_given.all():
+            element = int(np.argmin(is_given))
+            raise ValueError(f"{name}: element {element} is in none of {', '.join(value) or '{}'}")
+        if set(value) != set(regions):
+            raise ValueError(f"{name}: give it for the same regions as the others, or for all")
+
+    def of(region: str) -> _Material:
+        values = {
+            name: value[region] if isinstance(value, Mapping) else value
+            for name, value in given.items()
+        }
+        constants = _orthotropic(values.pop("orthotropic"))
+        expansion = _expansion(values.pop("expansion"))
+        young, poisson, density = (number(v, name, -np.inf) for name, v in values.items())
+        return region, young, poisson, density, constants, expansion
+
+    return [of(region) for region in regions or [""]]
+
+
+def at_nodes(mesh: Mesh, given: Any, name: str) -> Any:
+    """One row for each node, one after the other."""
+    if given is None:
+        return None
+    found = np.ascontiguousarray(given, float)
+    if found.shape != mesh.points.shape:
+        raise ValueError(f"{name}: the shape {found.shape} is not {mesh.points.shape}")
+    if name == "node_forces" and not np.isfinite(found).all():
+        raise ValueError(f"{name}: it holds NaN or infinity")
+    return found.ravel()
+
+
+def vectors_of(mesh: Mesh, given: Any, name: str) -> list[tuple[str, Sequence[float]]]:
+    """A vector of each group; several of one group may follow each other."""
+    axes = mesh.points.shape[1]
+    return [(g, _vector(f, axes, f"{name}[{g!r}]")) for g, f in _pairs(given)]
+
+
+def _pairs(given: Any) -> list[tuple[str, Any]]:
+    return list(given.items()) if isinstance(given, Mapping) else list(given or [])
+
+
+def joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Loads of all cases and of one: those of groups together, others in place of the common."""
+    loads = {name: own.get(name, given) for name, given in common.items()}
+    for name in ("load", "traction", "pressure"):
+        loads[name] = _pairs(common[name]) + _pairs(own.get(name))
+    return loads
+
+
+def _temperatures(mesh: Mesh, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
+    """The changes of all elements, of regions, and of nodes."""
+    if isinstance(given, Mapping):
+        of = [(g, number(t, f"temperature[{g!r}]", -np.inf)) for g, t in given.items()]
+        return 0.0, of, None
+    if np.ndim(given) == 0:
+        return number(given, "temperature", -np.inf, finite=True), [], None
+    found = host_array(given, "temperature")
+    if found.shape != (len(mesh.points),):
+        raise ValueError(f"temperature: the shape {found.shape} is not ({len(mesh.points)},)")
+    return 0.0, [], found
+
+
+def loads_of(mesh: Mesh, given: Mapping[str, Any]) -> Any:
+    """The loads of a case, by the names of arguments of Structure."""
+    axes = mesh.points.shape[1]
+    force, gravity = given["body_force"], given["gravity"]
+    return core.make_loads(
+        vectors_of(mesh, given["load"], "load"),
+        vectors_of(mesh, given["traction"], "traction"),
+        [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in _pairs(given["pressure"])],
+        None if force is None else _vector(force, axes, "body_force"),
+        (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
+        at_nodes(mesh, given["node_forces"], "node_forces"),
+        *_temperatures(mesh, given["temperature"]),
+    )
