@@ -83,7 +83,7 @@ TEST_F(cli_mesh, pressure_weight_and_reactions) {
         more.insert(more.begin(), {"bar.msh", "--fix", "left"});
         return error_message(more);
     };
-    expect_contains(error({"--gravity", "0,-10"}), "--gravity needs --density");
+    expect_contains(error({"--gravity", "0,-10"}), "--gravity and --spin need --density");
     expect_contains(error({"--load", "right=1,0", "--density", "2"}),
                     "--density has no effect without --gravity");
     expect_contains(error({"--gravity", "0,-10", "--density", "stif=2"}), "did you mean 'stiff'");

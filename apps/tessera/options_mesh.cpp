@@ -54,7 +54,7 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
     };
     add("--fix", to.fix, "GROUP[=UX,UY[,UZ]|=normal]",
         "Fix the nodes of a physical group at 0, or at these displacements; a component may be "
-        "the word free; normal: only across its plane, x, y or z = constant, as symmetry demands. "
+        "the word free; normal: only across its surface, which may be inclined or curved. "
         "May be repeated; if a node is fixed twice, the later option is used");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "Total force on a group, spread evenly over its edges, faces or points");
@@ -72,6 +72,10 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
     add("--body-force", to.body_force, "FX,FY[,FZ]", "Force per volume");
     add("--gravity", to.gravity, "GX,GY[,GZ]",
         "Acceleration, such as 0,-9.81, for bodies with a --density");
+    add("--spin", to.spin, "SPEED[,X,Y[,Z,DX,DY,DZ]]",
+        "Centrifugal forces of a SPEED in radians per time, or such as 3000rpm with time in "
+        "seconds, about the point X,Y, the line through X,Y,Z along DX,DY,DZ, or in axisymmetry "
+        "the axis, for bodies with a --density");
     add("--density", to.density, "[REGION=]RHO", "Mass per volume of REGION, or of all others");
     add("--expansion", to.expansion, "[REGION=]ALPHA",
         "Thermal strain per unit of temperature of REGION, or of all other regions; three numbers: "

@@ -54,6 +54,9 @@ def section_lines(model, kind, elements, first):
             lines += [f"*ORIENTATION, NAME=O{own}", ",".join(map(number, model.axes))]
         if density is not None:
             lines += ["*DENSITY", number(density)]
+        expansion = model.expansion.get(region, model.expansion.get(""))
+        if expansion is not None:
+            lines += ["*EXPANSION, ZERO=0.", number(expansion)]
         orientation = "" if model.orthotropic is None else f", ORIENTATION=O{own}"
         lines.append(f"*SOLID SECTION, ELSET={own}, MATERIAL={own}{orientation}")
         if mesh.dimensions == 2:
@@ -75,6 +78,13 @@ def load_lines(model):
         size = float(np.linalg.norm(model.gravity))
         direction = ",".join(number(x / size) for x in [*model.gravity, 0.0][:3])
         lines += ["*DLOAD", f"EALL,GRAV,{number(size)},{direction}"]
+    if model.spin is not None:
+        speed, point, direction = model.spin
+        unit = np.array(direction) / np.linalg.norm(direction)
+        axis = ",".join(number(x) for x in [*point, *unit])
+        lines += ["*DLOAD", f"EALL,CENTRIF,{number(speed**2)},{axis}"]
+    if model.temperature is not None:
+        lines += ["*TEMPERATURE", f"NALL,{number(model.temperature)}"]
     return lines
 
 
@@ -92,6 +102,8 @@ def write_deck(path, model, solver=""):
     lines.append("*BOUNDARY")
     lines += [f"{node + 1},{axis + 1},{axis + 1},{number(value)}"
               for (node, axis), (value, _) in supports.items()]
+    if model.temperature is not None:
+        lines += ["*INITIAL CONDITIONS, TYPE=TEMPERATURE", "NALL,0."]
     lines += ["*STEP", "*STATIC" + (f", SOLVER={solver}" if solver else "")]
     lines += load_lines(model)
     plane = ", OUTPUT=2D" if mesh.dimensions == 2 else ""

@@ -101,10 +101,21 @@ def orthotropic_cases():
     return found
 
 
+def load_cases():
+    """Those of `--temperature`, `--rotate` and `--spin`."""
+    found = []
+    for kind, formulation in (("tet10", "full"), ("hex8", "incompatible"), ("hex20", "full"), ("prism15", "full")):
+        add(found, "heated_beam", kind, 2, formulation=formulation, title="heated beam of two materials")
+        add(found, "twisted_beam", kind, 2, formulation=formulation)
+    for kind in ("tet10", "hex20", "prism15"):
+        add(found, "blade", kind, 2, title="spinning blade")
+    return found
+
+
 def cases_of(help_text):
     """The cases whose options the program has."""
     found = cases()
-    for option, more in (("--plane", section_cases), ("--orthotropic", orthotropic_cases)):
+    for option, more in (("--plane", section_cases), ("--orthotropic", orthotropic_cases), ("--spin", load_cases)):
         if option in help_text:
             found += more()
     return found
@@ -117,7 +128,7 @@ def relative(found, expected):
 def reactions(model, forces):
     """By group: what the supports exert, from the forces of the elements on the nodes."""
     own = forces - model.nodal_loads()
-    sums = {group: np.zeros(model.mesh.dimensions) for group in model.fix}
+    sums = {group: np.zeros(model.mesh.dimensions) for group in [*model.fix, *model.rotate]}
     for (node, axis), (_, group) in model.supports().items():
         sums[group][axis] += own[node, axis]
     return np.array(list(sums.values()))

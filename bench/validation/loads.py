@@ -47,6 +47,19 @@ def normals(mesh, group, depth):
     return total
 
 
+def body_forces(mesh, depth, force, region):
+    """Integral of the shape function of each node times a force, over the elements of a region."""
+    total = np.zeros(mesh.points.shape)
+    for kind, nodes in mesh.elements.items():
+        nodes = nodes[mesh.regions_of(kind) == region]
+        weights, values, slopes = functions(kind)
+        volumes = np.linalg.det(np.einsum("pni,enx->epix", slopes, mesh.points[nodes]))
+        volumes = volumes * at_points(mesh, kind, nodes, depth)
+        forces = force(np.einsum("pn,enx->epx", values, mesh.points[nodes]))
+        np.add.at(total, nodes, np.einsum("p,pn,ep,epx->enx", weights, values, volumes, forces))
+    return total
+
+
 def node_volumes(mesh, depth, region=None):
     """Integral of the shape function of each node over the elements, or over those of a region."""
     total = np.zeros(len(mesh.points))

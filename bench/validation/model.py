@@ -17,8 +17,12 @@ class Model:
     pressure: dict = field(default_factory=dict)
     body_force: tuple = None
     gravity: tuple = None
+    spin: tuple = None  # Radians per time, a point of the axis and its direction (a solid).
+    temperature: float = None  # A change.
+    rotate: dict = field(default_factory=dict)  # Angle, point and direction of the axis by group (of a solid).
     # Of materials by region; "": all others.
     density: dict = field(default_factory=dict)
+    expansion: dict = field(default_factory=dict)
     young: dict = field(default_factory=lambda: {"": 210000.0})
     poisson: dict = field(default_factory=lambda: {"": 0.3})
     orthotropic: tuple = None  # E1, E2, E3, nu12, nu23, nu13, G12, G23, G13, in place of the isotropic ones.
@@ -48,7 +52,19 @@ class Model:
                 for axis, value in enumerate(values):
                     if value is not None:
                         found[int(node), axis] = (float(value), group)
+        for group, (angle, point, direction) in self.rotate.items():
+            turn = angle / np.linalg.norm(direction) * np.array(direction)
+            for node in self.mesh.nodes_of(group):
+                for axis, value in enumerate(np.cross(turn, self.mesh.points[node] - point)):
+                    found[int(node), axis] = (float(value), group)
         return found
+
+    def centrifugal(self, points):
+        """The acceleration away from the axis of the spin."""
+        speed, point, direction = self.spin
+        axis = np.array(direction) / np.linalg.norm(direction)
+        arm = points - np.array(point)
+        return speed**2 * (arm - (arm @ axis)[..., None] * axis)
 
     def material(self, region):
         """Young's modulus, Poisson's ratio and density (None: not given)."""
@@ -75,6 +91,10 @@ class Model:
             for region in self.mesh.region_names():
                 masses = self.material(region)[2] * loads.node_volumes(self.mesh, self.depth, region)
                 total += np.outer(masses, self.gravity)
+        if self.spin is not None:
+            for region in self.mesh.region_names():
+                density = self.material(region)[2]
+                total += density * loads.body_forces(self.mesh, self.depth, self.centrifugal, region)
         return total
 
     def arguments(self):
@@ -91,10 +111,19 @@ class Model:
         for option, values in (("body-force", self.body_force), ("gravity", self.gravity)):
             if values is not None:
                 found += [f"--{option}", vector(values)]
+        for group, (angle, point, direction) in self.rotate.items():
+            found += ["--rotate", f"{group}={vector([angle, *point, *direction])}"]
+        if self.spin is not None:
+            speed, point, direction = self.spin
+            found += ["--spin", vector([speed, *point, *direction])]
+        if self.temperature is not None:
+            found += ["--temperature", repr(self.temperature)]
         if self.orthotropic is not None:
             count = 2 if self.mesh.dimensions == 2 else 6
             found += ["--orthotropic", vector(self.orthotropic), "--axes", vector(self.axes[:count])]
-        given = ("density",) if self.orthotropic is not None else ("young", "poisson", "density")
+        given = ("density", "expansion")
+        if self.orthotropic is None:
+            given += ("young", "poisson")
         for option in given:
             for region, value in getattr(self, option).items():
                 found += [f"--{option}", f"{region}={value!r}" if region else repr(value)]

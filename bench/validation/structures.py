@@ -41,6 +41,29 @@ def two_materials(kind, cells, formulation="full"):
                  gravity=(9810.0, 0, 0), density={"steel": 7.85e-9, "rest": 2.7e-9})
 
 
+def heated_beam(kind, cells, formulation="full"):
+    """Steel on aluminium between two walls, at one of which it slides, 100 degrees warmer than without stress."""
+    mesh = box((60, 10, 10), (6 * cells, 2 * cells, cells), kind)
+    mesh.set_region("steel", lambda p: p[1] > 0.5)
+    return Model(mesh, fix={"x0": (0, 0, 0), "x1": (0, None, None)}, formulation=formulation, temperature=100.0,
+                 expansion={"steel": 1.2e-5, "rest": 2.3e-5}, young={"steel": 210000.0, "rest": 70000.0},
+                 poisson={"steel": 0.3, "rest": 0.34})
+
+
+def twisted_beam(kind, cells, formulation="full"):
+    """A beam of 60 x 10 x 20 whose end turns by 0.02 about an axis that is not its own."""
+    mesh = box((60, 10, 20), (6 * cells, cells, 2 * cells), kind)
+    return Model(mesh, fix={"x0": (0, 0, 0)}, rotate={"x1": (0.02, (60.0, 3.0, 8.0), (1.0, 0.2, -0.1))},
+                 formulation=formulation)
+
+
+def blade(kind, cells, formulation="full"):
+    """A block at 200 from an axis that is not along its edges, about which it makes 50 turns a second."""
+    mesh = jittered(box((60, 10, 20), (6 * cells, cells, 2 * cells), kind), 0.8 / cells)
+    return Model(mesh, fix={"x0": (0, 0, 0)}, spin=(314.0, (-200.0, 0.0, 0.0), (0.1, 0.3, 1.0)),
+                 density={"": 7.85e-9}, formulation=formulation)
+
+
 # A carbon-fibre laminate: E1, E2, E3, nu12, nu23, nu13, G12, G23, G13.
 LAMINATE = (135000.0, 10000.0, 9000.0, 0.3, 0.4, 0.25, 5200.0, 3200.0, 4800.0)
 

@@ -47,7 +47,7 @@ struct Orthotropic {
 struct Material {
     double young_modulus = 1;    ///< E > 0, force per area.
     double poisson_ratio = 0.3;  ///< -1 < nu < 1/2; in plane stress also 1/2.
-    double density = 0;          ///< >= 0, mass per volume; of use with Model::gravity.
+    double density = 0;          ///< >= 0, mass per volume; of use with gravity and spin.
     std::optional<Orthotropic> orthotropic = {};  ///< In place of the first two.
     /// Thermal strains per unit of temperature along x, y and z, or, of an orthotropic material,
     /// along its directions; all equal where it expands evenly. Of use with a temperature.
@@ -85,6 +85,11 @@ struct FixedSupport {
     std::string group;
     std::array<bool, 3> components{true, true, true};  ///< Which components are prescribed.
     Field displacement = constant({0, 0, 0});          ///< Prescribed values, lengths.
+    /// In place of both: the displacement along the normal of the surface is 0, as on an inclined
+    /// roller. The normal of a node is the mean of those of the group's edges or faces at it,
+    /// weighted by area; those of several such groups at a node that differ by less than 20 degrees
+    /// count as one.
+    bool normal = false;
 };
 
 /// What acts on a structure, without prescribed displacements: may differ between load cases.
@@ -99,7 +104,12 @@ struct Loads {
     std::vector<std::pair<std::string, double>> pressures = {};
     std::vector<double> node_forces = {};  ///< `dimensions` per node; empty: none.
     Field body_force = {};                 ///< A force per volume; empty: none.
-    Vector gravity{};        ///< An acceleration; times the density it is a force per volume.
+    Vector gravity{};  ///< An acceleration; times the density it is a force per volume.
+    /// An angular velocity, in radians per time, as a vector along its axis through a point: with
+    /// the density a force per volume density spin^2 r away from the axis, at the distance r. The
+    /// axis is along z in two dimensions, in axisymmetry y.
+    Vector spin{};
+    Vector spin_point{};
     double temperature = 0;  ///< The change from the temperature at which nothing strains.
     /// Changes of temperature by names as in Model::materials, in place of `temperature`.
     std::map<std::string, double> temperatures = {};
@@ -160,10 +170,24 @@ struct System {
     /// Shares of each traction, force, pressure, and of the forces on nodes.
     std::vector<LoadShare> load_shares;
 
+    /// Axes of a node in place of x, y and z.
+    struct NodeAxes {
+        Index node = 0;
+        std::array<Vector, 3> axes{};  ///< `dimensions` orthogonal vectors of length 1.
+    };
+    /// Nodes on inclined supports, ascending: their unknowns and prescribed displacements are along
+    /// these axes, first those that are prescribed.
+    std::vector<NodeAxes> node_axes = {};
+
     /// Coordinates of the nodes with unknowns, in the order of the rows. They also serve multigrid
     /// in axisymmetry: rigid motions of the plane take little energy in parts that are small beside
     /// their radius, and halve the iterations of translations.
     TESSERA_API NodeCoordinates coordinates(const Mesh& mesh) const;
+    /// Vectors along the axes of the rows from those along x, y and z, such as the rigid_body_modes
+    /// of the coordinates for multigrid where nodes have axes of their own: `columns` numbers for
+    /// each displacement of the nodes of `coordinates`, and of each row.
+    TESSERA_API std::vector<double> to_rows(const Mesh& mesh, std::span<const double> vectors,
+                                            int columns) const;
     /// All displacements along x, y and z, `dimensions` per node, from a solution of the system.
     TESSERA_API std::vector<double> displacements(std::span<const double> solution) const;
 };
@@ -182,8 +206,8 @@ struct System {
 /// a CPU context. Source: T. J. R. Hughes, The Finite Element Method, 2000, chapter 3. Throws
 /// InvalidArgument as validate(mesh), for inverted or flat elements, and for groups, regions,
 /// materials and thicknesses that do not exist or do not fit; in axisymmetry for negative radii, a
-/// thickness other than 1, gravity along the radius, and radial displacements other than 0 that are
-/// prescribed on the axis.
+/// thickness other than 1, gravity along the radius, a spin about another axis, and radial
+/// displacements other than 0 that are prescribed on the axis.
 TESSERA_API System assemble(const Context& cpu, const Model& model);
 
 /// The system of `assemble` without its matrix: for a model that differs from an assembled one in
@@ -212,8 +236,8 @@ struct ThinElement {
 TESSERA_API ThinElement find_thin_element(const Context& cpu, const Mesh& mesh);
 
 /// The axis, 0..2, that is perpendicular to all edges or faces of a group, as on a plane of
-/// symmetry. Throws InvalidArgument where there is none, to 1e-6 of the group's extent, for groups
-/// of other cells, and as Mesh::group.
+/// symmetry; -1 where there is none, to 1e-6 of the group's extent. Throws InvalidArgument for
+/// groups of other cells, and as Mesh::group.
 TESSERA_API int normal_axis(const Mesh& mesh, const std::string& group);
 
 /// An edge, or a face of four corners, on which cells have the same corners but not the same node

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core.hpp"
+#include "tessera/amg.hpp"
 #include "tessera/elasticity.hpp"
 #include "tessera/io.hpp"
 
@@ -80,7 +81,8 @@ struct Structure {
 };
 
 using NamedVectors = std::vector<std::pair<std::string, Vector>>;
-using FixedGroups = std::vector<std::tuple<std::string, std::array<bool, 3>, Vector>>;
+/// Group, components, values, and whether it is along its normal instead.
+using FixedGroups = std::vector<std::tuple<std::string, std::array<bool, 3>, Vector, bool>>;
 /// Group, angle, point and direction.
 using Rotations = std::vector<std::tuple<std::string, double, Vector, Vector>>;
 /// Region or group, or empty for the others; Young's modulus, Poisson's ratio, density; of an
@@ -102,6 +104,7 @@ elasticity::Orthotropic to_orthotropic(const std::vector<double>& numbers) {
 elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tractions,
                              const std::vector<std::pair<std::string, double>>& pressures,
                              const std::optional<Vector>& body_force, const Vector& gravity,
+                             const Vector& spin, const Vector& spin_point,
                              const std::optional<Numbers>& node_forces, double temperature,
                              const std::vector<std::pair<std::string, double>>& temperatures,
                              const std::optional<Numbers>& node_temperatures) {
@@ -113,6 +116,8 @@ elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tra
     loads.pressures = pressures;
     if (body_force) loads.body_force = elasticity::constant(*body_force);
     loads.gravity = gravity;
+    loads.spin = spin;
+    loads.spin_point = spin_point;
     loads.node_forces = copied(node_forces);
     loads.temperature = temperature;
     loads.temperatures = {temperatures.begin(), temperatures.end()};
@@ -134,8 +139,8 @@ std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
         material = {young, poisson, density, {}, expansion};
         if (!orthotropic.empty()) material.orthotropic = to_orthotropic(orthotropic);
     }
-    for (const auto& [group, components, values] : fixed) {
-        model.fixed_supports.push_back({group, components, elasticity::constant(values)});
+    for (const auto& [group, components, values, normal] : fixed) {
+        model.fixed_supports.push_back({group, components, elasticity::constant(values), normal});
     }
     for (const auto& [group, angle, point, direction] : rotations) {
         model.fixed_supports.push_back({group,
@@ -172,7 +177,8 @@ std::shared_ptr<Structure> make_case(const Context& cpu, const Structure& common
             "'" + group + "' of a case is not fixed in the same components in all cases", "cases");
     };
     const int d = model.mesh.dimensions;
-    for (const auto& [group, components, values] : fixed) {
+    for (const auto& [group, components, values, normal] : fixed) {
+        if (normal) continue;  // It has no value.
         move(group, components, elasticity::constant(values));
     }
     for (const auto& [group, angle, point, direction] : rotations) {
@@ -283,6 +289,13 @@ void python_module::bind_structures(nb::module_& module) {
                               std::size_t(found.dimensions)),
                      to_numpy(std::move(found.unknowns)));
              })
+        .def("near_null",
+             [](const Structure& s) -> nb::object {
+                 if (s.system.node_axes.empty()) return nb::none();
+                 NearNullSpace modes = rigid_body_modes(s.system.coordinates(s.model.mesh));
+                 return to_numpy(s.system.to_rows(s.model.mesh, modes.values, modes.columns),
+                                 std::size_t(modes.columns));
+             })
         .def("warnings", [](const Structure& s, const Context& cpu) { return warnings(cpu, s); })
         .def("displacements",
              [](const Structure& s, const Numbers& x) {
@@ -307,7 +320,8 @@ void python_module::bind_structures(nb::module_& module) {
     nb::class_<elasticity::Loads>(module, "Loads");
     module.def("make_loads", &make_loads, nb::arg("forces"), nb::arg("tractions"),
                nb::arg("pressures"), nb::arg("body_force").none(), nb::arg("gravity"),
-               nb::arg("node_forces").none(), nb::arg("temperature"), nb::arg("temperatures"),
+               nb::arg("spin"), nb::arg("spin_point"), nb::arg("node_forces").none(),
+               nb::arg("temperature"), nb::arg("temperatures"),
                nb::arg("node_temperatures").none());
     module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
                nb::arg("materials"), nb::arg("fixed"), nb::arg("rotations"), nb::arg("springs"),

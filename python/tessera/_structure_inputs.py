@@ -25,12 +25,14 @@ def _vector(given: Any, axes: int, name: str) -> tuple[float, float, float]:
     return (*found.tolist(), *([0.0] * (3 - axes)))
 
 
-def fixed_of(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[float]]:
-    """A group, which components are fixed, and where."""
+def fixed_of(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[float], bool]:
+    """A group, which components are fixed, where, and whether along its normals instead."""
     name = f"fix[{group!r}]"
     axes = mesh.points.shape[1]
     if isinstance(given, str) and given == "normal":
         axis = core.normal_axis(mesh._core, group)
+        if axis < 0:
+            return group, [False] * 3, [0.0] * 3, True
         given = [0.0 if i == axis else None for i in range(axes)]
     components = [given] * axes if np.isscalar(given) else given
     if not isinstance(components, (Sequence, np.ndarray)) or isinstance(components, str):
@@ -39,7 +41,8 @@ def fixed_of(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[
         raise ValueError(f"{name}: expected {axes} components, got {given!r}")
     values = [0.0 if c is None else number(c, name, -np.inf, finite=True) for c in components]
     rest = 3 - axes
-    return group, [c is not None for c in components] + [False] * rest, values + [0.0] * rest
+    fixed = [c is not None for c in components] + [False] * rest
+    return group, fixed, values + [0.0] * rest, False
 
 
 _Material = tuple[str, float, float, float, list[float], tuple[float, float, float]]
@@ -148,16 +151,40 @@ def _temperatures(mesh: Mesh, given: Any) -> tuple[float, list[tuple[str, float]
     return 0.0, [], found
 
 
+def _spin(mesh: Mesh, given: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """A vector along the axis, and a point of the axis."""
+    if given is None:
+        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    axes = mesh.points.shape[1]
+    if np.isscalar(given):  # In axisymmetry about y.
+        return (0.0, number(given, "spin", -np.inf, finite=True), 0.0), (0.0, 0.0, 0.0)
+    if len(given) != axes:
+        what = "(speed, point)" if axes == 2 else "(speed, point, direction)"
+        raise ValueError(f"spin: expected {what}, got {given!r}")
+    direction = np.array(_vector(given[2], 3, "spin") if axes == 3 else (0.0, 0.0, 1.0))
+    size = np.linalg.norm(direction)
+    if not size > 0:
+        raise ValueError("spin: the direction has no length")
+    speed = number(given[0], "spin", -np.inf, finite=True)
+    return tuple((speed / size * direction).tolist()), _vector(given[1], axes, "spin")
+
+
 def loads_of(mesh: Mesh, given: Mapping[str, Any]) -> Any:
     """The loads of a case, by the names of arguments of Structure."""
     axes = mesh.points.shape[1]
     force, gravity = given["body_force"], given["gravity"]
+    spin, point = _spin(mesh, given["spin"])
+    everywhere, in_regions, at_all_nodes = _temperatures(mesh, given["temperature"])
     return core.make_loads(
         vectors_of(mesh, given["load"], "load"),
         vectors_of(mesh, given["traction"], "traction"),
         [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in _pairs(given["pressure"])],
         None if force is None else _vector(force, axes, "body_force"),
         (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
+        spin,
+        point,
         at_nodes(mesh, given["node_forces"], "node_forces"),
-        *_temperatures(mesh, given["temperature"]),
+        everywhere,
+        in_regions,
+        at_all_nodes,
     )

@@ -100,7 +100,7 @@ class Structure:
         material.
     fix : dict
         Prescribed displacements by group: a number for all components, or one for each, None where
-        it is free; or "normal": 0 across the plane x, y or z = constant of the group.
+        it is free; or "normal": 0 along the normals of faces, which may be inclined or curved.
     rotate : dict
         Prescribed rotations by group, by a small angle in radians: (angle, point) in two
         dimensions, (angle, point, direction) of the axis in three. By linear theory, points move
@@ -116,6 +116,9 @@ class Structure:
         Forces per area on faces of the surface, against the outward normal.
     body_force, gravity : sequence of floats, optional
         A force per volume; an acceleration, which acts on `density`.
+    spin : float or tuple, optional
+        Centrifugal forces of a speed in radians per time on `density`: (speed, point) in two
+        dimensions, (speed, point, direction) of the axis in three; in axisymmetry the speed.
     temperature : float, dict of floats by region or group, or array of shape (nodes,)
         The change from the temperature without thermal strains, 0 where a dict does not say; at
         nodes, it is interpolated by the shape functions.
@@ -143,6 +146,9 @@ class Structure:
         Their forces.
     coordinates : tuple
         For ``tessera.solve(p.matrix, p.load, coordinates=p.coordinates)``.
+    near_null : numpy.ndarray of shape (n, 3 or 6), or None
+        Rigid motions where nodes on inclined supports have axes of their own, for the argument
+        `near_null` of ``tessera.solve``.
     warnings : list of str
         What results would not show: loads that move nothing, elements that lock, ...
     mesh : Mesh
@@ -176,6 +182,7 @@ class Structure:
         pressure: Mapping[str, float] | None = None,
         body_force: Vector | None = None,
         gravity: Vector | None = None,
+        spin: Any = None,
         temperature: Any = 0.0,
         node_forces: Any = None,
         node_displacements: Any = None,
@@ -191,8 +198,9 @@ class Structure:
             raise ValueError(f"formulation: {formulation!r} is neither 'incompatible' nor 'full'")
         heavy = list(density.values()) if isinstance(density, Mapping) else density
         self._has_density = bool(np.any(heavy))
-        if gravity is not None and not self._has_density:
-            raise ValueError("gravity: it needs a density")
+        for name, given in (("gravity", gravity), ("spin", spin)):
+            if given is not None and not self._has_density:
+                raise ValueError(f"{name}: it needs a density")
         heated = list(temperature.values()) if isinstance(temperature, Mapping) else temperature
         grows = list(expansion.values()) if isinstance(expansion, Mapping) else expansion
         if np.any(heated) and not np.any(grows):
@@ -208,6 +216,7 @@ class Structure:
             "pressure": pressure,
             "body_force": body_force,
             "gravity": gravity,
+            "spin": spin,
             "temperature": temperature,
             "node_forces": node_forces,
         }
@@ -242,6 +251,7 @@ class Structure:
         self.load: Any = self._core.load
         points, unknowns = self._core.coordinates()
         self.coordinates = points if not len(unknowns) else (points, unknowns)
+        self.near_null: Any = self._core.near_null()
         self.cases: dict[str, Structure] = {
             name: self._case(name, loads, given) for name, given in (cases or {}).items()
         }
@@ -257,10 +267,12 @@ class Structure:
         unknown = sorted(set(given) - {*common, "fix", "rotate"})
         if unknown:
             raise ValueError(f"{what}: {unknown[0]!r} is no load; there are {', '.join(common)}")
-        if given.get("gravity") is not None and not self._has_density:
-            raise ValueError(f"{what}: gravity needs a density")
+        for load in ("gravity", "spin"):
+            if given.get(load) is not None and not self._has_density:
+                raise ValueError(f"{what}: {load} needs a density")
         case = Structure.__new__(Structure)
         case.mesh, case.matrix, case.coordinates = self.mesh, self.matrix, self.coordinates
+        case.near_null = self.near_null
         case.cases, case._has_density = {}, self._has_density
         case._core = core.make_case(
             host_context(),
@@ -302,8 +314,9 @@ class Structure:
         Result
             Of ``tessera.solve(p.matrix, p.load, coordinates=p.coordinates)``.
         """
-        coordinates = self.coordinates if len(self.load) else None
-        return solve(self.matrix, self.load, coordinates=coordinates, **options)
+        if len(self.load):
+            options = {"coordinates": self.coordinates, "near_null": self.near_null} | options
+        return solve(self.matrix, self.load, **options)
 
     def displacements(self, x: Any) -> Any:
         """The displacements of all nodes, the prescribed ones among them.

@@ -377,3 +377,39 @@ def test_files_of_load_cases(tmp_path):
             pulled(cases={"c": given})
     with pytest.raises(TypeError, match="expected a dict of loads"):
         pulled(cases={"c": 3})
+
+
+def test_inclined_rollers():
+    c, s = np.cos(0.5), np.sin(0.5)
+    turn = np.array([[c, -s], [s, c]])
+    sides = {"left": lambda q: abs(q[:, 0]) < 1e-9, "right": lambda q: abs(q[:, 0] - 2) < 1e-9,
+             "bottom": lambda q: abs(q[:, 1]) < 1e-9}  # fmt: skip
+    straight = Mesh(grid(), {"quad": QUADS}, faces=sides)
+    turned = Mesh(
+        grid() @ turn.T,
+        {"quad": QUADS},
+        faces={name: (lambda q, of=of: of(q @ turn)) for name, of in sides.items()},
+    )
+    fix = {"left": "normal", "bottom": "normal"}
+    a = Structure(straight, fix=fix, load={"right": (3, 1)})
+    b = Structure(turned, fix=fix, load={"right": turn @ [3, 1]})
+    assert a.near_null is None and b.near_null.shape == (len(b.load), 3)
+    u, v = (p.displacements(p.solve(rtol=1e-13).x) for p in (a, b))
+    np.testing.assert_allclose(v, u @ turn.T, atol=1e-10)
+    for group in fix:
+        expected = turn @ a.reactions(u)[group].force
+        np.testing.assert_allclose(b.reactions(v)[group].force, expected, atol=1e-9)
+    assert b.solve(M="amg", rtol=1e-12).converged
+
+
+def test_spin():
+    p = pulled(spin=(3, (1, 1)), density=2.0)
+    np.testing.assert_allclose(p.loads().force, [0, 2 * 2 * 9 * -0.5], atol=1e-12)
+    ring = pulled(spin=0.5, density=2.0, plane="axisymmetric")
+    assert ring.loads().force[0] == pytest.approx(2 * 0.25 * 2 * np.pi * 8 / 3)
+    with pytest.raises(ValueError, match="spin: it needs a density"):
+        pulled(spin=(3, (1, 1)))
+    with pytest.raises(ValueError, match=r"spin: expected \(speed, point\)"):
+        pulled(spin=(3, (1, 1), (0, 0, 1)), density=2.0)
+    with pytest.raises(ValueError, match="a plane mesh spins about z"):
+        pulled(spin=3, density=2.0)

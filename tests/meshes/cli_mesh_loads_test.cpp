@@ -1,3 +1,6 @@
+#include <cmath>
+#include <numbers>
+
 #include "support/bar_mesh.hpp"
 
 namespace tessera::test {
@@ -186,7 +189,7 @@ TEST_F(cli_mesh_loads, wrong_cases_are_told) {
         {{"--case", "a", "--fix", "right=1,0", "--case", "b", "--fix", "right=1,free"},
          "--case b prescribes other components of 'right'"},
         {{"--case", "a", "--load", "rigt=1,0"}, "no group 'rigt'; did you mean 'right'"},
-        {{"--case", "a", "--gravity", "1,0"}, "--gravity needs --density"},
+        {{"--case", "a", "--gravity", "1,0"}, "--gravity and --spin need --density"},
         {{"--case", "a", "--load", "right=1,0", "--rhs", "ones"},
          "--rhs replaces the loads, --case among them"},
         {{"--case", "a", "--gravity", "1,0", "--gravity", "1,0", "--density", "1"},
@@ -204,6 +207,61 @@ TEST_F(cli_mesh_loads, wrong_cases_are_told) {
     words.insert(words.end(), loaded.begin(), loaded.end());
     EXPECT_EQ(run(words).code, 0);
     expect_contains(text_of(path("f.mtx")), "48 2\n");
+}
+
+/// A turned bar on inclined rollers has the turned solution.
+TEST_F(cli_mesh_loads, inclined_rollers) {
+    const double angle = 0.5, c = std::cos(angle), s = std::sin(angle);
+    const Words options = {"--fix",   "left=normal", "--fix",     "bottom=normal",
+                           "--young", "10",          "--poisson", "0.25"};
+    Words straight = options, turned = options;
+    straight.insert(straight.end(), {"--load", "right=3,0.2"});
+    const std::string load =
+        std::to_string(3 * c - 0.2 * s) + "," + std::to_string(3 * s + 0.2 * c);
+    turned.insert(turned.end(), {"--load", "right=" + load});
+    const Json expected = structure(straight);
+    write("bar.msh", bar_file(8, 2, angle));
+    for (const char* const method : {"direct", "amg"}) {
+        Words words = turned;
+        words.insert(words.end(), {"--solver", "cg", "--precond", method});
+        const Json body = structure(words);
+        for (const char* number :
+             {"largest_displacement", "largest_von_mises", "strain_energy", "error_estimate"}) {
+            EXPECT_NEAR(body[number].get<double>(), expected[number].get<double>(), 1e-4) << number;
+        }
+        const auto force = reaction(expected, "left")["force"];
+        const double x = force[0].get<double>(), y = force[1].get<double>();
+        const auto found = reaction(body, "left")["force"];
+        EXPECT_NEAR(found[0].get<double>(), c * x - s * y, 1e-4);
+        EXPECT_NEAR(found[1].get<double>(), s * x + c * y, 1e-4);
+    }
+    expect_contains(run({"info", "bar.msh", "--fix", "left=normal"}).out,
+                    "fixed            normal of 'left'\n");
+}
+
+/// The sum of the forces: density volume speed^2 times the centre's distance from the axis.
+TEST_F(cli_mesh_loads, spin) {
+    const Words common = {"--fix", "left", "--density", "2", "--young", "1e4"};
+    const auto loads = [&](Words words) {
+        words.insert(words.end(), common.begin(), common.end());
+        return structure(words)["loads"];
+    };
+    expect_vector(loads({"--spin", "3,1,1"}), {2 * 4 * 9 * (2 - 1), 2 * 4 * 9 * (0.5 - 1)});
+    expect_vector(loads({"--spin", "28.64788975654116rpm,1,1"}), {72, -36});
+    // The ring's radial forces are integrals of density speed^2 r over its volume.
+    expect_vector(loads({"--spin", "0.1", "--plane", "axisymmetric"}),
+                  {2 * 0.01 * 2 * std::numbers::pi * 64 / 3, 0});
+    const auto error = [&](Words words) {
+        words.insert(words.begin(), "bar.msh");
+        words.insert(words.end(), common.begin(), common.end());
+        return error_message(words);
+    };
+    expect_contains(error({"--spin", "3"}), "give a point of the axis, too");
+    expect_contains(error({"--spin", "3,1"}), "write --spin SPEED,X,Y in the plane");
+    expect_contains(error({"--spin", "3,1,1,1,0,0,1"}), "has 3 components, but the mesh has 2");
+    expect_contains(error({"--spin", "3,1,1,1,0,0,0"}), "the direction of the axis has no length");
+    expect_contains(error({"--spin", "3,1,1", "--plane", "axisymmetric"}),
+                    "an axisymmetric body spins about its axis");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <sstream>
 
 #include "support/command_line.hpp"
 
@@ -9,7 +11,8 @@ namespace tessera::test {
 
 /// A bar of 4 x 1 in nx x ny squares, as a Gmsh file: the half with x < 2 is "soft", the other
 /// "stiff"; left, right and bottom are curves, "tip" is the upper corner on the right.
-inline std::string bar_file(int nx = 8, int ny = 2) {
+/// It is turned by an angle about the corner at 0.
+inline std::string bar_file(int nx = 8, int ny = 2, double angle = 0) {
     std::string text =
         "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n6\n0 1 \"tip\"\n1 2 \"left\"\n"
         "1 3 \"right\"\n1 4 \"bottom\"\n2 5 \"soft\"\n2 6 \"stiff\"\n$EndPhysicalNames\n$Nodes\n";
@@ -17,8 +20,12 @@ inline std::string bar_file(int nx = 8, int ny = 2) {
     text += std::to_string((nx + 1) * (ny + 1)) + "\n";
     for (int i = 0; i <= nx; ++i) {
         for (int j = 0; j <= ny; ++j) {
-            text += node(i, j) + " " + std::to_string(4.0 * i / nx) + " " +
-                    std::to_string(1.0 * j / ny) + " 0\n";
+            const double x = 4.0 * i / nx, y = 1.0 * j / ny;
+            std::ostringstream line;
+            line.precision(17);
+            line << node(i, j) << " " << x * std::cos(angle) - y * std::sin(angle) << " "
+                 << x * std::sin(angle) + y * std::cos(angle) << " 0\n";
+            text += line.str();
         }
     }
     std::vector<std::string> cells = {"15 2 1 1 " + node(nx, ny)};

@@ -137,6 +137,7 @@ std::string vector_text(const elasticity::Vector& vector, int dimensions) {
 
 /// "x, y of 'left'"; the values where they are not zero.
 std::string support_text(const elasticity::FixedSupport& support, int dimensions) {
+    if (support.normal) return "normal of '" + support.group + "'";
     const elasticity::Vector values = support.displacement({});  // Options give constants.
     std::string text;
     for (std::size_t i = 0; i < std::size_t(dimensions); ++i) {

@@ -71,6 +71,7 @@ class SolveCommand : SolveProblem<T> {
         context_.time_phases();
         Solver<T> solver(context_, parsed_.method);
         solver.use_coordinates(system_.coordinates);
+        if (!system_.near_null->values.empty()) solver.use_near_null_space(system_.near_null);
         solver.use_null_space(
             parse_null_space(arguments_.null_space, matrix_.rows, *system_.coordinates));
         solver.on_attempt([&](const AttemptEvent& event) { follow(event, solver); });

@@ -137,6 +137,7 @@ class Tuning : SolveProblem<T> {
         const Clock clock;
         Solver<T> solver(context_, trial.is_auto ? parsed_.method : parsed_.method.completed(way));
         solver.use_coordinates(system_.coordinates);
+        if (!system_.near_null->values.empty()) solver.use_near_null_space(system_.near_null);
         solver.on_attempt([&](const AttemptEvent& event) {
             if (event.kind != AttemptEvent::Kind::setup) return;
             check_memory(event.memory, context_.free_memory(), context_.on_gpu());

@@ -74,6 +74,7 @@ std::string MeshArguments::first_load_option() const {
     if (!pressure.empty()) return "--pressure";
     if (!body_force.empty()) return "--body-force";
     if (!gravity.empty()) return "--gravity";
+    if (!spin.empty()) return "--spin";
     if (!temperature.empty()) return "--temperature";
     if (!rotate.empty()) return "--rotate";
     const std::string moving = first_moving_fix(*this, nullptr);
@@ -148,7 +149,8 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     if (needs_load && arguments.cases.empty() && !has_load(arguments, model.mesh)) {
         throw InvalidArgument(
             "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --pressure, "
-            "--body-force, --gravity, --temperature, --rotate, or --fix with a displacement that "
+            "--body-force, --gravity, --spin, --temperature, --rotate, or --fix with a "
+            "displacement that "
             "is not zero; the groups are " +
             group_names(model.mesh));
     }

@@ -20,6 +20,8 @@ struct LoadArguments {
     std::vector<std::string> temperature;  ///< DT or REGION=DT: a change.
     std::vector<std::string> body_force;   ///< FX,FY[,FZ]: a force per volume.
     std::vector<std::string> gravity;      ///< GX,GY[,GZ]: an acceleration.
+    /// SPEED[rpm], SPEED[rpm],X,Y or SPEED[rpm],X,Y,Z,DX,DY,DZ: about the axis, a point or a line.
+    std::vector<std::string> spin;
 };
 
 /// The options of loads by their names.
@@ -31,7 +33,8 @@ inline constexpr std::pair<const char*, std::vector<std::string> LoadArguments::
      {"--rotate", &LoadArguments::rotate},
      {"--temperature", &LoadArguments::temperature},
      {"--body-force", &LoadArguments::body_force},
-     {"--gravity", &LoadArguments::gravity}};
+     {"--gravity", &LoadArguments::gravity},
+     {"--spin", &LoadArguments::spin}};
 
 /// The options after a --case.
 struct CaseArguments {

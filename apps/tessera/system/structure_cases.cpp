@@ -19,7 +19,9 @@ void add_common(const CaseArguments& given, const std::vector<FixedSupport>& of_
                 const Mesh& mesh, std::vector<FixedSupport>& supports) {
     for (const FixedSupport& support : of_case) {
         if (const FixedSupport* const known = find_support(supports, support.group)) {
-            if (known->components == support.components) continue;
+            if (known->components == support.components && known->normal == support.normal) {
+                continue;
+            }
             throw InvalidArgument("--case " + given.name + " prescribes other components of '" +
                                   support.group +
                                   "' than before; supports are common to all cases");

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <numbers>
 #include <optional>
+#include <string_view>
 
 #include "system/structure_words.hpp"
 
@@ -45,6 +47,7 @@ void check_count(const std::string& option, const std::string& given, int count,
 struct NamedVector {
     std::string group;
     Components vector;
+    bool normal = false;  ///< Along the normals of an inclined or curved surface.
 };
 
 NamedVector named_vector(const std::string& option, const std::string& text) {
@@ -81,8 +84,9 @@ NamedVector parse_fix(const std::string& text, const Mesh* mesh = nullptr) {
     const bool may_be_group = mesh == nullptr && assignment.value.find(',') == std::string::npos;
     if (mesh != nullptr && !is_group && assignment.value == "normal") {
         Components fixed;
-        fixed.given[std::size_t(elasticity::normal_axis(*mesh, assignment.name))] = true;
-        return {assignment.name, fixed};
+        const int axis = elasticity::normal_axis(*mesh, assignment.name);
+        if (axis >= 0) fixed.given[std::size_t(axis)] = true;
+        return {assignment.name, fixed, axis < 0};
     }
     if (is_group || may_be_group || text.rfind('=') == std::string::npos) {
         return {text, {0, {}, {true, true, true}}};
@@ -97,33 +101,56 @@ NamedNumber named_pressure(const std::string& text) {
     return named_number("--pressure", text);
 }
 
-/// A rotation of a group: an angle, a point of the axis, and in space its direction.
-struct Rotation {
-    std::string group;
-    double angle = 0;  ///< In radians.
+/// An angle or a speed, a point of the axis, and in space its direction.
+struct Turn {
+    double size = 0;
     int dimensions = 2;
     Vector point{}, direction{0, 0, 1};
 };
 
+/// A turn of three or seven words, the first of which may end in a unit of the size `factor`.
+Turn parse_turn(const std::string& option, const std::string& text, std::vector<std::string> words,
+                std::string_view unit, double factor) {
+    const bool has_unit = words[0].ends_with(unit);
+    if (has_unit) words[0].resize(words[0].size() - unit.size());
+    Turn turn{number(option, text, words[0]) * (has_unit ? factor : 1), words.size() == 3 ? 2 : 3};
+    for (std::size_t i = 0; i < std::size_t(turn.dimensions); ++i) {
+        turn.point[i] = number(option, text, words[1 + i]);
+        if (words.size() == 7) turn.direction[i] = number(option, text, words[4 + i]);
+    }
+    return turn;
+}
+
+struct Rotation {
+    std::string group;
+    Turn turn;
+};
+
+/// A spin; without an axis that of axisymmetry.
+Turn parse_spin(const std::string& text) {
+    std::vector<std::string> words = items(text);
+    if (words.size() == 1) words.insert(words.end(), {"0", "0", "0", "0", "1", "0"});
+    if (words.size() != 3 && words.size() != 7) {
+        throw InvalidArgument("--spin " + text +
+                              ": write --spin SPEED,X,Y in the plane, SPEED,X,Y,Z,DX,DY,DZ in "
+                              "space or SPEED in axisymmetry, with a SPEED in radians per time, or "
+                              "such as 3000rpm");
+    }
+    const Turn turn = parse_turn("--spin", text, words, "rpm", std::numbers::pi / 30);
+    if (std::hypot(turn.direction[0], turn.direction[1], turn.direction[2]) > 0) return turn;
+    throw InvalidArgument("--spin " + text + ": the direction of the axis has no length");
+}
+
 Rotation parse_rotation(const std::string& text) {
     const Assignment assignment = split(text);
-    std::vector<std::string> words = items(assignment.value);
+    const std::vector<std::string> words = items(assignment.value);
     if (assignment.name.empty() || (words.size() != 3 && words.size() != 7)) {
         throw InvalidArgument("--rotate " + text +
                               ": write --rotate GROUP=ANGLE,X,Y in the plane, or "
                               "GROUP=ANGLE,X,Y,Z,DX,DY,DZ, with an ANGLE in radians, or such as "
                               "0.5deg");
     }
-    Rotation rotation{assignment.name};
-    const bool degrees = words[0].ends_with("deg");
-    if (degrees) words[0].resize(words[0].size() - 3);
-    rotation.angle = number("--rotate", text, words[0]) * (degrees ? std::numbers::pi / 180 : 1);
-    rotation.dimensions = words.size() == 3 ? 2 : 3;
-    for (std::size_t i = 0; i < std::size_t(rotation.dimensions); ++i) {
-        rotation.point[i] = number("--rotate", text, words[1 + i]);
-        if (words.size() == 7) rotation.direction[i] = number("--rotate", text, words[4 + i]);
-    }
-    return rotation;
+    return {assignment.name, parse_turn("--rotate", text, words, "deg", std::numbers::pi / 180)};
 }
 
 /// The last of several texts with two or three components, if there is one.
@@ -139,7 +166,7 @@ void add_rotations(const LoadArguments& arguments, const elasticity::Model& mode
                    std::vector<elasticity::FixedSupport>& supports) {
     for (const std::string& text : arguments.rotate) {
         const Rotation rotation = parse_rotation(text);
-        check_count("--rotate", text, rotation.dimensions, model.mesh.dimensions);
+        check_count("--rotate", text, rotation.turn.dimensions, model.mesh.dimensions);
         if (model.plane == elasticity::PlaneKind::axisymmetric) {
             throw InvalidArgument("--rotate " + text + ": a body of revolution cannot rotate");
         }
@@ -150,10 +177,10 @@ void add_rotations(const LoadArguments& arguments, const elasticity::Model& mode
                                   "' has --fix and --rotate, or is rotated twice; give one of "
                                   "them");
         }
-        supports.push_back(
-            {group,
-             {true, true, true},
-             elasticity::rotation(rotation.angle, rotation.point, rotation.direction)});
+        supports.push_back({group,
+                            {true, true, true},
+                            elasticity::rotation(rotation.turn.size, rotation.turn.point,
+                                                 rotation.turn.direction)});
     }
 }
 
@@ -181,11 +208,12 @@ void check_loads(const LoadArguments& arguments) {
         components("--body-force", text, text, false);
     }
     for (const std::string& text : arguments.gravity) components("--gravity", text, text, false);
-    for (const auto* texts : {&arguments.body_force, &arguments.gravity}) {
+    for (const std::string& text : arguments.spin) parse_spin(text);
+    for (const auto& [option, texts] :
+         {std::pair{"--body-force", &arguments.body_force},
+          std::pair{"--gravity", &arguments.gravity}, std::pair{"--spin", &arguments.spin}}) {
         if (texts->size() < 2) continue;
-        throw InvalidArgument(
-            std::string(texts == &arguments.gravity ? "--gravity" : "--body-force") +
-            " is given more than once");
+        throw InvalidArgument(std::string(option) + " is given more than once");
     }
 }
 
@@ -205,16 +233,35 @@ void check_case_names(const std::vector<CaseArguments>& cases) {
     }
 }
 
+void set_spin(const std::string& text, elasticity::Model& model) {
+    const Turn turn = parse_spin(text);
+    const bool axisymmetric = model.plane == elasticity::PlaneKind::axisymmetric;
+    const bool is_alone = items(text).size() == 1;
+    if (axisymmetric != is_alone) {
+        throw InvalidArgument("--spin " + text +
+                              (axisymmetric ? ": an axisymmetric body spins about its axis; give "
+                                              "the speed alone"
+                                            : ": give a point of the axis, too"));
+    }
+    if (!axisymmetric) check_count("--spin", text, turn.dimensions, model.mesh.dimensions);
+    const double size = std::hypot(turn.direction[0], turn.direction[1], turn.direction[2]);
+    for (std::size_t i = 0; i < 3; ++i) model.spin[i] = turn.size * turn.direction[i] / size;
+    model.spin_point = turn.point;
+}
+
 }  // namespace
 
 void check_load_arguments(const MeshArguments& arguments) {
     check_case_names(arguments.cases);
     check_loads(arguments);
     for (const std::string& text : arguments.spring) named_vector("--spring", text);
-    bool has_gravity = !arguments.gravity.empty(), is_heated = !arguments.temperature.empty();
+    const auto uses_density = [](const LoadArguments& loads) {
+        return !loads.gravity.empty() || !loads.spin.empty();
+    };
+    bool has_gravity = uses_density(arguments), is_heated = !arguments.temperature.empty();
     for (const CaseArguments& given : arguments.cases) {
         check_loads(given.loads);
-        has_gravity = has_gravity || !given.loads.gravity.empty();
+        has_gravity = has_gravity || uses_density(given.loads);
         is_heated = is_heated || !given.loads.temperature.empty();
     }
     if (has_gravity == arguments.density.empty()) {
@@ -230,7 +277,7 @@ void check_load_arguments(const MeshArguments& arguments) {
 
 bool has_load(const LoadArguments& arguments, const Mesh& mesh) {
     return !arguments.load.empty() || !arguments.traction.empty() || !arguments.pressure.empty() ||
-           !arguments.body_force.empty() || !arguments.gravity.empty() ||
+           !arguments.body_force.empty() || !arguments.gravity.empty() || !arguments.spin.empty() ||
            !arguments.temperature.empty() || !arguments.rotate.empty() ||
            !first_moving_fix(arguments, &mesh).empty();
 }
@@ -246,7 +293,8 @@ std::vector<elasticity::FixedSupport> make_supports(const LoadArguments& argumen
         model.mesh.group(fix.group);
         // The last --fix of a group is used, so that a component can be freed again.
         std::erase_if(supports, [&](const auto& support) { return support.group == fix.group; });
-        supports.push_back({fix.group, fix.vector.given, elasticity::constant(fix.vector.values)});
+        supports.push_back(
+            {fix.group, fix.vector.given, elasticity::constant(fix.vector.values), fix.normal});
     }
     add_rotations(arguments, model, supports);
     return supports;
@@ -280,6 +328,7 @@ void add_loads(const LoadArguments& arguments, elasticity::Model& model) {
     if (const auto gravity = last_vector("--gravity", arguments.gravity, d)) {
         model.gravity = *gravity;
     }
+    if (!arguments.spin.empty()) set_spin(arguments.spin.back(), model);
     if (const auto force = last_vector("--body-force", arguments.body_force, d)) {
         model.body_force = elasticity::constant(*force);
     }

@@ -87,7 +87,13 @@ System<T> load_structure(const Context& host, const std::string& text,
     if (structure.cases.empty()) add_load(structure.system.load);
     for (const LoadCase& load_case : structure.cases) add_load(load_case.load);
     system.known_singular = structure.system.known_singular;
-    system.coordinates = structure.system.coordinates(structure.model.mesh);
+    NodeCoordinates coordinates = structure.system.coordinates(structure.model.mesh);
+    if (!structure.system.node_axes.empty()) {
+        NearNullSpace modes = rigid_body_modes(coordinates);
+        modes.values = structure.system.to_rows(structure.model.mesh, modes.values, modes.columns);
+        system.near_null = std::move(modes);
+    }
+    system.coordinates = std::move(coordinates);
     system.matrix = release_as<T>(host, structure.system.matrix);
     system.name = text;
     return system;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "system/structure.hpp"
+#include "tessera/amg.hpp"
 #include "tessera/csr.hpp"
 #include "tessera/io.hpp"
 
@@ -16,6 +17,8 @@ struct System {
     /// The problem's own right-hand side, or those of load cases one after the other; may be empty.
     std::vector<T> load;
     Shared<NodeCoordinates> coordinates;  ///< Nodes of an elastic body; may be empty.
+    /// Near-null vectors where the coordinates do not tell them: nodes have axes of their own.
+    Shared<NearNullSpace> near_null;
     bool known_singular = false;
     std::string name;
     io::FileHeader file;                   ///< Empty format: generated.

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 
+#include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/element_stiffness.hpp"
 #include "problems/elasticity/springs.hpp"
 #include "problems/memory.hpp"
@@ -118,6 +119,7 @@ class Assembly {
           stiffness_(stiffness),
           thickness_(thickness),
           neighbours_(neighbours),
+          axes_of_nodes_(system, model.mesh.node_count()),
           system_(system) {
         for (const Cells& cells : model.mesh.elements) {
             if (cells.nodes.empty()) continue;
@@ -136,8 +138,11 @@ class Assembly {
             const Offset last = std::min<Offset>(first + batch, elements_.count());
             const auto compute = [&](Offset begin, Offset end) {
                 for (Offset k = begin; k < end; ++k) {
-                    find_element_system(elements_, model_, stiffness_, thickness_, Index(first + k),
-                                        results_.data() + size * std::size_t(k));
+                    double* const result = results_.data() + size * std::size_t(k);
+                    const auto element = Index(first + k);
+                    find_element_system(elements_, model_, stiffness_, thickness_, element, result);
+                    if (axes_of_nodes_.empty()) continue;
+                    turn_element(axes_of_nodes_, elements_.nodes(element), d_(), result);
                 }
             };
             parallel_ranges(cpu_.threads(), last - first, compute, 16);
@@ -233,6 +238,7 @@ class Assembly {
     const Stiffness& stiffness_;
     const Thickness& thickness_;
     const Neighbours* neighbours_;
+    AxesOfNodes axes_of_nodes_;
     System& system_;
     std::size_t max_unknowns_ = 1;
     std::vector<double> results_;  ///< Systems of the elements of a batch.
@@ -241,25 +247,35 @@ class Assembly {
 /// Adds springs to a matrix, unless it is empty, and to the load.
 void add_springs(const Model& model, const std::vector<SpringCell>& springs, System& system) {
     const auto d = std::size_t(model.mesh.dimensions);
-    const Offset* const offsets = std::as_const(system.matrix).row_offsets().data();
-    const Index* const columns = std::as_const(system.matrix).column_indices().data();
+    const AxesOfNodes axes_of_nodes(system, model.mesh.node_count());
+    const Axes usual{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    const auto axes_of = [&](Index node) -> const Axes& {
+        const Axes* const axes = axes_of_nodes.find(node);
+        return axes == nullptr ? usual : *axes;
+    };
+    const auto add = [&](Index row, std::size_t other, double value) {
+        if (row < 0 || value == 0) return;
+        if (system.unknowns[other] < 0) {
+            system.load[row] -= value * system.prescribed[other];
+        } else if (system.matrix.rows() > 0) {
+            const Offset* const offsets = std::as_const(system.matrix).row_offsets().data();
+            const Index* const columns = std::as_const(system.matrix).column_indices().data();
+            const Offset at =
+                position_of(columns + offsets[row], std::size_t(offsets[row + 1] - offsets[row]),
+                            system.unknowns[other]);
+            system.matrix.values().data()[offsets[row] + at] += value;
+        }
+    };
     for (const SpringCell& cell : springs) {
         const Vector& stiffness = model.springs[cell.spring].second;
         const std::size_t n = cell.nodes.size();
-        for (std::size_t k = 0; k < n * n * d; ++k) {
-            const std::size_t i = k % d, a = k / d / n, b = k / d % n;
-            const std::size_t other = std::size_t(cell.nodes[b]) * d + i;
-            const Index row = system.unknowns[std::size_t(cell.nodes[a]) * d + i];
-            const double value = stiffness[i] * cell.products[a * n + b];
-            if (row < 0 || value == 0) continue;
-            if (system.unknowns[other] < 0) {
-                system.load[row] -= value * system.prescribed[other];
-            } else if (system.matrix.rows() > 0) {
-                const Offset at = position_of(columns + offsets[row],
-                                              std::size_t(offsets[row + 1] - offsets[row]),
-                                              system.unknowns[other]);
-                system.matrix.values().data()[offsets[row] + at] += value;
-            }
+        for (std::size_t k = 0; k < n * n * d * d; ++k) {
+            const std::size_t a = k / (n * d * d), b = k / (d * d) % n, i = k / d % d, j = k % d;
+            const Vector &of_a = axes_of(cell.nodes[a])[i], &of_b = axes_of(cell.nodes[b])[j];
+            double value = 0;
+            for (std::size_t c = 0; c < d; ++c) value += stiffness[c] * (of_a[c] * of_b[c]);
+            add(system.unknowns[std::size_t(cell.nodes[a]) * d + i],
+                std::size_t(cell.nodes[b]) * d + j, value * cell.products[a * n + b]);
         }
     }
 }
@@ -272,11 +288,15 @@ System assemble(const Context& cpu, const Model& model, const Elements& elements
     const NodeElements node_elements(elements);
     const std::vector<SpringCell> springs = find_springs(model, node_elements);
     System system;
-    const Index rows = number_unknowns(model, elements, thickness, system);
+    const Index rows = number_unknowns(model, elements, node_elements, thickness, system).rows;
     find_rigid_motions(elements, node_elements, thickness.axisymmetric,
-                       prevented_displacements(model, springs, system), system);
+                       find_held_directions(model, springs, system), system);
     std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, elements, node_elements, thickness, tractions, system);
+    for (const auto& [node, axes] : system.node_axes) {
+        const auto d = std::size_t(model.mesh.dimensions);
+        to_axes(axes, d, &tractions[std::size_t(node) * d]);
+    }
     system.load.resize(std::size_t(rows));
     for (std::size_t k = 0; k < tractions.size(); ++k) {
         if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];
@@ -319,38 +339,6 @@ System assemble(const Context& cpu, const Model& model) {
 System assemble_load(const Context& cpu, const Model& model) {
     require(!cpu.on_gpu(), "elasticity::assemble_load works in host memory: give it a CPU context");
     return assemble(cpu, model, Elements(model.mesh), false);
-}
-
-NodeCoordinates System::coordinates(const Mesh& mesh) const {
-    const auto d = std::size_t(mesh.dimensions);
-    require(mesh.points.size() == unknowns.size(), "the mesh is not that of the system");
-    NodeCoordinates found{mesh.dimensions};
-    std::vector<double> values;
-    Index nodes = 0;
-    for (std::size_t first = 0; first < unknowns.size(); first += d) {
-        const auto rows = std::span(unknowns).subspan(first, d);
-        if (std::ranges::all_of(rows, [](Index row) { return row < 0; })) continue;
-        const double* const point = &mesh.points[first];
-        values.insert(values.end(), point, point + d);
-        for (std::size_t axis = 0; axis < d; ++axis) {
-            if (rows[axis] >= 0) found.unknowns.push_back(nodes * mesh.dimensions + Index(axis));
-        }
-        ++nodes;
-    }
-    if (found.unknowns.size() == values.size()) found.unknowns.clear();
-    found.values = std::move(values);
-    return found;
-}
-
-std::vector<double> System::displacements(std::span<const double> solution) const {
-    require(solution.size() == load.size(), "the solution has ", solution.size(),
-            " entries and the system ", load.size());
-    require(solution.data() != nullptr || solution.empty(), "the solution is null");
-    std::vector<double> all = prescribed;
-    for (std::size_t k = 0; k < all.size(); ++k) {
-        if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];
-    }
-    return all;
 }
 
 }  // namespace tessera::elasticity

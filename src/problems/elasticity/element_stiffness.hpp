@@ -248,18 +248,31 @@ void with_form(const Elements& elements, Index element, Formulation formulation,
     });
 }
 
-/// visit(p, volume, force per volume, of the body force and weight) at each point of an element.
+/// The acceleration away from the axis of a spin.
+inline Vector centrifugal_acceleration(const Model& model, const Vector& point) {
+    const Vector& w = model.spin;
+    Vector r{}, acceleration{};
+    for (std::size_t i = 0; i < 3; ++i) r[i] = point[i] - model.spin_point[i];
+    const double squares = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
+    const double along = w[0] * r[0] + w[1] * r[1] + w[2] * r[2];
+    for (std::size_t i = 0; i < 3; ++i) acceleration[i] = squares * r[i] - along * w[i];
+    return acceleration;
+}
+
+/// visit(p, volume, force per volume, of the body force, weight and spin) at each point of an
+/// element.
 template <CellShape S, class Form, class Visit>
 void each_body_force(const Model& model, const ElasticLaw& material, const Form& form,
                      const double (&points)[node_count(S)][dimensions(S)], Visit&& visit) {
     if (!model.body_force && material.density == 0) return;
     for (int p = 0; p < point_count(S); ++p) {
+        const Vector point = position<S>(reference_points<S>(), p, points);
+        const Vector away = centrifugal_acceleration(model, point);
         Vector value{};
-        if (model.body_force) {
-            value = model.body_force(position<S>(reference_points<S>(), p, points));
-        }
+        if (model.body_force) value = model.body_force(point);
         for (int i = 0; i < 3; ++i) {
-            value[i] = i < dimensions(S) ? value[i] + material.density * model.gravity[i] : 0;
+            value[i] =
+                i < dimensions(S) ? value[i] + material.density * (model.gravity[i] + away[i]) : 0;
         }
         visit(p, form.volumes[p], value);
     }

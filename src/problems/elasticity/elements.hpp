@@ -213,16 +213,32 @@ struct Thickness {
 /// Throws InvalidArgument for a thickness, a gravity or radii that do not fit the model.
 Thickness checked_thickness(const Model& model, const Elements& elements);
 
-/// Sets `unknowns`, `prescribed` and `natural_block` of a system; returns its rows. Throws
-/// InvalidArgument for groups that do not exist or have unknown nodes, and for radial displacements
-/// other than 0 on the axis.
-Index number_unknowns(const Model& model, const Elements& elements, const Thickness& thickness,
-                      System& system);
+/// Sets `unknowns`, `prescribed`, `natural_block` and `node_axes` of a system with `rows` rows, and
+/// for each displacement the last support that prescribes it, by its number, after them
+/// node_displacements; -1: none. Throws InvalidArgument for groups that do not exist, have unknown
+/// nodes or no normals, and for radial displacements other than 0 on the axis.
+struct NumberedUnknowns {
+    Index rows = 0;
+    std::vector<int> owners;
+};
+NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
+                                 const NodeElements& node_elements, const Thickness& thickness,
+                                 System& system);
 
-/// Sets `known_singular` and `hinge_nodes` of a system; `prevented` says of each displacement
-/// whether a support or a spring holds it.
+/// Gives nodes of inclined supports axes, in a system whose unknowns are marked but not numbered.
+void add_inclined_supports(const Model& model, const Elements& elements,
+                           const NodeElements& node_elements, System& system,
+                           std::vector<int>& owners);
+
+/// A direction in which a support or a spring holds a node.
+struct HeldDirection {
+    Index node = 0;
+    Vector direction{};
+};
+
+/// Sets `known_singular` and `hinge_nodes` of a system.
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, std::span<const char> prevented, System& system);
+                        bool axisymmetric, const std::vector<HeldDirection>& held, System& system);
 
 /// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
 /// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws

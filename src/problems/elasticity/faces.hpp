@@ -7,6 +7,14 @@ namespace tessera::elasticity {
 
 inline double length(const Vector& v) { return std::hypot(v[0], v[1], v[2]); }
 
+inline Vector point_of(const Mesh& mesh, Index node) {
+    Vector point{};
+    for (int i = 0; i < mesh.dimensions; ++i) {
+        point[i] = mesh.points[std::size_t(node) * mesh.dimensions + i];
+    }
+    return point;
+}
+
 /// Throws InvalidArgument for cells with unknown nodes.
 inline void check_nodes(const Mesh& mesh, const MeshGroup& group) {
     for (const Cells& cells : group.cells) {
@@ -71,5 +79,11 @@ void each_point(const Model& model, const MeshGroup& group, Visit&& visit) {
 /// `what` is on them, such as "the load", `needed` what they should be.
 void check_cells(const Mesh& mesh, const MeshGroup& group, int axes, const std::string& what,
                  const std::string& needed, const NodeElements& node_elements);
+
+/// The direction of a face of the surface, by its corners, as a part of the one element that has
+/// it: 1 where its normal points out of it, -1 where into it. Throws InvalidArgument where no
+/// element or two have the face; `what` begins the message, such as "the pressure on 'top'".
+int outward_direction(const Elements& elements, const NodeElements& node_elements,
+                      std::span<const Index> corner_nodes, const std::string& what);
 
 }  // namespace tessera::elasticity

@@ -1,4 +1,6 @@
+#include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/faces.hpp"
 #include "problems/elasticity/springs.hpp"
 
 namespace tessera::elasticity {
@@ -122,6 +124,28 @@ void each_spring_force(const Model& model, const SpringCell& cell,
     }
 }
 
+/// Adds the forces along prescribed displacements, from those on all displacements of their nodes.
+void add_support_forces(const Model& model, const System& system, std::span<const int> owners,
+                        std::span<const double> forces, Reactions& reactions) {
+    const Mesh& mesh = model.mesh;
+    const auto d = std::size_t(mesh.dimensions);
+    const AxesOfNodes axes_of_nodes(system, mesh.node_count());
+    for (std::size_t k = 0; k < forces.size(); ++k) {
+        if (owners[k] < 0) continue;
+        const auto node = Index(k / d);
+        Vector force{};
+        if (const Axes* const axes = axes_of_nodes.find(node)) {
+            const Vector& axis = (*axes)[k % d];
+            double along = 0;
+            for (std::size_t i = 0; i < d; ++i) along += axis[i] * forces[k - k % d + i];
+            for (std::size_t i = 0; i < d; ++i) force[i] = along * axis[i];
+        } else {
+            force[k % d] = forces[k];
+        }
+        add_force(reactions.groups[std::size_t(owners[k])].second, point_of(mesh, node), force);
+    }
+}
+
 /// The sum of the forces on a group, which may be fixed, too.
 Resultant& spring_sum(const std::string& group, Reactions& reactions) {
     for (auto& [name, sum] : reactions.groups) {
@@ -145,54 +169,38 @@ Reactions find_reactions(const Context& cpu, const Model& model,
     const NodeElements node_elements(elements);
     System system;
     const Thickness thickness = checked_thickness(model, elements);
-    number_unknowns(model, elements, thickness, system);
+    const std::vector<int> owners =
+        number_unknowns(model, elements, node_elements, thickness, system).owners;
     std::vector<double> loads(displacements.size(), 0);
     add_surface_loads(model, elements, node_elements, thickness, loads, system);
-    std::vector<int> owners(displacements.size(), -1);  // The last support of each displacement.
     Reactions reactions;
     for (const FixedSupport& support : model.fixed_supports) {
-        for (const Cells& cells : mesh.group(support.group).cells) {
-            for (const Index node : cells.nodes) {
-                for (std::size_t i = 0; i < d; ++i) {
-                    if (!support.components[i]) continue;
-                    owners[std::size_t(node) * d + i] = int(reactions.groups.size());
-                }
-            }
-        }
         reactions.groups.emplace_back(support.group, Resultant());
     }
-    if (!model.node_displacements.empty()) {
-        for (std::size_t k = 0; k < owners.size(); ++k) {
-            if (std::isnan(model.node_displacements[k])) continue;
-            owners[k] = int(reactions.groups.size());
-        }
-        reactions.groups.emplace_back("nodes", Resultant());
-    }
+    if (!model.node_displacements.empty()) reactions.groups.emplace_back("nodes", Resultant());
     /// Adds the force on displacement k.
     const auto add_at = [&](std::size_t k, double value, Resultant& sum) {
-        Vector x{}, force{};
-        std::copy_n(&mesh.points[k - k % d], d, x.begin());
+        Vector force{};
         force[k % d] = value;
-        add_force(sum, x, force);
+        add_force(sum, point_of(mesh, Index(k / d)), force);
     };
-    const auto add_reaction = [&](std::size_t k, double force) {
-        if (owners[k] >= 0) add_at(k, force, reactions.groups[std::size_t(owners[k])].second);
-    };
+    std::vector<double> held(displacements.size(), 0);  // The forces of supports where they are.
     const SupportedElements supported(cpu, elements, model, thickness, system, displacements);
-    supported.each(add_reaction);
+    supported.each([&](std::size_t k, double force) { held[k] += force; });
     reactions.loads = total_body_force(cpu, elements, model, thickness);
     for (std::size_t k = 0; k < displacements.size(); ++k) {
         if (loads[k] == 0) continue;
         add_at(k, loads[k], reactions.loads);
-        add_reaction(k, -loads[k]);
+        held[k] -= loads[k];
     }
     for (const SpringCell& cell : find_springs(model, node_elements)) {
         Resultant& sum = spring_sum(model.springs[cell.spring].first, reactions);
         each_spring_force(model, cell, displacements, [&](std::size_t k, double force) {
             add_at(k, force, sum);
-            add_reaction(k, -force);
+            held[k] -= force;
         });
     }
+    add_support_forces(model, system, owners, held, reactions);
     if (thickness.axisymmetric) {  // Moments cancel out around the circle.
         for (auto& group : reactions.groups) group.second.moment = {};
         reactions.loads.moment = {};

@@ -125,6 +125,17 @@ struct RigidMotions {
         }
         return motion;
     }
+    /// The component along a direction of each motion at a point.
+    std::vector<double> along(const Vector& point, const Vector& direction) const {
+        std::vector<double> sum(kind.count(), 0);
+        for (int i = 0; i < kind.dimensions; ++i) {
+            const std::vector<double> component = at(point, i);
+            for (std::size_t k = 0; k < sum.size(); ++k) {
+                sum[k] += direction[std::size_t(i)] * component[k];
+            }
+        }
+        return sum;
+    }
 };
 
 /// A rigid body of elements.
@@ -178,11 +189,11 @@ DisjointSets find_bodies(const Elements& elements, const NodeElements& node_elem
 class MotionCheck {
   public:
     MotionCheck(const Elements& elements, const NodeElements& node_elements, bool axisymmetric,
-                std::span<const char> prevented, System& system)
+                const std::vector<HeldDirection>& held, System& system)
         : mesh_(elements.mesh()),
           kind_{mesh_.dimensions, axisymmetric},
           node_elements_(node_elements),
-          prevented_(prevented),
+          held_(held),
           system_(system),
           body_of_element_(find_bodies(elements, node_elements)),
           clusters_of_elements_(std::size_t(elements.count())) {
@@ -245,18 +256,16 @@ class MotionCheck {
     }
 
     void add_supports() {
-        const int d = mesh_.dimensions;
-        for (Index node = 0; node < mesh_.node_count(); ++node) {
+        for (const auto& [node, direction] : held_) {
             const Vector x = point(node);
-            for (int i = 0; i < d; ++i) {
-                if (prevented_[std::size_t(node) * d + i] == 0) continue;
-                for (const Index element : node_elements_[node]) {
-                    Body& body = bodies_.at(body_of_element_[element]);
-                    if (!body.prevented.is_complete()) body.prevented.add(body.motions.at(x, i));
-                    Cluster& cluster = clusters_.at(clusters_of_elements_[element]);
-                    if (cluster.prevented.is_complete()) continue;
-                    cluster.prevented.add(cluster.motions.at(x, i));
+            for (const Index element : node_elements_[node]) {
+                Body& body = bodies_.at(body_of_element_[element]);
+                if (!body.prevented.is_complete()) {
+                    body.prevented.add(body.motions.along(x, direction));
                 }
+                Cluster& cluster = clusters_.at(clusters_of_elements_[element]);
+                if (cluster.prevented.is_complete()) continue;
+                cluster.prevented.add(cluster.motions.along(x, direction));
             }
         }
     }
@@ -343,7 +352,7 @@ class MotionCheck {
     const Mesh& mesh_;
     MotionKind kind_;
     const NodeElements& node_elements_;
-    std::span<const char> prevented_;
+    const std::vector<HeldDirection>& held_;
     System& system_;
     DisjointSets body_of_element_, clusters_of_elements_;
     std::map<Index, Body> bodies_;       // by the least element
@@ -353,8 +362,8 @@ class MotionCheck {
 }  // namespace
 
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, std::span<const char> prevented, System& system) {
-    MotionCheck(elements, node_elements, axisymmetric, prevented, system).run();
+                        bool axisymmetric, const std::vector<HeldDirection>& held, System& system) {
+    MotionCheck(elements, node_elements, axisymmetric, held, system).run();
 }
 
 }  // namespace tessera::elasticity

@@ -1,5 +1,6 @@
 #include "problems/elasticity/springs.hpp"
 
+#include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/faces.hpp"
 
 namespace tessera::elasticity {
@@ -64,19 +65,30 @@ std::vector<SpringCell> find_springs(const Model& model, const NodeElements& nod
     return all;
 }
 
-std::vector<char> prevented_displacements(const Model& model,
-                                          const std::vector<SpringCell>& springs,
-                                          const System& system) {
+std::vector<HeldDirection> find_held_directions(const Model& model,
+                                                const std::vector<SpringCell>& springs,
+                                                const System& system) {
     const auto d = std::size_t(model.mesh.dimensions);
-    std::vector<char> prevented(system.unknowns.size());
-    for (std::size_t k = 0; k < prevented.size(); ++k) prevented[k] = system.unknowns[k] < 0;
+    const AxesOfNodes axes_of_nodes(system, model.mesh.node_count());
+    const auto axis = [](std::size_t i) {
+        Vector direction{};
+        direction[i] = 1;
+        return direction;
+    };
+    std::vector<HeldDirection> held;
+    for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
+        if (system.unknowns[k] >= 0) continue;
+        const auto node = Index(k / d);
+        const Axes* const axes = axes_of_nodes.find(node);
+        held.push_back({node, axes == nullptr ? axis(k % d) : (*axes)[k % d]});
+    }
     for (const SpringCell& cell : springs) {
         for (std::size_t k = 0; k < cell.nodes.size() * d; ++k) {
             if (model.springs[cell.spring].second[k % d] == 0) continue;
-            prevented[std::size_t(cell.nodes[k / d]) * d + k % d] = 1;
+            held.push_back({cell.nodes[k / d], axis(k % d)});
         }
     }
-    return prevented;
+    return held;
 }
 
 }  // namespace tessera::elasticity

@@ -18,9 +18,9 @@ struct SpringCell {
 /// cells of other shapes, no area, or are not on the elements, and for stiffnesses below 0.
 std::vector<SpringCell> find_springs(const Model& model, const NodeElements& node_elements);
 
-/// For each displacement whether it is prescribed or held by a spring.
-std::vector<char> prevented_displacements(const Model& model,
-                                          const std::vector<SpringCell>& springs,
-                                          const System& system);
+/// The directions of all supports, ordered by nodes, and of springs.
+std::vector<HeldDirection> find_held_directions(const Model& model,
+                                                const std::vector<SpringCell>& springs,
+                                                const System& system);
 
 }  // namespace tessera::elasticity

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/faces.hpp"
 
 namespace tessera::elasticity {
@@ -19,13 +20,56 @@ void check_cells(const Mesh& mesh, const MeshGroup& group, int axes, const std::
 
 namespace {
 
-Vector point_of(const Mesh& mesh, Index node) {
-    Vector point{};
-    for (int i = 0; i < mesh.dimensions; ++i) {
-        point[i] = mesh.points[std::size_t(node) * mesh.dimensions + i];
+/// The cell whose first nodes are `corner_nodes` as a face of an element: 1 where its normal points
+/// out of the element, -1 where into it, 0 where it is none.
+int direction_of_face(CellShape shape, std::span<const Index> element_nodes,
+                      std::span<const Index> corner_nodes) {
+    const int count = int(corner_nodes.size());
+    for (int face = 0; face < face_count(shape); ++face) {
+        if (corners(face_shape(shape, face)) != count) continue;
+        const auto node = [&](int k) {
+            return element_nodes[std::size_t(face_corner(shape, face, k % count))];
+        };
+        for (int first = 0; first < count; ++first) {
+            if (node(first) != corner_nodes[0]) continue;
+            bool is_same = true, is_reversed = true;
+            for (int k = 1; k < count; ++k) {
+                is_same = is_same && node(first + k) == corner_nodes[std::size_t(k)];
+                is_reversed =
+                    is_reversed && node(first + count - k) == corner_nodes[std::size_t(k)];
+            }
+            // The two corners of an edge have no cyclic order.
+            if (count == 2 && is_same) return first == 0 ? 1 : -1;
+            if (is_same) return 1;
+            if (is_reversed) return -1;
+        }
     }
-    return point;
+    return 0;
 }
+
+}  // namespace
+
+int outward_direction(const Elements& elements, const NodeElements& node_elements,
+                      std::span<const Index> corner_nodes, const std::string& what) {
+    int found = 0;
+    Index owner = -1;
+    for (const Index element : node_elements[corner_nodes[0]]) {
+        const int direction =
+            direction_of_face(elements.shape(element), elements.nodes(element), corner_nodes);
+        if (direction == 0) continue;
+        if (found != 0) {
+            throw InvalidArgument(concat(what, " acts between ", elements.description(owner),
+                                         " and another element; it needs the surface of the mesh"));
+        }
+        found = direction;
+        owner = element;
+    }
+    require(found != 0, what, " is on the node ", corner_nodes[0],
+            " and others, which are no face of an element");
+    return found;
+}
+
+namespace {
 
 /// Sums the forces of one load on each node, of which those of cells of second order partly cancel;
 /// adds them to those of all loads, and finds their share on prescribed displacements.
@@ -36,6 +80,7 @@ class LoadSum {
           dimensions_(std::size_t(mesh.dimensions)),
           thickness_(thickness),
           unknowns_(system.unknowns),
+          axes_of_nodes_(system, mesh.node_count()),
           forces_(system.unknowns.size(), 0),
           group_(std::move(group)) {}
     void add(Index node, int i, double value) {
@@ -44,15 +89,25 @@ class LoadSum {
     LoadShare add_to(std::span<double> all) const {
         LoadShare share{group_};
         double held_size = 0;
-        for (std::size_t k = 0; k < forces_.size(); ++k) {
-            const double value = forces_[k];
-            all[k] += value;
-            share.total[k % dimensions_] += value;
-            share.size += std::abs(value);
-            const bool on_axis = thickness_.on_axis(k % dimensions_, mesh_.points[k]);
-            if (unknowns_[k] >= 0 || on_axis) continue;  // On the axis radial forces cancel out.
-            share.held[k % dimensions_] += value;
-            held_size += std::abs(value);
+        for (std::size_t first = 0; first < forces_.size(); first += dimensions_) {
+            Vector force{};
+            for (std::size_t i = 0; i < dimensions_; ++i) {
+                force[i] = forces_[first + i];
+                all[first + i] += force[i];
+                share.total[i] += force[i];
+            }
+            const Axes* const axes = axes_of_nodes_.find(Index(first / dimensions_));
+            if (axes != nullptr) to_axes(*axes, dimensions_, force.data());
+            for (std::size_t i = 0; i < dimensions_; ++i) {
+                share.size += std::abs(force[i]);
+                const bool on_axis = thickness_.on_axis(i, mesh_.points[first + i]);
+                // On the axis radial forces cancel out.
+                if (unknowns_[first + i] >= 0 || on_axis) continue;
+                held_size += std::abs(force[i]);
+                for (std::size_t j = 0; j < dimensions_; ++j) {
+                    share.held[j] += force[i] * (axes == nullptr ? double(i == j) : (*axes)[i][j]);
+                }
+            }
         }
         share.held_share = share.size > 0 ? held_size / share.size : 0;
         return share;
@@ -63,6 +118,7 @@ class LoadSum {
     std::size_t dimensions_;
     const Thickness& thickness_;
     std::span<const Index> unknowns_;
+    AxesOfNodes axes_of_nodes_;
     std::vector<double> forces_;
     std::string group_;
 };
@@ -103,75 +159,26 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
     }
 }
 
-/// The cell whose first nodes are `corner_nodes` as a face of an element: 1 where its normal points
-/// out of the element, -1 where into it, 0 where it is none.
-int direction_of_face(CellShape shape, std::span<const Index> element_nodes,
-                      std::span<const Index> corner_nodes) {
-    const int count = int(corner_nodes.size());
-    for (int face = 0; face < face_count(shape); ++face) {
-        if (corners(face_shape(shape, face)) != count) continue;
-        const auto node = [&](int k) {
-            return element_nodes[std::size_t(face_corner(shape, face, k % count))];
-        };
-        for (int first = 0; first < count; ++first) {
-            if (node(first) != corner_nodes[0]) continue;
-            bool is_same = true, is_reversed = true;
-            for (int k = 1; k < count; ++k) {
-                is_same = is_same && node(first + k) == corner_nodes[std::size_t(k)];
-                is_reversed =
-                    is_reversed && node(first + count - k) == corner_nodes[std::size_t(k)];
-            }
-            // The two corners of an edge have no cyclic order.
-            if (count == 2 && is_same) return first == 0 ? 1 : -1;
-            if (is_same) return 1;
-            if (is_reversed) return -1;
-        }
-    }
-    return 0;
-}
-
-/// That direction of a face of the surface, which one element has; throws InvalidArgument where
-/// none or two have it.
-int outward_direction(const Elements& elements, const NodeElements& node_elements,
-                      std::span<const Index> corner_nodes, const std::string& group) {
-    int found = 0;
-    Index owner = -1;
-    for (const Index element : node_elements[corner_nodes[0]]) {
-        const int direction =
-            direction_of_face(elements.shape(element), elements.nodes(element), corner_nodes);
-        if (direction == 0) continue;
-        if (found != 0) {
-            throw InvalidArgument(concat("the pressure on '", group, "' acts between ",
-                                         elements.description(owner),
-                                         " and another element; it needs the surface of the mesh"));
-        }
-        found = direction;
-        owner = element;
-    }
-    require(found != 0, "the pressure on '", group, "' is on the node ", corner_nodes[0],
-            " and others, which are no face of an element");
-    return found;
-}
-
 void add_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
                   const MeshGroup& group, double pressure, LoadSum& sum) {
     const Index* cell = nullptr;
     int direction = 0;
-    each_point(
-        model, group, [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
-            if (nodes.data() != cell) {  // The first point of another cell.
-                cell = nodes.data();
-                const bool plane = model.mesh.dimensions == 2;
-                const auto triangle = nodes.size() == 3 || nodes.size() == 6;
-                const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
-                direction = outward_direction(elements, node_elements, corner_nodes, group.name);
-            }
-            for (std::size_t c = 0; c < nodes.size(); ++c) {
-                for (int i = 0; i < model.mesh.dimensions; ++i) {
-                    sum.add(nodes[c], i, -direction * pressure * values[c] * normal[i]);
-                }
-            }
-        });
+    each_point(model, group,
+               [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
+                   if (nodes.data() != cell) {  // The first point of another cell.
+                       cell = nodes.data();
+                       const bool plane = model.mesh.dimensions == 2;
+                       const auto triangle = nodes.size() == 3 || nodes.size() == 6;
+                       const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
+                       direction = outward_direction(elements, node_elements, corner_nodes,
+                                                     "the pressure on '" + group.name + "'");
+                   }
+                   for (std::size_t c = 0; c < nodes.size(); ++c) {
+                       for (int i = 0; i < model.mesh.dimensions; ++i) {
+                           sum.add(nodes[c], i, -direction * pressure * values[c] * normal[i]);
+                       }
+                   }
+               });
 }
 
 /// Throws InvalidArgument unless there are none or `dimensions` values for each node.
@@ -192,10 +199,45 @@ void add_node_forces(const Model& model, const NodeElements& node_elements, Load
     }
 }
 
+/// Prescribes the displacements of a support with its number, of a normal one along x, y or z.
+void prescribe_group(const Model& model, const Thickness& thickness, int number, System& system,
+                     std::vector<int>& owners) {
+    const Mesh& mesh = model.mesh;
+    const auto d = std::size_t(mesh.dimensions);
+    const FixedSupport& support = model.fixed_supports[std::size_t(number)];
+    const MeshGroup& group = mesh.group(support.group);
+    check_nodes(mesh, group);
+    std::array<bool, 3> components = support.components;
+    if (support.normal) {
+        const int axis = normal_axis(mesh, support.group);
+        for (int i = 0; i < 3; ++i) components[std::size_t(i)] = i == axis;
+    }
+    require(support.normal || support.displacement != nullptr, "the fixed support of group '",
+            group.name, "' has no function of displacements");
+    for (const Cells& cells : group.cells) {
+        for (const Index node : cells.nodes) {
+            const Vector value =
+                support.normal ? Vector{} : support.displacement(point_of(mesh, node));
+            for (std::size_t i = 0; i < d; ++i) {
+                if (!components[i]) continue;
+                const std::size_t k = std::size_t(node) * d + i;
+                require(!thickness.on_axis(i, mesh.points[k]) || value[i] == 0,
+                        "the fixed support of group '", support.group, "' moves node ", node,
+                        " off the axis by ", number_text(value[i]),
+                        "; the radial displacement is 0 there");
+                system.unknowns[k] = -1;
+                system.prescribed[k] = value[i];
+                owners[k] = number;
+            }
+        }
+    }
+}
+
 }  // namespace
 
-Index number_unknowns(const Model& model, const Elements& elements, const Thickness& thickness,
-                      System& system) {
+NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
+                                 const NodeElements& node_elements, const Thickness& thickness,
+                                 System& system) {
     const Mesh& mesh = model.mesh;
     const std::size_t d = std::size_t(mesh.dimensions);
     std::vector<char> used(std::size_t(mesh.node_count()), 0);
@@ -208,26 +250,9 @@ Index number_unknowns(const Model& model, const Elements& elements, const Thickn
         const bool free = used[k / d] && !thickness.on_axis(k % d, mesh.points[k]);
         system.unknowns[k] = free ? 0 : -1;
     }
-    for (const FixedSupport& support : model.fixed_supports) {
-        const MeshGroup& group = mesh.group(support.group);
-        check_nodes(mesh, group);
-        require(support.displacement != nullptr, "the fixed support of group '", group.name,
-                "' has no function of displacements");
-        for (const Cells& cells : group.cells) {
-            for (const Index node : cells.nodes) {
-                const Vector value = support.displacement(point_of(mesh, node));
-                for (std::size_t i = 0; i < d; ++i) {
-                    if (!support.components[i]) continue;
-                    const std::size_t k = std::size_t(node) * d + i;
-                    require(!thickness.on_axis(i, mesh.points[k]) || value[i] == 0,
-                            "the fixed support of group '", support.group, "' moves node ", node,
-                            " off the axis by ", number_text(value[i]),
-                            "; the radial displacement is 0 there");
-                    system.unknowns[k] = -1;
-                    system.prescribed[k] = value[i];
-                }
-            }
-        }
+    NumberedUnknowns numbered{0, std::vector<int>(used.size() * d, -1)};
+    for (std::size_t k = 0; k < model.fixed_supports.size(); ++k) {
+        prescribe_group(model, thickness, int(k), system, numbered.owners);
     }
     check_node_values(mesh, "displacements", model.node_displacements);
     for (std::size_t k = 0; k < model.node_displacements.size(); ++k) {
@@ -237,7 +262,9 @@ Index number_unknowns(const Model& model, const Elements& elements, const Thickn
                 " is on the axis, where its radial displacement is 0, not ", value);
         system.unknowns[k] = -1;
         system.prescribed[k] = value;
+        numbered.owners[k] = int(model.fixed_supports.size());
     }
+    add_inclined_supports(model, elements, node_elements, system, numbered.owners);
     Offset rows = 0;
     bool blocks = true;
     for (std::size_t node = 0; node < used.size(); ++node) {
@@ -253,7 +280,8 @@ Index number_unknowns(const Model& model, const Elements& elements, const Thickn
                 "the model has more than 2^31 - 1 unknowns");
     }
     system.natural_block = blocks ? mesh.dimensions : 1;
-    return Index(rows);
+    numbered.rows = Index(rows);
+    return numbered;
 }
 
 void add_surface_loads(const Model& model, const Elements& elements,

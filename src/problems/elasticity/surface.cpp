@@ -78,10 +78,7 @@ int normal_axis(const Mesh& mesh, const std::string& name) {
         longest = std::max(longest, high[i] - low[i]);
         if (high[i] - low[i] < high[flattest] - low[flattest]) flattest = i;
     }
-    require(high[flattest] - low[flattest] <= 1e-6 * longest, "group '", name,
-            "' does not lie in a plane x, y or z = constant; prescribe components of its "
-            "displacement");
-    return flattest;
+    return high[flattest] - low[flattest] <= 1e-6 * longest ? flattest : -1;
 }
 
 }  // namespace tessera::elasticity

@@ -34,6 +34,7 @@ void expect_solution(const Model& model, const Expected& expected) {
     const Context cpu = test::host();
     const auto system = elasticity::assemble(cpu, model);
     EXPECT_FALSE(system.known_singular);
+    EXPECT_EQ(elasticity::assemble_load(cpu, model).load, system.load);
     const auto found = test::solve_by_inverse(
         system, test::gamma<double>(1e4) * test::largest_value(system.matrix.view()));
     ASSERT_LT(found.error, 1e-6);

@@ -37,6 +37,16 @@ Thickness checked_thickness(const Model& model, const Elements& elements) {
     Thickness thickness;
     if (!plane) return thickness;
     thickness.axisymmetric = model.plane == PlaneKind::axisymmetric;
+    const std::size_t axis = thickness.axisymmetric ? 1 : 2;
+    for (std::size_t i = 0; i < 3; ++i) {
+        require(i == axis || model.spin[i] == 0,
+                "a plane mesh spins about z, in axisymmetry about "
+                "y; the spin has the part ",
+                number_text(model.spin[i]), " along ", std::string(1, "xyz"[i]));
+    }
+    require(!thickness.axisymmetric || model.spin_point[0] == 0,
+            "an axisymmetric body spins about its axis x = 0, not about x = ",
+            number_text(model.spin_point[0]));
     if (thickness.axisymmetric) {
         require(model.thickness == 1,
                 "an axisymmetric body has no thickness: its section extends over the full circle");

@@ -155,7 +155,8 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
     std::vector<std::string> warnings;
     const bool has_density = std::ranges::any_of(
         model.materials, [](const auto& entry) { return entry.second.density > 0; });
-    if ((model.material.density > 0 || has_density) && is_zero(model.gravity)) {
+    if ((model.material.density > 0 || has_density) && is_zero(model.gravity) &&
+        is_zero(model.spin)) {
         warnings.emplace_back("there is a density, but gravity is zero and moves nothing");
     }
     if (model.body_force && has_no_body_force(model)) {
@@ -171,7 +172,7 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
         if (warnings.back().empty()) warnings.pop_back();
     }
     const bool loaded = !system.load_shares.empty() || model.body_force ||
-                        !is_zero(model.gravity) || is_heated(model);
+                        !is_zero(model.gravity) || !is_zero(model.spin) || is_heated(model);
     if (warnings.empty() && loaded &&
         std::ranges::all_of(system.load, [](double value) { return value == 0; })) {
         warnings.emplace_back(
