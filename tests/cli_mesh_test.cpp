@@ -143,6 +143,27 @@ TEST_F(cli_mesh, plane_strain_and_axisymmetry) {
                     "to move along the axis; add --fix");
 }
 
+/// The surfaces of the bar as sections: what acts there.
+TEST_F(cli_mesh, sections) {
+    Words words = {"bar.msh",   "--fix", "left",      "--load", "right=6,-3",
+                   "--section", "right", "--section", "left"};
+    expect_contains(solve(words).out, "about (0, 0.5), of what lies ahead along (1, 0) of left\n");
+    words.erase(words.begin());
+    const Json sections = structure(words)["sections"];
+    ASSERT_EQ(sections.size(), 2u);
+    EXPECT_EQ(sections[1]["group"], "left");
+    EXPECT_EQ(sections[1]["normal"], Json({1., 0.}));
+    for (const Json& section : sections) {
+        EXPECT_NEAR(section["force"][0].get<double>(), 6, 6 * accuracy);
+        EXPECT_NEAR(section["force"][1].get<double>(), -3, 6 * accuracy);
+    }
+    EXPECT_NEAR(sections[0]["moment"].get<double>(), 0, 6 * accuracy);
+    EXPECT_NEAR(sections[1]["moment"].get<double>(), -12, 12 * accuracy);
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--load", "right=1,0", "--section", "tip"}),
+        "a section needs edges; group 'tip' has none");
+}
+
 /// Half the bar of wood along x, half of an isotropic material; pulled by the stress 6.
 TEST_F(cli_mesh, orthotropic_materials) {
     const std::string wood = "12,1,0.6,0.4,0.5,0.3,0.8,0.06,0.7";

@@ -89,6 +89,9 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
         "under a stress along i");
     add("--axes", to.axes, "[REGION=]X1,Y1[,Z1,X2,Y2,Z2]",
         "Directions 1 and 2 of an --orthotropic material; default x and y");
+    add("--section", to.section, "GROUP",
+        "Print the force and the moment through a plane cut of the structure: a group of edges or "
+        "faces inside it");
     add("--thickness", to.thickness, "T",
         "Thickness of a plane mesh in plane stress or plane strain; default 1");
     command

@@ -319,6 +319,23 @@ struct Reactions {
 TESSERA_API Reactions find_reactions(const Context& cpu, const Model& model,
                                      std::span<const double> displacements);
 
+/// What passes through a plane cut of a structure.
+struct Section {
+    Vector normal{};  ///< Of length 1; its largest component is positive.
+    Vector centre{};  ///< The centroid of the cut.
+    /// The forces of the part ahead, along the normal, on the part behind, with moments about the
+    /// centre; in axisymmetry a sum over the circle without moments.
+    Resultant sum;
+};
+
+/// The section at a group of edges or faces of elements in one plane, all that the plane cuts of a
+/// part: from the forces at their nodes of the elements behind, so that it balances the loads and
+/// reactions of that part as the solution does. Loads on the nodes of the section count as ahead.
+/// Where no elements lie behind, what acts on that surface, with the opposite sign. Throws
+/// InvalidArgument for groups of other cells, and of faces in no plane.
+TESSERA_API Section find_section(const Context& cpu, const Model& model,
+                                 std::span<const double> displacements, const std::string& group);
+
 /// Half the integral of elastic strain : stress, by the quadrature of `assemble`, without the
 /// energy of springs.
 TESSERA_API double strain_energy(const Context& cpu, const Model& model,

@@ -310,6 +310,17 @@ void python_module::bind_structures(nb::module_& module) {
                  return found(cpu, s, u, elasticity::tensor_components,
                               elasticity::element_stresses);
              })
+        .def(
+            "section",
+            [](const Structure& s, const Context& cpu, const Numbers& u, const std::string& group) {
+                elasticity::Section found;
+                {
+                    const Interruptible interruptible;
+                    found = elasticity::find_section(cpu, s.model, {u.data(), u.size()}, group);
+                }
+                return nb::make_tuple(found.normal, found.centre, found.sum.force,
+                                      found.sum.moment);
+            })
         .def("reactions", [](const Structure& s, const Context& cpu,
                              const Numbers& u) { return reactions(cpu, s, u); })
         .def("error_estimate", [](const Structure& s, const Context& cpu,

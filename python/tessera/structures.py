@@ -47,7 +47,7 @@ from ._structure_inputs import (
 )
 from ._texts import require_utf8
 
-__all__ = ["ErrorEstimate", "Mesh", "Resultant", "Structure", "von_mises"]
+__all__ = ["ErrorEstimate", "Mesh", "Resultant", "Section", "Structure", "von_mises"]
 
 
 class Resultant(NamedTuple):
@@ -63,6 +63,27 @@ class Resultant(NamedTuple):
 
     force: Any
     moment: Any
+
+
+class Section(NamedTuple):
+    """What passes through a plane cut of a structure.
+
+    Attributes
+    ----------
+    force : numpy.ndarray of shape (dimensions,)
+        Of the part ahead, along the normal, on the part behind.
+    moment : numpy.ndarray of shape (3,), or float in two dimensions
+        Likewise, about the centre.
+    centre : numpy.ndarray of shape (dimensions,)
+        The centroid of the cut.
+    normal : numpy.ndarray of shape (dimensions,)
+        Of length 1; its largest component is positive.
+    """
+
+    force: Any
+    moment: Any
+    centre: Any
+    normal: Any
 
 
 class ErrorEstimate(NamedTuple):
@@ -381,6 +402,26 @@ class Structure:
         """
         groups, _, _ = self._core.reactions(host_context(), self._all(x))
         return {name: self._resultant(force, moment) for name, force, moment in groups}
+
+    def section(self, group: str, x: Any) -> Section:
+        """Force and moment through a plane cut, from the forces of the elements at its nodes.
+
+        Parameters
+        ----------
+        group : str
+            Edges or faces of elements in one plane, all that the plane cuts of a part.
+        x : array of shape (n,) or (nodes, dimensions)
+
+        Returns
+        -------
+        Section
+            On the surface of the structure, where nothing lies behind, what acts there with the
+            opposite sign.
+        """
+        normal, centre, force, moment = self._core.section(host_context(), self._all(x), group)
+        axes = self.mesh.points.shape[1]
+        force, moment = self._resultant(force, moment)
+        return Section(force, moment, np.asarray(centre)[:axes], np.asarray(normal)[:axes])
 
     def strain_energy(self, x: Any) -> float:
         """Half the integral of elastic strain : stress, without the energy of springs.

@@ -66,6 +66,20 @@ def test_a_plane_of_symmetry():
         Structure(bar(), fix={"corner": "normal"})
 
 
+def test_a_section_carries_the_load_ahead():
+    faces = {"cut": {"line": [[3, 4], [4, 5]]}, "left": lambda p: p[:, 0] == 0,
+             "right": lambda p: p[:, 0] == 2}  # fmt: skip
+    mesh = Mesh(grid(), {"quad": QUADS}, faces=faces)
+    p = Structure(mesh, young=10.0, fix={"left": 0}, load={"right": (3, -2)})
+    force, moment, centre, normal = p.section("cut", p.solve(rtol=1e-13).x)
+    np.testing.assert_allclose(force, [3, -2], atol=1e-11)
+    assert moment == pytest.approx(-2, abs=1e-11)
+    np.testing.assert_allclose(centre, [1, 0.5], atol=1e-15)
+    np.testing.assert_allclose(normal, [1, 0], atol=1e-15)
+    with pytest.raises(ValueError, match="'hole'"):
+        p.section("hole", np.zeros((9, 2)))
+
+
 def test_the_matrix_is_that_of_the_load_and_symmetric():
     p = pulled(load={"right": (3, 0)})
     assert p.matrix.shape == (len(p.load), len(p.load))

@@ -51,6 +51,7 @@ struct RunReport {
         elasticity::Resultant loads;  ///< All loads together.
         /// The forces of each fixed group on the structure.
         std::vector<std::pair<std::string, elasticity::Resultant>> reactions;
+        std::vector<std::pair<std::string, elasticity::Section>> sections;
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;
     };

@@ -40,10 +40,17 @@ void add_results(const RunReport::Structure& structure, Json& json) {
     for (const auto& [group, displacement] : structure.points) {
         json["points"].push_back({{"group", group}, {"displacement", vector(displacement)}});
     }
-    if (!structure.has_reactions) return;
     const auto moment = [&](const elasticity::Resultant& sum) {
         return structure.dimensions == 2 ? number(sum.moment[2]) : vector(sum.moment);
     };
+    for (const auto& [group, section] : structure.sections) {
+        json["sections"].push_back({{"group", group},
+                                    {"normal", vector(section.normal)},
+                                    {"centre", vector(section.centre)},
+                                    {"force", vector(section.sum.force)},
+                                    {"moment", moment(section.sum)}});
+    }
+    if (!structure.has_reactions) return;
     json["loads"] = vector(structure.loads.force);
     json["loads_moment"] = moment(structure.loads);
     json["reactions"] = Json::array();

@@ -225,6 +225,11 @@ void add_results(const RunReport::Structure& structure, const Line& line) {
     for (const auto& [group, sum] : structure.reactions) {
         line("reactions", resultant(sum) + " on " + group);
     }
+    for (const auto& [group, section] : structure.sections) {
+        line("section", resultant(section.sum) + " about " + vector(section.centre) +
+                            ", of what lies ahead along " + vector(section.normal) + " of " +
+                            group);
+    }
     line("von Mises", largest(structure.von_mises));
     line("strain energy", format("%.6g, estimated error of the mesh %.2g %% of the energy norm",
                                  structure.strain_energy, 100 * structure.error_estimate));

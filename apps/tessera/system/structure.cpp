@@ -57,6 +57,7 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--expansion", expansion);
     add("--spring", spring);
     add_one("--thickness", thickness);
+    add("--section", section);
     add_one("--plane", plane);
     if (formulation != MeshArguments().formulation) add_one("--formulation", formulation);
     add_loads_of(*this);

@@ -57,7 +57,8 @@ struct MeshArguments : LoadArguments {
     std::string thickness;                     ///< Empty: 1.
     std::string plane;                         ///< stress, strain or axisymmetric; empty: stress.
     std::string formulation = "incompatible";  ///< Or full.
-    std::string vtu;  ///< File for displacements and stresses; empty: none.
+    std::string vtu;                   ///< File for displacements and stresses; empty: none.
+    std::vector<std::string> section;  ///< GROUP: a cut whose forces are found.
 
     /// The first given option with its dashes, or empty.
     std::string first_option_given() const;
@@ -81,7 +82,8 @@ struct LoadCase {
 struct Structure {
     elasticity::Model model;
     elasticity::System system;
-    std::vector<LoadCase> cases;  ///< Empty without --case.
+    std::vector<LoadCase> cases;        ///< Empty without --case.
+    std::vector<std::string> sections;  ///< Groups.
 
     /// Sets what differs in a case.
     void select(const LoadCase& load_case);

@@ -81,6 +81,11 @@ std::vector<LoadCase> make_cases(const MeshArguments& arguments, elasticity::Mod
 void assemble_structure(const Context& host, const MeshArguments& arguments, bool needs_load,
                         Structure& structure) {
     structure.cases = make_cases(arguments, structure.model, needs_load);
+    structure.sections = arguments.section;
+    for (const std::string& group : structure.sections) {  // Wrong ones are named before the solve.
+        const std::vector<double> none(structure.model.mesh.points.size(), 0);
+        elasticity::find_section(host, structure.model, none, group);
+    }
     if (structure.cases.empty()) {
         structure.system = elasticity::assemble(host, structure.model);
         return;

@@ -58,6 +58,10 @@ StructureResults find_structure_results(const Context& host, const Structure& st
     summary.von_mises = find_largest(mesh, results.node_von_mises, 1);
     summary.strain_energy = elasticity::strain_energy(host, model, results.displacements);
     summary.error_estimate = estimate.relative;
+    for (const std::string& group : structure.sections) {
+        summary.sections.emplace_back(
+            group, elasticity::find_section(host, model, results.displacements, group));
+    }
     summary.has_reactions = has_model_loads;
     if (!has_model_loads) return results;
     auto reactions = elasticity::find_reactions(host, model, results.displacements);

@@ -71,21 +71,35 @@ def _component(field: Field, name: str, component: str) -> Any:
     )
 
 
-def _field(part: Part, words: str | None) -> tuple[str, Any, bool]:
-    """Name, numbers, and whether they are of elements."""
+def _case(part: Part, name: str) -> str:
+    """The load case of a field; empty: there are none."""
+    start = "displacement_"
+    cases = [each.removeprefix(start) for each in part.node_fields if each.startswith(start)]
+    return max((case for case in cases if name.endswith(f"_{case}")), key=len, default="")
+
+
+def _field(part: Part, words: str | None) -> tuple[str, Any, bool, str]:
+    """Name, numbers, whether they are of elements, and the load case."""
     if words is None:
         names = [*part.node_fields, *part.element_fields]
         if not names:
             raise PlotError(f"{part.source}: there are no fields to draw")
-        words = next((n for n in ("von_mises", "displacement") if n in names), names[0])
+        wanted = ("von_mises", "displacement")  # Or the first load case's.
+        words = next(
+            (n for w in wanted for n in names if n == w or n.startswith(f"{w}_")), names[0]
+        )
     name, _, component = words.partition(":")
     of_elements = name not in part.node_fields
     fields = part.element_fields if of_elements else part.node_fields
     if name not in fields:
         names = list(dict.fromkeys([*part.node_fields, *part.element_fields]))
         raise PlotError(f"{part.source}: there is no field {name!r}, but {', '.join(names)}")
-    title = _NAMES.get(name, name.replace("_", " ")) + (f", {component}" if component else "")
-    return title, _component(fields[name], name, component), of_elements
+    case = _case(part, name)
+    base = name.removesuffix(f"_{case}") if case else name
+    title = _NAMES.get(base, base.replace("_", " "))
+    title += f", {component}" if component else ""
+    title += f", load case {case}" if case else ""
+    return title, _component(fields[name], name, component), of_elements, case
 
 
 def _number(value: Any, name: str) -> float:
@@ -112,10 +126,10 @@ def _directions(view: Any, flat: bool) -> tuple[Any, Any, Any]:
     )
 
 
-def _deformation(part: Part, factor: Any, size: float) -> tuple[float, Any]:
+def _deformation(part: Part, case: str, factor: Any, size: float) -> tuple[float, Any]:
     """How many times displacements are drawn, by default such that the largest is a twentieth of
     the part; and the displacements, as many times."""
-    displacement = part.node_fields.get("displacement")
+    displacement = part.node_fields.get(f"displacement_{case}" if case else "displacement")
     if displacement is None or displacement.values.shape[1] != 3:
         if factor:
             raise PlotError(f"{part.source}: there is no displacement")
@@ -209,11 +223,11 @@ def part_picture(
     shown = surface(part.points, part.cells)
     if shown is None:
         raise PlotError(f"{part.source}: there are no elements with a surface")
-    title, values, of_elements = _field(part, field)
+    title, values, of_elements, case = _field(part, field)
     used = np.unique(shown.triangles)
     points = part.points[used]
     size = float(np.linalg.norm(points.max(axis=0) - points.min(axis=0)))
-    factor, moves = _deformation(part, deformation, size)
+    factor, moves = _deformation(part, case, deformation, size)
     flat = not np.ptp(part.points[:, 2]) and not np.ptp(moves[:, 2])
     right, up, towards = _directions(view, flat)
     turned = np.stack([right, up, -towards], axis=1)

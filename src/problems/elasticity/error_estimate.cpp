@@ -158,11 +158,13 @@ class Patches {
             if (!cells.nodes.empty() && !is_first_order(cells.shape)) degree_ = 2;
         }
         const Index nodes = elements.mesh().node_count();
+        // Nodes of the surface, which have larger patches, often come first.
         const auto each_node = [&](auto&& visit) {
-            const auto visit_range = [&](Offset first, Offset last) {
-                for (Index node = Index(first); node < last; ++node) visit(node);
-            };
-            parallel_ranges(cpu.threads(), nodes, visit_range, 64);
+            constexpr Index piece = 256;
+            parallel_tasks(cpu.threads(), (Offset(nodes) + piece - 1) / piece, [&](Offset k) {
+                const Index end = Index(std::min<Offset>(nodes, (k + 1) * piece));
+                for (Index node = Index(k * piece); node < end; ++node) visit(node);
+            });
         };
         starts_.assign(std::size_t(nodes) + 1, 0);
         each_node([&](Index node) { starts_[node + 1] = Offset(materials_of(node).size()); });

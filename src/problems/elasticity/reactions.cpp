@@ -1,5 +1,5 @@
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/element_forces.hpp"
 #include "problems/elasticity/faces.hpp"
 #include "problems/elasticity/springs.hpp"
 
@@ -7,71 +7,18 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// Elements with prescribed displacements, and the forces on their nodes.
-class SupportedElements {
-  public:
-    SupportedElements(const Context& cpu, const Elements& elements, const Model& model,
-                      const Thickness& thickness, const System& system,
-                      std::span<const double> displacements)
-        : elements_(elements), d_(std::size_t(model.mesh.dimensions)) {
-        const Stiffness stiffness(model);
-        for (Index element = 0; element < elements.count(); ++element) {
-            const auto is_supported = [&](Index node) {
-                const Index* const rows = &system.unknowns[std::size_t(node) * d_];
-                return std::any_of(rows, rows + d_, [](Index row) { return row < 0; });
-            };
-            if (!std::ranges::any_of(elements.nodes(element), is_supported)) continue;
-            list_.push_back(element);
-            starts_.push_back(starts_.back() + elements.nodes(element).size() * d_);
-        }
-        forces_.resize(starts_.back());
-        const auto find = [&](Offset first, Offset last) {
-            std::vector<double> one(max_element_unknowns * (max_element_unknowns + 1));
-            for (Offset k = first; k < last; ++k) {
-                const Index element = list_[std::size_t(k)];
-                const std::span<const Index> nodes = elements.nodes(element);
-                const std::size_t n = nodes.size() * d_;
-                find_element_system(elements, model, stiffness, thickness, element, one.data());
-                for (std::size_t i = 0; i < n; ++i) {
-                    double sum = -one[n * n + i];
-                    for (std::size_t j = 0; j < n; ++j) {
-                        sum += one[i * n + j] *
-                               displacements[std::size_t(nodes[j / d_]) * d_ + j % d_];
-                    }
-                    forces_[starts_[std::size_t(k)] + i] = sum;
-                }
-            }
+/// The elements with prescribed displacements.
+std::vector<Index> supported_elements(const Elements& elements, const System& system,
+                                      std::size_t d) {
+    std::vector<Index> list;
+    for (Index element = 0; element < elements.count(); ++element) {
+        const auto is_supported = [&](Index node) {
+            const Index* const rows = &system.unknowns[std::size_t(node) * d];
+            return std::any_of(rows, rows + d, [](Index row) { return row < 0; });
         };
-        parallel_ranges(cpu.threads(), Offset(list_.size()), find, 256);
+        if (std::ranges::any_of(elements.nodes(element), is_supported)) list.push_back(element);
     }
-
-    /// visit(displacement, force) for the displacements of each element: what it exerts, less its
-    /// body and thermal forces.
-    template <class Visit>
-    void each(Visit&& visit) const {
-        for (std::size_t k = 0; k < list_.size(); ++k) {
-            const std::span<const Index> nodes = elements_.nodes(list_[k]);
-            for (std::size_t i = 0; i < nodes.size() * d_; ++i) {
-                visit(std::size_t(nodes[i / d_]) * d_ + i % d_, forces_[starts_[k] + i]);
-            }
-        }
-    }
-
-  private:
-    const Elements& elements_;
-    std::size_t d_;
-    std::vector<Index> list_;
-    std::vector<std::size_t> starts_{0};  ///< First force of each.
-    std::vector<double> forces_;
-};
-
-/// Adds a force at x.
-void add_force(Resultant& sum, const Vector& x, const Vector& force) {
-    for (std::size_t i = 0; i < 3; ++i) {
-        const std::size_t j = (i + 1) % 3, k = (i + 2) % 3;
-        sum.force[i] += force[i];
-        sum.moment[i] += x[j] * force[k] - x[k] * force[j];
-    }
+    return list;
 }
 
 void add(Resultant& sum, const Resultant& other) {
@@ -185,7 +132,8 @@ Reactions find_reactions(const Context& cpu, const Model& model,
         add_force(sum, point_of(mesh, Index(k / d)), force);
     };
     std::vector<double> held(displacements.size(), 0);  // The forces of supports where they are.
-    const SupportedElements supported(cpu, elements, model, thickness, system, displacements);
+    const ElementForces supported(cpu, elements, model, thickness,
+                                  supported_elements(elements, system, d), displacements);
     supported.each([&](std::size_t k, double force) { held[k] += force; });
     reactions.loads = total_body_force(cpu, elements, model, thickness);
     for (std::size_t k = 0; k < displacements.size(); ++k) {
