@@ -67,6 +67,35 @@ TEST(direct, needs_no_matching_of_dense_matrices) {
     }
 }
 
+/// Rows, or columns, in units of their own leave the diagonal large, but not the scaled one.
+TEST(direct, matches_rows_in_various_units) {
+    auto random = generator();
+    std::uniform_real_distribution<double> uniform(-10, 10);
+    const auto plain = problems::generate<double>(host(), Spec("poisson2d:40")).matrix;
+    const DirectOptions unsymmetric{.symmetric = false};
+    const Offset entries =
+        Direct<double>(host(), plain.view(), unsymmetric).report().factor_entries;
+    for (const bool of_columns : {false, true}) {
+        std::vector<double> units(std::size_t(plain.rows()));
+        for (double& unit : units) unit = std::pow(10, uniform(random));
+        CsrMatrix<double> scaled = copy_to(host(), plain.view());
+        const CsrView<double> view = plain.view();
+        for (Index i = 0; i < view.rows; ++i) {
+            for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+                const Index unit = of_columns ? view.column_indices[k] : i;
+                scaled.values().view()[std::size_t(k)] *= units[std::size_t(unit)];
+            }
+        }
+        const Direct<double> factors(host(), scaled.view());
+        EXPECT_TRUE(factors.report().matched);
+        EXPECT_LT(factors.report().factor_entries, 2 * entries);
+        EXPECT_GT(
+            Direct<double>(host(), scaled.view(), {.matching = false}).report().factor_entries,
+            2 * entries);
+        if (!of_columns) expect_solved(scaled, {}, random);
+    }
+}
+
 TEST(direct, names_singular_matrices) {
     // Rows 0 and 1 have one entry, in the same column.
     const auto structural =
