@@ -12,6 +12,7 @@ namespace cpu {
 std::vector<Growth> grow(const Context&, const GraphView& graph) {
     // So few that they take little beside the products of a solve.
     const int stride = graph.rows < 64'000 ? 4 : graph.rows < 256'000 ? 2 : 1;
+    const Offset max_entries = 10 * graph.row_offsets[graph.rows] / graph.rows;
     std::vector<int> seen(std::size_t(graph.rows), -1);
     std::vector<Growth> all;
     for (int sample = 0; sample < growth_samples; sample += stride) {
@@ -27,7 +28,11 @@ std::vector<Growth> grow(const Context&, const GraphView& graph) {
             for (const std::size_t last = nodes.size(); fits && first < last; ++first) {
                 const Index i = nodes[first];
                 if (graph.repeats(i)) continue;
-                entries += graph.row_offsets[i + 1] - graph.row_offsets[i];
+                const Offset neighbours = graph.row_offsets[i + 1] - graph.row_offsets[i];
+                //   grid of 300 x 300, 90 nodes joined to one  exact 0.13 s, taken for a random
+                //                                              graph 0.43 s
+                if (neighbours > max_entries) continue;
+                entries += neighbours;
                 fits = entries <= max_growth_entries && nodes.size() <= max_growth_nodes;
                 for (Offset k = graph.row_offsets[i]; fits && k < graph.row_offsets[i + 1]; ++k) {
                     const Index j = graph.neighbours[k];

@@ -45,7 +45,9 @@ TESSERA_HOST_DEVICE inline Index growth_start(Index rows, int sample) {
 }
 
 TESSERA_BACKENDS(
-    /// How the graph grows around each sample, on a CPU around some of them. Waits.
+    /// How the graph grows around each sample; on a CPU around some of them, and not through rows
+    /// of ten times the mean number of entries, which join distant nodes as a constraint or a
+    /// supply does. Waits.
     std::vector<Growth> grow(const Context& context, const GraphView& graph);)
 
 /// log2(B(2 r) / B(r)) for the largest 2 r for which B(2 r), the nodes within 2 r edges, is known;
