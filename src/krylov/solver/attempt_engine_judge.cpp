@@ -2,6 +2,7 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/concat.hpp"
 #include "base/scratch/scratch.hpp"
@@ -58,6 +59,54 @@ const char* what_sums_to_zero(const Context& context, const CsrView<T>& matrix) 
     }
     if (std::ranges::all_of(rows, &Sum::vanishes)) return "row";
     return std::ranges::all_of(columns, &Sum::vanishes) ? "column" : nullptr;
+}
+
+/// Whether b sums to zero on each part of the matrix, connected to no other, whose columns sum to
+/// zero: else no x solves A x = b, as 1^T A = 0 on that part. Up to rounding.
+template <class T>
+bool is_balanced_on_parts(const Context& context, const CsrView<T>& matrix, std::span<const T> b) {
+    CsrMatrix<T> copied;
+    std::vector<T> copied_b;
+    if (context.on_gpu()) {
+        copied = copy_to_host(context, matrix);
+        copied_b.resize(b.size());
+        copy_to_host(context, b, std::span<T>(copied_b));
+        b = copied_b;
+    }
+    const CsrView<T> a = context.on_gpu() ? copied.view() : matrix;
+    std::vector<double> sums(b.size(), 0), sizes(b.size(), 0);
+    std::vector<Index> part(b.size());
+    std::iota(part.begin(), part.end(), 0);
+    const auto root = [&](Index i) {
+        while (part[std::size_t(i)] != i) i = part[std::size_t(i)] = part[part[std::size_t(i)]];
+        return i;
+    };
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const auto j = std::size_t(a.column_indices[k]);
+            if (a.values[k] == 0) continue;
+            sums[j] += double(a.values[k]);
+            sizes[j] += std::abs(double(a.values[k]));
+            part[std::size_t(root(Index(j)))] = root(i);
+        }
+    }
+    struct Part {
+        bool is_floating = true;
+        double rows = 0, sum = 0;
+    };
+    std::vector<Part> parts(b.size());
+    double square = 0;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        Part& one = parts[std::size_t(root(Index(i)))];
+        if (!(std::abs(sums[i]) <= balance_limit<T> * sizes[i])) one.is_floating = false;
+        one.rows += 1;
+        one.sum += double(b[i]);
+        square += double(b[i]) * double(b[i]);
+    }
+    const double limit = 1000 * double(std::numeric_limits<T>::epsilon()) / 2 * std::sqrt(square);
+    return std::ranges::all_of(parts, [&](const Part& one) {
+        return !one.is_floating || std::abs(one.sum) <= limit * std::sqrt(one.rows);
+    });
 }
 
 }  // namespace
@@ -182,6 +231,7 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
                what_sums_to_zero(context_, given_matrix_) == nullptr;
     };
     if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
+    if (!is_balanced_on_parts(context_, given_matrix_, b)) return false;
     const NullSpace<T>& null_space = null_space_of_given();
     if (null_space.vectors() == 0) return true;
     const Scratch<T> kept(context_, Offset(b.size()));

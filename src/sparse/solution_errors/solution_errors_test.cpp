@@ -234,6 +234,31 @@ TEST(solution_errors, huge_solutions_of_singular_systems_are_none) {
     EXPECT_TRUE(is_named);
 }
 
+/// A grid that is held, and one that is not and whose load is nearly in equilibrium: elements of x
+/// are huge, but smaller than 1 over the roundoff.
+TEST(solution_errors, a_part_without_equilibrium_is_not_solved) {
+    constexpr Index side = 20, held = side * side;
+    const auto matrix = matrix_of<double>(2 * held, [](Index i, Index j) {
+        if (i / held != j / held) return 0.0;
+        const Index p = i % held, q = j % held;
+        const auto is_edge = [](Index a, Index b) {
+            return b - a == side || (b - a == 1 && b % side != 0);
+        };
+        if (i != j) return is_edge(p, q) || is_edge(q, p) ? -1.0 : 0.0;
+        const int neighbours =
+            int(p >= side) + int(p + side < held) + int(p % side != 0) + int((p + 1) % side != 0);
+        return i < held ? 4.0 : double(neighbours);
+    });
+    std::vector<double> b(std::size_t(2 * held), 1.0);
+    for (std::size_t i = held; i < b.size(); ++i) b[i] = i % 2 == 0 ? 1 : -1;
+    for (const double load : {0.0, 1e-7, 1e-6, 1e-5, 1e-4}) {
+        b.back() = -1 + load;
+        std::vector<double> x(b.size(), 0.0);
+        const SolveReport report = solve_by("auto", "auto", matrix, b, x);
+        EXPECT_EQ(is_solved(report.status), load == 0) << load << " " << report.message;
+    }
+}
+
 /// Near the unit roundoff two ways to compute a residual differ; both may call x converged.
 TEST(solution_errors, a_solution_up_to_rounding_is_converged) {
     auto random = generator();
