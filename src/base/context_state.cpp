@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/dispatch.hpp"
 #include "base/host_memory/host_memory.hpp"
@@ -53,24 +54,27 @@ void* ContextState::allocate(Offset bytes) {
     require_host_memory("an array", double(bytes));
     const bool large = std::size_t(bytes) >= 4 * huge_page;
     const std::size_t alignment = large ? huge_page : 64;
-    void* const memory =
-        std::aligned_alloc(alignment, (std::size_t(bytes) + alignment - 1) / alignment * alignment);
+    std::unique_ptr<void, decltype(&std::free)> memory(
+        std::aligned_alloc(alignment, (std::size_t(bytes) + alignment - 1) / alignment * alignment),
+        &std::free);
     if (memory == nullptr) {
         throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) + " MiB requested");
     }
-    if (large) madvise(memory, std::size_t(bytes), MADV_HUGEPAGE);  // A hint only.
+    if (large) madvise(memory.get(), std::size_t(bytes), MADV_HUGEPAGE);  // A hint only.
+    char* const begin = static_cast<char*>(memory.get());
+    const auto touch = [&](Offset first, Offset last) {
+        if (poison) {
+            std::memset(begin + first, 0xff, std::size_t(last - first));
+        } else {
+            for (Offset offset = first; offset < last; offset += 4096) begin[offset] = 0;
+        }
+    };
+    // Touching 2 GB may take seconds.
+    constexpr Offset piece = Offset(1) << 24;
     parallel_ranges(
-        threads, bytes,
-        [&](Offset first, Offset last) {
-            char* const begin = static_cast<char*>(memory);
-            if (poison) {
-                std::memset(begin + first, 0xff, std::size_t(last - first));
-            } else {
-                for (Offset offset = first; offset < last; offset += 4096) begin[offset] = 0;
-            }
-        },
+        threads, bytes, [&](Offset first, Offset last) { in_pieces(first, last, piece, touch); },
         Offset(1) << 22);
-    return memory;
+    return memory.release();
 }
 
 void ContextState::release(void* memory, Offset) noexcept { std::free(memory); }

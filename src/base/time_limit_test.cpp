@@ -1,5 +1,7 @@
 #include "tessera/time_limit.hpp"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -7,6 +9,7 @@
 #include <thread>
 
 #include "base/parallel.hpp"
+#include "base/scratch/scratch.hpp"
 #include "support/messages.hpp"
 #include "support/test.hpp"
 
@@ -78,6 +81,16 @@ TEST(time_limit, nested_limits_all_hold) {
     EXPECT_THROW(check_time(), Stopped);
     const UseTimeLimit none(nullptr);
     check_time();
+}
+
+/// Arrays are touched when they are allocated, which a limit may end.
+TEST(time_limit, an_allocation_that_it_ends_keeps_no_memory) {
+    const std::size_t before = mallinfo2().hblkhd;  // In mapped blocks.
+    {
+        const TimeLimit limit(0);
+        EXPECT_THROW(Scratch<double>(Context::cpu(2), Offset(1) << 24), Stopped);
+    }
+    EXPECT_EQ(mallinfo2().hblkhd, before);
 }
 
 }  // namespace
