@@ -12,7 +12,7 @@ namespace cpu {
 std::vector<Growth> grow(const Context&, const GraphView& graph) {
     // So few that they take little beside the products of a solve.
     const int stride = graph.rows < 64'000 ? 4 : graph.rows < 256'000 ? 2 : 1;
-    const Offset max_entries = 10 * graph.row_offsets[graph.rows] / graph.rows;
+    const Offset max_entries = max_row_entries(graph);
     std::vector<int> seen(std::size_t(graph.rows), -1);
     std::vector<Growth> all;
     for (int sample = 0; sample < growth_samples; sample += stride) {

@@ -44,10 +44,14 @@ TESSERA_HOST_DEVICE inline Index growth_start(Index rows, int sample) {
     return Index(Offset(rows) * (2 * sample + 1) / (2 * growth_samples));
 }
 
+/// The graph does not grow through rows with more entries, ten times the mean, which join distant
+/// nodes as a constraint or a supply does.
+TESSERA_HOST_DEVICE inline Offset max_row_entries(const GraphView& graph) {
+    return 10 * graph.row_offsets[graph.rows] / graph.rows;
+}
+
 TESSERA_BACKENDS(
-    /// How the graph grows around each sample; on a CPU around some of them, and not through rows
-    /// of ten times the mean number of entries, which join distant nodes as a constraint or a
-    /// supply does. Waits.
+    /// How the graph grows around each sample, on a CPU around some of them. Waits.
     std::vector<Growth> grow(const Context& context, const GraphView& graph);)
 
 /// log2(B(2 r) / B(r)) for the largest 2 r for which B(2 r), the nodes within 2 r edges, is known;

@@ -31,6 +31,7 @@ __global__ void __launch_bounds__(growth_threads)
     __shared__ unsigned long long entries;
     const int thread = int(threadIdx.x), warp = thread / 32, lane = thread % 32;
     Growth& growth = all[blockIdx.x];
+    const Offset max_entries = max_row_entries(graph);
     for (unsigned s = threadIdx.x; s < slots; s += growth_threads) seen[s] = -1;
     __syncthreads();
     if (thread == 0) {
@@ -46,13 +47,15 @@ __global__ void __launch_bounds__(growth_threads)
     for (int first = 0, last = 1; distances <= max_distance; ++distances) {
         Offset mine = 0;
         for (int n = first + thread; n < last; n += growth_threads) {
-            mine += graph.row_offsets[nodes[n] + 1] - graph.row_offsets[nodes[n]];
+            const Offset neighbours = graph.row_offsets[nodes[n] + 1] - graph.row_offsets[nodes[n]];
+            if (neighbours <= max_entries) mine += neighbours;
         }
         if (mine > 0) atomicAdd(&entries, static_cast<unsigned long long>(mine));
         __syncthreads();
         if (entries > max_growth_entries) break;
         for (int n = first + warp; n < last; n += growth_threads / 32) {
             const Index i = nodes[n];
+            if (graph.row_offsets[i + 1] - graph.row_offsets[i] > max_entries) continue;
             for (Offset k = graph.row_offsets[i] + lane; k < graph.row_offsets[i + 1]; k += 32) {
                 if (*static_cast<volatile int*>(&count) > max_growth_nodes) break;
                 const Index j = graph.neighbours[k];
