@@ -175,7 +175,7 @@ TEST_F(cli_mesh_loads, cases) {
     expect_contains(table, "  right sides     5, 5 solved");
     words[0] = "info";
     const std::string info = run(words).out;
-    expect_contains(info, "case             pull\n  load             (-1, 0) on 'right'\n");
+    expect_contains(info, "case             pull\n  load             (3, 0) on 'right'\n");
     expect_contains(info, "moved            tip=0.1,0.2\n");
 }
 

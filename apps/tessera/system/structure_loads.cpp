@@ -265,8 +265,10 @@ void check_load_arguments(const MeshArguments& arguments) {
         is_heated = is_heated || !given.loads.temperature.empty();
     }
     if (has_gravity == arguments.density.empty()) {
-        throw InvalidArgument(has_gravity ? "--gravity needs --density RHO, or --density REGION=RHO"
-                                          : "--density has no effect without --gravity X,Y[,Z]");
+        throw InvalidArgument(has_gravity
+                                  ? "--gravity and --spin need --density RHO, or --density "
+                                    "REGION=RHO"
+                                  : "--density has no effect without --gravity X,Y[,Z] or --spin");
     }
     if (is_heated == arguments.expansion.empty()) {
         throw InvalidArgument(is_heated ? "--temperature needs --expansion ALPHA, or --expansion "

@@ -210,5 +210,33 @@ TEST(inclined_supports, motions_along_planes_are_found) {
                           "the normal of 'inside' acts between element");
 }
 
+/// A heated cone whose surface cannot move outwards stays as it is, and presses on it evenly.
+TEST(inclined_supports, a_cone_in_a_rigid_hole) {
+    const double young = 2, poisson = 0.3, strain = 0.01;
+    for (const CellShape shape : {CellShape::quadrilateral, CellShape::quadrilateral9}) {
+        Model model;
+        model.mesh = test::unit_mesh(shape, 3, 0.6);
+        for (std::size_t at = 0; at < model.mesh.points.size(); at += 2) {
+            model.mesh.points[at] *= 2 - model.mesh.points[at + 1];
+        }
+        model.plane = PlaneKind::axisymmetric;
+        model.material = {young, poisson, 0, {}, {strain, strain, strain}};
+        model.temperature = 1;
+        for (const char* const side : {"right", "bottom", "top"}) {
+            model.fixed_supports.push_back({side, {}, {}, true});
+        }
+        const auto system = elasticity::assemble(test::host(), model);
+        const auto u = test::solve(system, 1e-12);
+        for (const double moved : u) EXPECT_NEAR(moved, 0, 1e-10);
+        const double pressure = young * strain / (1 - 2 * poisson);
+        const auto stresses = elasticity::node_stresses(test::host(), model, u);
+        for (std::size_t k = 0; k < stresses.size(); ++k) {
+            EXPECT_NEAR(stresses[k], k % 6 < 3 ? -pressure : 0, 1e-7);
+        }
+        const auto reactions = elasticity::find_reactions(test::host(), model, u);
+        EXPECT_NEAR(reactions.total.force[1], 0, 1e-7);
+    }
+}
+
 }  // namespace
 }  // namespace tessera

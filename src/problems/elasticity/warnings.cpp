@@ -24,9 +24,10 @@ bool is_zero(const Vector& vector) {
 std::string load_warning(const LoadShare& load, int dimensions) {
     const std::string name = "the load on '" + load.group + "'";
     if (load.size == 0) return name + " is zero and moves nothing; check its components";
-    if (load.held_share == 0) return {};
+    constexpr double rounding = 1e-12;
+    if (load.held_share < rounding) return {};
     const std::string held = vector_text(load.held, dimensions);
-    if (load.held_share == 1) {
+    if (load.held_share > 1 - rounding) {
         return name + ", the force " + held +
                ", acts only on displacements that are prescribed and moves nothing; load another "
                "group or free this one";
