@@ -85,6 +85,9 @@ def validation_section():
     known = {
         "vessel section": "the vessel as an axisymmetric structure, with its weight; reactions and balance are axial",
         "orthotropic beam": "the beam, of a laminate whose directions are skew",
+        "heated beam of two materials": "steel on aluminium between two walls, warmer by 100 degrees",
+        "twisted beam": "a beam, one end of which turns about an axis that is not its own",
+        "spinning blade": "distorted elements, under the centrifugal forces about a skew axis",
     }
     return "\n".join(f"- **{name}**: {text}." for name, text in known.items() if is_compared(name))
 

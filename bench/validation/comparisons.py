@@ -104,9 +104,10 @@ def orthotropic_cases():
 def load_cases():
     """Those of `--temperature`, `--rotate` and `--spin`."""
     found = []
-    for kind, formulation in (("tet10", "full"), ("hex8", "incompatible"), ("hex20", "full"), ("prism15", "full")):
-        add(found, "heated_beam", kind, 2, formulation=formulation, title="heated beam of two materials")
-        add(found, "twisted_beam", kind, 2, formulation=formulation)
+    several = (("tet10", "full"), ("hex8", "incompatible"), ("hex20", "full"), ("prism15", "full"))
+    for name, title in (("heated_beam", "heated beam of two materials"), ("twisted_beam", "twisted beam")):
+        for kind, formulation in several:
+            add(found, name, kind, 2, formulation=formulation, title=title)
     for kind in ("tet10", "hex20", "prism15"):
         add(found, "blade", kind, 2, title="spinning blade")
     return found

@@ -308,11 +308,14 @@ class Structure:
         case.warnings = [text for text in found if not text.startswith("there is a ")]
         return case
 
+    def _require_one_case(self) -> None:
+        if self.cases:
+            raise ValueError(f"name the load case: p.cases[{next(iter(self.cases))!r}], ...")
+
     def _all(self, x: Any) -> Any:
         """Displacements of all nodes in a row, from them or from a solution."""
         found = host_array(x, "x")
-        if self.cases:
-            raise ValueError(f"x: name its load case, p.cases[{next(iter(self.cases))!r}], ...")
+        self._require_one_case()
         if found.shape == self.mesh.points.shape:
             return found.ravel()
         if found.shape != self.load.shape:
@@ -384,6 +387,7 @@ class Structure:
         -------
         Resultant
         """
+        self._require_one_case()
         _, force, moment = self._core.reactions(host_context(), np.zeros(self.mesh.points.size))
         return self._resultant(force, moment)
 
