@@ -45,7 +45,6 @@ void add_cases(CLI::App& command, MeshArguments& to) {
 }  // namespace
 
 void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
-    if (has_cases) add_cases(command, to);
     const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
         command.add_option(name, value, help)
             ->type_name(type)
@@ -108,6 +107,7 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
                     "full")
         ->check(one_of({"incompatible", "full"}))
         ->group("Meshes");
+    if (has_cases) add_cases(command, to);
 }
 
 }  // namespace tessera::cli
