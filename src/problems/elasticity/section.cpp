@@ -40,6 +40,7 @@ Section plane_of(const Model& model, const MeshGroup& group) {
     double extent = 0, away = 0;
     for (int i = 0; i < 3; ++i) {
         section.normal[i] *= scale;
+        if (std::abs(section.normal[i]) < 1e-14) section.normal[i] = 0;  // Not -0.
         section.centre[i] /= area;
     }
     for (const Cells& cells : group.cells) {
