@@ -218,6 +218,16 @@ AnyTuple reactions(const Context& cpu, const Structure& structure, const Numbers
     return nb::make_tuple(groups, result.loads.force, result.loads.moment);
 }
 
+AnyTuple section(const Context& cpu, const Structure& structure, const Numbers& u,
+                 const std::string& group) {
+    elasticity::Section found;
+    {
+        const Interruptible interruptible;
+        found = elasticity::find_section(cpu, structure.model, {u.data(), u.size()}, group);
+    }
+    return nb::make_tuple(found.normal, found.centre, found.sum.force, found.sum.moment);
+}
+
 AnyTuple error_estimate(const Context& cpu, const Structure& structure, const Numbers& u) {
     elasticity::ErrorEstimate estimate;
     {
@@ -310,17 +320,8 @@ void python_module::bind_structures(nb::module_& module) {
                  return found(cpu, s, u, elasticity::tensor_components,
                               elasticity::element_stresses);
              })
-        .def(
-            "section",
-            [](const Structure& s, const Context& cpu, const Numbers& u, const std::string& group) {
-                elasticity::Section found;
-                {
-                    const Interruptible interruptible;
-                    found = elasticity::find_section(cpu, s.model, {u.data(), u.size()}, group);
-                }
-                return nb::make_tuple(found.normal, found.centre, found.sum.force,
-                                      found.sum.moment);
-            })
+        .def("section", [](const Structure& s, const Context& cpu, const Numbers& u,
+                           const std::string& group) { return section(cpu, s, u, group); })
         .def("reactions", [](const Structure& s, const Context& cpu,
                              const Numbers& u) { return reactions(cpu, s, u); })
         .def("error_estimate", [](const Structure& s, const Context& cpu,
