@@ -321,7 +321,7 @@ TESSERA_API Reactions find_reactions(const Context& cpu, const Model& model,
 
 /// What passes through a plane cut of a structure.
 struct Section {
-    Vector normal{};  ///< Of length 1; its largest component is positive.
+    Vector normal{};  ///< Its length is 1; its largest component is positive.
     Vector centre{};  ///< The centroid of the cut.
     /// The forces of the part ahead, along the normal, on the part behind, with moments about the
     /// centre; in axisymmetry a sum over the circle without moments.
