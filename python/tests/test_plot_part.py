@@ -175,7 +175,7 @@ def test_fields_of_elements_and_components_are_named(bar):
 def test_the_displacements_of_a_load_case_belong_to_its_fields(bar):
     part = _vtu.read_vtu(str(bar))
     fields = part.node_fields
-    for case, factor in (("wind", 1), ("own_wind", 3)):
+    for case, factor in (("wind", 1), ("own_wind", 3), ("mises_wind", 5)):
         for name in ("displacement", "von_mises"):
             values = factor * fields[name].values
             fields[f"{name}_{case}"] = _vtu.Field(values, fields[name].components)
@@ -184,6 +184,9 @@ def test_the_displacements_of_a_load_case_belong_to_its_fields(bar):
     assert (first.title, first.high) == ("von Mises stress, load case wind", pytest.approx(2))
     other = _part.part_picture(part, "von_mises_own_wind")
     assert (other.title, other.high) == ("von Mises stress, load case own_wind", pytest.approx(6))
+    again = _part.part_picture(part, "von_mises_wind", deformation=1)
+    assert (again.title, again.high) == (first.title, first.high)
+    assert (again.pixels == first.pixels).all()
     assert "drawn 0.2 times" in _part.part_picture(part).note
     assert "drawn 0.1 times" in other.note
 

@@ -22,6 +22,7 @@ _SCALE = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", 
 _WIDE, _HIGH = 640, 440  # Most units of the picture.
 _PIXELS = 2  # Per unit; each is the mean of as many squared.
 _NAMES = {"von_mises": "von Mises stress", "error": "error estimate of elements"}
+_FIELDS = ("displacement", "stress", "von_mises", "error")  # Names in each load case.
 _INK = 0x1B, 0x1F, 0x24
 View = tuple[float, float]
 
@@ -75,7 +76,7 @@ def _case(part: Part, name: str) -> str:
     """The load case of a field; empty: there are none."""
     start = "displacement_"
     cases = [each.removeprefix(start) for each in part.node_fields if each.startswith(start)]
-    return max((case for case in cases if name.endswith(f"_{case}")), key=len, default="")
+    return next((case for case in cases for of in _FIELDS if name == f"{of}_{case}"), "")
 
 
 def _field(part: Part, words: str | None) -> tuple[str, Any, bool, str]:
