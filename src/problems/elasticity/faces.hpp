@@ -86,4 +86,26 @@ void check_cells(const Mesh& mesh, const MeshGroup& group, int axes, const std::
 int outward_direction(const Elements& elements, const NodeElements& node_elements,
                       std::span<const Index> corner_nodes, const std::string& what);
 
+/// visit(nodes, shape values, force) at each point of a pressure on a group of edges or faces.
+template <class Visit>
+void each_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
+                   const MeshGroup& group, double pressure, Visit&& visit) {
+    const Index* cell = nullptr;
+    int direction = 0;
+    each_point(model, group,
+               [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
+                   if (nodes.data() != cell) {  // The first point of another cell.
+                       cell = nodes.data();
+                       const bool plane = model.mesh.dimensions == 2;
+                       const auto triangle = nodes.size() == 3 || nodes.size() == 6;
+                       const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
+                       direction = outward_direction(elements, node_elements, corner_nodes,
+                                                     "the pressure on '" + group.name + "'");
+                   }
+                   Vector force{};
+                   for (std::size_t i = 0; i < 3; ++i) force[i] = -direction * pressure * normal[i];
+                   visit(nodes, values, force);
+               });
+}
+
 }  // namespace tessera::elasticity

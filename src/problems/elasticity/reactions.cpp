@@ -55,22 +55,6 @@ Resultant total_body_force(const Context& cpu, const Elements& elements, const M
     return total;
 }
 
-/// visit(displacement, force) for the forces of a part of a spring on its nodes.
-template <class Visit>
-void each_spring_force(const Model& model, const SpringCell& cell,
-                       std::span<const double> displacements, Visit&& visit) {
-    const auto d = std::size_t(model.mesh.dimensions);
-    const std::size_t n = cell.nodes.size();
-    for (std::size_t k = 0; k < n * d; ++k) {
-        double force = 0;
-        for (std::size_t b = 0; b < n; ++b) {
-            force -= model.springs[cell.spring].second[k % d] * cell.products[k / d * n + b] *
-                     displacements[std::size_t(cell.nodes[b]) * d + k % d];
-        }
-        visit(std::size_t(cell.nodes[k / d]) * d + k % d, force);
-    }
-}
-
 /// Adds the forces along prescribed displacements, from those on all displacements of their nodes.
 void add_support_forces(const Model& model, const System& system, std::span<const int> owners,
                         std::span<const double> forces, Reactions& reactions) {

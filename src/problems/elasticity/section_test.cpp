@@ -73,6 +73,69 @@ TEST(section, carries_what_acts_on_the_part_ahead) {
     }
 }
 
+/// Loads on sides that the cut meets act on its nodes from both sides.
+TEST(section, loads_beside_the_cut_count_where_they_act) {
+    for (const CellShape shape : test::all_element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 2, 0);
+        add_cut(model.mesh, 0.5);
+        const bool plane = model.mesh.dimensions == 2;
+        const Vector traction{0.5, -2, plane ? 0. : 1}, force{1, 0.25, 0};
+        const double pressure = 3;
+        model.fixed_supports = {{"left"}};
+        model.tractions = {{"top", elasticity::constant(traction)}};
+        model.forces = {{"bottom", force}};
+        model.pressures = {{"bottom", pressure}};
+        const auto u = test::solve(elasticity::assemble(test::host(), model), 1e-12);
+        const Vector from_below{force[0], force[1] + pressure, 0};
+        const Vector to_top{0.25, 0.5, 0}, to_bottom{0.25, -0.5, 0};
+        const Vector top_moment = cross(to_top, traction);
+        const Vector bottom_moment = cross(to_bottom, from_below);
+        const Section section = elasticity::find_section(test::host(), model, u, "cut");
+        const Section end = elasticity::find_section(test::host(), model, u, "right");
+        for (std::size_t i = 0; i < 3; ++i) {
+            EXPECT_NEAR(section.sum.force[i], (traction[i] + from_below[i]) / 2, 1e-9) << i;
+            EXPECT_NEAR(section.sum.moment[i], (top_moment[i] + bottom_moment[i]) / 2, 1e-9) << i;
+            EXPECT_NEAR(end.sum.force[i], 0, 1e-9) << i;
+            EXPECT_NEAR(end.sum.moment[i], 0, 1e-9) << i;
+        }
+    }
+}
+
+/// A body that is pressed evenly into a bed of springs has no shear.
+TEST(section, springs_beside_the_cut_count_where_they_act) {
+    for (const CellShape shape : test::all_element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 2, 0);
+        add_cut(model.mesh, 0.5);
+        model.material.poisson_ratio = 0;
+        model.springs = {{"bottom", {1, 2, 1}}};
+        model.tractions = {{"top", elasticity::constant({0, -3, 0})}};
+        const auto u = test::solve(elasticity::assemble(test::host(), model), 1e-12);
+        const Section section = elasticity::find_section(test::host(), model, u, "cut");
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(section.sum.force[i], 0, 1e-9) << i;
+    }
+}
+
+/// A part of a cut has forces of its neighbours at its end.
+TEST(section, parts_of_a_cut_are_refused) {
+    for (const CellShape shape : test::all_element_shapes) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.mesh = test::unit_mesh(shape, 2, 0);
+        add_cut(model.mesh, 0.5);
+        Cells& cells = model.mesh.groups.back().cells[0];
+        cells.nodes.resize(std::size_t(node_count(cells.shape)));
+        model.mesh.groups.back().cells.resize(1);
+        const std::vector<double> u(model.mesh.points.size(), 0);
+        test::expect_contains(
+            test::message_of([&] { elasticity::find_section(test::host(), model, u, "cut"); }),
+            "section 'cut' ends inside the structure, at ");
+    }
+}
+
 TEST(section, wrong_groups_are_named) {
     Model model;
     model.mesh = test::unit_mesh(CellShape::hexahedron, 2, 0);

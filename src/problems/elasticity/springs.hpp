@@ -18,6 +18,22 @@ struct SpringCell {
 /// cells of other shapes, no area, or are not on the elements, and for stiffnesses below 0.
 std::vector<SpringCell> find_springs(const Model& model, const NodeElements& node_elements);
 
+/// visit(displacement, force) for the forces of a part of a spring on its nodes.
+template <class Visit>
+void each_spring_force(const Model& model, const SpringCell& cell,
+                       std::span<const double> displacements, Visit&& visit) {
+    const auto d = std::size_t(model.mesh.dimensions);
+    const std::size_t n = cell.nodes.size();
+    for (std::size_t k = 0; k < n * d; ++k) {
+        double force = 0;
+        for (std::size_t b = 0; b < n; ++b) {
+            force -= model.springs[cell.spring].second[k % d] * cell.products[k / d * n + b] *
+                     displacements[std::size_t(cell.nodes[b]) * d + k % d];
+        }
+        visit(std::size_t(cell.nodes[k / d]) * d + k % d, force);
+    }
+}
+
 /// The directions of all supports, ordered by nodes, and of springs.
 std::vector<HeldDirection> find_held_directions(const Model& model,
                                                 const std::vector<SpringCell>& springs,

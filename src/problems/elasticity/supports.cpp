@@ -161,24 +161,14 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
 
 void add_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
                   const MeshGroup& group, double pressure, LoadSum& sum) {
-    const Index* cell = nullptr;
-    int direction = 0;
-    each_point(model, group,
-               [&](auto nodes, const auto& values, const Vector& normal, const Vector&) {
-                   if (nodes.data() != cell) {  // The first point of another cell.
-                       cell = nodes.data();
-                       const bool plane = model.mesh.dimensions == 2;
-                       const auto triangle = nodes.size() == 3 || nodes.size() == 6;
-                       const auto corner_nodes = nodes.first(plane ? 2 : triangle ? 3 : 4);
-                       direction = outward_direction(elements, node_elements, corner_nodes,
-                                                     "the pressure on '" + group.name + "'");
-                   }
-                   for (std::size_t c = 0; c < nodes.size(); ++c) {
-                       for (int i = 0; i < model.mesh.dimensions; ++i) {
-                           sum.add(nodes[c], i, -direction * pressure * values[c] * normal[i]);
-                       }
-                   }
-               });
+    each_pressure(model, elements, node_elements, group, pressure,
+                  [&](auto nodes, const auto& values, const Vector& force) {
+                      for (std::size_t c = 0; c < nodes.size(); ++c) {
+                          for (int i = 0; i < model.mesh.dimensions; ++i) {
+                              sum.add(nodes[c], i, force[i] * values[c]);
+                          }
+                      }
+                  });
 }
 
 /// Throws InvalidArgument unless there are none or `dimensions` values for each node.
