@@ -76,7 +76,7 @@ TEST_F(cli_mesh_loads, springs) {
     expect_contains(error({"--spring", "left=2,0"}), "the springs of 'bar.msh' allow it");
     expect_contains(error({"--spring", "left=2,0", "--fix", "right=0,free"}),
                     "the fixed supports and springs of 'bar.msh' allow it");
-    expect_contains(error({"--spring", "left=2"}), "give two or three components");
+    expect_contains(error({"--spring", "left=2"}), "give two or three components, such as 0,1");
     expect_contains(error({"--spring", "left=2,-1"}), "has the stiffness -1 along y");
     expect_contains(run({"info", "bar.msh", "--spring", "left=2,5"}).out,
                     "spring           (2, 5) on 'left'\n");
@@ -177,6 +177,24 @@ TEST_F(cli_mesh_loads, cases) {
     const std::string info = run(words).out;
     expect_contains(info, "case             pull\n  load             (3, 0) on 'right'\n");
     expect_contains(info, "moved            tip=0.1,0.2\n");
+}
+
+TEST_F(cli_mesh_loads, info_says_what_acts) {
+    const Words words = {"info",      "bar.msh", "--fix",     "left", "--fix",     "right=0.1,free",
+                         "--gravity", "0,-10",   "--density", "2",    "--section", "right"};
+    const std::string acts = "gravity          0,-10\n", section = "section          right\n";
+    const std::string alone = run(words).out;
+    expect_contains(alone, "fixed            x = 0.1 of 'right'\n");
+    expect_contains(alone, acts);
+    expect_contains(alone, section);
+    Words all = words;
+    all.insert(all.end(), {"--case", "spun", "--spin", "3,0,0", "--body-force", "1,2", "--case",
+                           "moved", "--fix", "right=0.2,free"});
+    const std::string cases = run(all).out;
+    expect_contains(cases, "fixed            x = 0.1 of 'right'\n");
+    expect_contains(cases, acts + "  case             spun\n");
+    expect_contains(cases, "body force       1,2\n  spin             3,0,0\n");
+    expect_contains(cases, "moved            right=0.2,free\n  " + section);
 }
 
 TEST_F(cli_mesh_loads, wrong_cases_are_told) {

@@ -4,6 +4,7 @@
 #include "commands/commands.hpp"
 #include "report/text.hpp"
 #include "run/output.hpp"
+#include "system/structure_words.hpp"
 #include "tessera/io.hpp"
 
 namespace tessera::cli {
@@ -157,19 +158,31 @@ std::string structure_table(const InfoArguments& arguments, Structure& structure
     };
     const elasticity::Model& model = structure.model;
     const int d = model.mesh.dimensions;
-    for (elasticity::FixedSupport support : model.fixed_supports) {
+    using elasticity::FixedSupport;
+    const std::vector<FixedSupport> common = make_supports(arguments.mesh, model);
+    for (FixedSupport support : model.fixed_supports) {
         const bool rotates = std::ranges::any_of(
             arguments.mesh.rotate,
             [&](const std::string& text) { return text.starts_with(support.group + "="); });
         if (rotates) continue;
-        if (!structure.cases.empty()) support.displacement = elasticity::constant({});
+        if (!structure.cases.empty()) {  // What holds in all cases.
+            const auto given = std::ranges::find(common, support.group, &FixedSupport::group);
+            support.displacement =
+                given == common.end() ? elasticity::constant({}) : given->displacement;
+        }
         line("fixed", support_text(support, d));
     }
     for (const std::string& text : arguments.mesh.rotate) line("rotated", text);
     for (const auto& [group, stiffness] : model.springs) {
         line("spring", vector_text(stiffness, d) + " on '" + group + "'");
     }
-    for (const std::string& text : arguments.mesh.temperature) line("temperature", text);
+    const auto add_fields = [&](const LoadArguments& loads) {
+        for (const std::string& text : loads.temperature) line("temperature", text);
+        for (const std::string& text : loads.body_force) line("body force", text);
+        for (const std::string& text : loads.gravity) line("gravity", text);
+        for (const std::string& text : loads.spin) line("spin", text);
+    };
+    add_fields(arguments.mesh);
     const auto add_loads = [&](const std::vector<elasticity::LoadShare>& shares) {
         for (const elasticity::LoadShare& share : shares) {
             line("load", vector_text(share.total, d) + " on '" + share.group + "'");
@@ -182,8 +195,9 @@ std::string structure_table(const InfoArguments& arguments, Structure& structure
         add_loads(structure.cases[k].load_shares);
         for (const std::string& text : own.fix) line("moved", text);
         for (const std::string& text : own.rotate) line("rotated", text);
-        for (const std::string& text : own.temperature) line("temperature", text);
+        add_fields(own);
     }
+    for (const std::string& group : structure.sections) line("section", group);
     for (const auto& [name, value] : default_values(arguments.mesh, d)) {
         line("default", format("--%s %g", name.c_str(), value));
     }

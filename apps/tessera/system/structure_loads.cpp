@@ -26,7 +26,9 @@ Components components(const std::string& option, const std::string& given, const
     const std::vector<std::string> words = items(text);
     if (words.size() < 2 || words.size() > 3) {
         throw InvalidArgument(option + " " + given + ": give two or three components, such as " +
-                              (may_be_free ? "0,free" : "0,-1"));
+                              (may_be_free            ? "0,free, or the word normal"
+                               : option == "--spring" ? "0,1"
+                                                      : "0,-1"));
     }
     Components result;
     for (const std::string& word : words) {
