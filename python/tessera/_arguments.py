@@ -66,10 +66,11 @@ def number(
     except (TypeError, ValueError):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
     if not result >= least:
-        raise ValueError(f"{name}: {value} is not at least {least:g}")
+        what = "a number" if least == -np.inf else f"at least {least:g}"
+        raise ValueError(f"{name}: {value} is not {what}")
     if result > most:
         raise ValueError(f"{name}: {value} is not at most {most:g}")
-    if finite and result == np.inf:
+    if finite and np.isinf(result):
         raise ValueError(f"{name}: it is infinite")
     return result
 

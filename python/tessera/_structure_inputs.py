@@ -141,7 +141,7 @@ def joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 def _temperatures(mesh: Mesh, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
     """The changes of all elements, of regions, and of nodes."""
     if isinstance(given, Mapping):
-        of = [(g, number(t, f"temperature[{g!r}]", -np.inf)) for g, t in given.items()]
+        of = [(g, number(t, f"temperature[{g!r}]", -np.inf, finite=True)) for g, t in given.items()]
         return 0.0, of, None
     if np.ndim(given) == 0:
         return number(given, "temperature", -np.inf, finite=True), [], None
@@ -156,9 +156,10 @@ def _spin(mesh: Mesh, given: Any) -> tuple[tuple[float, ...], tuple[float, ...]]
     if given is None:
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     axes = mesh.points.shape[1]
-    if np.isscalar(given):  # In axisymmetry about y.
+    is_alone = bool(np.isscalar(given))
+    if is_alone and axes == 2:  # In axisymmetry about y.
         return (0.0, number(given, "spin", -np.inf, finite=True), 0.0), (0.0, 0.0, 0.0)
-    if len(given) != axes:
+    if is_alone or len(given) != axes:
         what = "(speed, point)" if axes == 2 else "(speed, point, direction)"
         raise ValueError(f"spin: expected {what}, got {given!r}")
     direction = np.array(_vector(given[2], 3, "spin") if axes == 3 else (0.0, 0.0, 1.0))

@@ -273,6 +273,8 @@ class Structure:
         points, unknowns = self._core.coordinates()
         self.coordinates = points if not len(unknowns) else (points, unknowns)
         self.near_null: Any = self._core.near_null()
+        if cases is not None and not isinstance(cases, Mapping):
+            raise TypeError(f"cases: expected a dict of dicts of loads, got {cases!r}")
         self.cases: dict[str, Structure] = {
             name: self._case(name, loads, given) for name, given in (cases or {}).items()
         }

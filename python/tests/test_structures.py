@@ -392,6 +392,8 @@ def test_files_of_load_cases(tmp_path):
             pulled(cases={"c": given})
     with pytest.raises(TypeError, match="expected a dict of loads"):
         pulled(cases={"c": 3})
+    with pytest.raises(TypeError, match="cases: expected a dict of dicts of loads"):
+        pulled(cases=[{"load": {"right": (1, 0)}}])
 
 
 def test_inclined_rollers():
@@ -428,3 +430,10 @@ def test_spin():
         pulled(spin=(3, (1, 1), (0, 0, 1)), density=2.0)
     with pytest.raises(ValueError, match="a plane mesh spins about z"):
         pulled(spin=3, density=2.0)
+    with pytest.raises(ValueError, match="temperature: nan is not a number"):
+        pulled(temperature=np.nan, expansion=1.0)
+    with pytest.raises(ValueError, match="spin: it is infinite"):
+        pulled(spin=(-np.inf, (1, 1)), density=2.0)
+    corner = Mesh(np.eye(4, 3), {"tetra": [[0, 1, 2, 3]]}, nodes={"all": range(4)})
+    with pytest.raises(ValueError, match=r"spin: expected \(speed, point, direction\), got 3"):
+        Structure(corner, fix={"all": 0}, spin=3, density=2.0)
