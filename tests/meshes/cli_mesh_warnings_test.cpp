@@ -113,7 +113,8 @@ TEST_F(cli_mesh_warnings, loads_that_are_zero) {
     expect_contains(with_load({"--load", "top=0,0"}), "the load on 'top' is zero");
     expect_contains(with_load({"--traction", "top=0,0"}), "the load on 'top' is zero");
     expect_contains(with_load({"--body-force", "0,0"}), "body force is zero");
-    expect_contains(with_load({"--gravity", "0,0", "--density", "2"}), "gravity is zero and moves");
+    expect_contains(with_load({"--gravity", "0,0", "--density", "2"}), "gravity and spin are zero");
+    expect_contains(with_load({"--spin", "0,0,0", "--density", "2"}), "gravity and spin are zero");
     expect_contains(with_load({"--load", "right=0,1"}), "the loads are zero or cancel each other");
 }
 

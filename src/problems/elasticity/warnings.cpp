@@ -158,7 +158,7 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
         model.materials, [](const auto& entry) { return entry.second.density > 0; });
     if ((model.material.density > 0 || has_density) && is_zero(model.gravity) &&
         is_zero(model.spin)) {
-        warnings.emplace_back("there is a density, but gravity is zero and moves nothing");
+        warnings.emplace_back("there is a density, but gravity and spin are zero and move nothing");
     }
     if (model.body_force && has_no_body_force(model)) {
         warnings.emplace_back("the body force is zero and moves nothing; check its components");
