@@ -330,9 +330,10 @@ struct Section {
 
 /// The section at a group of edges or faces of elements in one plane, all that the plane cuts of a
 /// part: from the forces at their nodes of the elements behind, so that it balances the loads and
-/// reactions of that part as the solution does. Loads on the nodes of the section count as ahead.
+/// reactions of that part as the solution does. Loads and springs on edges and faces count where
+/// they act; loads on points, forces given at nodes, and supports of the section's nodes as ahead.
 /// Where no elements lie behind, what acts on that surface, with the opposite sign. Throws
-/// InvalidArgument for groups of other cells, and of faces in no plane.
+/// InvalidArgument for groups of other cells, of faces in no plane, and for cuts that end inside.
 TESSERA_API Section find_section(const Context& cpu, const Model& model,
                                  std::span<const double> displacements, const std::string& group);
 

@@ -188,6 +188,39 @@ TEST(inclined_supports, a_ring_in_a_rigid_hole) {
     for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(reactions.total.force[i], 0, 1e-12);
 }
 
+/// An open ring that its outer side holds along the normals: it can turn, unless that is no circle.
+TEST(inclined_supports, motions_along_curved_surfaces_are_found) {
+    for (const CellShape shape : {CellShape::quadrilateral, CellShape::triangle6}) {
+        SCOPED_TRACE(to_string(shape));
+        const auto warnings = [&](double width, bool fixed) {
+            Model model;
+            model.mesh = test::grid_mesh(shape, {2, 40, 1});
+            for (std::size_t at = 0; at < model.mesh.points.size(); at += 2) {
+                const double radius = 1 + model.mesh.points[at];
+                // Elements of various lengths: the normals of nodes are not along the radius.
+                const double place = model.mesh.points[at + 1];
+                const double angle = 5.5 * (place + 0.02 * std::sin(20 * place));
+                model.mesh.points[at] = width * radius * std::cos(angle);
+                model.mesh.points[at + 1] = radius * std::sin(angle);
+            }
+            model.fixed_supports = {{"right", {}, {}, true}};
+            if (fixed) model.fixed_supports.push_back({"bottom"});
+            model.forces = {{"top", {0, 1, 0}}};
+            const auto system = elasticity::assemble(test::host(), model);
+            std::string all;
+            for (const auto& text : elasticity::find_warnings(test::host(), model, system)) {
+                all += text + "\n";
+            }
+            return all;
+        };
+        const std::string warning = "the curved supports 'right' hold the body only as far as";
+        test::expect_contains(warnings(1, false), warning);
+        for (const auto& [width, fixed] : {std::pair{1., true}, {1.5, false}}) {
+            EXPECT_EQ(warnings(width, fixed).find(warning), std::string::npos) << width;
+        }
+    }
+}
+
 TEST(inclined_supports, motions_along_planes_are_found) {
     Model model = turned(aligned_model(CellShape::quadrilateral), rotation(2));
     model.springs.clear();

@@ -34,6 +34,10 @@ void each_spring_force(const Model& model, const SpringCell& cell,
     }
 }
 
+/// A sentence where supports on curved surfaces are all that holds a body against a motion along
+/// them, which their nodes' normals hold by their errors only; else empty.
+std::string curved_support_warning(const Model& model, const System& system);
+
 /// The directions of all supports, ordered by nodes, and of springs.
 std::vector<HeldDirection> find_held_directions(const Model& model,
                                                 const std::vector<SpringCell>& springs,

@@ -3,6 +3,7 @@
 
 #include "base/concat.hpp"
 #include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/springs.hpp"
 
 namespace tessera::elasticity {
 
@@ -179,6 +180,9 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
         warnings.emplace_back(
             "the loads are zero or cancel each other on every node, so that nothing moves; check "
             "their components");
+    }
+    if (std::string text = curved_support_warning(model, system); !text.empty()) {
+        warnings.push_back(std::move(text));
     }
     const ThinElement thin = find_thin_element(cpu, model.mesh);
     if (thin.element >= 0) {
