@@ -31,8 +31,10 @@ numpydoc_validation_checks = {
 }  # fmt: skip
 # Objects that functions make: their constructors are not for users, nor shown.
 made = (
+    r"^tessera\.(Direct|Inertia|Slogdet)$",
     r"^tessera\.(LinearOperator|SparseMatrix|Preconditioner|MultilevelSolver|Problem|Progress|Result)$",
     r"^tessera\.batched\.(Factors|SlogdetResult)$",
+    r"^tessera\.structures\.(ErrorEstimate|Resultant|Section)$",
 )
 # gmres and idr say in their first lines what they have beside the common parameters.
 numpydoc_validation_exclude = {*made, r"^tessera\.(gmres|idr)$"}

@@ -47,8 +47,13 @@ class Direct(Preconditioner):
         return found
 
     def update(self, values: Any) -> None:
-        """Factors other values on the same pattern, in the order of elimination of the first ones;
-        see `Preconditioner.update`."""
+        """Factors other values on the same pattern, in the order of elimination of the first ones.
+
+        Parameters
+        ----------
+        values : array
+            See `Preconditioner.update`.
+        """
         self._products = (None, None)
         super().update(values)
 
@@ -104,6 +109,10 @@ class Direct(Preconditioner):
     def slogdet(self) -> Slogdet:
         """Sign and natural logarithm of the determinant; (0, -inf) where columns have no pivot.
 
+        Returns
+        -------
+        Slogdet
+
         Examples
         --------
         >>> import numpy as np, scipy.sparse as sp
@@ -115,6 +124,10 @@ class Direct(Preconditioner):
 
     def inertia(self) -> Inertia:
         """The numbers of positive, negative and zero eigenvalues of a symmetric matrix.
+
+        Returns
+        -------
+        Inertia
 
         Raises
         ------
@@ -131,7 +144,12 @@ class Direct(Preconditioner):
 
     def rcond(self) -> float:
         """An estimate of ``1 / (norm(A, 1) * norm(inv(A), 1))``, seldom more than three times too
-        large; 0 where columns have no pivot."""
+        large; 0 where columns have no pivot.
+
+        Returns
+        -------
+        float
+        """
         return float(self._map.rcond())
 
 

@@ -211,6 +211,7 @@ class Mesh:
         Parameters
         ----------
         group : str
+            Its name.
 
         Returns
         -------

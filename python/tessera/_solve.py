@@ -62,9 +62,11 @@ def solve(
     rtol, atol : float
         Stop when ``norm(b - A @ x) <= max(rtol * norm(b), atol)``. Both are finite. By default
         `rtol` is 1e-8, for float32 1e-4.
+    maxiter
+        See `Solver.solve`.
     max_seconds : float
         Longest time of setup and solve, in seconds.
-    maxiter, left, callback
+    left, callback
         See `Solver.solve`.
     format, device, stream, threads
         See `Solver`.

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,60 +45,10 @@ from ._structure_inputs import (
     rotation_of,
     vectors_of,
 )
+from ._structure_results import ErrorEstimate, Resultant, Section, von_mises
 from ._texts import require_utf8
 
 __all__ = ["ErrorEstimate", "Mesh", "Resultant", "Section", "Structure", "von_mises"]
-
-
-class Resultant(NamedTuple):
-    """Forces as a whole.
-
-    Attributes
-    ----------
-    force : numpy.ndarray of shape (dimensions,)
-        Their sum.
-    moment : numpy.ndarray of shape (3,), or float in two dimensions
-        The sum of their moments about the origin.
-    """
-
-    force: Any
-    moment: Any
-
-
-class Section(NamedTuple):
-    """What passes through a plane cut of a structure.
-
-    Attributes
-    ----------
-    force : numpy.ndarray of shape (dimensions,)
-        Of the part ahead, along the normal, on the part behind.
-    moment : numpy.ndarray of shape (3,), or float in two dimensions
-        Likewise, about the centre.
-    centre : numpy.ndarray of shape (dimensions,)
-        The centroid of the cut.
-    normal : numpy.ndarray of shape (dimensions,)
-        Of length 1; its largest component is positive.
-    """
-
-    force: Any
-    moment: Any
-    centre: Any
-    normal: Any
-
-
-class ErrorEstimate(NamedTuple):
-    """How far a solution is from that of an infinitely fine mesh, in the energy norm.
-
-    Attributes
-    ----------
-    relative : float
-        Of the norm of the exact solution, 0 to 1.
-    elements : numpy.ndarray
-        The part of each element; their squares add up to that of `relative`.
-    """
-
-    relative: float
-    elements: Any
 
 
 class Structure:
@@ -173,6 +123,7 @@ class Structure:
     warnings : list of str
         What results would not show: loads that move nothing, elements that lock, ...
     mesh : Mesh
+        Of the structure.
     cases : dict of Structure
         The structure in each load case: ``p.cases["wind"].stresses(x[:, 0])``.
 
@@ -364,6 +315,7 @@ class Structure:
         Parameters
         ----------
         x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
         at : "nodes" or "elements"
             At nodes they are extrapolated in each element from its integration points, and then
             averaged over the elements of a node, as CalculiX does; in elements those at centres.
@@ -399,6 +351,7 @@ class Structure:
         Parameters
         ----------
         x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
 
         Returns
         -------
@@ -417,6 +370,7 @@ class Structure:
         group : str
             Edges or faces of elements in one plane, all that the plane cuts of a part.
         x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
 
         Returns
         -------
@@ -435,6 +389,7 @@ class Structure:
         Parameters
         ----------
         x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
 
         Returns
         -------
@@ -450,6 +405,7 @@ class Structure:
         Parameters
         ----------
         x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
 
         Returns
         -------
@@ -465,7 +421,9 @@ class Structure:
         Parameters
         ----------
         path : path
+            Of the file.
         x : array of shape (n,) or (nodes, dimensions), or (n, k) of k load cases
+            A solution, or the displacements of all nodes.
         """
         file = os.fspath(path)
         require_utf8(file, "path")
@@ -502,32 +460,3 @@ class Structure:
 
     def __repr__(self) -> str:
         return f"<Structure of {self.mesh!r}, {len(self.load)} unknowns>"
-
-
-def von_mises(stresses: Any) -> Any:
-    """Von Mises' equivalent stress of each tensor.
-
-    Parameters
-    ----------
-    stresses : array of shape (n, 6)
-        As `Structure.stresses` returns them.
-
-    Returns
-    -------
-    numpy.ndarray of shape (n,)
-
-    Raises
-    ------
-    ValueError
-        For other shapes.
-
-    Examples
-    --------
-    >>> from tessera.structures import von_mises
-    >>> von_mises([[3.0, 0, 0, 0, 0, 0]])
-    array([3.])
-    """
-    found = host_array(stresses, "stresses")
-    if found.ndim != 2 or found.shape[1] != 6:
-        raise ValueError(f"stresses: the shape {found.shape} is not (n, 6)")
-    return core.von_mises(found.ravel())

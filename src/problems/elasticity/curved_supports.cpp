@@ -30,7 +30,7 @@ Motion motion_along(const Mesh& mesh, const HeldDirection& held, const Vector& c
     return motion;
 }
 
-double dot(const Motion& a, const Motion& b) {
+double product(const Motion& a, const Motion& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.);
 }
 
@@ -61,7 +61,7 @@ Motion loosest_motion(std::array<Motion, max_motions> matrix,
             for (std::size_t j = i + 1; j < max_motions; ++j) motion[i] -= matrix[j][i] * motion[j];
             motion[i] /= matrix[i][i];
         }
-        const double length = std::sqrt(dot(motion, motion));
+        const double length = std::sqrt(product(motion, motion));
         for (double& component : motion) component /= length;
     }
     return motion;
@@ -82,9 +82,7 @@ std::vector<double> angles_at_nodes(const Model& model, const AxesOfNodes& axes_
                 if (axes == nullptr) continue;
                 double cosine = 0;
                 for (const Vector& axis : *axes) {
-                    const double along =
-                        axis[0] * normal[0] + axis[1] * normal[1] + axis[2] * normal[2];
-                    cosine = std::max(cosine, std::abs(along) / length(normal));
+                    cosine = std::max(cosine, std::abs(dot(axis, normal)) / length(normal));
                 }
                 const double sine = std::sqrt(std::max(0., 1 - cosine * cosine));
                 angles[std::size_t(node)] = std::max(angles[std::size_t(node)], sine);
@@ -146,11 +144,11 @@ std::string curved_support_warning(const Model& model, const System& system) {
     const Motion loosest = loosest_motion(gram, {true, true, solid, solid, solid, true});
     double sure = 0, unsure = 0, limit = 0;
     for (std::size_t k = 0; k < held.size(); ++k) {
-        const double share = dot(motions[k], loosest);
+        const double share = product(motions[k], loosest);
         const double angle = angles[std::size_t(held[k].node)];
         const bool is_unsure = angle > 0 && directions[std::size_t(held[k].node)] < mesh.dimensions;
         (is_unsure ? unsure : sure) += share * share;
-        if (is_unsure) limit += angle * angle * dot(motions[k], motions[k]);
+        if (is_unsure) limit += angle * angle * product(motions[k], motions[k]);
     }
     // Normals at nodes are about three times as near to those of the surface as those of faces.
     if (sure > 1e-10 * double(held.size()) || unsure > limit / 9) return {};

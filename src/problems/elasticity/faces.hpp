@@ -5,6 +5,10 @@
 /// Edges of plane and faces of solid elements.
 namespace tessera::elasticity {
 
+inline double dot(const Vector& a, const Vector& b) {
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
 inline double length(const Vector& v) { return std::hypot(v[0], v[1], v[2]); }
 
 inline Vector point_of(const Mesh& mesh, Index node) {

@@ -13,8 +13,6 @@ struct NodeNormal {
     int owner = 0;
 };
 
-double dot(const Vector& a, const Vector& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 Vector unit(Vector vector) {
     const double size = length(vector);
     for (double& component : vector) component /= size;

@@ -8,8 +8,6 @@ namespace tessera::elasticity {
 
 namespace {
 
-double dot(const Vector& a, const Vector& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
-
 Vector difference(const Vector& a, const Vector& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
 }
