@@ -60,11 +60,11 @@ foreach(type float double)
   tessera_instantiate(precond/block_jacobi/setup/setup_fused.cuh cuda setup_fused
                       "${type}, false" "${type}, true")
 endforeach()
-tessera_instantiate(precond/block_ldlt/solve/triangular_solve.cuh block_ldlt::cuda
+tessera_instantiate(precond/incomplete/solve/triangular_solve.cuh incomplete::cuda
                     "triangular_product;solve_rows;diagonal_product;factor_product" float double)
-tessera_instantiate(precond/block_ldlt/numeric/level_group.cuh block_ldlt::cuda factor_levels
+tessera_instantiate(precond/incomplete/numeric/level_group.cuh incomplete::cuda factor_levels
                     float double)
-tessera_instantiate(precond/block_ldlt/numeric/schur.cuh block_ldlt::cuda
+tessera_instantiate(precond/incomplete/numeric/schur.cuh incomplete::cuda
                     "schur_diagonals;schur_blocks" float double)
 foreach(column std::uint16_t Index)
   list(TRANSFORM value_pairs PREPEND "${column}, " OUTPUT_VARIABLE columns_and_values)

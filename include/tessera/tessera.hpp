@@ -14,6 +14,7 @@
 #include "tessera/elasticity.hpp"
 #include "tessera/factor.hpp"
 #include "tessera/formats.hpp"
+#include "tessera/ilu.hpp"
 #include "tessera/io.hpp"
 #include "tessera/krylov.hpp"
 #include "tessera/mesh.hpp"

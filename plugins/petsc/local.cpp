@@ -1,4 +1,4 @@
-// The PC types tessera, tesserabjacobi and tesserabildl: preconditioners of the diagonal block of a
+// The PC types tessera, tesserabjacobi, tesserabildl and tesserailu: preconditioners of the diagonal block of a
 // rank.
 
 #include <algorithm>
@@ -109,6 +109,10 @@ class LocalMethod : public Method {
     bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) final {
         if (jacobi()) {
             jacobi()->apply_transposed(*context, r, z);
+            return true;
+        }
+        if (const auto* ilu = dynamic_cast<const Ilu<Scalar>*>(preconditioner_.get())) {
+            ilu->apply_transposed(*context, r, z);
             return true;
         }
         if (!always_symmetric() && !known_symmetric(pc)) return false;
@@ -385,6 +389,51 @@ class BlockLdltMethod final : public LocalMethod {
     char more_[512] = "";
 };
 
+/// Block incomplete LDU.
+class IluMethod final : public LocalMethod {
+  public:
+    PetscErrorCode set_from_options(PC, OptionItems PetscOptionsObject) override {
+        constexpr IluStage methods[] = {IluStage::level, IluStage::jacobi};
+
+        PetscFunctionBegin;
+        PetscOptionsHeadBegin(PetscOptionsObject, "Tessera block incomplete LDU options");
+        PetscCall(PetscOptionsInt("-pc_tesserailu_block",
+                                  "Rows of a block: 1, 4, 8, 16 or 32; 0: 8, without matching 4",
+                                  "PCSetFromOptions", block_, &block_, nullptr));
+        PetscCall(PetscOptionsInt("-pc_tesserailu_fill", "Levels of block fill", "PCSetFromOptions",
+                                  fill_, &fill_, nullptr));
+        PetscCall(choice_option(PetscOptionsObject, "-pc_tesserailu_method",
+                                "level: level by level; jacobi: sweeps over all blocks at once",
+                                methods, method_));
+        PetscCall(PetscOptionsString("-pc_tesserailu_options",
+                                     "Further options of Tessera's ilu (matching=on)",
+                                     "PCSetFromOptions", more_, more_, sizeof more_, nullptr));
+        PetscCall(product_option(PetscOptionsObject, "-pc_tesserailu_product", *this));
+        PetscOptionsHeadEnd();
+        PetscCall(guarded([&]() -> PetscErrorCode {
+            parse_preconditioner(Spec(text()));
+            return PETSC_SUCCESS;
+        }));
+        PetscFunctionReturn(PETSC_SUCCESS);
+    }
+
+  protected:
+    PetscErrorCode make(PC pc, std::unique_ptr<Preconditioner<Scalar>>& made) override {
+        return make_by_text(pc, text(), made);
+    }
+    bool always_symmetric() const override { return false; }
+
+  private:
+    std::string text() const {
+        return "ilu:" + std::to_string(block_) + ",fill=" + std::to_string(fill_) +
+               ",method=" + tessera::to_string(method_) + (more_[0] ? "," : "") + more_;
+    }
+
+    PetscInt block_ = 0, fill_ = 0;
+    IluStage method_ = IluStage::level;
+    char more_[512] = "";
+};
+
 }  // namespace
 
 PetscErrorCode create_local(PC pc) { return create(pc, std::make_unique<ByText>()); }
@@ -392,5 +441,6 @@ PetscErrorCode create_block_jacobi(PC pc) {
     return create(pc, std::make_unique<BlockJacobiMethod>());
 }
 PetscErrorCode create_block_ldlt(PC pc) { return create(pc, std::make_unique<BlockLdltMethod>()); }
+PetscErrorCode create_ilu(PC pc) { return create(pc, std::make_unique<IluMethod>()); }
 
 }  // namespace tessera::petsc

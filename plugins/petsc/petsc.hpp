@@ -107,6 +107,7 @@ PetscErrorCode guarded_on_all(MPI_Comm comm, Work&& work) noexcept {
 PetscErrorCode create_local(PC pc);
 PetscErrorCode create_block_jacobi(PC pc);
 PetscErrorCode create_block_ldlt(PC pc);
+PetscErrorCode create_ilu(PC pc);
 PetscErrorCode create_chebyshev(PC pc);
 
 }  // namespace tessera::petsc

@@ -116,6 +116,7 @@ PetscErrorCode PetscDLLibraryRegister_petsctessera(void) {
     PetscCall(PCRegister("tessera", own::create_local));
     PetscCall(PCRegister("tesserabjacobi", own::create_block_jacobi));
     PetscCall(PCRegister("tesserabildl", own::create_block_ldlt));
+    PetscCall(PCRegister("tesserailu", own::create_ilu));
     PetscCall(PCRegister("tesserachebyshev", own::create_chebyshev));
     PetscCall(MatSeqAIJRegister("seqaijtessera", own::use_own_products));
     PetscCall(PetscRegisterFinalize(own::release_contexts));

@@ -68,7 +68,7 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
     PreconditionerInputs inputs;
     if (points) inputs.coordinates = to_coordinates(points, unknowns);
     const std::string name = Spec(text).name();
-    const bool symmetric = name != "block_jacobi" && name != "direct";
+    const bool symmetric = name != "block_jacobi" && name != "direct" && name != "ilu";
     return of_matrix(context, std::move(matrix), symmetric, [&]<class T>(const CsrView<T>& view) {
         auto made = config->make(context, view, inputs);
         if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
@@ -111,8 +111,12 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
                 return direct->apply_transposed(context, in, out);
             }
             const auto* const blocks = dynamic_cast<const BlockJacobi<T>*>(a.get());
-            if (blocks == nullptr) throw InvalidArgument("rmatvec: the transpose is not known");
-            for (int j = 0; j < in.count; ++j) blocks->apply_transposed(context, in[j], out[j]);
+            const auto* const ilu = dynamic_cast<const Ilu<T>*>(a.get());
+            if (!blocks && !ilu) throw InvalidArgument("rmatvec: the transpose is not known");
+            for (int j = 0; j < in.count; ++j) {
+                if (blocks) blocks->apply_transposed(context, in[j], out[j]);
+                if (ilu) ilu->apply_transposed(context, in[j], out[j]);
+            }
         },
         map.any);
 }

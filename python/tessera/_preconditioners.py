@@ -19,6 +19,7 @@ __all__ = [
     "Preconditioner",
     "block_jacobi",
     "block_ldlt",
+    "ilu",
     "jacobi",
     "polynomial",
     "preconditioner",
@@ -393,4 +394,77 @@ def block_ldlt(
         text += f",epsilon={least!r}"
     if flag(positive_definite, "positive_definite"):
         text += ",positive_definite"
+    return _of_text(A, text, "A", dtype, stream, device)
+
+
+def ilu(
+    A: Matrix,
+    block_size: int | None = None,
+    *,
+    fill: int = 0,
+    method: str = "level",
+    matching: bool | None = None,
+    drop: float | None = None,
+    max_entries: float = 20,
+    epsilon: float | None = None,
+    dtype: Any = None,
+    stream: Any = None,
+    device: str | None = None,
+) -> Preconditioner:
+    """Incomplete factors L D U in blocks, for any square `A`.
+
+    Parameters
+    ----------
+    A : sparse matrix
+        See `preconditioner`.
+    block_size : {1, 4, 8, 16, 32}, optional
+        Rows of a block; by default 8, without matching 4.
+    fill : int
+        Levels of block fill.
+    method : {"level", "jacobi"}
+        Level by level, or sweeps over all blocks at once.
+    matching : bool, optional
+        Whether rows are permuted so that large entries are on the diagonal, and scaled; by default
+        where the diagonal has entries that are small, or zero.
+    drop : float, optional
+        Drops entries by value instead of by pattern, with blocks of one row: those up to `drop`
+        times the mean of their row (1e-4).
+    max_entries : float
+        With `drop`, each row of L and of U keeps the ``max(10, max_entries / 2 * k)`` largest
+        entries, k the number of entries of that row of `A`.
+    epsilon : float, optional
+        Lower bound of pivots, over the largest entry of the scaled matrix.
+    dtype, stream, device
+        See `preconditioner`.
+
+    Returns
+    -------
+    Preconditioner
+
+    Notes
+    -----
+    Blocks until the work is complete. ``M.update(values)`` factors new values on the same pattern.
+
+    Examples
+    --------
+    >>> import tessera
+    >>> p = tessera.problems("convection2d:20")
+    >>> tessera.bicgstab(p.A, p.b, M=tessera.ilu(p.A))[1]
+    0
+    """
+    if block_size is not None and (
+        isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32)
+    ):
+        raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")
+    if method not in ("level", "jacobi"):
+        raise ValueError(f"method: {method!r} is neither 'level' nor 'jacobi'")
+    text = f"ilu:{block_size or 0},fill={whole(fill, 'fill', 0, 1000)},method={method}"
+    if matching is not None:
+        text += f",matching={'on' if flag(matching, 'matching') else 'off'}"
+    if drop is not None:
+        share = number(drop, "drop", finite=True)
+        text += f",drop={share!r},max={number(max_entries, 'max_entries', finite=True)!r}"
+    if epsilon is not None:
+        least = number(epsilon, "epsilon", finite=True)
+        text += f",epsilon={least!r}"
     return _of_text(A, text, "A", dtype, stream, device)

@@ -18,11 +18,12 @@ def make(name):
         "uniform": lambda a: tessera.block_jacobi(a, 3, "working"),
         "polynomial": tessera.polynomial,
         "block_ldlt": tessera.block_ldlt,
+        "ilu": tessera.ilu,
         "multigrid": tessera.smoothed_aggregation_solver,
     }[name]
 
 
-NAMES = ["jacobi", "block_jacobi", "uniform", "polynomial", "block_ldlt", "multigrid"]
+NAMES = ["jacobi", "block_jacobi", "uniform", "polynomial", "block_ldlt", "ilu", "multigrid"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -182,7 +183,7 @@ def test_rigid_body_modes():
 
 
 @pytest.mark.parametrize(
-    "name", ["jacobi", "block_jacobi", "polynomial", "block_ldlt", "multigrid"]
+    "name", ["jacobi", "block_jacobi", "polynomial", "block_ldlt", "ilu", "multigrid"]
 )
 def test_a_failed_update_leaves_a_usable_object(name):
     a, b, _ = elastic(4)

@@ -2,8 +2,9 @@
 
 #include "base/checks.hpp"
 #include "precond/block_jacobi/config.hpp"
-#include "precond/block_ldlt/config.hpp"
 #include "precond/direct/config.hpp"
+#include "precond/incomplete/block_ldlt/config.hpp"
+#include "precond/incomplete/ilu/config.hpp"
 #include "precond/jacobi/config.hpp"
 #include "precond/multigrid/config.hpp"
 #include "precond/polynomial/config.hpp"
@@ -84,6 +85,7 @@ const std::vector<Entry>& entries() {
         entry<JacobiConfig>("jacobi"),
         entry<BlockJacobiConfig>("block_jacobi"),
         entry<BlockLdltConfig>("block_ldlt"),
+        entry<IluConfig>("ilu"),
         entry<DirectConfig>("direct"),
         entry<AmgConfig>("amg"),
         entry<PolynomialConfig>("neumann"),

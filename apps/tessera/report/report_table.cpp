@@ -93,7 +93,8 @@ std::string factor_text(const Json& ldlt) {
            " (" + ldlt["ordering"].get<std::string>() + "), " +
            plural(ldlt["stored_blocks"], "stored block") +
            format(" (%.2f %% of dense), ", 100 * real(ldlt["stored_share"])) +
-           plural(ldlt["pairs"], "pair") + ", " + format_bytes(ldlt["bytes"]);
+           (ldlt["pairs"] > 0 ? plural(ldlt["pairs"], "pair") + ", " : "") +
+           format_bytes(ldlt["bytes"]);
 }
 
 /// "jacobi, sweep 8 of 8, epsilon 0.07, 12 pivots raised, reconstruction error 2.1e-02".
@@ -260,7 +261,7 @@ std::string to_table(const RunReport& report) {
             line("factors", direct_text(entries));
         } else if (group == "polynomial") {
             line("polynomial", polynomial_text(entries));
-        } else if (group == "block_ldlt") {
+        } else if (group == "block_ldlt" || group == "ilu") {
             line("factor", factor_text(entries));
             line("stage", stage_text(entries));
             line("safeguard", entries["outcome"]);

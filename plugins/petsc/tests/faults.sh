@@ -4,7 +4,7 @@
 # PCView, help and notes.
 test_texts() {
     local type
-    for type in tessera tesserabjacobi tesserachebyshev tesserabildl; do
+    for type in tessera tesserabjacobi tesserachebyshev tesserabildl tesserailu; do
         elast 1 -pc_type $type "-pc_${type}_product" sbell -ksp_view -info :pc >"$scratch/log"
         grep -q "type: $type" "$scratch/log" && grep -q '  Tessera .* on CPU' "$scratch/log" &&
             grep -q 'products with the operator: sbell' "$scratch/log" || fail "PCView of $type"

@@ -34,7 +34,7 @@ test_chebyshev() {
 test_bitwise() {
     local n type first second
     for n in 2 4; do
-        for type in tesserabjacobi tesserachebyshev tesserabildl; do
+        for type in tesserabjacobi tesserachebyshev tesserabildl tesserailu; do
             first=$(elast "$n" -pc_type $type "-pc_${type}_product" sbell | result bits)
             second=$(elast "$n" -pc_type $type "-pc_${type}_product" sbell | result bits)
             [[ -n $first && $first == "$second" ]] || fail "$type on $n ranks: $first, then $second"
@@ -85,7 +85,7 @@ test_products() {
 test_matrices() {
     local n type matrix reference iterations
     for n in 1 2; do
-        for type in tesserabjacobi tesserachebyshev tesserabildl; do
+        for type in tesserabjacobi tesserachebyshev tesserabildl tesserailu; do
             reference=$(elast $n -pc_type $type | result iterations)
             for matrix in baij sbaij; do
                 iterations=$(elast $n -pc_type $type -dm_mat_type $matrix -solves 2 \
@@ -110,7 +110,7 @@ test_matrices() {
 test_calls() {
     local n options
     for n in 1 2; do
-        for options in "tesserabjacobi -skew" tesserachebyshev tesserabildl \
+        for options in "tesserabjacobi -skew" tesserachebyshev tesserabildl "tesserailu -skew" \
             "tessera -pc_tessera_spec amg,precision=working" "tessera -pc_tessera_spec jacobi -skew" \
             "tesserachebyshev -skew -has_transpose 0" \
             "tessera -pc_tessera_spec chebyshev -skew -has_transpose 0"; do
@@ -130,7 +130,7 @@ test_few_rows() {
     local n options
     for n in 1 2 4; do
         for options in "tesserabjacobi -pc_tesserabjacobi_product sbell" \
-            "tesserachebyshev -pc_tesserachebyshev_product sbell" tesserabildl \
+            "tesserachebyshev -pc_tesserachebyshev_product sbell" tesserabildl tesserailu \
             "tessera -pc_tessera_spec amg"; do
             # shellcheck disable=SC2086
             run_case $n few -pc_type $options

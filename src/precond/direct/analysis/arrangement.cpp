@@ -2,59 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "base/check_time.hpp"
-#include "base/gather_rows.hpp"
-#include "base/transpose_pattern.hpp"
+#include "precond/arranged_rows.hpp"
 #include "precond/direct/analysis/strong_components.hpp"
 #include "tessera/detail/ordering.hpp"
 
 namespace tessera::direct {
 
 namespace {
-
-/// Whether some diagonal entry is smaller than 1e-3 of the largest entries of its row and column.
-template <class T>
-bool has_small_diagonal(const CsrView<T>& a) {
-    const auto rows = std::size_t(a.rows);
-    std::vector<double> in_row(rows, 0), in_column(rows, 0), diagonal(rows, 0);
-    for (Index i = 0; i < a.rows; ++i) {
-        if (i % 1024 == 0) check_time();
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            const double size = std::abs(double(a.values[k]));
-            const Index j = a.column_indices[k];
-            in_row[i] = std::max(in_row[i], size);
-            in_column[j] = std::max(in_column[j], size);
-            if (i == j) diagonal[i] = size;
-        }
-    }
-    for (std::size_t i = 0; i < rows; ++i) {
-        if (!(diagonal[i] >= 1e-3 * std::min(in_row[i], in_column[i])) || diagonal[i] == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero.
-template <class T>
-std::vector<double> diagonal_scaling(const CsrView<T>& a) {
-    std::vector<double> scaling;
-    for (Index i = 0; i < a.rows; ++i) {
-        if (i % 1024 == 0) check_time();
-        double diagonal = 0, largest = 0;
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            const double size = std::abs(double(a.values[k]));
-            largest = std::max(largest, size);
-            if (a.column_indices[k] == i) diagonal = size;
-        }
-        if (diagonal == 0) diagonal = largest;
-        scaling.push_back(diagonal > 0 ? 1 / std::sqrt(diagonal) : 1);
-    }
-    return scaling;
-}
 
 /// Whether entries of S A S are far above its diagonal of ones, as where the rows of a matrix are
 /// in other units than its columns.
@@ -102,47 +59,6 @@ void equilibrate(const CsrView<T>& a, std::vector<double>& row_scaling,
             if (in_column[i] > 0) column_scaling[i] /= std::sqrt(in_column[i]);
         }
     }
-}
-
-/// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
-void round_to_powers_of_two(std::vector<double>& scaling) {
-    for (double& s : scaling) {
-        int exponent;
-        const double half = std::frexp(s, &exponent);  // Within 0.5 .. 1.
-        s = std::ldexp(1.0, half < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
-    }
-}
-
-template <class T>
-GatheredRows transpose(const CsrView<T>& a) {
-    GatheredRows result{std::vector<Offset>(std::size_t(a.rows) + 1),
-                        std::vector<Index>(std::size_t(a.nonzeros))};
-    transpose_pattern(a.rows, a.row_offsets, a.column_indices, result.offsets, result.items.data(),
-                      [](Offset k, Offset) {
-                          if (k % 65536 == 0) check_time();
-                      });
-    return result;
-}
-
-/// The pattern of the diagonal blocks and of their transpose, by columns.
-template <class T>
-GatheredRows union_pattern(const Context& cpu, const CsrView<T>& a, const GatheredRows& transposed,
-                           const Arrangement& arrangement) {
-    const std::vector<Index>& block = arrangement.block_of_column;
-    std::vector<Index> column_of_row(std::size_t(a.rows));
-    for (Index j = 0; j < a.rows; ++j) column_of_row[arrangement.row_of_column[j]] = j;
-    return gather_rows(cpu.threads(), a.rows, [&](Offset vertex, std::vector<Index>& list) {
-        const Index j = Index(vertex), row = arrangement.row_of_column[j];
-        const auto add = [&](Index other) {
-            if (other != j && block[other] == block[j]) list.push_back(other);
-        };
-        for (Offset k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
-            add(a.column_indices[k]);
-        }
-        for (Offset k = transposed.offsets[j]; k < transposed.offsets[j + 1]; ++k) {
-            add(column_of_row[transposed.items[k]]);
-        }
-    });
 }
 
 /// The order of a pattern whose rows are single or in pairs.
@@ -210,13 +126,14 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
-    const GatheredRows transposed = transpose(matrix);
+    const GatheredRows transposed = transposed_pattern(matrix);
     // A symmetric matrix may lack the mirror images of negligible entries.
     const bool has_symmetric_pattern =
         symmetric && std::ranges::equal(transposed.offsets, matrix.row_offsets_span()) &&
         std::ranges::equal(transposed.items, matrix.column_indices_span());
     if (!has_symmetric_pattern) {
-        result.symmetric_pattern = union_pattern(cpu, matrix, transposed, result);
+        result.symmetric_pattern =
+            union_pattern(cpu, matrix, transposed, result.row_of_column, result.block_of_column);
     }
     return result;
 }

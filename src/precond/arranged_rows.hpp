@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "base/gather_rows.hpp"
+#include "tessera/csr.hpp"
+
+// Scalings of a square matrix in host memory, and the symmetric pattern of a matrix whose rows are
+// permuted, for factorisations.
+
+namespace tessera {
+
+/// Whether some diagonal entry is smaller than 1e-3 of the largest entries of its row and column.
+template <class T>
+bool has_small_diagonal(const CsrView<T>& a);
+
+/// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero.
+template <class T>
+std::vector<double> diagonal_scaling(const CsrView<T>& a);
+
+/// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
+void round_to_powers_of_two(std::vector<double>& scaling);
+
+/// The transposed pattern.
+template <class T>
+GatheredRows transposed_pattern(const CsrView<T>& a);
+
+/// The pattern, without the diagonal, of a matrix and its transpose whose row row_of_column[j]
+/// belongs to column j, by columns of `a`, of which `transposed` is the transposed pattern.
+/// `block_of_column`: entries between columns of different blocks are left out; empty: none.
+template <class T>
+GatheredRows union_pattern(const Context& cpu, const CsrView<T>& a, const GatheredRows& transposed,
+                           const std::vector<Index>& row_of_column,
+                           const std::vector<Index>& block_of_column = {});
+
+}  // namespace tessera

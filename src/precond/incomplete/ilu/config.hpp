@@ -1,0 +1,38 @@
+#pragma once
+
+#include "tessera/ilu.hpp"
+#include "tessera/precond.hpp"
+
+namespace tessera {
+
+/// Throws InvalidArgument for numbers out of range.
+void check_options(const IluOptions& options);
+
+/// Block incomplete LDU as registered.
+struct IluConfig {
+    static constexpr const char* help =
+        R"([:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
+              [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=20]
+              [,safeguard=on|off][,solve_sweeps=0]
+                           incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1, 4,
+                           8, 16 or 32: rows of a block (8, without matching 4); matching=auto:
+                           where diagonal entries are small; ordering=auto: amd with fill, else rcm
+                           or, without matching, natural; drop: drop entries by value, up to so
+                           many times the mean of their row (1e-4), instead of by pattern, and all
+                           but the max / 2 times as many as the row has; the others as of block_ldlt
+)";
+    IluOptions options;
+
+    explicit IluConfig(Spec spec) : options(parse_ilu(std::move(spec))) { check_options(options); }
+    template <class T>
+    auto make(const Context& context, const CsrView<T>& matrix,
+              const PreconditionerInputs& inputs) const {
+        IluOptions chosen = options;
+        if (inputs.has_alternative) chosen.max_growth = 120;
+        return std::make_unique<Ilu<T>>(context, matrix, chosen);
+    }
+    /// Unknown before the symbolic factorisation; the constructor checks.
+    Offset bytes(Index, Offset, Offset) const { return 0; }
+};
+
+}  // namespace tessera

@@ -1,0 +1,233 @@
+#include "tessera/ilu.hpp"
+
+#include <algorithm>
+
+#include "base/checks.hpp"
+#include "base/phases.hpp"
+#include "precond/arranged_rows.hpp"
+#include "precond/incomplete/ilu/config.hpp"
+#include "precond/incomplete/ilu/threshold.hpp"
+#include "precond/incomplete/state.hpp"
+
+namespace tessera {
+
+template <class T>
+struct Ilu<T>::State : incomplete::State<T> {
+    IluOptions given;  ///< With the block size and matching used.
+};
+
+void check_options(const IluOptions& options) {
+    const Index k = options.block;
+    require(k == 0 || k == 1 || k == 4 || k == 8 || k == 16 || k == 32,
+            "ilu: blocks have 1, 4, 8, 16 or 32 rows");
+    require(options.fill >= 0 && options.fill <= 1000, "ilu: fill must be within 0..1000");
+    require(options.sweeps >= 1 && options.sweeps <= 1000, "ilu: sweeps must be within 1..1000");
+    require(options.epsilon <= 1e6, "ilu: epsilon must be within 0..1e6");
+    require(options.delta >= 0 && options.delta <= 1, "ilu: delta must be within 0..1");
+    require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000,
+            "ilu: solve_sweeps must be within 0..1000");
+    require(options.method == IluStage::jacobi || options.method == IluStage::level,
+            "ilu: method must be jacobi or level");
+}
+
+namespace {
+
+BlockLdltOptions common_options(const IluOptions& options) {
+    BlockLdltOptions common;
+    common.block = options.block;
+    common.fill = options.fill;
+    common.method = options.method;
+    common.sweeps = options.sweeps;
+    common.epsilon = options.epsilon;
+    common.delta = options.delta;
+    common.safeguard = options.safeguard;
+    common.solve_sweeps = options.solve_sweeps;
+    common.max_growth = options.max_growth;
+    return common;
+}
+
+/// Rows and columns of a matrix, each with its scaling; without a permutation both are equal.
+struct Arrangement {
+    std::vector<double> row_scaling, column_scaling;
+    std::vector<Index> row_of_column;
+    Index structural_rank = 0;
+};
+
+template <class T>
+Arrangement arrange(const Context& host, const CsrView<T>& matrix, bool matched) {
+    if (!matched) return {diagonal_scaling(matrix), {}, {}, 0};
+    ColumnMatching matching = match_columns(host, matrix);
+    return {std::move(matching.row_scaling), std::move(matching.column_scaling),
+            std::move(matching.row_of_column), matching.structural_rank};
+}
+
+/// The pattern of the matrix and its transpose, its rows numbered as their columns.
+template <class T>
+GatheredRows symmetric_pattern(const Context& host, const CsrView<T>& matrix,
+                               std::vector<Index> row_of_column) {
+    if (row_of_column.empty()) {
+        row_of_column.resize(std::size_t(matrix.rows));
+        for (Index i = 0; i < matrix.rows; ++i) row_of_column[i] = i;
+    }
+    return union_pattern(host, matrix, transposed_pattern(matrix), row_of_column);
+}
+
+/// The factor by thresholds as blocks of one row of the pattern, whose grid is `arranged`: `grid`
+/// but for its order.
+template <class T>
+typename incomplete::State<T>::Taken in_pattern(const incomplete::Grid& grid,
+                                                const incomplete::ThresholdFactor& from,
+                                                const incomplete::Grid& arranged,
+                                                const incomplete::BlockPattern& pattern) {
+    const auto value_at = [](const incomplete::TriangleRows& rows, Index i, Index j) {
+        const auto begin = rows.columns.begin() + rows.offsets[i];
+        const auto end = rows.columns.begin() + rows.offsets[i + 1];
+        const auto found = std::lower_bound(begin, end, j);
+        return found == end || *found != j ? T(0) : T(rows.values[found - rows.columns.begin()]);
+    };
+    const auto slot = [&](Index i) { return grid.slot_of_column[arranged.slots[i]]; };
+    typename incomplete::State<T>::Taken taken;
+    for (std::size_t b = 0; b < pattern.rows.size(); ++b) {
+        const Index i = slot(pattern.rows[b]), j = slot(pattern.columns[b]);
+        taken.l.push_back(value_at(from.l, i, j));
+        taken.u_transposed.push_back(value_at(from.u, j, i));
+    }
+    for (Index i = 0; i < arranged.block_rows; ++i) taken.f.push_back(T(from.d[slot(i)]));
+    taken.pivots = {from.smallest_pivot, from.perturbed};
+    return taken;
+}
+
+}  // namespace
+
+template <class T>
+Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& options) {
+    check_options(options);
+    check_matrix("ilu", matrix);
+    check_square("ilu", matrix.rows, matrix.columns);
+    check_memory(context, "ilu", matrix);
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
+    const double start = now();
+    // Matching, ordering and symbolic factorisation run on the host.
+    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
+    const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
+    const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
+    IluOptions used = options;
+    if (!used.matching) used.matching = has_small_diagonal(host_matrix);
+    const bool matched = *used.matching;
+    const bool by_value = options.drop > 0;
+    if (used.block == 0) used.block = by_value ? 1 : matched ? 8 : 4;
+    const Arrangement arrangement = arrange(host, host_matrix, matched);
+    const GatheredRows rows = symmetric_pattern(host, host_matrix, arrangement.row_of_column);
+    const CsrView<T> pattern{matrix.rows,         matrix.columns,    rows.offsets.back(),
+                             rows.offsets.data(), rows.items.data(), host_matrix.values};
+
+    IluReport report;
+    report.structural_rank = arrangement.structural_rank;
+    const auto without_fill = matched ? OrderingMethod::rcm : OrderingMethod::natural;
+    report.ordering = options.ordering.value_or(
+        options.fill == 0 && !by_value ? without_fill : OrderingMethod::amd);
+    const auto grid = incomplete::make_grid(
+        used.block, matrix.rows, order_blocks<T>(host, pattern, {}, used.block, report.ordering),
+        arrangement.row_of_column);
+    report.padding = Index(grid.slots.size()) - grid.rows;
+
+    const BlockLdltOptions common = common_options(used);
+    const std::vector<double>& row_scaling = arrangement.row_scaling;
+    const std::vector<double>& column_scaling = matched ? arrangement.column_scaling : row_scaling;
+    state_ = std::make_unique<State>();
+    state_->given = used;
+    state_->options = common;
+    state_->report = report;
+    state_->row_scale = copy_to_buffer(context, incomplete::scaling_in<T>(row_scaling));
+    state_->column_scale = copy_to_buffer(context, incomplete::scaling_in<T>(column_scaling));
+    state_->plan = plan_spmv(context, matrix);
+    if (by_value) {
+        const auto values = incomplete::threshold_factor(
+            grid, host_matrix, row_scaling, column_scaling,
+            {options.drop, options.max_entries, incomplete::initial_epsilon<T>(common)});
+        auto arranged = grid;
+        auto levels = incomplete::arrange_by_levels(arranged, union_of_triangles(values));
+        levels.update_offsets.assign(levels.rows.size() + 1, 0);  // No products are needed.
+        state_->taken = in_pattern<T>(grid, values, arranged, levels);
+        state_->factor = {context,
+                          incomplete::SymbolicFactor(context, std::move(arranged),
+                                                     std::move(levels), host_matrix, false, 1, 1),
+                          common.pivoting, false};
+    } else {
+        state_->factor =
+            incomplete::make_factor<T>(context, grid, pattern, host_matrix, false, common);
+    }
+    state_->load(context, matrix);
+    state_->report.symbolic_seconds = now() - start;
+    state_->set_up(context, matrix, grid, pattern, host_matrix);
+}
+
+template <class T>
+Ilu<T>::~Ilu() = default;
+
+template <class T>
+Index Ilu<T>::rows() const {
+    return Index(state_->row_scale.size());
+}
+
+template <class T>
+void Ilu<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
+    check_vector("ilu", "r", r, rows());
+    check_vector("ilu", "z", z, rows());
+    const Phase phase(context, "apply", state_->bytes_of_apply());
+    state_->apply(context, r.data(), z.data());
+}
+
+template <class T>
+void Ilu<T>::apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const {
+    check_vector("ilu", "r", r, rows());
+    check_vector("ilu", "z", z, rows());
+    const Phase phase(context, "apply", state_->bytes_of_apply());
+    state_->apply(context, r.data(), z.data(), true);
+}
+
+template <class T>
+void Ilu<T>::update(const Context& context, const CsrView<T>& matrix) {
+    check_matrix("ilu", matrix);
+    if (state_->given.drop > 0) {
+        require(matrix.rows == rows(), "ilu: update needs a matrix of the size of its setup");
+        Ilu anew(context, matrix, state_->given);
+        state_ = std::move(anew.state_);
+        return;
+    }
+    const Phase phase(context, "setup", 0, PhaseStep::setup);
+    require(state_->factor.symbolic().has_pattern_of(context, matrix),
+            "ilu: update needs the pattern that it was set up with");
+    state_->update(context, matrix);
+}
+
+template <class T>
+const IluOptions& Ilu<T>::options() const {
+    return state_->given;
+}
+
+template <class T>
+const IluReport& Ilu<T>::report() const {
+    return state_->report;
+}
+
+template <class T>
+IluFactor<T> Ilu<T>::factor(const Context& context) const {
+    if (state_->stage == IluStage::none) return {};
+    const auto& factor = state_->factor;
+    const auto& symbolic = factor.symbolic();
+    return {copy_to_host(context, symbolic.rows_in_slots()),
+            factor.grid().slots,
+            copy_to_host(context, state_->row_scale),
+            copy_to_host(context, state_->column_scale),
+            copy_to_host(context, symbolic.rows),
+            copy_to_host(context, symbolic.columns),
+            copy_to_host(context, factor.v(incomplete::lower)),
+            copy_to_host(context, factor.v(incomplete::upper)),
+            incomplete::diagonal_blocks(context, factor)};
+}
+
+template class Ilu<float>;
+template class Ilu<double>;
+
+}  // namespace tessera

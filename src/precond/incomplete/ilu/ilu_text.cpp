@@ -1,0 +1,72 @@
+#include "base/concat.hpp"
+#include "precond/choose.hpp"
+#include "precond/incomplete/state.hpp"
+#include "tessera/ilu.hpp"
+
+namespace tessera {
+
+namespace {
+
+const char* ordering_name(const std::optional<OrderingMethod>& ordering) {
+    return ordering ? to_string(*ordering) : "auto";
+}
+
+const char* on_or_off(bool value) { return value ? "on" : "off"; }
+
+const char* matching_name(const std::optional<bool>& matching) {
+    return matching ? on_or_off(*matching) : "auto";
+}
+
+}  // namespace
+
+IluOptions parse_ilu(Spec spec) {
+    IluOptions options;
+    options.block = Index(spec.integer(0, options.block, 0, 32));
+    options.fill = int(spec.integer("fill", options.fill, 0, 1000));
+    options.method = choose(spec, "method", {IluStage::level, IluStage::jacobi});
+    options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
+    options.epsilon = spec.real("epsilon", options.epsilon, 0, 1e6);
+    options.delta = spec.real("delta", options.delta, 0, 1);
+    options.matching =
+        choose<std::optional<bool>>(spec, "matching", {{}, true, false}, matching_name);
+    options.ordering = choose<std::optional<OrderingMethod>>(
+        spec, "ordering", {{}, OrderingMethod::amd, OrderingMethod::rcm, OrderingMethod::natural},
+        ordering_name);
+    options.drop = spec.real("drop", options.drop, 0, 1);
+    options.max_entries = spec.real("max", options.max_entries, 1e-6, 1e6);
+    options.safeguard = choose(spec, "safeguard", {true, false}, on_or_off);
+    options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
+    spec.finish();
+    return options;
+}
+
+template <class T>
+std::string Ilu<T>::describe() const {
+    const IluOptions& o = options();
+    std::string text = concat("ilu:", o.block, ",fill=", o.fill, ",method=", to_string(o.method));
+    if (o.method == IluStage::jacobi) text += concat(",sweeps=", o.sweeps);
+    if (o.epsilon >= 0) text += ",epsilon=" + number_text(o.epsilon);
+    if (o.method == IluStage::jacobi) text += ",delta=" + number_text(o.delta);
+    text +=
+        concat(",matching=", matching_name(o.matching), ",ordering=", to_string(report().ordering));
+    if (o.drop > 0) {
+        text += concat(",drop=", number_text(o.drop), ",max=", number_text(o.max_entries));
+    }
+    if (!o.safeguard) text += ",safeguard=off";
+    if (o.solve_sweeps > 0) text += concat(",solve_sweeps=", o.solve_sweeps);
+    return text;
+}
+
+template <class T>
+PreconditionerReport Ilu<T>::make_report() const {
+    PreconditionerReport details;
+    details.values.push_back(incomplete::report_values("ilu", report()));
+    return details;
+}
+
+template std::string Ilu<float>::describe() const;
+template std::string Ilu<double>::describe() const;
+template PreconditionerReport Ilu<float>::make_report() const;
+template PreconditionerReport Ilu<double>::make_report() const;
+
+}  // namespace tessera

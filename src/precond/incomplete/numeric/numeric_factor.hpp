@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+
+#include "precond/incomplete/numeric/kernels.hpp"
+#include "precond/incomplete/symbolic/entries.hpp"
+#include "precond/incomplete/symbolic/symbolic_factor.hpp"
+#include "tessera/block_ldlt.hpp"
+
+namespace tessera::incomplete {
+
+/// The two triangles of a factor. Blocks of the upper one are stored as their transposes.
+enum Triangle : std::uint8_t { lower, upper };
+
+/// Scalings r and c: the factor is that of r_i a_ij c_j. One array stands for both.
+template <class T>
+struct Scaling {
+    std::span<const T> rows, columns;
+    template <class Array>
+    Scaling(const Array& both) : rows(both), columns(both) {}  // NOLINT: implicit
+    Scaling(std::span<const T> r, std::span<const T> c) : rows(r), columns(c) {}
+};
+
+/// Numeric factorisation A ~ (I + L) F (I + U) of a matrix in a grid, by levels or by sweeps, on
+/// the pattern of the blocks (i, j), i > j, of L and of U^T, with (I + L) = I + V of the lower, (I
+/// + U) = (I + V)^T of the upper triangle:
+///   W_ij = A_ij - sum_k V_ik W'_jk^T,  V_ij = W_ij F_j^-1         (lower; W' that of the upper)
+///   W_ij = A_ji^T - sum_k V_ik W'_jk^T,  V_ij = W_ij F_j^-T       (upper; W' that of the lower)
+///   F_i = A_ii - sum_k V_ik W'_ik^T                               (V of the lower)
+/// For a symmetric matrix both triangles are the same arrays, and F_i is factored as L D L^T, else
+/// as L D U. Memory is allocated once, by the constructor.
+template <class T>
+class NumericFactor {
+  public:
+    NumericFactor() = default;
+    NumericFactor(const Context& context, SymbolicFactor symbolic, batched::Pivoting pivoting,
+                  bool by_sweeps);
+
+    /// Loads the values of `matrix`, scaled, and finds the largest of them. Waits.
+    void load(const Context& context, const Scaling<T>& scaling, const CsrView<T>& matrix);
+    /// Sets the pivot threshold to epsilon times the largest value.
+    void set_threshold(const Context& context, double epsilon);
+
+    /// Exact factorisation on the pattern, level by level.
+    void factor_by_levels(const Context& context);
+    /// Takes a factor in blocks of one row, in the memory of the host: L, U^T and F. Waits.
+    void take_factor(const Context& context, std::span<const T> l, std::span<const T> u_transposed,
+                     std::span<const T> f, const PivotSummary& pivots);
+    /// Factors the diagonal blocks of A, with V = 0.
+    void factor_diagonal(const Context& context);
+    /// Fixed-point iteration: the first sweep starts from V = W = 0, others from the previous one.
+    void start_sweeps();
+    void sweep(const Context& context);
+    /// Marks the current factor as the best one; the sweeps that follow do not overwrite it.
+    void mark_best() { best_ = current_; }
+    /// Makes the best factor current.
+    void restore_best() { current_ = best_; }
+    /// Replaces D by |D| in F and F^-1, until the next factorisation; symmetric matrices only.
+    void make_positive_definite(const Context& context);
+
+    /// Pivots of the last factorisation: the number raised, and the smallest one before. Waits.
+    PivotSummary pivots(const Context& context) const;
+    /// The block rows whose smallest pivot is below `threshold` times the unit, or NaN; blocks of
+    /// padding only are excluded. Waits.
+    std::vector<Index> bad_block_rows(const Context& context, double threshold) const;
+
+    const SymbolicFactor& symbolic() const { return symbolic_; }
+    const Grid& grid() const { return symbolic_.grid; }
+    Index levels() const { return symbolic_.levels(); }
+    const PatternView<T>& view() const { return view_; }
+    bool symmetric() const { return view_.symmetric; }
+    const Buffer<T>& v(Triangle triangle = lower) const {
+        return in_triangle(sets_[current_].v, triangle);
+    }
+    /// X_i = F_i^-1, or the transposes.
+    const Buffer<T>& inverses(bool transposed = false) const {
+        return in_triangle(sets_[current_].inverses, transposed ? upper : lower);
+    }
+    /// F_i(p, q) = L D L^T or L D U as batched::Factorisation has them, p the permutation of the
+    /// rows and q that of the columns.
+    const Buffer<T>& factors() const { return sets_[current_].factors; }
+    const Buffer<Index>& permutations() const { return sets_[current_].permutations[0]; }
+    const Buffer<Index>& column_permutations() const {
+        return in_triangle(sets_[current_].permutations, upper);
+    }
+
+  private:
+    /// One array for each triangle; the second one is empty where the matrix is symmetric.
+    template <class Array>
+    using Triangles = std::array<Array, 2>;
+    template <class Array>
+    const Array& in_triangle(const Triangles<Array>& both, Triangle triangle) const {
+        return both[symmetric() ? lower : triangle];
+    }
+    template <class Array>
+    Array& in_triangle(Triangles<Array>& both, Triangle triangle) const {
+        return both[symmetric() ? lower : triangle];
+    }
+    /// V and F. A level factor has one set, sweeps have three: the last one, the next one, the
+    /// best.
+    struct FactorSet {
+        Triangles<Buffer<T>> v;
+        Buffer<T> factors;
+        Triangles<Buffer<T>> inverses;          ///< X, and X^T.
+        Triangles<Buffer<Index>> permutations;  ///< Those of rows and of columns.
+    };
+    using Products = Triangles<Buffer<T>>;  ///< W.
+    FactorSet make_set(const Context& context) const;
+    Products make_products(const Context& context) const;
+    /// Zeroes V of the first set and the first W.
+    void start_from_zero(const Context& context);
+    void factor_range(const Context& context, LevelStart start, LevelStart end,
+                      const FactorSet& from, const Products& w, FactorSet& to, Products& w_out);
+    void factor_diagonals(const Context& context, Index first, Index last, FactorSet& to);
+
+    SymbolicFactor symbolic_;
+    batched::Pivoting pivoting_ = batched::Pivoting::full;
+    PatternView<T> view_;
+    Buffer<T> values_;
+    std::array<FactorSet, 3> sets_;
+    std::array<Products, 2> w_;
+    int current_ = 0, best_ = 0, current_w_ = 0;
+    bool first_sweep_ = true;
+    T largest_entry_ = T(0);  ///< max |a_ij| of the scaled matrix.
+    Buffer<T> thresholds_;
+    Buffer<Index> perturbed_;
+    Buffer<T> smallest_;
+    Buffer<T> partial_blocks_;  ///< Sums over pieces of split lists.
+};
+
+}  // namespace tessera::incomplete

@@ -1,0 +1,205 @@
+#pragma once
+
+#include "base/host_device.hpp"
+#include "gpu/launch.cuh"
+#include "precond/incomplete/numeric/block_tiles.cuh"
+#include "precond/incomplete/numeric/kernels.hpp"
+
+namespace tessera::incomplete::cuda {
+
+using namespace tessera::cuda;
+
+/// Scatters the entries of A of an item into the zeroed k x k values of `staged`. All lanes of the
+/// warp take part.
+template <int k, int lanes, class T>
+__device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset item, bool active,
+                                              int lane, T* staged) {
+    for (int e = lane; e < k * k; e += lanes) staged[e] = T(0);
+    __syncwarp();
+    if (active) {
+        const Offset end = a.entry_offsets[item + 1];
+        for (Offset e = a.entry_offsets[item] + lane; e < end; e += lanes) {
+            staged[a.positions[e]] = a.values[e];
+        }
+    }
+    __syncwarp();
+}
+
+/// The team of lanes that computes a block of k x k entries: this thread's lane in it, its index in
+/// the thread block, and its item (a block row, or a block off the diagonal).
+template <class T, int k>
+struct SchurTeam {
+    using Tile = BlockTile<T, k>;
+    static constexpr int lanes = Tile::lanes;
+    static constexpr int teams = schur_threads / lanes;
+
+    int lane = int(threadIdx.x) % lanes;
+    int index = int(threadIdx.x) / lanes;
+    Offset item = Offset(blockIdx.x) * teams + index;
+};
+
+/// The lists of Schur updates of block rows, or of blocks off the diagonal: item i is updated by
+/// V W^T of the blocks (left_e, right_e), e from offsets[i] to offsets[i + 1].
+template <class T>
+struct ProductLists {
+    const SplitSumsView<T>& sums;
+    const Offset* offsets;
+    const Index* left;
+    const Index* right;
+
+    TESSERA_HOST_DEVICE ProductLists(const PatternView<T>& a, bool diagonal)
+        : sums(diagonal ? a.split_rows : a.split_updates),
+          offsets(diagonal ? a.row_offsets : a.update_offsets),
+          left(diagonal ? a.row_blocks : a.left),
+          right(diagonal ? a.row_blocks : a.right) {}
+};
+
+/// C -= V W^T over a range of a list.
+template <int k, class T, class Tile>
+__device__ __forceinline__ void subtract_products(const ProductLists<T>& lists, ListRange range,
+                                                  const T* v, const T* w, Tile& c) {
+#pragma unroll 4
+    for (Offset e = range.begin; e < range.end; ++e) {
+        c.subtract_product(v + Offset(lists.left[e]) * (k * k),
+                           w + Offset(lists.right[e]) * (k * k));
+    }
+}
+
+/// Partial sums of -V W^T over pieces of long lists, of the items first .. last - 1; one team of
+/// lanes per piece.
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_pieces_kernel(const __grid_constant__ PatternView<T> a, bool diagonal, Offset first,
+                        Offset last, const T* v, const T* w) {
+    using Team = SchurTeam<T, k>;
+    begin_dependent();
+    const Team team;
+    const ProductLists<T> lists(a, diagonal);
+    if (team.item >= lists.sums.piece_count) return;
+    const SumPiece piece = lists.sums.pieces[team.item];
+    if (piece.item < first || piece.item >= last) return;
+    typename Team::Tile c(team.lane);
+    c.visit([&](int, int, T& value) { value = T(0); });
+    subtract_products<k>(lists, {piece.begin, piece.end}, v, w, c);
+    T* const to = lists.sums.partial + team.item * (k * k);
+    c.visit([&](int row, int column, T& value) { to[row + column * k] = value; });
+}
+
+/// Schur complement A_ij - sum_k V_ik W_jk^T of a diagonal block (`diagonal`) or another one, in
+/// place in `staged`, which has the entries of A. All lanes of the warp take part.
+template <bool diagonal, int k, class T>
+__device__ __forceinline__ void schur_complement(const PatternView<T>& a, Offset item, bool active,
+                                                 int lane, T* staged, const T* v, const T* w) {
+    BlockTile<T, k> c(lane);
+    c.visit([&](int row, int column, T& value) {
+        value = diagonal && a.symmetric ? staged[max(row, column) + min(row, column) * k]
+                                        : staged[row + column * k];
+    });
+    if (active) {
+        const ProductLists<T> lists(a, diagonal);
+        const ListRange list{lists.offsets[item], lists.offsets[item + 1]};
+        if (list.end - list.begin <= lists.sums.limit) {
+            subtract_products<k>(lists, list, v, w, c);
+        } else {
+            const ListRange pieces = pieces_of(lists.sums, item);
+#pragma unroll 4
+            for (Offset p = pieces.begin; p < pieces.end; ++p) {
+                const T* const from = lists.sums.partial + p * (k * k);
+                c.visit([&](int row, int column, T& value) { value += from[row + column * k]; });
+            }
+        }
+    }
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = value; });
+    __syncwarp();
+}
+
+/// Copies a block of a team from shared to global memory.
+template <int k, int lanes, class T>
+__device__ __forceinline__ void store_block(Offset block, bool active, int lane, const T* staged,
+                                            T* out) {
+    if (!active) return;
+    for (int e = lane; e < k * k; e += lanes) out[block * (k * k) + e] = staged[e];
+}
+
+/// Element e of the mean of a k x k block and its transpose.
+template <int k, class T>
+__device__ __forceinline__ T symmetric_mean(const T* block, int e) {
+    const int small = min(e % k, e / k), large = max(e % k, e / k);
+    return T(0.5) * block[small + large * k] + T(0.5) * block[large + small * k];
+}
+
+/// V_ij = W_ij X_j^T of a block. w may be `staged`. All lanes of the warp take part.
+template <int k, class T>
+__device__ __forceinline__ void divide_block(Offset block, bool active, int lane, T* staged,
+                                             const T* w, const T* x, T* v_out) {
+    using Tile = BlockTile<T, k>;
+    Tile c(lane);
+    c.visit([&](int, int, T& value) { value = T(0); });
+    if (active) c.subtract_product(w, x);
+    __syncwarp();
+    c.visit([&](int row, int column, T& value) { staged[row + column * k] = -value; });
+    __syncwarp();
+    store_block<k, Tile::lanes>(block, active, lane, staged, v_out);
+}
+
+/// Schur complements of diagonal blocks (to `v_out`), or W and V = W X^T of off-diagonal blocks;
+/// one team of lanes per block, accumulated in register tiles or, FP64 with 8 rows and more, by
+/// tensor cores, staged in shared memory.
+template <bool diagonal, int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,
+                 const T* w, const T* multipliers, T* v_out, T* w_out) {
+    using Team = SchurTeam<T, k>;
+    __shared__ __align__(16) T memory[Team::teams][k * k];
+    begin_dependent();
+    const Team team;
+    const Offset item = first + team.item;
+    const bool active = item < last;
+    T* const staged = memory[team.index];
+    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, team.lane, staged);
+    schur_complement<diagonal, k>(a, item, active, team.lane, staged, v, w);
+    if constexpr (diagonal) {
+        if (!active) return;
+        for (int e = team.lane; e < k * k; e += Team::lanes) {
+            v_out[item * (k * k) + e] = a.symmetric ? symmetric_mean<k>(staged, e) : staged[e];
+        }
+    } else {
+        store_block<k, Team::lanes>(item, active, team.lane, staged, w_out);
+        const Offset column = active ? a.columns[item] : 0;
+        divide_block<k>(item, active, team.lane, staged, staged, multipliers + column * (k * k),
+                        v_out);
+    }
+}
+
+template <bool diagonal, class T>
+void schur(const Context& context, const PatternView<T>& a, Offset first, Offset last, const T* v,
+           const T* w, const T* multipliers, T* v_out, T* w_out) {
+    if (first == last) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        constexpr int teams = SchurTeam<T, k>::teams;
+        const Index pieces = ProductLists<T>(a, diagonal).sums.piece_count;
+        if (pieces > 0) {
+            launch_dependent(&schur_pieces_kernel<k, T>, blocks_for(pieces, teams), schur_threads,
+                             0, stream_of(context), a, diagonal, first, last, v, w);
+        }
+        launch_dependent(&schur_kernel<diagonal, k, T>, blocks_for(last - first, teams),
+                         schur_threads, 0, stream_of(context), a, first, last, v, w, multipliers,
+                         v_out, w_out);
+    });
+}
+
+template <class T>
+void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
+                     const T* v, const T* w, T* b) {
+    schur<true, T>(context, a, first, last, v, w, nullptr, b, nullptr);
+}
+
+template <class T>
+void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
+                  const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
+    schur<false>(context, a, first, last, v, w, multipliers, v_out, w_out);
+}
+
+}  // namespace tessera::incomplete::cuda

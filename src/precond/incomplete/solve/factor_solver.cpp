@@ -1,0 +1,213 @@
+#include "precond/incomplete/solve/factor_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/for_each.hpp"
+#include "base/scratch/scratch.hpp"
+#include "tessera/vector_ops.hpp"
+
+namespace tessera::incomplete {
+
+namespace {
+
+/// Seeds of the random vectors of the reconstruction error.
+constexpr std::uint64_t first_seed = 2018;
+constexpr int random_vectors = 2;
+
+/// Work space of products with a factor.
+template <class T>
+struct Workspace {
+    Workspace(const Context& context, const SymbolicFactor& symbolic)
+        : size(symbolic.slots.size()),
+          memory(context, vectors * size),
+          partial(context, partial_size(symbolic)),
+          started_blocks(context, 2) {}
+
+    static constexpr Offset vectors = 4;
+    static Offset partial_size(const SymbolicFactor& symbolic) {
+        const Offset pieces =
+            std::max({Offset(symbolic.lower_tasks.pieces) + symbolic.upper_tasks.pieces,
+                      symbolic.split_rows.pieces.size(), symbolic.split_columns.pieces.size()});
+        return pieces * symbolic.grid.k;
+    }
+    std::span<T> vector(Offset j) const {
+        return memory.view().subspan(std::size_t(j * size), std::size_t(size));
+    }
+    /// The pattern of the factor; sums of pieces of long rows are in this work space.
+    PatternView<T> pattern(const NumericFactor<T>& factor) const {
+        PatternView<T> view = factor.view();
+        view.split_rows.partial = view.split_columns.partial = partial.data();
+        return view;
+    }
+
+    Offset size;
+    Scratch<T> memory, partial;
+    Scratch<unsigned> started_blocks;  ///< Tickets of the two solves.
+};
+
+/// x = (I + V)^-1 x, or (I + V)^-T x, by the Jacobi iteration x = b - V x from x = b; exact after
+/// as many sweeps as there are levels.
+template <class T>
+void solve_by_iteration(const Context& context, const PatternView<T>& a, const T* v, bool upper,
+                        int sweeps, std::span<T> x, std::span<T> b, std::span<T> y) {
+    copy<T>(context, x, b);
+    for (int s = 1; s < sweeps; ++s) {
+        TESSERA_RUN(triangular_product<T>, context, a, upper, 0, a.block_rows, v, T(-1), x.data(),
+                    b.data(), y.data());
+        copy<T>(context, y, x);
+    }
+}
+
+/// The arrays of M^-1 = (I + V')^-T X (I + V)^-1, or of its transpose.
+template <class T>
+struct InverseParts {
+    InverseParts(const NumericFactor<T>& factor, bool transposed)
+        : v(factor.v(transposed ? upper : lower).data()),
+          transposes(factor.v(transposed ? lower : upper).data()),
+          inverses{factor.inverses(transposed).data(), factor.inverses(!transposed).data()} {}
+
+    const T* v;
+    const T* transposes;  ///< V'.
+    Inverses<T> inverses;
+};
+
+/// y = (I + V')^-T X (I + V)^-1 x; x is overwritten.
+template <class T>
+void solve_exactly(const Context& context, const NumericFactor<T>& factor,
+                   const InverseParts<T>& parts, const Workspace<T>& work, T* x, T* y) {
+    const PatternView<T> a = work.pattern(factor);
+    const SymbolicFactor& symbolic = factor.symbolic();
+    if (context.on_gpu() && a.k >= 8) {
+        const decltype(&cuda::solve_rows<T>) solve_rows = TESSERA_IF_CUDA(cuda::solve_rows<T>);
+        const SplitSolve &down = symbolic.lower_tasks, &up = symbolic.upper_tasks;
+        solve_rows(context, a,
+                   {down.data(), up.data(), down.pieces, up.pieces, work.partial.data()}, parts.v,
+                   parts.transposes, parts.inverses, x, work.vector(2).data(), y,
+                   work.started_blocks.data());
+        return;
+    }
+    const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };
+    for (Index l = 1; l < factor.levels(); ++l) {
+        TESSERA_RUN(triangular_product<T>, context, a, false, row(l), row(l + 1), parts.v, T(-1), x,
+                    x, x);
+    }
+    TESSERA_RUN(diagonal_product<T>, context, a, parts.inverses, x, y);
+    for (Index l = factor.levels() - 1; l-- > 0;) {
+        TESSERA_RUN(triangular_product<T>, context, a, true, row(l), row(l + 1), parts.transposes,
+                    T(-1), y, y, y);
+    }
+}
+
+/// y = F x.
+template <class T>
+void multiply_diagonal(const Context& context, const NumericFactor<T>& factor, const T* x, T* y) {
+    TESSERA_RUN(factor_product<T>, context, factor.view(), factor.factors().data(),
+                factor.permutations().data(), factor.column_permutations().data(), x, y);
+}
+
+}  // namespace
+
+template <class T>
+void reserve_apply_inverse(const Context& context, const SymbolicFactor& symbolic) {
+    const auto size = Offset(sizeof(T));
+    reserve_scratch(context, {Workspace<T>::vectors * symbolic.slots.size() * size,
+                              Workspace<T>::partial_size(symbolic) * size, 2 * sizeof(unsigned)});
+}
+
+template <class T>
+void apply_inverse(const Context& context, const NumericFactor<T>& factor,
+                   const Scaling<T>& scaling, int sweeps, const T* r, T* z, bool transposed) {
+    const Workspace<T> work(context, factor.symbolic());
+    const InverseParts<T> parts(factor, transposed);
+    const std::span<T> x = work.vector(0), y = work.vector(1);
+    const Index* row_slots = factor.symbolic().rows_in_slots().data();
+    const Index* column_slots = factor.symbolic().slots.data();
+    const T *row_scale = scaling.rows.data(), *column_scale = scaling.columns.data();
+    if (transposed) {
+        std::swap(row_slots, column_slots);
+        std::swap(row_scale, column_scale);
+    }
+    for_each_index(context, work.size, GatherVector<T>{row_slots, row_scale, r, nullptr, x.data()});
+    if (sweeps == 0) {
+        solve_exactly(context, factor, parts, work, x.data(), y.data());
+    } else {
+        const PatternView<T> a = work.pattern(factor);
+        const std::span<T> b = work.vector(2), next = work.vector(3);
+        solve_by_iteration(context, a, parts.v, false, sweeps, x, b, next);
+        TESSERA_RUN(diagonal_product<T>, context, a, parts.inverses, x.data(), y.data());
+        solve_by_iteration(context, a, parts.transposes, true, sweeps, y, b, next);
+    }
+    for_each_index(context, work.size, ScatterVector<T>{column_slots, column_scale, y.data(), z});
+}
+
+template <class T>
+double reconstruction_error(const Context& context, const NumericFactor<T>& factor,
+                            const Scaling<T>& scaling, const CsrView<T>& matrix,
+                            const SpmvPlan& plan) {
+    const Workspace<T> work(context, factor.symbolic());
+    const PatternView<T> a = work.pattern(factor);
+    const SymbolicFactor& symbolic = factor.symbolic();
+    const auto rows = std::size_t(matrix.rows);
+    const std::span<T> w = work.vector(0), x = work.vector(1), y = work.vector(2),
+                       z = work.vector(3);
+    Buffer<T> all_sums(context, 2 * random_vectors);
+    for (int vector = 0; vector < random_vectors; ++vector) {
+        fill_normal(context, first_seed + std::uint64_t(vector), w);
+        TESSERA_RUN(triangular_product<T>, context, a, true, 0, a.block_rows,
+                    factor.v(upper).data(), T(1), w.data(), w.data(), x.data());
+        multiply_diagonal(context, factor, x.data(), y.data());
+        TESSERA_RUN(triangular_product<T>, context, a, false, 0, a.block_rows,
+                    factor.v(lower).data(), T(1), y.data(), y.data(), x.data());
+        for_each_index(
+            context, work.size,
+            ScatterVector<T>{symbolic.slots.data(), scaling.columns.data(), w.data(), y.data()});
+        multiply(context, matrix, plan, T(1), y.first(rows), T(0), z.first(rows));
+        for_each_index(context, work.size,
+                       GatherVector<T>{symbolic.rows_in_slots().data(), scaling.rows.data(),
+                                       z.data(), w.data(), y.data()});
+        axpby<T>(context, T(-1), y, T(1), x);
+        T* const sums = all_sums.data() + 2 * vector;
+        dot<T>(context, x, x, sums);
+        dot<T>(context, y, y, sums + 1);
+    }
+    const std::vector<T> sums = copy_to_host(context, all_sums);
+    double error = 0, size = 0;
+    for (std::size_t vector = 0; vector < random_vectors; ++vector) {
+        error += double(sums[2 * vector]);
+        size += double(sums[2 * vector + 1]);
+    }
+    if (error == 0) return 0;
+    const double ratio = std::sqrt(error / size);
+    return std::isfinite(ratio) ? ratio : std::numeric_limits<double>::infinity();
+}
+
+/// Column c of every block is its product with the unit vector e_c.
+template <class T>
+std::vector<T> diagonal_blocks(const Context& context, const NumericFactor<T>& factor) {
+    const auto k = std::size_t(factor.view().k), slots = factor.grid().slots.size();
+    const Workspace<T> work(context, factor.symbolic());
+    const std::span<T> x = work.vector(0), y = work.vector(1);
+    std::vector<T> blocks(slots * k), column(slots);
+    for (std::size_t c = 0; c < k; ++c) {
+        std::vector<T> unit(slots, T(0));
+        for (std::size_t slot = c; slot < slots; slot += k) unit[slot] = T(1);
+        copy_from_host<T>(context, unit, x);
+        multiply_diagonal(context, factor, x.data(), y.data());
+        copy_to_host<T>(context, y, column);
+        for (std::size_t slot = 0; slot < slots; ++slot) {
+            blocks[slot / k * k * k + c * k + slot % k] = column[slot];
+        }
+    }
+    return blocks;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                     \
+    template decltype(apply_inverse<T>) apply_inverse<T>;                          \
+    template void reserve_apply_inverse<T>(const Context&, const SymbolicFactor&); \
+    template decltype(reconstruction_error<T>) reconstruction_error<T>;            \
+    template decltype(diagonal_blocks<T>) diagonal_blocks<T>;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::incomplete

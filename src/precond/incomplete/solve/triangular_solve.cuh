@@ -1,0 +1,152 @@
+#pragma once
+
+#include <bit>
+#include <cuda/atomic>
+
+#include "precond/incomplete/solve/products.cuh"
+
+namespace tessera::incomplete::cuda {
+
+/// Marks an element that is not computed yet: a NaN with a payload that no kernel computes.
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+template <class T>
+__device__ __forceinline__ T not_ready() {
+    return std::bit_cast<T>(~BitsOf<T>(0));
+}
+template <class T>
+__device__ __forceinline__ bool is_ready(T x) {
+    return std::bit_cast<BitsOf<T>>(x) != ~BitsOf<T>(0);
+}
+
+/// Relaxed accesses at device scope, for elements that are passed between running thread blocks.
+template <class T>
+using AtomicRef = ::cuda::atomic_ref<T, ::cuda::thread_scope_device>;
+template <class T>
+__device__ __forceinline__ T load_relaxed(const T* x) {
+    return AtomicRef<T>(*const_cast<T*>(x)).load(::cuda::memory_order_relaxed);
+}
+
+/// Reads vector elements that another warp of the kernel writes: `wait` polls until the element is
+/// ready. Values are their own flags, so no memory fence is needed.
+struct PollingLoad {
+    template <class T>
+    static __device__ __forceinline__ T load(const T* x) {
+        return load_relaxed(x);
+    }
+    template <class T>
+    static __device__ __forceinline__ T wait(const T* x, T value) {
+        while (!is_ready(value)) value = load_relaxed(x);
+        return value;
+    }
+};
+
+/// Reset before a solve: marks all elements as not ready, and zeroes the counters of started thread
+/// blocks; four elements per thread.
+template <class T>
+__global__ void __launch_bounds__(product_threads)
+    reset_kernel(Offset count, T* middle, T* y, Offset partials, T* partial,
+                 unsigned* started_blocks) {
+    begin_dependent();
+    for_elements<4>(count, [&](Offset e) { middle[e] = y[e] = not_ready<T>(); });
+    for_elements<4>(partials, [&](Offset e) { partial[e] = not_ready<T>(); });
+    if (blockIdx.x == 0 && threadIdx.x < 2) started_blocks[threadIdx.x] = 0;
+}
+
+/// Writes an element for other warps; the NaN that means "not ready" becomes another NaN.
+template <class T>
+__device__ __forceinline__ void publish(T* to, T value) {
+    AtomicRef<T>(*to).store(is_ready(value) ? value : T(__int_as_float(0x7fc00000)),
+                            ::cuda::memory_order_relaxed);
+}
+
+/// Synchronisation-free sparse triangular solve: y = (I + V)^-1 b, or, `upper`, y = (I + V)^-T X b
+/// with the blocks X^T of `transposes`; one warp per block row, which polls the elements that it
+/// depends on. Thread blocks draw tickets, so that each row starts later than its dependencies
+/// start. Pieces of long rows have warps of their own.
+template <bool upper, int k, class T>
+__global__ void __launch_bounds__(product_threads)
+    solve_kernel(PatternView<T> a, const SolveTask* tasks, Offset task_count, const T* v,
+                 const T* transposes, const T* b, T* y, T* partial, unsigned* started_blocks) {
+    using Team = ProductTeam<T, k>;
+    constexpr int elements = Team::template elements<upper>;
+    static_assert(Team::lanes == 32);
+    __shared__ unsigned ticket;
+    begin_dependent();
+    if (threadIdx.x == 0) ticket = atomicAdd(started_blocks, 1u);
+    __syncthreads();
+    const Team team;
+    const Offset position = Offset(ticket) * Team::teams + int(threadIdx.x) / 32;
+    if (position >= task_count) return;
+    SolveTask task;
+    if (tasks != nullptr) {
+        task = tasks[position];
+    } else {
+        const Offset row = upper ? a.block_rows - 1 - position : position;
+        const Offset* const offsets = upper ? a.column_offsets : a.row_offsets;
+        task = {Index(row), 0, 0, offsets[row], offsets[row + 1]};
+    }
+    const bool whole = task.pieces >= 0;
+    T* const pieces = partial + Offset(task.first_piece) * k;
+    const Offset row_offset = Offset(task.row) * k;
+    T own[elements] = {}, sums[elements] = {};
+    if constexpr (upper) {
+        if (whole) {
+            transposed_block_product<k>(team, transposes + row_offset * k, b + row_offset, true,
+                                        own);
+        }
+    }
+    list_sums<upper, PollingLoad, k>(a, team, {task.begin, task.end}, v, y, sums);
+    if (task.pieces > 0) {
+        for (int p = team.template rank<upper>(); p < task.pieces;
+             p += Team::template lanes_per_sum<upper>) {
+#pragma unroll
+            for (int i = 0; i < elements; ++i) {
+                const T* from = pieces + p * k + team.template element<upper>(i);
+                sums[i] += PollingLoad::wait(from, PollingLoad::load(from));
+            }
+        }
+        __syncwarp();
+        add_lanes<upper, Team>(sums);
+    }
+    if (team.template rank<upper>() > 0) return;
+    T* const to = whole ? y + row_offset : pieces;
+#pragma unroll
+    for (int i = 0; i < elements; ++i) {
+        const int element = team.template element<upper>(i);
+        if (!upper && whole) own[i] = b[row_offset + element];
+        publish(to + element, whole ? own[i] - sums[i] : sums[i]);
+    }
+}
+
+template <class T>
+void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
+                const T* v, const T* transposes, const Inverses<T>& inverses, const T* x, T* middle,
+                T* y, unsigned* started_blocks) {
+    if (a.block_rows == 0) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        if constexpr (k >= 8) {
+            using Team = ProductTeam<T, k>;
+            const cudaStream_t stream = stream_of(context);
+            const Offset count = Offset(a.block_rows) * k;
+            const Offset partials = Offset(tasks.lower_pieces + tasks.upper_pieces) * k;
+            launch_dependent(&reset_kernel<T>,
+                             blocks_for(std::max(count, partials), 4 * product_threads),
+                             product_threads, 0, stream, count, middle, y, partials, tasks.partial,
+                             started_blocks);
+            const Offset lower = a.block_rows + tasks.lower_pieces;
+            launch_dependent(&solve_kernel<false, k, T>, blocks_for(lower, Team::teams),
+                             product_threads, 0, stream, a, tasks.lower, lower, v,
+                             inverses.transposed, x, middle, tasks.partial, started_blocks);
+            const Offset upper = a.block_rows + tasks.upper_pieces;
+            T* const partial = tasks.partial + Offset(tasks.lower_pieces) * k;
+            launch_dependent(&solve_kernel<true, k, T>, blocks_for(upper, Team::teams),
+                             product_threads, 0, stream, a, tasks.upper, upper, transposes,
+                             inverses.transposed, static_cast<const T*>(middle), y, partial,
+                             started_blocks + 1);
+        }
+    });
+}
+
+}  // namespace tessera::incomplete::cuda

@@ -1,0 +1,181 @@
+#include "precond/incomplete/state.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/concat.hpp"
+#include "base/dispatch.hpp"
+
+namespace tessera::incomplete {
+
+namespace {
+
+/// Outer pivoting: rounds, and the largest share of the block rows that a round may move.
+constexpr int max_rounds = 3;
+constexpr double max_delayed_share = 0.6;
+
+}  // namespace
+
+template <class T>
+std::vector<T> scaling_in(const std::vector<double>& scaling) {
+    constexpr double smallest = double(std::numeric_limits<T>::min());
+    constexpr double largest = double(std::numeric_limits<T>::max());
+    std::vector<T> narrow(scaling.size());
+    std::ranges::transform(scaling, narrow.begin(),
+                           [&](double s) { return T(std::clamp(s, smallest, largest)); });
+    return narrow;
+}
+
+template <class T>
+NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& pattern_of,
+                             const CsrView<T>& matrix, bool symmetric,
+                             const BlockLdltOptions& options) {
+    const double block_bytes = double(options.block) * options.block * sizeof(T);
+    const double square = double(options.block) * options.block;
+    const double triangles = symmetric ? 1 : 2;
+    const double max_values = options.max_growth * double(matrix.nonzeros) / triangles;
+    const double max_blocks =
+        std::min({2e9, 0.5 * double(context.free_memory()) / block_bytes, max_values / square});
+    BlockPattern pattern = arrange_by_levels(
+        grid, fill_pattern(grid, pattern_of, options.fill, Offset(max_blocks), context.threads()));
+    const bool by_sweeps = options.method == BlockLdltStage::jacobi;
+    count_updates(pattern, context.threads());
+    const double operations = double(pattern.updates()) * square * options.block;
+    if (operations > 100 * max_values) {
+        throw OutOfMemory(
+            concat("incomplete factors: the factorisation takes ", triangles * operations,
+                   " multiplications, too many for a matrix with ", matrix.nonzeros, " entries"));
+    }
+    return {context,
+            SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, symmetric,
+                           by_sweeps ? 3 : 1, by_sweeps ? 2 : 1),
+            options.pivoting, by_sweeps};
+}
+
+/// Outer pivoting: block rows with small pivots are ordered after the others, those found in most
+/// rounds last, and the factor is computed again.
+template <class T>
+void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
+                              const CsrView<T>& host_pattern, const CsrView<T>& host_matrix) {
+    const auto k = std::size_t(grid.k);
+    std::vector<int> found(std::size_t(grid.block_rows), 0);
+    std::vector<Index> order(found.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (int round = 0; round < max_rounds; ++round) {
+        // An update reaches one more moved block with each sweep.
+        compute_for_pivots(context, round + 1);
+        const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
+        if (bad.empty() || double(bad.size()) > max_delayed_share * grid.block_rows) return;
+        for (const Index block : bad) {
+            auto slot = factor.grid().slots.begin() + Offset(block) * grid.k;
+            while (*slot < 0) ++slot;
+            ++found[std::size_t(grid.slot_of_column[std::size_t(*slot)]) / k];
+        }
+        std::ranges::stable_sort(order, {}, [&](Index block) { return found[std::size_t(block)]; });
+        std::vector<Index> slots;
+        for (const Index block : order) {
+            const auto first = grid.slots.begin() + Offset(block) * grid.k;
+            slots.insert(slots.end(), first, first + grid.k);
+        }
+        report.delayed += Index(bad.size());
+        const bool symmetric = factor.symmetric();
+        factor = {};
+        factor = make_factor<T>(context,
+                                make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column),
+                                host_pattern, host_matrix, symmetric, options);
+        load(context, matrix);
+    }
+}
+
+template <class T>
+void State<T>::describe_pattern() {
+    report.block_rows = factor.grid().block_rows;
+    report.levels = factor.levels();
+    report.stored_blocks = factor.view().blocks + report.block_rows;
+    report.updates = factor.symbolic().updates;
+    report.bytes = factor.symbolic().bytes;
+    const double square = double(options.block) * options.block;
+    const double dense = double(factor.grid().rows) * factor.grid().rows;
+    report.stored_share = dense > 0 ? double(report.stored_blocks) * square / dense : 0;
+}
+
+template <class T>
+void State<T>::apply(const Context& context, const T* r, T* z, bool transposed) const {
+    if (stage == BlockLdltStage::none) {
+        const auto rows = std::size_t(row_scale.size());
+        copy(context, std::span<const T>(r, rows), std::span<T>(z, rows));
+        return;
+    }
+    apply_inverse(context, factor, scaling(), options.solve_sweeps, r, z, transposed);
+}
+
+template <class T>
+double State<T>::bytes_of_apply() const {
+    const double square = double(options.block) * options.block;
+    const double blocks = double(2 * report.stored_blocks - report.block_rows);
+    return (blocks * square + 6.0 * double(row_scale.size())) * sizeof(T);
+}
+
+template <class T>
+void State<T>::set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
+                      const CsrView<T>& host_pattern, const CsrView<T>& host_matrix) {
+    if (options.outer) delay_bad_rows(context, grid, matrix, host_pattern, host_matrix);
+    reserve_apply_inverse<T>(context, factor.symbolic());
+    describe_pattern();
+    choose_stage(context, matrix);
+    apply_sign_option(context);
+    taken.reset();
+}
+
+template <class T>
+void State<T>::update(const Context& context, const CsrView<T>& matrix) {
+    load(context, matrix);
+    compute_stage(context, matrix, stage);
+    apply_sign_option(context);
+}
+
+ReportValue report_values(const char* name, const BlockLdltReport& details) {
+    ReportValues reconstruction, probes;
+    for (const double error : details.reconstruction) reconstruction.push_back({"", error});
+    for (const auto stage : {BlockLdltStage::jacobi, BlockLdltStage::level,
+                             BlockLdltStage::block_jacobi, BlockLdltStage::none}) {
+        const double residual = details.probe[int(stage)];
+        if (residual >= 0) probes.push_back({to_string(stage), residual});
+    }
+    return {name, ReportValues{{"block_rows", details.block_rows},
+                               {"padding", details.padding},
+                               {"pairs", details.pairs},
+                               {"structural_rank", details.structural_rank},
+                               {"ordering", to_string(details.ordering)},
+                               {"levels", details.levels},
+                               {"stored_blocks", details.stored_blocks},
+                               {"stored_share", details.stored_share},
+                               {"updates", details.updates},
+                               {"bytes", details.bytes},
+                               {"delayed", details.delayed},
+                               {"stage", to_string(details.stage)},
+                               {"sweeps", details.sweeps},
+                               {"best_sweep", details.best_sweep},
+                               {"restarts", details.restarts},
+                               {"epsilon", details.epsilon},
+                               {"perturbed", details.perturbed},
+                               {"smallest_pivot", details.smallest_pivot},
+                               {"reconstruction", std::move(reconstruction)},
+                               {"probes", std::move(probes)},
+                               {"probe_products", details.probe_products},
+                               {"outcome", details.outcome}}};
+}
+
+#define TESSERA_INSTANTIATE(T)                                                     \
+    template decltype(scaling_in<T>) scaling_in<T>;                                \
+    template decltype(make_factor<T>) make_factor<T>;                              \
+    template void State<T>::apply(const Context&, const T*, T*, bool) const;       \
+    template double State<T>::bytes_of_apply() const;                              \
+    template void State<T>::set_up(const Context&, const CsrView<T>&, const Grid&, \
+                                   const CsrView<T>&, const CsrView<T>&);          \
+    template void State<T>::update(const Context&, const CsrView<T>&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::incomplete

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "precond/incomplete/solve/factor_solver.hpp"
+
+namespace tessera::incomplete {
+
+/// A scaling, rounded to T and clamped to its range.
+template <class T>
+std::vector<T> scaling_in(const std::vector<double>& scaling);
+
+/// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
+/// `pattern` is that of the matrix with its transpose, its rows numbered as their columns; of a
+/// symmetric matrix it is the matrix. Throws OutOfMemory if the Context does not have the memory.
+template <class T>
+NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& pattern,
+                             const CsrView<T>& matrix, bool symmetric,
+                             const BlockLdltOptions& options);
+
+/// The pivot threshold of the first sweep, or of the level factorisation.
+template <class T>
+double initial_epsilon(const BlockLdltOptions& options);
+
+/// An incomplete factor with its safeguard: the state of BlockLdlt and Ilu, whose options are a
+/// subset.
+template <class T>
+struct State {
+    BlockLdltOptions options;
+    BlockLdltReport report;
+    Buffer<T> row_scale, column_scale;  ///< The latter is empty where they are equal.
+    SpmvPlan plan;                      ///< Plan of products with the matrix.
+    NumericFactor<T> factor;
+    BlockLdltStage stage = BlockLdltStage::none;
+    /// The level factor, if it was computed elsewhere, as take_factor has it; only during set_up.
+    struct Taken {
+        std::vector<T> l, u_transposed, f;
+        PivotSummary pivots;
+    };
+    std::optional<Taken> taken;
+
+    Scaling<T> scaling() const {
+        return {row_scale.view(), column_scale.empty() ? row_scale.view() : column_scale.view()};
+    }
+    void load(const Context& context, const CsrView<T>& matrix) {
+        factor.load(context, scaling(), matrix);
+    }
+    /// z = M^-1 r, or M^-T r.
+    void apply(const Context& context, const T* r, T* z, bool transposed = false) const;
+    /// Bytes that an application moves.
+    double bytes_of_apply() const;
+    /// After `load`: chooses and computes the stage. `grid`: that of the factor before its block
+    /// rows were numbered by levels; the other matrices as in make_factor.
+    void set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
+                const CsrView<T>& host_pattern, const CsrView<T>& host_matrix);
+    /// Factors new values in the current stage.
+    void update(const Context& context, const CsrView<T>& matrix);
+
+  private:
+    /// Computes the factor of a stage from the loaded values of `matrix`; false if its
+    /// reconstruction error is too large.
+    bool compute_stage(const Context& context, const CsrView<T>& matrix, BlockLdltStage next);
+    bool compute_sweeps(const Context& context, const CsrView<T>& matrix);
+    /// Replaces D by |D| if requested; after the probes, which need the signs of D.
+    void apply_sign_option(const Context& context);
+    /// Runs `sweeps` sweeps, or the level factorisation, for outer pivoting.
+    void compute_for_pivots(const Context& context, int sweeps);
+    /// Outer pivoting; `grid`: that before any block row was moved.
+    void delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
+                        const CsrView<T>& host_pattern, const CsrView<T>& host_matrix);
+    void describe_pattern();
+    /// Chooses the stage: that of the options or, with the safeguard, the best one probed.
+    void choose_stage(const Context& context, const CsrView<T>& matrix);
+};
+
+/// The group of values of a report.
+ReportValue report_values(const char* name, const BlockLdltReport& details);
+
+}  // namespace tessera::incomplete

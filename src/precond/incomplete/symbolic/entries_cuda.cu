@@ -1,0 +1,15 @@
+#include "precond/incomplete/symbolic/entries.hpp"
+
+#include "gpu/for_each.cuh"
+
+namespace tessera::cuda {
+
+TESSERA_FOR_EACH_REAL(incomplete::CheckSource)
+TESSERA_FOR_EACH_REAL(incomplete::LoadValue)
+TESSERA_FOR_EACH_REAL(incomplete::GatherVector)
+TESSERA_FOR_EACH_REAL(incomplete::ScatterVector)
+TESSERA_FOR_EACH_REAL(incomplete::TransposeBlocks)
+TESSERA_FOR_EACH_REAL(incomplete::LargestEntry)
+TESSERA_FOR_EACH_REAL(incomplete::SummarisePivots)
+
+}  // namespace tessera::cuda

@@ -1,0 +1,114 @@
+#include "precond/incomplete/symbolic/symbolic_factor.hpp"
+
+#include <cmath>
+
+#include "base/for_each.hpp"
+#include "base/zeros.hpp"
+#include "precond/incomplete/symbolic/entries.hpp"
+
+namespace tessera::incomplete {
+
+namespace {
+
+/// Throws OutOfMemory unless `context` has memory for all buffers that grow with the matrix;
+/// returns their bytes.
+template <class T>
+Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k, Offset entries,
+                     bool symmetric, int sets, int products) {
+    const double square = double(k) * k * sizeof(T), m = pattern.block_rows;
+    const int triangles = symmetric ? 1 : 2;
+    const double bytes = double(pattern.blocks()) * (triangles * (square * (sets + products) + 8) +
+                                                     3 * sizeof(Index) + 16) +
+                         m * ((1 + triangles) * sets * square +
+                              k * (triangles * sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
+                         double(pattern.updates()) * 2 * sizeof(Index) +
+                         double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
+    const auto free = double(context.free_memory());
+    if (bytes <= free) return Offset(bytes);
+    const auto megabytes = [](double count) {
+        return std::to_string(Offset(std::ceil(count / 1e6))) + " MB";
+    };
+    throw OutOfMemory(
+        "incomplete factors: " + std::to_string(pattern.blocks() + pattern.block_rows) +
+        " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
+        megabytes(bytes) + ", " + megabytes(free) +
+        " are free; use a smaller fill or smaller blocks, or method=level");
+}
+
+}  // namespace
+
+template <class T>
+SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPattern pattern,
+                               const CsrView<T>& matrix, bool symmetric, int sets, int products)
+    : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
+    const Index k = grid.k;
+    if (pattern.update_offsets.empty()) count_updates(pattern, context.threads());
+    updates = pattern.updates();
+    const Offset entry_count = matrix.nonzeros / (symmetric ? 2 : 1) + Offset(grid.slots.size());
+    bytes = checked_bytes<T>(context, pattern, k, entry_count, symmetric, sets, products);
+    if (updates > 0) list_updates(pattern, context.threads());
+    for (const Index row : pattern.level_offsets) {
+        level_starts.push_back({row, pattern.column_offsets[row]});
+    }
+    level_groups.assign(1, {0, levels(), false});
+    if (context.on_gpu()) {
+        level_groups = find_level_groups(pattern, k, symmetric);
+        device_level_starts = copy_to_buffer(context, level_starts);
+        split_rows = SplitSums(context, pattern.row_offsets);
+        split_columns = SplitSums(context, pattern.column_offsets);
+        split_updates = SplitSums(context, pattern.update_offsets);
+        lower_tasks = SplitSolve(context, pattern.row_offsets, false);
+        upper_tasks = SplitSolve(context, pattern.column_offsets, true);
+    }
+    BlockEntries entries = find_entries(grid, pattern, matrix, symmetric, context.threads());
+    // Frees each host list after it is copied.
+    const auto upload = [&](auto& list, auto& buffer) {
+        buffer = copy_to_buffer(context, list);
+        list = {};
+        return std::as_const(buffer).data();
+    };
+    lists = {k,
+             grid.block_rows,
+             pattern.blocks(),
+             symmetric,
+             upload(pattern.column_offsets, column_offsets),
+             upload(pattern.rows, rows),
+             upload(pattern.columns, columns),
+             upload(pattern.row_offsets, row_offsets),
+             upload(pattern.row_blocks, row_blocks),
+             upload(pattern.update_offsets, update_offsets),
+             upload(pattern.left, left),
+             upload(pattern.right, right),
+             upload(entries.offsets, entry_offsets),
+             upload(entries.position, entry_positions)};
+    upload(entries.source, entry_source);
+    upload(entries.row, entry_rows);
+    upload(entries.column, entry_columns);
+    slots = copy_to_buffer(context, grid.slots);
+    if (grid.row_of_column.empty()) return;
+    std::vector<Index> in_slots;
+    for (std::size_t s = 0; s < grid.slots.size(); ++s) in_slots.push_back(grid.row(s));
+    row_slots = copy_to_buffer(context, in_slots);
+}
+
+template <class T>
+bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& matrix) const {
+    if (matrix.rows != grid.rows || matrix.columns != grid.rows || matrix.nonzeros != nonzeros) {
+        return false;
+    }
+    // One entry of each pair of a symmetric matrix is listed: if all match, so do the others.
+    Buffer<int> fault = zeros<int>(context, 1);
+    for_each_index(context, entry_source.size(),
+                   CheckSource<T>{entry_source.data(), entry_rows.data(), entry_columns.data(),
+                                  matrix, fault.data()});
+    return copy_to_host(context, fault)[0] == 0;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
+                                            bool, int, int);                                       \
+    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+
+}  // namespace tessera::incomplete

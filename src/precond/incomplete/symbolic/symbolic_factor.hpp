@@ -1,0 +1,42 @@
+#pragma once
+
+#include "precond/incomplete/symbolic/gpu_schedule.hpp"
+
+namespace tessera::incomplete {
+
+/// Symbolic factorisation: all lists that depend on the pattern of the matrix alone, in the memory
+/// of a Context.
+struct SymbolicFactor {
+    SymbolicFactor() = default;
+    /// Runs on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
+    /// the whole factor, with `sets` versions of V and F and `products` of W.
+    template <class T>
+    SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
+                   const CsrView<T>& matrix, bool symmetric, int sets, int products);
+
+    /// Whether a matrix (a symmetric one, if these are its lists) has their pattern. Waits.
+    template <class T>
+    bool has_pattern_of(const Context& context, const CsrView<T>& matrix) const;
+    Index levels() const { return Index(level_starts.size()) - 1; }
+
+    Grid grid;
+    Offset nonzeros = 0, updates = 0;
+    Offset bytes = 0;                      ///< Memory of the whole factor.
+    std::vector<LevelStart> level_starts;  ///< levels() + 1 level starts.
+    Buffer<Index> slots;                   ///< Column of A in each slot, or -1, and
+    Buffer<Index> row_slots;  ///< its row, if the rows do not belong to columns of their number.
+    const Buffer<Index>& rows_in_slots() const { return row_slots.empty() ? slots : row_slots; }
+    PatternLists lists;  ///< Pointers to the following buffers: those of BlockPattern,
+    Buffer<Offset> column_offsets, row_offsets, update_offsets;
+    Buffer<Index> rows, columns, row_blocks, left, right;
+    Buffer<Offset> entry_offsets, entry_source;  ///< and of BlockEntries.
+    Buffer<std::uint16_t> entry_positions;
+    Buffer<Index> entry_rows, entry_columns;
+    // GPU schedule; on the CPU one group of all levels.
+    std::vector<LevelGroup> level_groups;
+    Buffer<LevelStart> device_level_starts;
+    SplitSums split_rows, split_columns, split_updates;
+    SplitSolve lower_tasks, upper_tasks;
+};
+
+}  // namespace tessera::incomplete
