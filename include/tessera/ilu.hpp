@@ -18,7 +18,8 @@ struct IluOptions {
     double epsilon = -1;
     double delta = 0.95;  ///< After each sweep epsilon is multiplied by this, 0..1.
     /// Permute large entries to the diagonal, and scale by a maximum product matching. Not set:
-    /// where some |a_ii| is below 1e-3 of the largest entries of its row and column, or zero.
+    /// where some |a_ii| is below 1e-3 of the largest entries of its row and column, or zero, and
+    /// where some |a_ij| is above 1000 sqrt|a_ii a_jj|.
     std::optional<bool> matching;
     /// Not set: amd with fill; without fill rcm for a matched matrix, else natural.
     std::optional<OrderingMethod> ordering;
@@ -28,7 +29,9 @@ struct IluOptions {
     /// each triangle. 0..1.
     double drop = 0;
     double max_entries = 20;  ///< Above 0, at most 1e6.
-    bool safeguard = true;    ///< Test the factor and fall back to another one, as BlockLdlt does.
+    /// Test the factor and fall back to another one, as BlockLdlt does. Not set: with method
+    /// jacobi. Without it the factor only has to give finite numbers.
+    std::optional<bool> safeguard;
     /// Jacobi iterations instead of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
     double max_growth = std::numeric_limits<double>::infinity();  ///< As in BlockLdltOptions.
@@ -90,7 +93,7 @@ template <class T>
 Ilu(const Context&, const CsrMatrix<T>&, const IluOptions& = {}) -> Ilu<T>;
 
 /// Options from a text: ilu[:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
-/// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=20][,safeguard=on|off]
+/// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=20][,safeguard=auto|on|off]
 /// [,solve_sweeps=0]. Throws InvalidArgument on others.
 TESSERA_API IluOptions parse_ilu(Spec spec);
 

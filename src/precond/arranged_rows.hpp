@@ -18,6 +18,11 @@ bool has_small_diagonal(const CsrView<T>& a);
 template <class T>
 std::vector<double> diagonal_scaling(const CsrView<T>& a);
 
+/// has_small_diagonal, or whether entries of S A S, S the diagonal_scaling, are far above its
+/// diagonal of ones, as where the rows of a matrix are in other units than its columns.
+template <class T>
+bool needs_matching(const CsrView<T>& a);
+
 /// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
 void round_to_powers_of_two(std::vector<double>& scaling);
 

@@ -17,6 +17,7 @@ constexpr int max_restarts = 2;             ///< Maximum number of restarts.
 constexpr double accepted_residual = 1e-3;  ///< Residual at which a stage is accepted.
 constexpr double equal_residual = 0.01;     ///< Relative difference of equal stages.
 constexpr double required_reduction = 0.9;  ///< Later over earlier residual, at most.
+constexpr std::uint64_t finite_seed = 26;   ///< Seed of the vector that must stay finite.
 
 std::string short_number(double number) {
     return number_text(number, std::chars_format::general, 2);
@@ -95,8 +96,11 @@ bool State<T>::compute_stage(const Context& context, const CsrView<T>& matrix,
             factor.factor_by_levels(context);
         }
         if (stage == BlockLdltStage::block_jacobi) factor.factor_diagonal(context);
-        report.reconstruction.assign(
-            1, reconstruction_error(context, factor, scaling(), matrix, plan));
+        report.reconstruction.clear();
+        if (options.safeguard) {
+            report.reconstruction.push_back(
+                reconstruction_error(context, factor, scaling(), matrix, plan));
+        }
     }
     if (stage != BlockLdltStage::none) {
         const auto pivots = factor.pivots(context);
@@ -113,6 +117,15 @@ void State<T>::apply_sign_option(const Context& context) {
 }
 
 template <class T>
+bool State<T>::is_finite(const Context& context) const {
+    Buffer<T> r(context, row_scale.size()), z(context, r.size()), square(context, 1);
+    fill_normal(context, finite_seed, r.view());
+    apply(context, r.data(), z.data());
+    dot<T>(context, z.view(), z.view(), square.data());
+    return std::isfinite(copy_to_host(context, square)[0]);
+}
+
+template <class T>
 void State<T>::choose_stage(const Context& context, const CsrView<T>& matrix) {
     const bool jacobi = options.method == BlockLdltStage::jacobi;
     const auto first = jacobi ? BlockLdltStage::jacobi : BlockLdltStage::level;
@@ -121,7 +134,10 @@ void State<T>::choose_stage(const Context& context, const CsrView<T>& matrix) {
     for (double& residual : report.probe) residual = -1;
     if (!options.safeguard) {
         compute_stage(context, matrix, first);
-        report.outcome = "no safeguard";
+        while (stage != BlockLdltStage::none && !is_finite(context)) {
+            compute_stage(context, matrix, BlockLdltStage(int(stage) + 1));
+        }
+        report.outcome = stage == first ? "no safeguard" : "numbers that are not finite";
         return;
     }
     const auto apply_stage = [&](const T* r, T* z) { apply(context, r, z); };

@@ -67,6 +67,8 @@ struct State {
     void delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
                         const CsrView<T>& host_pattern, const CsrView<T>& host_matrix);
     void describe_pattern();
+    /// Whether the factor gives finite numbers for a random vector. Waits.
+    bool is_finite(const Context& context) const;
     /// Chooses the stage: that of the options or, with the safeguard, the best one probed.
     void choose_stage(const Context& context, const CsrView<T>& matrix);
 };

@@ -40,7 +40,7 @@ BlockLdltOptions common_options(const IluOptions& options) {
     common.sweeps = options.sweeps;
     common.epsilon = options.epsilon;
     common.delta = options.delta;
-    common.safeguard = options.safeguard;
+    common.safeguard = options.safeguard.value_or(options.method == IluStage::jacobi);
     common.solve_sweeps = options.solve_sweeps;
     common.max_growth = options.max_growth;
     return common;
@@ -112,7 +112,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
     const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
     IluOptions used = options;
-    if (!used.matching) used.matching = has_small_diagonal(host_matrix);
+    if (!used.matching) used.matching = needs_matching(host_matrix);
     const bool matched = *used.matching;
     const bool by_value = options.drop > 0;
     if (used.block == 0) used.block = by_value ? 1 : matched ? 8 : 4;

@@ -11,10 +11,8 @@ const char* ordering_name(const std::optional<OrderingMethod>& ordering) {
     return ordering ? to_string(*ordering) : "auto";
 }
 
-const char* on_or_off(bool value) { return value ? "on" : "off"; }
-
-const char* matching_name(const std::optional<bool>& matching) {
-    return matching ? on_or_off(*matching) : "auto";
+const char* on_or_off(const std::optional<bool>& choice) {
+    return !choice ? "auto" : *choice ? "on" : "off";
 }
 
 }  // namespace
@@ -27,14 +25,14 @@ IluOptions parse_ilu(Spec spec) {
     options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
     options.epsilon = spec.real("epsilon", options.epsilon, 0, 1e6);
     options.delta = spec.real("delta", options.delta, 0, 1);
-    options.matching =
-        choose<std::optional<bool>>(spec, "matching", {{}, true, false}, matching_name);
+    options.matching = choose<std::optional<bool>>(spec, "matching", {{}, true, false}, on_or_off);
     options.ordering = choose<std::optional<OrderingMethod>>(
         spec, "ordering", {{}, OrderingMethod::amd, OrderingMethod::rcm, OrderingMethod::natural},
         ordering_name);
     options.drop = spec.real("drop", options.drop, 0, 1);
     options.max_entries = spec.real("max", options.max_entries, 1e-6, 1e6);
-    options.safeguard = choose(spec, "safeguard", {true, false}, on_or_off);
+    options.safeguard =
+        choose<std::optional<bool>>(spec, "safeguard", {{}, true, false}, on_or_off);
     options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
     spec.finish();
     return options;
@@ -47,12 +45,11 @@ std::string Ilu<T>::describe() const {
     if (o.method == IluStage::jacobi) text += concat(",sweeps=", o.sweeps);
     if (o.epsilon >= 0) text += ",epsilon=" + number_text(o.epsilon);
     if (o.method == IluStage::jacobi) text += ",delta=" + number_text(o.delta);
-    text +=
-        concat(",matching=", matching_name(o.matching), ",ordering=", to_string(report().ordering));
+    text += concat(",matching=", on_or_off(o.matching), ",ordering=", to_string(report().ordering));
     if (o.drop > 0) {
         text += concat(",drop=", number_text(o.drop), ",max=", number_text(o.max_entries));
     }
-    if (!o.safeguard) text += ",safeguard=off";
+    if (o.safeguard) text += concat(",safeguard=", on_or_off(o.safeguard));
     if (o.solve_sweeps > 0) text += concat(",solve_sweeps=", o.solve_sweeps);
     return text;
 }

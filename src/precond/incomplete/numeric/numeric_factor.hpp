@@ -102,7 +102,7 @@ class NumericFactor {
         Triangles<Buffer<T>> v;
         Buffer<T> factors;
         Triangles<Buffer<T>> inverses;          ///< X, and X^T.
-        Triangles<Buffer<Index>> permutations;  ///< Those of rows and of columns.
+        Triangles<Buffer<Index>> permutations;  ///< The rows and the columns.
     };
     using Products = Triangles<Buffer<T>>;  ///< W.
     FactorSet make_set(const Context& context) const;
