@@ -99,7 +99,7 @@ TEST(backends, every_solver_converges_to_the_same) {
 TEST(backends, blocks_are_equal) {
     const Context context = test::context();
     for (const char* text : {"elasticity2d:40", "elasticity3d:9", "random_blocks:500", "arrow:3000",
-                             "poisson2d:50", "block_diagonal:4000,7"}) {
+                             "poisson2d:50", "block_diagonal:4000,7", "euler3d:7"}) {
         const auto problem = problems::generate<double>(test::host(), Spec(text));
         const CsrMatrix<double> matrix = copy_to(context, problem.matrix.view());
         for (const Index bound : {1, 2, 5, 8, 16, 31, 32, 64}) {

@@ -22,6 +22,13 @@ TEST_F(cli_automatic, automatic_solver_fits_the_matrix) {
             .contains("attempts"));
 }
 
+TEST_F(cli_automatic, implicit_steps_of_a_gas_are_solved) {
+    for (const char* text :
+         {"euler2d:14,cfl=1000", "euler2d:14,mach=2", "euler3d:7", "euler3d:7,cfl=1e6"}) {
+        EXPECT_EQ(solve_json({text})["status"], "converged") << text;
+    }
+}
+
 TEST_F(cli_automatic, automatic_choice_changes_once_it_goes_badly) {
     const Outcome outcome = solve({"kkt:3000,spread=5", "--explain", "--json", "-"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;

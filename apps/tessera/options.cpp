@@ -25,6 +25,8 @@ constexpr const char* problems_help =
   poisson2d:N  poisson3d:N  tridiagonal:N        N points along each axis
   convection3d:N[,strength=10][,scheme=upwind]   N points along each axis, or central
   convection2d:N[,strength=10][,scheme=upwind], recirculation:N[,peclet=1000][,scheme=upwind]
+  euler2d:N[,cfl=10][,mach=0.3]  euler3d:N[,cfl=10][,mach=0.3]
+                           a step of compressible flow in N cells along each axis
   diffusion3d:N[,checkerboard=1][,anisotropy=1]  N points along each axis; checkerboard: coefficient
                            in every other of 4 x 4 x 4 cubes; anisotropy: its factor along z
   elasticity2d:N[,element=q4|t3][,jitter=0][,grading=1][,seed=1][,poisson=0.3][,contrast=1]

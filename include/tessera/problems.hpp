@@ -35,7 +35,9 @@ struct Problem {
 ///   helmholtz:N[,kh=0.6] schroedinger:N[,atoms=6][,shift=0.6][,seed=1]
 ///   shell:N[,thickness=0.01][,shift=0]
 /// Nonsymmetric:
-///   convection3d:N[,strength=10] block_diagonal:N,K[,seed=1]
+///   convection2d:N[,strength=10][,scheme=upwind] convection3d:N with the same options
+///   recirculation:N[,peclet=1000][,scheme=upwind] block_diagonal:N,K[,seed=1]
+///   euler2d:N[,cfl=10][,mach=0.3] euler3d:N[,cfl=10][,mach=0.3]
 ///   random_blocks:N[,sizes=1-32][,condition=10][,seed=1]
 /// docs/guide/options.md defines each. Random numbers are Philox 4x32-10 keyed by the seed
 /// and the number of the row, block, entry, cell or edge. Throws InvalidArgument for another name,

@@ -20,6 +20,7 @@ namespace tessera::problems {
 using Generator = Problem<double>(const Context& cpu, Spec& spec, Index size);
 
 Generator poisson, diffusion, convection, recirculation, helmholtz, shell, circuit, schroedinger;
+Generator euler;
 Generator arrow, block_diagonal, random_blocks;
 Generator kkt, qpband, bordered, stokes, darcy;
 Generator elasticity, cantilever, plate_hole;

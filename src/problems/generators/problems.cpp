@@ -23,6 +23,8 @@ constexpr NamedGenerator generators[] = {
     {"convection2d", "100,strength=10", convection},
     {"convection3d", "100,strength=10", convection},
     {"recirculation", "100,peclet=1000", recirculation},
+    {"euler2d", "100,cfl=10", euler},
+    {"euler3d", "30,cfl=10", euler},
     {"arrow", "1000", arrow},
     {"tridiagonal", "100", poisson},
     {"block_diagonal", "1000,8", block_diagonal},

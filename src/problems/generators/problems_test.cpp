@@ -86,6 +86,9 @@ TEST(problems, wrong_texts_are_rejected_with_a_way_out) {
     expect_contains(error_message("block_diagonal:9,3,sed=1"),
                     "option 'sed'; did you mean 'seed'?");
     expect_contains(error_message("convection3d:3,strength=-1"), "is not within");
+    for (const std::string option : {"mach=0", "mach=11", "cfl=0", "cfl=1e13"}) {
+        expect_contains(error_message("euler2d:3," + option), "is not within");
+    }
     expect_contains(error_message("block_diagonal:9"), "block_diagonal:9,8");
     expect_contains(error_message("block_diagonal:9,0"), "is not within 1..");
     for (const std::string sizes : {"0-3", "5-4", "a-b", "4-", "-4", "1-9999999"}) {
@@ -99,8 +102,8 @@ TEST(problems, sizes_that_cannot_be_numbered_are_rejected) {
     for (const std::string text :
          {"poisson2d:46341", "poisson3d:1291", "convection3d:1291", "elasticity2d:32768",
           "elasticity3d:895", "elasticity3d:894,free", "elasticity3d:2147483647",
-          "random_blocks:100000000,sizes=30", "kkt:1500000000", "stokes:26755", "schroedinger:1291",
-          "shell:46341"}) {
+          "random_blocks:100000000,sizes=30", "euler2d:23171", "euler3d:755", "kkt:1500000000",
+          "stokes:26755", "schroedinger:1291", "shell:46341"}) {
         expect_contains(error_message(text), text + " has more than 2^31 - 1 unknowns");
     }
 }
@@ -111,6 +114,8 @@ TEST(problems, equal_for_every_number_of_threads) {
                                    "convection3d:20",
                                    "convection2d:120,scheme=central",
                                    "recirculation:120",
+                                   "euler2d:60,cfl=100",
+                                   "euler3d:15,mach=2",
                                    "arrow:90000",
                                    "tridiagonal:90000",
                                    "block_diagonal:20001,10",
