@@ -65,7 +65,7 @@ tessera_instantiate(precond/incomplete/solve/triangular_solve.cuh incomplete::cu
 tessera_instantiate(precond/incomplete/numeric/level_group.cuh incomplete::cuda factor_levels
                     float double)
 tessera_instantiate(precond/incomplete/numeric/schur.cuh incomplete::cuda
-                    "schur_diagonals;schur_blocks" float double)
+                    "schur_diagonals;schur_blocks;scale_blocks" float double)
 foreach(column std::uint16_t Index)
   list(TRANSFORM value_pairs PREPEND "${column}, " OUTPUT_VARIABLE columns_and_values)
   tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_columns

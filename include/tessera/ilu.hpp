@@ -9,8 +9,11 @@ using IluStage = BlockLdltStage;
 using IluReport = BlockLdltReport;
 
 struct IluOptions {
-    Index block = 0;  ///< Rows of a block: 1, 4, 8, 16 or 32; 0: 8, without matching 4.
-    int fill = 0;     ///< Blocks up to this fill level are stored, 0..1000.
+    /// Rows of a block, 1 to 32, stored as the next of 1, 4, 8, 16 and 32. 0: those of the natural
+    /// blocks (consecutive rows of equal pattern) if all have the same, at most 8, or the largest
+    /// multiple of it up to 4, on a GPU up to 8; with matching 8; with `drop` 1.
+    Index block = 0;
+    int fill = 0;                       ///< Blocks up to this fill level are stored, 0..1000.
     IluStage method = IluStage::level;  ///< level or jacobi.
     int sweeps = 8;                     ///< Sweeps of the jacobi method, 1..1000.
     /// Smaller pivots are raised to epsilon times the largest entry of the scaled matrix. Negative:

@@ -398,7 +398,7 @@ class IluMethod final : public LocalMethod {
         PetscFunctionBegin;
         PetscOptionsHeadBegin(PetscOptionsObject, "Tessera block incomplete LDU options");
         PetscCall(PetscOptionsInt("-pc_tesserailu_block",
-                                  "Rows of a block: 1, 4, 8, 16 or 32; 0: 8, without matching 4",
+                                  "Rows of a block, 1 to 32; 0: natural blocks, or 4 to 8 rows",
                                   "PCSetFromOptions", block_, &block_, nullptr));
         PetscCall(PetscOptionsInt("-pc_tesserailu_fill", "Levels of block fill", "PCSetFromOptions",
                                   fill_, &fill_, nullptr));

@@ -417,8 +417,9 @@ def ilu(
     ----------
     A : sparse matrix
         See `preconditioner`.
-    block_size : {1, 4, 8, 16, 32}, optional
-        Rows of a block; by default 8, without matching 4.
+    block_size : int, optional
+        Rows of a block, 1 to 32, stored as the next of 1, 4, 8, 16 and 32; by default those of the
+        natural blocks, if all have the same, or 4, on a GPU 8; with matching 8.
     fill : int
         Levels of block fill.
     method : {"level", "jacobi"}
@@ -452,13 +453,10 @@ def ilu(
     >>> tessera.bicgstab(p.A, p.b, M=tessera.ilu(p.A))[1]
     0
     """
-    if block_size is not None and (
-        isinstance(block_size, bool) or block_size not in (1, 4, 8, 16, 32)
-    ):
-        raise ValueError(f"block_size: {block_size!r} is none of 1, 4, 8, 16, 32")
     if method not in ("level", "jacobi"):
         raise ValueError(f"method: {method!r} is neither 'level' nor 'jacobi'")
-    text = f"ilu:{block_size or 0},fill={whole(fill, 'fill', 0, 1000)},method={method}"
+    size = 0 if block_size is None else whole(block_size, "block_size", 1, 32)
+    text = f"ilu:{size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     if matching is not None:
         text += f",matching={'on' if flag(matching, 'matching') else 'off'}"
     if drop is not None:

@@ -61,6 +61,7 @@ bool State<T>::compute_sweeps(const Context& context, const CsrView<T>& matrix) 
             if (last || !(error <= max_error_growth * best)) break;
         }
         factor.restore_best();
+        factor.scale_upper(context);
         if (best <= max_error || !options.safeguard) return true;
         if (report.restarts == max_restarts) return false;
     }

@@ -28,17 +28,17 @@ std::vector<T> scaling_in(const std::vector<double>& scaling) {
 }
 
 template <class T>
-NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& pattern_of,
-                             const CsrView<T>& matrix, bool symmetric,
-                             const BlockLdltOptions& options) {
+NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& matrix,
+                             bool symmetric, const BlockLdltOptions& options) {
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double square = double(options.block) * options.block;
     const double triangles = symmetric ? 1 : 2;
     const double max_values = options.max_growth * double(matrix.nonzeros) / triangles;
     const double max_blocks =
         std::min({2e9, 0.5 * double(context.free_memory()) / block_bytes, max_values / square});
-    BlockPattern pattern = arrange_by_levels(
-        grid, fill_pattern(grid, pattern_of, options.fill, Offset(max_blocks), context.threads()));
+    BlockPattern pattern =
+        arrange_by_levels(grid, add_fill(lower_blocks(grid, matrix, symmetric, context.threads()),
+                                         options.fill, Offset(max_blocks)));
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
     count_updates(pattern, context.threads());
     const double operations = double(pattern.updates()) * square * options.block;
@@ -49,7 +49,10 @@ NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>
     }
     return {context,
             SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, symmetric,
-                           by_sweeps ? 3 : 1, by_sweeps ? 2 : 1),
+                           by_sweeps ? 3 : 1,
+                           !symmetric  ? 0
+                           : by_sweeps ? 2
+                                       : 1),
             options.pivoting, by_sweeps};
 }
 
@@ -57,7 +60,7 @@ NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>
 /// rounds last, and the factor is computed again.
 template <class T>
 void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
-                              const CsrView<T>& host_pattern, const CsrView<T>& host_matrix) {
+                              const CsrView<T>& host_matrix) {
     const auto k = std::size_t(grid.k);
     std::vector<int> found(std::size_t(grid.block_rows), 0);
     std::vector<Index> order(found.size());
@@ -83,7 +86,7 @@ void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const Cs
         factor = {};
         factor = make_factor<T>(context,
                                 make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column),
-                                host_pattern, host_matrix, symmetric, options);
+                                host_matrix, symmetric, options);
         load(context, matrix);
     }
 }
@@ -119,8 +122,8 @@ double State<T>::bytes_of_apply() const {
 
 template <class T>
 void State<T>::set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
-                      const CsrView<T>& host_pattern, const CsrView<T>& host_matrix) {
-    if (options.outer) delay_bad_rows(context, grid, matrix, host_pattern, host_matrix);
+                      const CsrView<T>& host_matrix) {
+    if (options.outer) delay_bad_rows(context, grid, matrix, host_matrix);
     reserve_apply_inverse<T>(context, factor.symbolic());
     describe_pattern();
     choose_stage(context, matrix);
@@ -173,7 +176,7 @@ ReportValue report_values(const char* name, const BlockLdltReport& details) {
     template void State<T>::apply(const Context&, const T*, T*, bool) const;       \
     template double State<T>::bytes_of_apply() const;                              \
     template void State<T>::set_up(const Context&, const CsrView<T>&, const Grid&, \
-                                   const CsrView<T>&, const CsrView<T>&);          \
+                                   const CsrView<T>&);                             \
     template void State<T>::update(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

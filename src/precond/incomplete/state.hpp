@@ -9,12 +9,10 @@ template <class T>
 std::vector<T> scaling_in(const std::vector<double>& scaling);
 
 /// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
-/// `pattern` is that of the matrix with its transpose, its rows numbered as their columns; of a
-/// symmetric matrix it is the matrix. Throws OutOfMemory if the Context does not have the memory.
+/// Throws OutOfMemory if the Context does not have the memory.
 template <class T>
-NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& pattern,
-                             const CsrView<T>& matrix, bool symmetric,
-                             const BlockLdltOptions& options);
+NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& matrix,
+                             bool symmetric, const BlockLdltOptions& options);
 
 /// The pivot threshold of the first sweep, or of the level factorisation.
 template <class T>
@@ -48,9 +46,9 @@ struct State {
     /// Bytes that an application moves.
     double bytes_of_apply() const;
     /// After `load`: chooses and computes the stage. `grid`: that of the factor before its block
-    /// rows were numbered by levels; the other matrices as in make_factor.
+    /// rows were numbered by levels; `host_matrix`: the matrix in host memory.
     void set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
-                const CsrView<T>& host_pattern, const CsrView<T>& host_matrix);
+                const CsrView<T>& host_matrix);
     /// Factors new values in the current stage.
     void update(const Context& context, const CsrView<T>& matrix);
 
@@ -65,7 +63,7 @@ struct State {
     void compute_for_pivots(const Context& context, int sweeps);
     /// Outer pivoting; `grid`: that before any block row was moved.
     void delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
-                        const CsrView<T>& host_pattern, const CsrView<T>& host_matrix);
+                        const CsrView<T>& host_matrix);
     void describe_pattern();
     /// Whether the factor gives finite numbers for a random vector. Waits.
     bool is_finite(const Context& context) const;

@@ -199,11 +199,12 @@ std::vector<T> solve(const Context& context, const incomplete::NumericFactor<T>&
 /// matrix with the pattern of its union with its transpose, rows as in the grid.
 template <class T>
 incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T>& matrix,
-                                         incomplete::Grid grid, const CsrView<T>& pattern_of,
-                                         bool symmetric, int fill, BlockLdltStage method,
-                                         double epsilon, batched::Pivoting pivoting) {
+                                         incomplete::Grid grid, bool symmetric, int fill,
+                                         BlockLdltStage method, double epsilon,
+                                         batched::Pivoting pivoting) {
     auto pattern = incomplete::arrange_by_levels(
-        grid, incomplete::fill_pattern(grid, pattern_of, fill, Offset(1) << 30, 2));
+        grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix, symmetric, 2), fill,
+                                   Offset(1) << 30));
     const bool by_sweeps = method == BlockLdltStage::jacobi;
     incomplete::NumericFactor<T> factor(
         context,
@@ -222,8 +223,7 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T
                                          double epsilon,
                                          batched::Pivoting pivoting = batched::Pivoting::full) {
     auto grid = incomplete::make_grid(k, matrix.rows, std::move(slots));
-    return make_factor(context, matrix, std::move(grid), matrix, true, fill, method, epsilon,
-                       pivoting);
+    return make_factor(context, matrix, std::move(grid), true, fill, method, epsilon, pivoting);
 }
 
 }  // namespace tessera::test

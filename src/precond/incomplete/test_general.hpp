@@ -7,13 +7,11 @@
 
 namespace tessera::test {
 
-/// A matrix in host memory, the row of each column, and a matrix with the pattern of the union of
-/// the permuted matrix with its transpose.
+/// A matrix in host memory, and the row of each column.
 template <class T>
 struct General {
     CsrMatrix<T> matrix;
     std::vector<Index> row_of_column;
-    CsrMatrix<T> pattern;
 };
 
 /// About `around` random entries per row, uniform in [-1, 1); `diagonal` times +-[0.5, 2) in the
@@ -25,10 +23,9 @@ General<T> random_general(std::mt19937_64& random, Index rows, double around, do
     result.row_of_column.resize(std::size_t(rows));
     std::iota(result.row_of_column.begin(), result.row_of_column.end(), 0);
     std::shuffle(result.row_of_column.begin(), result.row_of_column.end(), random);
-    std::vector<std::map<Index, double>> by_rows(static_cast<std::size_t>(rows)), both(by_rows);
+    std::vector<std::map<Index, double>> by_rows(static_cast<std::size_t>(rows));
     const auto add = [&](Index i, Index j, double value) {  // Row i as its column.
         by_rows[std::size_t(result.row_of_column[std::size_t(i)])][j] = value;
-        both[std::size_t(i)][j] = both[std::size_t(j)][i] = 1;
     };
     for (Index i = 0; i < rows; ++i) {
         const int others = int(std::floor(around + (uniform(random) + 1) / 2));
@@ -39,19 +36,15 @@ General<T> random_general(std::mt19937_64& random, Index rows, double around, do
         const double size = diagonal * (1.25 + 0.75 * uniform(random));
         add(i, i, uniform(random) < 0 ? -size : size);
     }
-    const auto to_csr = [&](const std::vector<std::map<Index, double>>& entries) {
-        std::vector<std::vector<Index>> columns(entries.size());
-        std::vector<std::vector<T>> values(entries.size());
-        for (std::size_t i = 0; i < entries.size(); ++i) {
-            for (const auto& [column, value] : entries[i]) {
-                columns[i].push_back(column);
-                values[i].push_back(T(value));
-            }
+    std::vector<std::vector<Index>> columns(by_rows.size());
+    std::vector<std::vector<T>> values(by_rows.size());
+    for (std::size_t i = 0; i < by_rows.size(); ++i) {
+        for (const auto& [column, value] : by_rows[i]) {
+            columns[i].push_back(column);
+            values[i].push_back(T(value));
         }
-        return make_csr(rows, rows, columns, values);
-    };
-    result.matrix = to_csr(by_rows);
-    result.pattern = to_csr(both);
+    }
+    result.matrix = make_csr(rows, rows, columns, values);
     return result;
 }
 
@@ -63,7 +56,7 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const General<T
     return make_factor(
         context, general.matrix.view(),
         incomplete::make_grid(k, general.matrix.rows(), std::move(slots), general.row_of_column),
-        general.pattern.view(), false, fill, method, epsilon, pivoting);
+        false, fill, method, epsilon, pivoting);
 }
 
 }  // namespace tessera::test

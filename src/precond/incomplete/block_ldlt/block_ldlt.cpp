@@ -88,16 +88,16 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         order_blocks<T>(host, to_order, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
 
-    state_ = std::unique_ptr<State>(new State{
-        {options,
-         report,
-         copy_to_buffer(context, incomplete::scaling_in<T>(matching.scaling)),
-         {},
-         plan_spmv(context, matrix),
-         incomplete::make_factor<T>(context, grid, host_matrix, host_matrix, true, options)}});
+    state_ = std::unique_ptr<State>(
+        new State{{options,
+                   report,
+                   copy_to_buffer(context, incomplete::scaling_in<T>(matching.scaling)),
+                   {},
+                   plan_spmv(context, matrix),
+                   incomplete::make_factor<T>(context, grid, host_matrix, true, options)}});
     state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
-    state_->set_up(context, matrix, grid, host_matrix, host_matrix);
+    state_->set_up(context, matrix, grid, host_matrix);
 }
 
 template <class T>

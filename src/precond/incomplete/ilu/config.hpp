@@ -14,9 +14,9 @@ struct IluConfig {
         R"([:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
               [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=20]
               [,safeguard=auto|on|off][,solve_sweeps=0]
-                           incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1, 4,
-                           8, 16 or 32: rows of a block (8, without matching 4); matching=auto:
-                           where diagonal entries are small; ordering=auto: amd with fill, else rcm
+                           incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1 to
+                           32: rows of a block (natural blocks of equal size, about 4, on a GPU 8;
+                           8 with matching); matching=auto: where diagonal entries are small; ordering=auto: amd with fill, else rcm
                            or, without matching, natural; drop: drop entries by value, up to so
                            many times the mean of their row (1e-4), instead of by pattern, and all
                            but the max / 2 times as many as the row has; the others as of block_ldlt

@@ -269,7 +269,7 @@ TEST(ilu, is_described_as_it_was_given) {
         EXPECT_EQ(make_preconditioner<double>(device, Spec(text), matrix.view())->describe(), text);
     }
     for (const char* text :
-         {":5", ":64", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,delta=1.5",
+         {":33", ":-1", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,delta=1.5",
           ":8,matching=maybe", ":8,ordering=best", ":8,swep=3"}) {
         EXPECT_THROW(Ilu<double>(device, matrix.view(), options_of(text)), InvalidArgument) << text;
     }

@@ -28,15 +28,17 @@ struct LevelFactor {
 ///   made symmetric by the mean with its transpose, for the block rows of the range.
 /// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the updates of the block, and V_ij = W_ij
 ///   X_j^T with the blocks X_j of `multipliers`, for the blocks of the range. `v` and `w` are read,
-///   `v_out` and `w_out` written; they may be the same, as the updates of a level's blocks lie
-///   outside the level.
-TESSERA_BACKENDS(template <class T>
-                 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first,
-                                      Index last, const T* v, const T* w, T* b);
-                 template <class T>
-                 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
-                                   Offset last, const T* v, const T* w, const T* multipliers,
-                                   T* v_out, T* w_out);)
+///   `v_out` and `w_out` written, if not null; they may be the same, as the updates of a level's
+///   blocks lie outside the level.
+/// scale_blocks: B_ij = B_ij X_j^T for all blocks.
+TESSERA_BACKENDS(
+    template <class T> void schur_diagonals(const Context& context, const PatternView<T>& a,
+                                            Index first, Index last, const T* v, const T* w, T* b);
+    template <class T>
+    void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
+                      const T* v, const T* w, const T* multipliers, T* v_out, T* w_out);
+    template <class T> void scale_blocks(const Context& context, const PatternView<T>& a,
+                                         const T* multipliers, T* blocks);)
 
 namespace cuda {
 /// Factors the levels first .. last - 1 by one thread block, with complete pivoting; none may have

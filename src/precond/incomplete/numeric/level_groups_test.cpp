@@ -37,7 +37,8 @@ incomplete::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
                                     const std::vector<Index>& slots, int fill) {
     auto grid = incomplete::make_grid(k, matrix.rows(), slots);
     auto pattern = incomplete::arrange_by_levels(
-        grid, incomplete::fill_pattern(grid, matrix.view(), fill, Offset(1) << 30, 2));
+        grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 2), fill,
+                                   Offset(1) << 30));
     incomplete::count_updates(pattern, 2);
     incomplete::list_updates(pattern, 2);
     return pattern;

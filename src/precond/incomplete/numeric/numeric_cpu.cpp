@@ -106,12 +106,27 @@ void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T
             const Offset triple = a.update_offsets[b];
             subtract_products<k>(a.update_offsets[b + 1] - triple, a.left + triple,
                                  a.right + triple, v, w, block);
+            if (w_out != nullptr) std::copy(block, block + k * k, w_out + b * k * k);
+            if (v_out == nullptr) continue;
             subtract_products<k>(1, &only, &only, block, multipliers + Offset(a.columns[b]) * k * k,
                                  product);
-            for (Index e = 0; e < k * k; ++e) {
-                w_out[b * k * k + e] = block[e];
-                v_out[b * k * k + e] = -product[e];
-            }
+            for (Index e = 0; e < k * k; ++e) v_out[b * k * k + e] = -product[e];
+        }
+    });
+}
+
+template <class T>
+void scale_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* multipliers,
+                     T* blocks) {
+    with_block_size(a.k, [&](auto size) HWY_ATTR {
+        constexpr Index k = decltype(size)::value;
+        T product[k * k];
+        const Index only = 0;
+        for (Offset b = first; b < last; ++b) {
+            for (Index e = 0; e < k * k; ++e) product[e] = T(0);
+            subtract_products<k>(1, &only, &only, blocks + b * k * k,
+                                 multipliers + Offset(a.columns[b]) * k * k, product);
+            for (Index e = 0; e < k * k; ++e) blocks[b * k * k + e] = -product[e];
         }
     });
 }
@@ -155,7 +170,18 @@ void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
         std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
 }
 
+template <class T>
+void scale_blocks(const Context& context, const PatternView<T>& a, const T* multipliers,
+                  T* blocks) {
+    const auto f = TESSERA_SIMD(context, scale_blocks_of<T>);
+    parallel_ranges(
+        context.threads(), a.blocks,
+        [&](Offset from, Offset to) { f(a, from, to, multipliers, blocks); },
+        std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));
+}
+
 #define TESSERA_INSTANTIATE(T)                                \
+    template decltype(scale_blocks<T>) scale_blocks<T>;       \
     template decltype(schur_diagonals<T>) schur_diagonals<T>; \
     template decltype(schur_blocks<T>) schur_blocks<T>;
 TESSERA_INSTANTIATE(float)

@@ -28,7 +28,7 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     const Index k = view_.k, m = view_.block_rows;
     for (std::size_t s = 0; s < (by_sweeps ? 3 : 1); ++s) {
         sets_[s] = make_set(context);
-        if (s < 2) w_[s] = make_products(context);
+        if (s < 2 && symmetric()) w_[s] = Buffer<T>(context, view_.blocks * k * k);
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
@@ -43,22 +43,12 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
 }
 
 template <class T>
-typename NumericFactor<T>::Products NumericFactor<T>::make_products(const Context& context) const {
-    Products products;
-    const Offset size = view_.blocks * view_.k * view_.k;
-    for (Buffer<T>& w : std::span(products).first(symmetric() ? 1 : 2)) {
-        w = Buffer<T>(context, size);
-    }
-    return products;
-}
-
-template <class T>
 typename NumericFactor<T>::FactorSet NumericFactor<T>::make_set(const Context& context) const {
     const Offset slots = Offset(view_.block_rows) * view_.k, size = slots * view_.k;
     FactorSet set;
-    set.v = make_products(context);
     set.factors = Buffer<T>(context, size);
     for (std::size_t t = 0; t < (symmetric() ? 1 : 2); ++t) {
+        set.v[t] = Buffer<T>(context, view_.blocks * view_.k * view_.k);
         set.inverses[t] = Buffer<T>(context, size);
         set.permutations[t] = Buffer<Index>(context, slots);
     }
@@ -119,34 +109,40 @@ void NumericFactor<T>::factor_diagonals(const Context& context, Index first, Ind
                                       to.inverses[upper].data() + begin});
 }
 
-/// Schur complements, factors and inverses of the diagonal blocks from start.row to end.row, then W
-/// and V of the blocks off the diagonal from start.block to end.block.
+/// Schur complements, factors and inverses of the diagonal blocks from start.row to end.row, then
+/// the blocks off the diagonal from start.block to end.block.
 template <class T>
 void NumericFactor<T>::factor_range(const Context& context, LevelStart start, LevelStart end,
-                                    const FactorSet& from, const Products& w, FactorSet& to,
-                                    Products& w_out) {
+                                    const FactorSet& from, const T* w, FactorSet& to, T* w_out) {
     const Index first = Index(start.row), last = Index(end.row);
     if (first == last) return;
-    const T* const other_w = in_triangle(w, upper).data();
-    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, from.v[lower].data(), other_w,
-                to.factors.data());
+    const T* const v = from.v[lower].data();
+    const T* const other = symmetric() ? w : from.v[upper].data();
+    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, v, other, to.factors.data());
     factor_diagonals(context, first, last, to);
-    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, from.v[lower].data(),
-                other_w, in_triangle(to.inverses, upper).data(), to.v[lower].data(),
-                w_out[lower].data());
+    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, v, other,
+                in_triangle(to.inverses, upper).data(), to.v[lower].data(), w_out);
     if (symmetric()) return;
-    TESSERA_RUN(schur_blocks<T>, context, view_.transposes(), start.block, end.block,
-                from.v[upper].data(), w[lower].data(), to.inverses[lower].data(),
-                to.v[upper].data(), w_out[upper].data());
+    TESSERA_RUN(schur_blocks<T>, context, view_.transposes(), start.block, end.block, other, v,
+                nullptr, nullptr, to.v[upper].data());
+}
+
+template <class T>
+void NumericFactor<T>::scale_upper(const Context& context) {
+    if (upper_is_scaled()) return;
+    FactorSet& set = sets_[std::size_t(current_)];
+    TESSERA_RUN(scale_blocks<T>, context, view_, set.inverses[lower].data(), set.v[upper].data());
+    upper_is_scaled_ = true;
 }
 
 template <class T>
 void NumericFactor<T>::factor_by_levels(const Context& context) {
     current_ = best_ = current_w_ = 0;
+    upper_is_scaled_ = false;
     FactorSet& set = sets_[0];
     const LevelFactor<T> all{symbolic_.device_level_starts.data(),
                              set.v[lower].data(),
-                             w_[0][lower].data(),
+                             w_[0].data(),
                              set.factors.data(),
                              set.permutations[lower].data(),
                              set.inverses[lower].data(),
@@ -161,10 +157,12 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
             factor_batched(context, view_, all, group.first, group.last);
         } else {
             for (Index l = group.first; l < group.last; ++l) {
-                factor_range(context, starts[l], starts[l + 1], set, w_[0], set, w_[0]);
+                factor_range(context, starts[l], starts[l + 1], set, w_[0].data(), set,
+                             w_[0].data());
             }
         }
     }
+    scale_upper(context);
 }
 
 template <class T>
@@ -172,6 +170,7 @@ void NumericFactor<T>::take_factor(const Context& context, std::span<const T> l,
                                    std::span<const T> u_transposed, std::span<const T> f,
                                    const PivotSummary& pivots) {
     current_ = best_ = current_w_ = 0;
+    upper_is_scaled_ = true;
     FactorSet& set = sets_[0];
     std::vector<T> inverses(f.begin(), f.end());
     for (T& pivot : inverses) pivot = T(1) / pivot;
@@ -195,13 +194,15 @@ template <class T>
 void NumericFactor<T>::factor_diagonal(const Context& context) {
     current_ = best_ = current_w_ = 0;
     start_from_zero(context);
-    factor_range(context, {0, 0}, {view_.block_rows, 0}, sets_[0], w_[0], sets_[0], w_[0]);
+    factor_range(context, {0, 0}, {view_.block_rows, 0}, sets_[0], w_[0].data(), sets_[0],
+                 w_[0].data());
+    upper_is_scaled_ = true;
 }
 
 template <class T>
 void NumericFactor<T>::start_from_zero(const Context& context) {
-    for (auto* const arrays : {&sets_[0].v, &w_[0]}) {
-        for (Buffer<T>& array : *arrays) fill(context, T(0), array.view());
+    for (Buffer<T>* const array : {&sets_[0].v[lower], &sets_[0].v[upper], &w_[0]}) {
+        fill(context, T(0), array->view());
     }
 }
 
@@ -209,6 +210,7 @@ template <class T>
 void NumericFactor<T>::start_sweeps() {
     current_ = best_ = current_w_ = 0;
     first_sweep_ = true;
+    upper_is_scaled_ = false;
 }
 
 template <class T>
@@ -216,8 +218,8 @@ void NumericFactor<T>::sweep(const Context& context) {
     if (first_sweep_) start_from_zero(context);
     int next = 0;
     while (next == current_ || next == best_) ++next;
-    factor_range(context, {0, 0}, {view_.block_rows, view_.blocks}, sets_[current_], w_[current_w_],
-                 sets_[next], w_[1 - current_w_]);
+    factor_range(context, {0, 0}, {view_.block_rows, view_.blocks}, sets_[current_],
+                 w_[current_w_].data(), sets_[next], w_[1 - current_w_].data());
     current_ = next;
     current_w_ = 1 - current_w_;
     if (first_sweep_) best_ = current_;

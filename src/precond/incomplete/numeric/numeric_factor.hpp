@@ -24,11 +24,11 @@ struct Scaling {
 /// Numeric factorisation A ~ (I + L) F (I + U) of a matrix in a grid, by levels or by sweeps, on
 /// the pattern of the blocks (i, j), i > j, of L and of U^T, with (I + L) = I + V of the lower, (I
 /// + U) = (I + V)^T of the upper triangle:
-///   W_ij = A_ij - sum_k V_ik W'_jk^T,  V_ij = W_ij F_j^-1         (lower; W' that of the upper)
-///   W_ij = A_ji^T - sum_k V_ik W'_jk^T,  V_ij = W_ij F_j^-T       (upper; W' that of the lower)
-///   F_i = A_ii - sum_k V_ik W'_ik^T                               (V of the lower)
-/// For a symmetric matrix both triangles are the same arrays, and F_i is factored as L D L^T, else
-/// as L D U. Memory is allocated once, by the constructor.
+///   V_ij = (A_ij - sum_k V_ik W_jk^T) F_j^-1                        (V of the lower triangle)
+///   W_ij = A_ji^T - sum_k W_ik V_jk^T, and at last V_ij = W_ij F_j^-T     (of the upper one)
+///   F_i = A_ii - sum_k V_ik W_ik^T, factored as L D U.
+/// For a symmetric matrix both triangles are the same array V, W_ij = A_ij - sum_k V_ik W_jk^T is
+/// one beside it, and F_i is factored as L D L^T. Memory is allocated once, by the constructor.
 template <class T>
 class NumericFactor {
   public:
@@ -55,6 +55,10 @@ class NumericFactor {
     void mark_best() { best_ = current_; }
     /// Makes the best factor current.
     void restore_best() { current_ = best_; }
+    /// V of the upper triangle from its W, after the last sweep.
+    void scale_upper(const Context& context);
+    /// Whether v(upper) is V, not W.
+    bool upper_is_scaled() const { return symmetric() || upper_is_scaled_; }
     /// Replaces D by |D| in F and F^-1, until the next factorisation; symmetric matrices only.
     void make_positive_definite(const Context& context);
 
@@ -99,18 +103,17 @@ class NumericFactor {
     /// V and F. A level factor has one set, sweeps have three: the last one, the next one, the
     /// best.
     struct FactorSet {
-        Triangles<Buffer<T>> v;
+        Triangles<Buffer<T>> v;  ///< The upper one is W until scale_upper.
         Buffer<T> factors;
         Triangles<Buffer<T>> inverses;          ///< X, and X^T.
         Triangles<Buffer<Index>> permutations;  ///< The rows and the columns.
     };
-    using Products = Triangles<Buffer<T>>;  ///< W.
     FactorSet make_set(const Context& context) const;
-    Products make_products(const Context& context) const;
-    /// Zeroes V of the first set and the first W.
+    /// Zeroes V, and W, of the first set.
     void start_from_zero(const Context& context);
+    /// `w`, `w_out`: W of a symmetric matrix.
     void factor_range(const Context& context, LevelStart start, LevelStart end,
-                      const FactorSet& from, const Products& w, FactorSet& to, Products& w_out);
+                      const FactorSet& from, const T* w, FactorSet& to, T* w_out);
     void factor_diagonals(const Context& context, Index first, Index last, FactorSet& to);
 
     SymbolicFactor symbolic_;
@@ -118,9 +121,9 @@ class NumericFactor {
     PatternView<T> view_;
     Buffer<T> values_;
     std::array<FactorSet, 3> sets_;
-    std::array<Products, 2> w_;
+    std::array<Buffer<T>, 2> w_;  ///< W of a symmetric matrix.
     int current_ = 0, best_ = 0, current_w_ = 0;
-    bool first_sweep_ = true;
+    bool first_sweep_ = true, upper_is_scaled_ = false;
     T largest_entry_ = T(0);  ///< max |a_ij| of the scaled matrix.
     Buffer<T> thresholds_;
     Buffer<Index> perturbed_;

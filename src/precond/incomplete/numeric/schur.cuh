@@ -165,7 +165,8 @@ __global__ void __launch_bounds__(schur_threads)
             v_out[item * (k * k) + e] = a.symmetric ? symmetric_mean<k>(staged, e) : staged[e];
         }
     } else {
-        store_block<k, Team::lanes>(item, active, team.lane, staged, w_out);
+        store_block<k, Team::lanes>(item, active && w_out != nullptr, team.lane, staged, w_out);
+        if (v_out == nullptr) return;
         const Offset column = active ? a.columns[item] : 0;
         divide_block<k>(item, active, team.lane, staged, staged, multipliers + column * (k * k),
                         v_out);
@@ -200,6 +201,37 @@ template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
                   const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
     schur<false>(context, a, first, last, v, w, multipliers, v_out, w_out);
+}
+
+/// Products of all blocks with those of their columns, in place; one team of lanes per block.
+template <int k, class T>
+__global__ void __launch_bounds__(schur_threads)
+    scale_blocks_kernel(const __grid_constant__ PatternView<T> a, const T* multipliers, T* blocks) {
+    using Team = SchurTeam<T, k>;
+    __shared__ __align__(16) T memory[Team::teams][k * k];
+    begin_dependent();
+    const Team team;
+    const bool active = team.item < a.blocks;
+    T* const staged = memory[team.index];
+    if (active) {
+        const T* const from = blocks + team.item * (k * k);
+        for (int e = team.lane; e < k * k; e += Team::lanes) staged[e] = from[e];
+    }
+    __syncwarp();
+    const Offset column = active ? a.columns[team.item] : 0;
+    divide_block<k>(team.item, active, team.lane, staged, staged, multipliers + column * (k * k),
+                    blocks);
+}
+
+template <class T>
+void scale_blocks(const Context& context, const PatternView<T>& a, const T* multipliers,
+                  T* blocks) {
+    if (a.blocks == 0) return;
+    with_block_size(a.k, [&](auto size) {
+        constexpr int k = decltype(size)::value;
+        launch_dependent(&scale_blocks_kernel<k, T>, blocks_for(a.blocks, SchurTeam<T, k>::teams),
+                         schur_threads, 0, stream_of(context), a, multipliers, blocks);
+    });
 }
 
 }  // namespace tessera::incomplete::cuda

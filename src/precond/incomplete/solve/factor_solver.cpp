@@ -154,9 +154,18 @@ double reconstruction_error(const Context& context, const NumericFactor<T>& fact
     Buffer<T> all_sums(context, 2 * random_vectors);
     for (int vector = 0; vector < random_vectors; ++vector) {
         fill_normal(context, first_seed + std::uint64_t(vector), w);
-        TESSERA_RUN(triangular_product<T>, context, a, true, 0, a.block_rows,
-                    factor.v(upper).data(), T(1), w.data(), w.data(), x.data());
-        multiply_diagonal(context, factor, x.data(), y.data());
+        const T* const u = factor.v(upper).data();
+        const auto multiply_upper = [&](std::span<T> plus, std::span<T> to) {
+            TESSERA_RUN(triangular_product<T>, context, a, true, 0, a.block_rows, u, T(1), w.data(),
+                        plus.data(), to.data());
+        };
+        if (factor.upper_is_scaled()) {
+            multiply_upper(w, x);
+            multiply_diagonal(context, factor, x.data(), y.data());
+        } else {  // F (I + U) = F + W.
+            multiply_diagonal(context, factor, w.data(), x.data());
+            multiply_upper(x, y);
+        }
         TESSERA_RUN(triangular_product<T>, context, a, false, 0, a.block_rows,
                     factor.v(lower).data(), T(1), y.data(), y.data(), x.data());
         for_each_index(

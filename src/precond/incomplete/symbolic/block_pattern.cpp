@@ -6,6 +6,7 @@
 #include "base/dispatch.hpp"
 #include "base/gather_rows.hpp"
 #include "base/parallel.hpp"
+#include "base/transpose_pattern.hpp"
 
 namespace tessera::incomplete {
 
@@ -89,32 +90,52 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index>
 }
 
 template <class T>
-GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset max_blocks,
-                          int threads) {
-    const Index k = grid.k;
+GatheredRows lower_blocks(const Grid& grid, const CsrView<T>& matrix, bool symmetric, int threads) {
+    const auto row_of = [&](Offset slot) { return grid.row(std::size_t(slot)); };
+    GatheredRows all =
+        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+            Index last = -1;  // Neighbouring entries are in one block.
+            visit_entries(grid, matrix, Index(i), row_of, [&](Index, Index other, Offset) {
+                const Index j = other / grid.k;
+                if (j == last) return;
+                last = j;
+                if (j < i || (j > i && !symmetric)) list.push_back(j);
+            });
+        });
+    if (symmetric) return all;
+    std::vector<Offset> offsets(all.offsets.size());
+    std::vector<Index> transposed(all.items.size());
+    transpose_pattern(grid.block_rows, all.offsets.data(), all.items.data(), offsets,
+                      transposed.data(), [](Offset e, Offset) {
+                          if (e % 65536 == 0) check_time();
+                      });
+    return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+        const auto add = [&](const std::vector<Index>& items, Offset first, Offset last) {
+            for (Offset e = first; e < last && items[e] < i; ++e) list.push_back(items[e]);
+        };
+        add(all.items, all.offsets[i], all.offsets[i + 1]);
+        add(transposed, offsets[i], offsets[i + 1]);
+    });
+}
+
+GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks) {
     const auto check_count = [&](Offset blocks) {
         if (blocks <= max_blocks) return;
         throw OutOfMemory("incomplete factors: fill=" + std::to_string(fill) + " needs more than " +
-                          std::to_string(max_blocks) + " blocks of " + std::to_string(k) + " x " +
-                          std::to_string(k) + "; use a smaller fill");
+                          std::to_string(max_blocks) + " blocks; use a smaller fill");
     };
-    const auto row_of = [&](Offset slot) { return grid.slots[slot]; };
-    GatheredRows blocks{{0}, {}};
     if (fill == 0) {
-        blocks = gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-            visit_entries(grid, matrix, Index(i), row_of, [&](Index, Index other, Offset) {
-                if (other / k < i) list.push_back(other / k);
-            });
-        });
-        check_count(blocks.offsets.back());
-        return blocks;
+        check_count(lower.offsets.back());
+        return lower;
     }
+    const auto block_rows = Index(lower.offsets.size() - 1);
+    GatheredRows blocks{{0}, {}};
     struct FilledBlock {
         Index row;
         int level;
     };
     // The previous blocks by columns: those that can cause fill.
-    std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(grid.block_rows));
+    std::vector<std::vector<FilledBlock>> below(static_cast<std::size_t>(block_rows));
     std::vector<int> levels(below.size(), -1);  // Levels by columns of the row under construction.
     std::priority_queue<Index, std::vector<Index>, std::greater<>> waiting;
     const auto add = [&](Index column, int level) {
@@ -122,11 +143,9 @@ GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, 
         if (known < 0) waiting.push(column);
         known = known < 0 ? level : std::min(known, level);
     };
-    for (Index i = 0; i < grid.block_rows; ++i) {
+    for (Index i = 0; i < block_rows; ++i) {
         check_time();
-        visit_entries(grid, matrix, i, row_of, [&](Index, Index other, Offset) {
-            if (other / k < i) add(other / k, 0);
-        });
+        for (Offset e = lower.offsets[i]; e < lower.offsets[i + 1]; ++e) add(lower.items[e], 0);
         // Columns are visited in ascending order and add larger ones only: their levels are final.
         while (!waiting.empty()) {
             const Index column = waiting.top();
@@ -266,7 +285,7 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
 }
 
 #define TESSERA_INSTANTIATE(T)                          \
-    template decltype(fill_pattern<T>) fill_pattern<T>; \
+    template decltype(lower_blocks<T>) lower_blocks<T>; \
     template decltype(find_entries<T>) find_entries<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

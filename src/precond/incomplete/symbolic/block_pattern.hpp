@@ -28,14 +28,15 @@ struct Grid {
 Grid make_grid(Index k, Index rows, std::vector<Index> slots,
                std::vector<Index> row_of_column = {});
 
-/// Symbolic factorisation: the columns of the blocks of the strict lower triangle, row by row, that
-/// have an entry of the matrix, and of those of fill levels up to `fill`: a block of the matrix has
-/// level 0, one that arises from the blocks (i, k) and (j, k) 1 + the sum of theirs, the smallest
-/// over all k < j. `matrix` must be in host memory, its pattern symmetric and its rows numbered as
-/// their columns. Throws OutOfMemory beyond `max_blocks`.
+/// The columns of the blocks of the strict lower triangle, row by row, that have an entry of the
+/// matrix, which is in host memory, or, unless it is `symmetric`, whose transposes have one.
 template <class T>
-GatheredRows fill_pattern(const Grid& grid, const CsrView<T>& matrix, int fill, Offset max_blocks,
-                          int threads);
+GatheredRows lower_blocks(const Grid& grid, const CsrView<T>& matrix, bool symmetric, int threads);
+
+/// Symbolic factorisation: adds the blocks of fill levels up to `fill`. The `lower` blocks have
+/// level 0, one that arises from the blocks (i, k) and (j, k) 1 + the sum of theirs, the smallest
+/// over all k < j. Throws OutOfMemory beyond `max_blocks`.
+GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks);
 
 /// The blocks of the strict lower triangle of a block matrix with a symmetric pattern that a
 /// factorisation stores, column by column; diagonal blocks are stored separately, and those of the

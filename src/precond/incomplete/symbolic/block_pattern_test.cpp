@@ -14,7 +14,7 @@ using incomplete::Grid;
 constexpr int none = 1 << 20;
 
 /// Fill levels of the lower triangle by right-looking elimination in a dense array: independent of
-/// fill_pattern.
+/// add_fill.
 std::vector<std::vector<int>> dense_levels(const Grid& grid, const CsrView<double>& matrix) {
     const auto m = std::size_t(grid.block_rows);
     std::vector<std::vector<int>> level(m, std::vector<int>(m, none));
@@ -120,7 +120,9 @@ TEST(block_pattern, fill_lists_and_triples) {
             for (const int fill : {0, 1, 2, 3, 1000}) {
                 Grid by_levels = grid;
                 auto pattern = incomplete::arrange_by_levels(
-                    by_levels, incomplete::fill_pattern(grid, matrix.view(), fill, 1 << 20, 3));
+                    by_levels,
+                    incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 3),
+                                         fill, 1 << 20));
                 // Numbered by levels, the blocks have the fill levels of the original order.
                 for (const Grid* numbered : {&grid, static_cast<const Grid*>(&by_levels)}) {
                     const auto level = dense_levels(*numbered, matrix.view());
@@ -152,7 +154,8 @@ TEST(block_pattern, entries_give_the_matrix_again) {
         const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 3));
         Grid grid = incomplete::make_grid(k, rows, random_slots(random, rows, 11));
         const auto pattern = incomplete::arrange_by_levels(
-            grid, incomplete::fill_pattern(grid, matrix.view(), 1, 1 << 20, 2));
+            grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 2), 1,
+                                       1 << 20));
         const auto entries = incomplete::find_entries(grid, pattern, matrix.view(), true, 2);
         SymmetricEntries found;
         Index padding = 0;
@@ -191,7 +194,9 @@ TEST(block_pattern, rejects) {
     auto random = generator();
     const auto matrix = symmetric_csr<double>(50, random_indefinite(random, 50, 4));
     const Grid grid = incomplete::make_grid(1, 50, random_slots(random, 50, 0));
-    EXPECT_THROW(incomplete::fill_pattern(grid, matrix.view(), 9, 100, 1), OutOfMemory);
+    EXPECT_THROW(
+        incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 1), 9, 100),
+        OutOfMemory);
 }
 
 }  // namespace tessera::test

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "precond/incomplete/symbolic/block_pattern.hpp"
+#include "tessera/detail/ordering.hpp"
+
+namespace tessera::incomplete {
+
+/// The number of rows of the natural blocks of a matrix in host memory (consecutive rows of equal
+/// pattern), if all have the same, at most 8; else 1.
+template <class T>
+Index rows_of_natural_blocks(const Context& host, const CsrView<T>& matrix);
+
+/// Whether the entries of a matrix in host memory are far from the diagonal: a tenth of the rows on
+/// average, as where rows are numbered at random.
+template <class T>
+bool is_scattered(const CsrView<T>& matrix);
+
+/// The size of the blocks that kernels know in which `rows` rows fit: 1, 4, 8, 16 or 32.
+Index size_of_blocks(Index rows);
+
+/// How rows become blocks.
+struct RowOrder {
+    Index together =
+        1;            ///< Consecutive rows that stay together, 1 for a matrix with permuted rows.
+    Index block = 8;  ///< Rows of a block, the rest of size_of_blocks is padding.
+    OrderingMethod method = OrderingMethod::natural;
+    std::vector<Index> row_of_column;  ///< As in Grid.
+};
+
+/// The grid of a matrix in host memory: orders the graph of rows that stay together of A and its
+/// transpose, and fills blocks in this order.
+template <class T>
+Grid order_rows(const Context& host, const CsrView<T>& matrix, const RowOrder& order);
+
+}  // namespace tessera::incomplete
