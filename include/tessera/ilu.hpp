@@ -31,7 +31,7 @@ struct IluOptions {
     /// and all but the max(10, max_entries / 2 times as many as in that row of A) largest of it in
     /// each triangle. 0..1.
     double drop = 0;
-    double max_entries = 20;  ///< Above 0, at most 1e6.
+    double max_entries = 40;  ///< Above 0, at most 1e6.
     /// Test the factor and fall back to another one, as BlockLdlt does. Not set: with method
     /// jacobi. Without it the factor only has to give finite numbers.
     std::optional<bool> safeguard;
@@ -96,7 +96,7 @@ template <class T>
 Ilu(const Context&, const CsrMatrix<T>&, const IluOptions& = {}) -> Ilu<T>;
 
 /// Options from a text: ilu[:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
-/// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=20][,safeguard=auto|on|off]
+/// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=40][,safeguard=auto|on|off]
 /// [,solve_sweeps=0]. Throws InvalidArgument on others.
 TESSERA_API IluOptions parse_ilu(Spec spec);
 

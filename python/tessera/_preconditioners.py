@@ -405,7 +405,7 @@ def ilu(
     method: str = "level",
     matching: bool | None = None,
     drop: float | None = None,
-    max_entries: float = 20,
+    max_entries: float = 40,
     epsilon: float | None = None,
     dtype: Any = None,
     stream: Any = None,

@@ -49,6 +49,9 @@ constexpr Pair indefinite[] = {
     {"gmres:50", "block_jacobi:32,singular=shift", false},
 };
 constexpr Pair nonsymmetric[] = {
+    {"bicgstab", "ilu", false},
+    {"bicgstab", "ilu:8", false},
+    {"bicgstab", "ilu:8,fill=1", false},
     {"bicgstab", "jacobi", true},
     {"bicgstab", "block_jacobi:32,singular=shift", true},
     {"idr:4,smoothing", "jacobi", false},

@@ -72,7 +72,23 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     // Exact factors of larger ones take too long to be an alternative.
     //   convection3d:100, GPU, 1,000,000 rows  bicgstab 47 ms, 0.13 after 100 iterations  idr 130
     const bool may_factor = a.rows < 300'000;
-    first.trial = may_factor ? 100 : 0;
+    first.trial = may_factor || !a.on_gpu ? 100 : 0;
+    // Incomplete factors, which the host computes:
+    //   bicgstab, two threads                first, then idr  first, then ilu  ilu alone
+    //   convection3d:40,strength=10                0.10 s           0.10          0.14
+    //   convection3d:80,strength=1000              4.2                            0.8
+    //   euler3d:40,cfl=10, blocks of 5             5.8                            1.7
+    //   euler2d:100,cfl=10, blocks of 4            0.31                           0.12
+    //   euler3d:74,cfl=10, H200                    0.27                           1.9
+    Attempt incomplete{"bicgstab", "ilu", "csr", 500, "bicgstab does not converge fast"};
+    Attempt more_fill{"bicgstab", "ilu:8,fill=1", "csr", 500, "factors without fill drop too much"};
+    incomplete.trial = 60;
+    more_fill.trial = 60;
+    if (!a.on_gpu && a.rows_per_node >= 3) {
+        //   euler3d:24,cfl=10  bicgstab 108 iterations, as long as with incomplete factors
+        first.preconditioner = "block_jacobi:8,blocks=natural,singular=shift";
+        first.trial = 40;
+    }
     second.trial = may_factor ? 20 : 0;  // Cycles of nine products.
     const Attempt exact = exact_factors(flops_of_products(a, 1000), few_operations);
     const Attempt any_exact = exact_factors(max_flops_of_any, "idr does not converge fast");
@@ -83,7 +99,8 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   recirculation:300, 90,000 rows              exact 140 ms  after idr 1,260
     const bool is_plane = a.entries_per_row() <= 5.5;
     if (a.rows >= 40'000 && !(is_plane && a.rows < 300'000)) {
-        return {first, second, exact, any_exact, third, last};
+        if (a.on_gpu) return {first, second, incomplete, exact, any_exact, third, last};
+        return {first, incomplete, more_fill, second, exact, any_exact, third, last};
     }
     Attempt trial = first;
     trial.max_iterations = 100;
@@ -96,6 +113,9 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   add20, 2,395 rows  exact 2.3 ms  after a trial 3.6
     const Attempt few = exact_factors(flops_of_products(a, 25), few_operations);
     if (a.rows < 5'000) return {few, trial, exact, first, second, any_exact, third, last};
+    if (a.rows >= 20'000 && !a.on_gpu) {
+        return {trial, incomplete, exact, first, second, any_exact, third, last};
+    }
     return {trial, exact, first, second, any_exact, third, last};
 }
 
@@ -126,6 +146,7 @@ std::vector<Attempt> left_attempts_for(const MatrixFacts& facts) {
 std::string solver_for(const MatrixFacts& facts, const std::string& preconditioner, bool left) {
     const std::string name = Spec(preconditioner).name();
     if (name == "direct") return "richardson";
+    if (name == "ilu") return "bicgstab";
     if (left) return "idr:4";
     if (facts.symmetric && facts.positive_diagonal && name != "block_ldlt") {
         return name == "amg" ? "fcg" : "cg";
