@@ -3,6 +3,7 @@ BEGIN {
     rank["base"] = 0
     rank["simd"] = rank["gpu"] = 1
     rank["io"] = rank["sparse"] = rank["batched"] = rank["problems"] = 2
+    rank["distributed"] = 2.5
     rank["precond"] = 3
     rank["krylov"] = 4
     # The layer of each public header.
@@ -17,7 +18,7 @@ BEGIN {
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     public["tessera/detail/cells.hpp"] = 1
     public["tessera/detail/orientation.hpp"] = 2
-    split("sliced vector_steps ordering bsr", list, " ")
+    split("sliced vector_steps ordering bsr rank_rows", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/amg.hpp"] = 3
@@ -118,7 +119,7 @@ part[1] == "python" {
     sub(/\/[^\/]*$/, "", home)
     if (rank[to[1]] > rank[family])
         wrong("a header of a higher layer")
-    else if (to[1] == "base" || home == folder || home == "src/" family)
+    else if (to[1] == "base" || to[1] == "distributed" || home == folder || home == "src/" family)
         next
     else if (folder == "src/" family && part[count] == "registry.cpp" && name ~ /\/config\.hpp$/)
         next  # A registry lists its family.

@@ -3,7 +3,7 @@
 #
 # Checks who may include whom (ARCHITECTURE.md). Prints "file:line: the include, and the rule".
 #   layers     include/tessera <- src/base <- src/simd, src/gpu <- src/io, src/sparse/*,
-#              src/batched/*, src/problems <- src/precond/* <- src/krylov
+#              src/batched/*, src/problems <- src/distributed <- src/precond/* <- src/krylov
 #   folders    an operation's folder, with its subfolders, is private: another operation calls its
 #              public function, and shares tiles through src/simd and src/gpu; files at the root of a
 #              family are open to its operations; a registry includes the config.hpp of its family

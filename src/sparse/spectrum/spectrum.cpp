@@ -13,6 +13,7 @@
 #include "sparse/spectrum/lanczos_steps.hpp"
 #include "sparse/spectrum/row_sum.hpp"
 #include "sparse/spectrum/tridiagonal.hpp"
+#include "tessera/detail/rank_rows.hpp"
 #include "tessera/spectrum.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -87,20 +88,26 @@ RitzValues ritz_values(std::span<const double> diagonal, std::span<const double>
 template <class T>
 RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
                    std::uint64_t seed) {
+    return lanczos(context, matrix, RankRows{0, matrix.rows()}, steps, seed);
+}
+
+template <class T>
+RitzValues lanczos(const Context& context, const Operator<T>& matrix, const RankRows& rows,
+                   int steps, std::uint64_t seed) {
     require(steps >= 1 && steps <= 1000, "lanczos: steps must be within 1..1000");
     check_square("lanczos", matrix.rows(), matrix.columns());
     const Offset n = matrix.rows();
-    if (n == 0) return {};
+    if (rows.all == 0) return {};
     const Scratch<T> first(context, n), second(context, n), third(context, n);
     std::span<T> before = first.view(), v = second.view();
     const std::span<T> w = third.view();
-    const int max_steps = int(std::min<Offset>(steps, n));
+    const int max_steps = int(std::min<Offset>(steps, rows.all));
     // alpha and beta^2 of each step, and what is added: read at the end, with one wait.
     Buffer<T> alphas(context, max_steps), squares(context, max_steps + 1), factors(context, 3);
     T *const minus_alpha = factors.data(), *const minus_beta = minus_alpha + 1,
              *const inverse_beta = minus_alpha + 2;
 
-    fill_normal(context, seed, w);
+    fill_normal_from<T>(context, seed, rows.first, w);
     fill(context, T(0), v);
     dot<T>(context, w, w, squares.data());
     for (int j = 0; j < max_steps; ++j) {
@@ -120,7 +127,7 @@ RitzValues lanczos(const Context& context, const Operator<T>& matrix, int steps,
     for (int j = 0; j < max_steps; ++j) {
         off_diagonal.push_back(std::sqrt(double(square_of[std::size_t(j) + 1])));
     }
-    return ritz_values(diagonal, off_diagonal, n, double(std::numeric_limits<T>::epsilon()));
+    return ritz_values(diagonal, off_diagonal, rows.all, double(std::numeric_limits<T>::epsilon()));
 }
 
 template <class T>
@@ -140,8 +147,12 @@ double gershgorin_bound(const Context& context, const CsrView<T>& matrix, Input<
     return std::bit_cast<double>(copy_to_host(context, largest).front());
 }
 
-template RitzValues lanczos<float>(const Context&, const Operator<float>&, int, std::uint64_t);
-template RitzValues lanczos<double>(const Context&, const Operator<double>&, int, std::uint64_t);
+#define TESSERA_INSTANTIATE(T)                                                               \
+    template RitzValues lanczos<T>(const Context&, const Operator<T>&, int, std::uint64_t);  \
+    template RitzValues lanczos<T>(const Context&, const Operator<T>&, const RankRows&, int, \
+                                   std::uint64_t);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
 
 template double gershgorin_bound<float>(const Context&, const CsrView<float>&, Input<float>);
 template double gershgorin_bound<double>(const Context&, const CsrView<double>&, Input<double>);

@@ -53,8 +53,11 @@ template <class T>
 struct FillNormal {
     static constexpr int work = 1;
     std::uint64_t seed;
+    Offset first;
     T* x;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const { x[i] = T(normal_element(seed, i)); }
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        x[i] = T(normal_element(seed, first + i));
+    }
 };
 
 template <class From, class To>

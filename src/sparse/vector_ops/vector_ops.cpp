@@ -2,8 +2,10 @@
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/rank_sums.hpp"
 #include "sparse/vector_ops/elements.hpp"
 #include "sparse/vector_ops/kernels.hpp"
+#include "tessera/detail/rank_rows.hpp"
 
 namespace tessera {
 
@@ -63,6 +65,7 @@ void dots(const Context& context, int count, Input<T> x, Input<T> y, T* results)
     const int passes = (count + vectors_per_pass - 1) / vectors_per_pass;
     const Phase phase(context, "dots", bytes_of<T>(y.size(), count + passes));
     TESSERA_RUN(dots<T>, context, count, x.data(), y.data(), Offset(y.size()), results);
+    sum_over_ranks(context, results, count);
 }
 
 template <class T>
@@ -104,6 +107,7 @@ void axpy_pair_dot(const Context& context, Scalar<std::type_identity_t<T>> alpha
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 6));
     TESSERA_RUN(axpy_pair_dot<T>, context, alpha, p.data(), q.data(), x.data(), r.data(), rr,
                 Offset(x.size()));
+    sum_over_ranks(context, rr);
 }
 
 template <class T>
@@ -132,6 +136,7 @@ void dot_each(const Context& context, const Vectors<const T>& x, const Vectors<c
     require(results.first != nullptr, "dot_each: the array of results is null");
     const Phase phase(context, "dots", bytes_of<T>(std::size_t(x.size), 2 * x.count));
     TESSERA_RUN(dot_each<T>, context, x, y, results);
+    sum_over_ranks(context, results.first, x.count, results.stride);
 }
 
 template <class T>
@@ -153,6 +158,7 @@ void axpy_pair_dot_each(const Context& context, const NumberPerVector<T>& alpha,
             "axpy_pair_dot_each: an array of numbers is null");
     const Phase phase(context, "vectors", bytes_of<T>(std::size_t(x.size), 6 * x.count));
     TESSERA_RUN(axpy_pair_dot_each<T>, context, alpha, p, q, x, r, rr);
+    sum_over_ranks(context, rr.first, x.count, rr.stride);
 }
 
 template <class T>
@@ -174,6 +180,7 @@ void multiply_elementwise_dot(const Context& context, Input<T> d, Input<T> x,
     const Phase phase(context, "vectors", bytes_of<T>(x.size(), 3));
     TESSERA_RUN(multiply_elementwise_dot<T>, context, d.data(), x.data(), y.data(),
                 Offset(x.size()), xy);
+    sum_over_ranks(context, xy);
 }
 
 template <class From, class To>
@@ -192,8 +199,13 @@ void fill_uniform(const Context& context, std::uint64_t seed, std::span<T> x) {
 
 template <class T>
 void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
+    fill_normal_from(context, seed, 0, x);
+}
+
+template <class T>
+void fill_normal_from(const Context& context, std::uint64_t seed, Offset first, std::span<T> x) {
     check_equal("fill_normal", x);
-    for_each_index(context, Offset(x.size()), FillNormal<T>{seed, x.data()});
+    for_each_index(context, Offset(x.size()), FillNormal<T>{seed, first, x.data()});
 }
 
 #define TESSERA_INSTANTIATE(T)                                          \
@@ -203,7 +215,8 @@ void fill_normal(const Context& context, std::uint64_t seed, std::span<T> x) {
     template decltype(axpby<T>) axpby<T>;                               \
     template decltype(multiply_elementwise<T>) multiply_elementwise<T>; \
     template decltype(fill_uniform<T>) fill_uniform<T>;                 \
-    template decltype(fill_normal<T>) fill_normal<T>;
+    template decltype(fill_normal<T>) fill_normal<T>;                   \
+    template decltype(fill_normal_from<T>) fill_normal_from<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 template decltype(convert<double, float>) convert<double, float>;

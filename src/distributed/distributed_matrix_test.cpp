@@ -1,0 +1,170 @@
+#include "distributed/matrix.hpp"
+
+#include "distributed/test_ranks.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Random blocks in a band and some far from it; block row 5 and the last one have one block alone.
+CsrMatrix<double> random_matrix(std::mt19937_64& random, Index nodes, int block) {
+    const auto rows = std::size_t(nodes * block);
+    std::vector<std::vector<Index>> pattern(rows);
+    std::vector<std::vector<double>> values(rows);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (Index i = 0; i < nodes; ++i) {
+        for (Index j = 0; j < nodes; ++j) {
+            const bool lonely = i == 5 || i + 1 == nodes,
+                       near = !lonely && (std::abs(i - j) <= 2 || uniform(random) > 0.9);
+            if (i != j && !near) continue;
+            for (int e = 0; e < block * block; ++e) {
+                pattern[std::size_t(i * block + e / block)].push_back(j * block + e % block);
+                values[std::size_t(i * block + e / block)].push_back(uniform(random));
+            }
+        }
+    }
+    return make_csr<double>(nodes * block, nodes * block, pattern, values);
+}
+
+/// A x, and |A| |x|.
+std::pair<std::vector<double>, std::vector<double>> product(const CsrView<double>& a,
+                                                            const std::vector<double>& x) {
+    std::vector<double> y(x.size(), 0), sizes(x.size(), 0);
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const double term = a.values[k] * x[std::size_t(a.column_indices[k])];
+            y[std::size_t(i)] += term;
+            sizes[std::size_t(i)] += std::abs(term);
+        }
+    }
+    return {y, sizes};
+}
+
+/// Some partitions: equal parts; a rank without rows first, between others and last.
+std::vector<std::vector<Offset>> partitions(Offset nodes) {
+    std::vector<std::vector<Offset>> all;
+    for (const int ranks : {1, 2, 3, 8}) all.push_back(equal_parts(nodes, ranks));
+    all.push_back({0, 0, 7, 7, nodes, nodes});
+    return all;
+}
+
+constexpr Index nodes = 43;
+
+}  // namespace
+
+TEST(distributed_matrix, products) {
+    auto random = generator();
+    for (const int block : {1, 2, 3, 6}) {
+        const CsrMatrix<double> matrix = random_matrix(random, nodes, block);
+        const auto x = random_vector<double>(random, std::size_t(nodes * block)),
+                   r = random_vector<double>(random, x.size());
+        const auto [expected, sizes] = product(matrix.view(), x);
+        for (const auto& starts : partitions(nodes)) {
+            const int ranks = int(starts.size()) - 1;
+            SCOPED_TRACE(std::to_string(block) + " x " + std::to_string(ranks));
+            std::vector<double> first(x.size()), again(x.size()), sum(x.size()), step(x.size());
+            on_ranks(ranks, [&](const Communicator& communicator, const Context& own) {
+                const int rank = communicator.rank();
+                const auto [halo, rows] =
+                    distribute(own, communicator, starts, matrix.view(), block);
+                const DistributedMatrix<double> a(own, rows.view(), halo.get(),
+                                                  ValueFormat::working);
+                const Buffer<double> from = copy_to_buffer(own, own_part(x, starts, rank, block));
+                const Buffer<double> other = copy_to_buffer(own, own_part(r, starts, rank, block));
+                Buffer<double> to(own, from.size()), work(own, from.size());
+                const auto put = [&](std::vector<double>& whole) {
+                    put_part(own, to, starts, rank, block, whole);
+                };
+                a.apply(own, from.view(), to.view());
+                put(first);
+                a.apply(own, from.view(), to.view());
+                put(again);
+                copy<double>(own, other.view(), to.view());
+                a.add_product(own, from.view(), to.view());
+                put(sum);
+                a.apply_step(own, {-1, 2, 0, 1}, from.view(), from.view(), other.view(), to.view(),
+                             work.view());
+                put(step);
+            });
+            EXPECT_EQ(first, again);
+            for (std::size_t i = 0; i < x.size(); ++i) {
+                const double bound = gamma<double>(nodes * block + 4) *
+                                     (sizes[i] + std::abs(r[i]) + 2 * std::abs(x[i]));
+                ASSERT_NEAR(first[i], expected[i], bound) << i;
+                ASSERT_NEAR(sum[i], r[i] + expected[i], bound) << i;
+                ASSERT_NEAR(step[i], r[i] + 2 * x[i] - expected[i], bound) << i;
+            }
+        }
+    }
+}
+
+TEST(distributed_matrix, new_values) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = random_matrix(random, nodes, 3);
+    CsrMatrix<double> twice = copy_to(host(), matrix);
+    for (double& value : twice.values().view()) value *= 2;
+    const auto x = random_vector<double>(random, std::size_t(nodes * 3));
+    const auto starts = equal_parts(nodes, 3);
+    std::vector<double> before(x.size()), after(x.size());
+    on_ranks(3, [&](const Communicator& communicator, const Context& own) {
+        const int rank = communicator.rank();
+        const auto [halo, rows] = distribute(own, communicator, starts, matrix.view(), 3);
+        const auto [other_halo, other] = distribute(own, communicator, starts, twice.view(), 3);
+        DistributedMatrix<double> a(own, rows.view(), halo.get(), ValueFormat::working);
+        const Buffer<double> from = copy_to_buffer(own, own_part(x, starts, rank, 3));
+        Buffer<double> to(own, from.size());
+        a.apply(own, from.view(), to.view());
+        put_part(own, to, starts, rank, 3, before);
+        a.update(own, other.view());
+        a.apply(own, from.view(), to.view());
+        put_part(own, to, starts, rank, 3, after);
+    });
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(after[i], 2 * before[i]) << i;
+}
+
+TEST(distributed_matrix, rows_of_ghosts) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = random_matrix(random, nodes, 2);
+    for (const auto& starts : partitions(nodes)) {
+        const int ranks = int(starts.size()) - 1;
+        on_ranks(ranks, [&](const Communicator& communicator, const Context& own) {
+            auto [halo, rows] = distribute(own, communicator, starts, matrix.view(), 2);
+            const std::vector<Offset> ghosts = halo->numbering().ghosts;
+            const GlobalRows mine = with_global_columns(own, std::move(rows), halo->numbering());
+            const GlobalRows found = halo->ghost_rows(own, mine);
+            ASSERT_EQ(found.rows(), Index(ghosts.size()));
+            // In the order of columns, as rows of the whole matrix.
+            const Numbering whole(own, 0, nodes, {});
+            const BsrMatrix<double> sorted = with_local_columns(own, found, whole);
+            const CsrMatrix<double> on_device = to_csr(own, sorted.view()),
+                                    csr = copy_to_host(own, on_device.view());
+            for (std::size_t g = 0; g < ghosts.size(); ++g) {
+                const CsrMatrix<double> expected =
+                    some_rows(matrix.view(), 2 * ghosts[g], 2 * ghosts[g] + 2);
+                const CsrMatrix<double> got =
+                    some_rows(csr.view(), 2 * Offset(g), 2 * Offset(g) + 2);
+                ASSERT_TRUE(
+                    std::ranges::equal(got.row_offsets().view(), expected.row_offsets().view()));
+                ASSERT_TRUE(std::ranges::equal(got.column_indices().view(),
+                                               expected.column_indices().view()));
+                ASSERT_TRUE(std::ranges::equal(got.values().view(), expected.values().view()));
+            }
+        });
+    }
+}
+
+TEST(distributed_matrix, wrong_sizes_are_errors_on_all_ranks) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = random_matrix(random, nodes, 2);
+    on_ranks(3, [&](const Communicator& communicator, const Context& own) {
+        auto starts = equal_parts(nodes, 3);
+        const CsrMatrix<double> rows =
+            some_rows(matrix.view(), 2 * starts[std::size_t(communicator.rank())],
+                      2 * starts[std::size_t(communicator.rank()) + 1]);
+        const CsrMatrix<double> on_device = copy_to(own, rows);
+        if (communicator.rank() == 1) ++starts[1];  // One rank thinks otherwise.
+        EXPECT_THROW(own_rows(own, communicator, starts, on_device.view(), 2), InvalidArgument);
+    });
+}
+
+}  // namespace tessera::test

@@ -1,0 +1,283 @@
+#pragma once
+
+#include "base/for_each.hpp"
+#include "tessera/detail/bsr.hpp"
+
+// Loop bodies of for_each_index on rows and columns of distributed matrices.
+
+namespace tessera::distributed {
+
+/// Numbers that lie `stride` bytes apart, one after the other.
+template <class T>
+struct PackNumbers {
+    static constexpr int work = 2;
+    const T* first;
+    Offset stride;
+    T* packed;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        packed[i] = *reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * stride);
+    }
+};
+
+/// Sums of the numbers of every rank, added in the order of ranks.
+template <class T>
+struct AddRanks {
+    static constexpr int work = 16;
+    int ranks;
+    Offset count;
+    const T* gathered;
+    T* first;
+    Offset stride;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        T sum = gathered[i];
+        for (int r = 1; r < ranks; ++r) sum += gathered[r * count + i];
+        *reinterpret_cast<T*>(reinterpret_cast<char*>(first) + i * stride) = sum;
+    }
+};
+
+/// The items of listed nodes, each of `width` numbers.
+template <class T>
+struct PackItems {
+    static constexpr int work = 2;
+    int width;
+    const Index* nodes;
+    const T* from;
+    T* packed;
+    TESSERA_HOST_DEVICE void operator()(Offset e) const {
+        packed[e] = from[Offset(nodes[e / width]) * width + e % width];
+    }
+};
+
+/// The lengths of rows.
+struct RowLengths {
+    static constexpr int work = 2;
+    const Offset* row_offsets;
+    Index* lengths;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        lengths[i] = Index(row_offsets[i + 1] - row_offsets[i]);
+    }
+};
+
+/// The length of a listed row.
+struct ListedLength {
+    const Index* rows;
+    const Offset* row_offsets;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const {
+        return row_offsets[rows[i] + 1] - row_offsets[rows[i]];
+    }
+};
+
+/// Copies the columns and blocks of listed rows; `lanes` threads share a row.
+struct PackRows {
+    static constexpr int work = 128;
+    int lanes, size;  ///< `size` numbers in a block.
+    const Index* rows;
+    const Offset* from_offsets;
+    const Offset* to_offsets;
+    const Offset* from_columns;
+    Offset* to_columns;
+    const double* from;
+    double* to;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, row = rows[i], first = from_offsets[row],
+                     count = from_offsets[row + 1] - first;
+        for (Offset k = place % lanes; k < count; k += lanes) {
+            to_columns[to_offsets[i] + k] = from_columns[first + k];
+        }
+        for (Offset e = place % lanes; e < count * size; e += lanes) {
+            to[to_offsets[i] * size + e] = from[first * size + e];
+        }
+    }
+};
+
+/// Numbers a[i] + shift.
+struct ShiftOffsets {
+    static constexpr int work = 2;
+    const Offset* from;
+    Offset shift;
+    Offset* to;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { to[i] = from[i] + shift; }
+};
+
+/// The global numbers of columns in a Numbering.
+struct GlobalColumns {
+    static constexpr int work = 2;
+    Offset first;
+    Index own;
+    const Offset* ghosts;
+    const Index* from;
+    Offset* to;
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        to[k] = from[k] < own ? first + from[k] : ghosts[from[k] - own];
+    }
+};
+
+/// Columns in a Numbering from global numbers; sets *fault where there is none.
+struct LocalColumns {
+    static constexpr int work = 16;
+    Offset first;
+    Index own, count;  ///< `count` ghosts.
+    const Offset* ghosts;
+    const Offset* from;
+    Index* to;
+    int* fault;
+
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        const Offset column = from[k];
+        if (column >= first && column < first + own) {
+            to[k] = Index(column - first);
+            return;
+        }
+        Index low = 0, high = count;
+        while (low < high) {
+            const Index middle = low + (high - low) / 2;
+            if (ghosts[middle] < column) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        if (low == count || ghosts[low] != column) {
+            raise_flag(fault);
+            low = 0;
+        }
+        to[k] = own + low;
+    }
+};
+
+/// Sorts the blocks of each row by column; `lanes` threads share a row. The place of a block is the
+/// number of smaller columns, found in as many steps as the row has blocks.
+struct SortBlocks {
+    static constexpr int work = 256;
+    int lanes, size;
+    const Offset* row_offsets;
+    const Index* from_columns;
+    Index* to_columns;
+    const double* from;
+    double* to;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, first = row_offsets[i], end = row_offsets[i + 1];
+        for (Offset k = first + place % lanes; k < end; k += lanes) {
+            const Index column = from_columns[k];
+            Offset at = first;
+            for (Offset other = first; other < end; ++other) at += from_columns[other] < column;
+            to_columns[at] = column;
+            for (int e = 0; e < size; ++e) to[at * size + e] = from[k * size + e];
+        }
+    }
+};
+
+/// How many columns of a row are those of other ranks.
+struct CountForeign {
+    static constexpr int work = 32;
+    Offset first;
+    Index own;
+    const Offset* row_offsets;
+    const Offset* columns;
+    Index* counts;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Index count = 0;
+        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
+            count += columns[k] < first || columns[k] >= first + own;
+        }
+        counts[i] = count;
+    }
+};
+
+/// Copies them.
+struct CopyForeign {
+    static constexpr int work = 32;
+    Offset first;
+    Index own;
+    const Offset* row_offsets;
+    const Offset* columns;
+    const Offset* positions;
+    Offset* to;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        Offset at = positions[i];
+        for (Offset k = row_offsets[i]; k < row_offsets[i + 1]; ++k) {
+            if (columns[k] < first || columns[k] >= first + own) to[at++] = columns[k];
+        }
+    }
+};
+
+/// The number of blocks of a listed row (null: of all) with columns from `first` to before `end`.
+struct CountInRange {
+    static constexpr int work = 32;
+    BsrView<double> matrix;
+    Index first, end;
+    Index* counts;
+    const Index* rows = nullptr;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        const Offset row = rows == nullptr ? i : rows[i];
+        Index count = 0;
+        for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
+            count += matrix.column_indices[k] >= first && matrix.column_indices[k] < end;
+        }
+        counts[i] = count;
+    }
+};
+
+/// Copies these blocks, of listed rows (null: of all), with columns from 0 on; `lanes` threads
+/// share a row, whose columns ascend.
+struct CopyRange {
+    static constexpr int work = 128;
+    int lanes;
+    BsrView<double> matrix;
+    Index first;
+    const Index* rows;
+    const Offset* to_offsets;
+    Index* columns;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, row = rows == nullptr ? i : rows[i];
+        Offset begin = matrix.row_offsets[row];
+        const Offset end = matrix.row_offsets[row + 1];
+        while (begin < end && matrix.column_indices[begin] < first) ++begin;
+        const Offset to = to_offsets[i], count = to_offsets[i + 1] - to;
+        const int size = matrix.block_size();
+        for (Offset k = place % lanes; k < count; k += lanes) {
+            columns[to + k] = matrix.column_indices[begin + k] - first;
+        }
+        for (Offset e = place % lanes; e < count * size; e += lanes) {
+            values[to * size + e] = matrix.values[begin * size + e];
+        }
+    }
+};
+
+/// 1 for rows with such blocks.
+struct HasBlocks {
+    const Index* counts;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const { return counts[i] > 0; }
+};
+
+/// The rows with such blocks.
+struct ListRows {
+    static constexpr int work = 4;
+    const Index* counts;
+    const Offset* positions;
+    Index* rows;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (counts[i] > 0) rows[positions[i]] = Index(i);
+    }
+};
+
+/// y of listed nodes += alpha x.
+template <class T>
+struct AddListed {
+    static constexpr int work = 4;
+    int height;
+    const Index* nodes;
+    T alpha;
+    const T* x;
+    T* y;
+    TESSERA_HOST_DEVICE void operator()(Offset e) const {
+        T& sum = y[Offset(nodes[e / height]) * height + e % height];
+        sum += alpha * x[e];
+    }
+};
+
+}  // namespace tessera::distributed

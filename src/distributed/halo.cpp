@@ -1,0 +1,144 @@
+#include "distributed/halo.hpp"
+
+#include <algorithm>
+
+#include "base/checks.hpp"
+#include "base/zeros.hpp"
+#include "distributed/distributed_rows.hpp"
+
+namespace tessera {
+
+using namespace distributed;
+
+namespace {
+
+Numbering number(const Context& context, const Communicator& communicator,
+                 const std::vector<Offset>& starts, std::vector<Offset> ghosts) {
+    const auto rank = std::size_t(communicator.rank());
+    require(starts.size() == std::size_t(communicator.size()) + 1 && starts.front() == 0 &&
+                std::ranges::is_sorted(starts),
+            "the first nodes of ranks must ascend from 0, and end with the number of all nodes");
+    const Offset first = starts[rank], end = starts[rank + 1];
+    require(end - first <= std::numeric_limits<Index>::max(), "a rank has at most 2^31 - 1 nodes");
+    for (std::size_t k = 0; k < ghosts.size(); ++k) {
+        const Offset node = ghosts[k];
+        require((k == 0 || ghosts[k - 1] < node) && node >= 0 && node < starts.back() &&
+                    (node < first || node >= end),
+                "ghosts must ascend and be nodes of other ranks; rank ", rank, " has ", node);
+    }
+    return {context, first, Index(end - first), std::move(ghosts)};
+}
+
+}  // namespace
+
+Halo::Halo(const Context& context, const Communicator& communicator, std::vector<Offset> starts,
+           std::vector<Offset> ghosts)
+    : communicator_(&communicator), starts_(std::move(starts)) {
+    on_all_ranks(communicator,
+                 [&] { numbering_ = number(context, communicator, starts_, std::move(ghosts)); });
+    const std::vector<Offset>& nodes = numbering_.ghosts;
+    const auto position = [&](Offset node) {
+        return std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin();
+    };
+    for (int r = 0; r < communicator.size(); ++r) {
+        const Offset first = position(starts_[std::size_t(r)]),
+                     end = position(starts_[std::size_t(r) + 1]);
+        if (first < end) receive_.push_back({r, first, end});
+    }
+    find_nodes_to_send(context);
+}
+
+/// Asks for the ghosts: their owners learn by it what to send.
+void Halo::find_nodes_to_send(const Context& context) {
+    const auto size = std::size_t(communicator_->size()), rank = std::size_t(communicator_->rank());
+    std::vector<Offset> counts(size, 0);
+    for (const Part& part : receive_) counts[std::size_t(part.peer)] = part.end - part.first;
+    const std::vector<Offset> all = gather_to_host<Offset>(*communicator_, context, counts);
+    Offset total = 0;
+    for (std::size_t r = 0; r < size; ++r) {
+        const Offset count = all[r * size + rank];
+        if (count > 0) send_.push_back({int(r), total, total + count});
+        total += count;
+    }
+    Buffer<Offset> wanted(context, total);
+    std::vector<Communicator::Message> ask, answer;
+    for (const Part& part : receive_) {
+        ask.push_back({part.peer, bytes_of(numbering_.ghosts_of_device.data() + part.first,
+                                           part.end - part.first)});
+    }
+    for (const Part& part : send_) {
+        answer.push_back({part.peer, bytes_of(wanted.data() + part.first, part.end - part.first)});
+    }
+    communicator_->begin(context, ask, answer);
+    communicator_->end(context);
+    const std::vector<Offset> global = copy_to_host(context, wanted);
+    std::vector<Index> nodes;
+    nodes.reserve(global.size());
+    for (const Offset node : global) nodes.push_back(Index(node - numbering_.first));
+    nodes_to_send_ = copy_to_buffer(context, nodes);
+}
+
+template <class T>
+Halo::Exchange<T>::Exchange(const Halo& halo, const Context& context, int width, const T* own,
+                            T* ghosts)
+    : halo_(halo), context_(context), packed_(context, halo.nodes_to_send_.size() * width) {
+    for_each_index(context, halo.nodes_to_send_.size() * width,
+                   PackItems<T>{width, halo.nodes_to_send_.data(), own, packed_.data()});
+    std::vector<Communicator::Message> send, receive;
+    for (const Part& part : halo.send_) {
+        send.push_back({part.peer, bytes_of(packed_.data() + part.first * width,
+                                            (part.end - part.first) * width)});
+    }
+    for (const Part& part : halo.receive_) {
+        receive.push_back(
+            {part.peer, bytes_of(ghosts + part.first * width, (part.end - part.first) * width)});
+    }
+    halo.communicator_->begin(context, send, receive);
+}
+
+GlobalRows Halo::ghost_rows(const Context& context, const GlobalRows& own) const {
+    const Index* const listed = nodes_to_send_.data();
+    const Offset count = nodes_to_send_.size();
+    const int size = own.height * own.width;
+    // The lengths of rows, and where they begin among those sent and received.
+    Buffer<Index> lengths(context, nodes());
+    for_each_index(context, own.rows(), RowLengths{own.row_offsets.data(), lengths.data()});
+    exchange(context, 1, lengths);
+    Buffer<Offset> send_offsets(context, count + 1), offsets(context, Offset(ghosts()) + 1);
+    exclusive_scan(context, count, ListedLength{listed, own.row_offsets.data()},
+                   send_offsets.data());
+    exclusive_scan(context, ghosts(), CountAt{lengths.data() + this->own()}, offsets.data());
+    const std::vector<Offset> sent = copy_to_host(context, send_offsets),
+                              received = copy_to_host(context, offsets);
+    Buffer<Offset> send_columns(context, sent.back());
+    Buffer<double> send_values(context, sent.back() * size);
+    const int lanes = sharing_threads(context, count, 8);
+    for_each_index(
+        context, count * lanes,
+        PackRows{lanes, size, listed, own.row_offsets.data(), send_offsets.data(),
+                 own.columns.data(), send_columns.data(), own.values.data(), send_values.data()});
+    GlobalRows rows{own.height, own.width, std::move(offsets),
+                    Buffer<Offset>(context, received.back()),
+                    Buffer<double>(context, received.back() * size)};
+    const auto messages = [&](const std::vector<Part>& parts, const std::vector<Offset>& of_rows,
+                              Buffer<Offset>& columns, Buffer<double>& values) {
+        std::vector<Communicator::Message> made;
+        for (const Part& part : parts) {
+            const Offset first = of_rows[std::size_t(part.first)],
+                         blocks = of_rows[std::size_t(part.end)] - first;
+            made.push_back({part.peer, bytes_of(columns.data() + first, blocks)});
+            made.push_back({part.peer, bytes_of(values.data() + first * size, blocks * size)});
+        }
+        return made;
+    };
+    communicator_->begin(context, messages(send_, sent, send_columns, send_values),
+                         messages(receive_, received, rows.columns, rows.values));
+    communicator_->end(context);
+    return rows;
+}
+
+template class Halo::Exchange<Index>;
+template class Halo::Exchange<float>;
+template class Halo::Exchange<double>;
+
+}  // namespace tessera

@@ -1,0 +1,133 @@
+#include "distributed/numbering.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/checks.hpp"
+#include "base/zeros.hpp"
+#include "distributed/distributed_rows.hpp"
+
+namespace tessera {
+
+using namespace distributed;
+
+Numbering::Numbering(const Context& context, Offset first_own, Index own_nodes,
+                     std::vector<Offset> ghost_nodes)
+    : first(first_own),
+      own(own_nodes),
+      ghosts(std::move(ghost_nodes)),
+      ghosts_of_device(copy_to_buffer(context, ghosts)) {
+    require(Offset(ghosts.size()) + own <= std::numeric_limits<Index>::max(),
+            "a rank has more than 2^31 - 1 nodes with those of others that it needs");
+}
+
+Index Numbering::ghosts_before() const {
+    return Index(std::lower_bound(ghosts.begin(), ghosts.end(), first) - ghosts.begin());
+}
+
+GlobalRows with_global_columns(const Context& context, BsrMatrix<double> rows,
+                               const Numbering& columns) {
+    const BsrView<double> view = std::as_const(rows).view();
+    GlobalRows result{view.height, view.width, {}, Buffer<Offset>(context, view.blocks), {}};
+    for_each_index(context, view.blocks,
+                   GlobalColumns{columns.first, columns.own, columns.ghosts_of_device.data(),
+                                 view.column_indices, result.columns.data()});
+    result.row_offsets = std::move(rows.row_offsets());
+    result.values = std::move(rows.values());
+    return result;
+}
+
+BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
+                                     const Numbering& columns) {
+    const Offset blocks = rows.columns.size();
+    BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
+                             blocks);
+    Buffer<Index> local(context, blocks);
+    Buffer<int> fault = zeros<int>(context, 1);
+    for_each_index(context, blocks,
+                   LocalColumns{columns.first, columns.own, Index(columns.ghosts.size()),
+                                columns.ghosts_of_device.data(), rows.columns.data(), local.data(),
+                                fault.data()});
+    copy<Offset>(context, rows.row_offsets.view(), result.row_offsets().view());
+    const int lanes = sharing_threads(context, rows.rows(), 8);
+    for_each_index(
+        context, Offset(rows.rows()) * lanes,
+        SortBlocks{lanes, rows.height * rows.width, result.row_offsets().data(), local.data(),
+                   result.column_indices().data(), rows.values.data(), result.values().data()});
+    require(read_value(context, fault.data()) == 0,
+            "a distributed matrix has a column that is not in its numbering");
+    return result;
+}
+
+std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
+                                    Index own) {
+    Buffer<Index> counts(context, rows.rows());
+    for_each_index(
+        context, rows.rows(),
+        CountForeign{first, own, rows.row_offsets.data(), rows.columns.data(), counts.data()});
+    Buffer<Offset> positions(context, Offset(rows.rows()) + 1);
+    exclusive_scan(context, rows.rows(), CountAt{counts.data()}, positions.data());
+    Buffer<Offset> found(context, read_value(context, positions.data() + rows.rows()));
+    for_each_index(context, rows.rows(),
+                   CopyForeign{first, own, rows.row_offsets.data(), rows.columns.data(),
+                               positions.data(), found.data()});
+    std::vector<Offset> columns = copy_to_host(context, found);
+    std::ranges::sort(columns);
+    columns.erase(std::ranges::unique(columns).begin(), columns.end());
+    return columns;
+}
+
+std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b) {
+    std::vector<Offset> all;
+    all.reserve(a.size() + b.size());
+    std::ranges::set_union(a, b, std::back_inserter(all));
+    return all;
+}
+
+BsrMatrix<double> column_range(const Context& context, const BsrView<double>& matrix, Index first,
+                               Index width, const Buffer<Index>* listed_rows) {
+    const Index count = listed_rows == nullptr ? matrix.block_rows : Index(listed_rows->size());
+    const Index* const rows = listed_rows == nullptr ? nullptr : listed_rows->data();
+    Buffer<Index> counts(context, count);
+    for_each_index(context, count, CountInRange{matrix, first, first + width, counts.data(), rows});
+    Buffer<Offset> offsets(context, Offset(count) + 1);
+    exclusive_scan(context, count, CountAt{counts.data()}, offsets.data());
+    BsrMatrix<double> part(context, count, width, matrix.height, matrix.width,
+                           read_value(context, offsets.data() + count));
+    part.row_offsets() = std::move(offsets);
+    const int lanes = sharing_threads(context, count, 8);
+    for_each_index(context, Offset(count) * lanes,
+                   CopyRange{lanes, matrix, first, rows, part.row_offsets().data(),
+                             part.column_indices().data(), part.values().data()});
+    return part;
+}
+
+Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Offset shift) {
+    Buffer<Offset> result(context, numbers.size());
+    for_each_index(context, numbers.size(), ShiftOffsets{numbers.data(), shift, result.data()});
+    return result;
+}
+
+GlobalRows joined(const Context& context, const GlobalRows& a, const GlobalRows& b) {
+    require(a.height == b.height && a.width == b.width,
+            "rows to join must have blocks of one size");
+    const Index rows = a.rows() + b.rows();
+    const Offset blocks = a.columns.size(), all = blocks + b.columns.size();
+    const int size = a.height * a.width;
+    GlobalRows result{a.height, a.width, Buffer<Offset>(context, Offset(rows) + 1),
+                      Buffer<Offset>(context, all), Buffer<double>(context, all * size)};
+    copy<Offset>(context, a.row_offsets.view(),
+                 result.row_offsets.view().first(std::size_t(a.rows()) + 1));
+    for_each_index(
+        context, b.row_offsets.size(),
+        ShiftOffsets{b.row_offsets.data(), blocks, result.row_offsets.data() + a.rows()});
+    const auto append = [&]<class T>(const Buffer<T>& head, const Buffer<T>& tail, Buffer<T>& to) {
+        copy<T>(context, head.view(), to.view().first(std::size_t(head.size())));
+        copy<T>(context, tail.view(), to.view().last(std::size_t(tail.size())));
+    };
+    append(a.columns, b.columns, result.columns);
+    append(a.values, b.values, result.values);
+    return result;
+}
+
+}  // namespace tessera
