@@ -16,6 +16,8 @@ struct MethodTraits {
     bool symmetric_only = false;  ///< SolverConfig::symmetric_only
     bool is_stationary = false;   ///< SolverConfig::is_stationary
     int columns = 1;              ///< Right-hand sides that are iterated together.
+    /// A number of vectors is bounded by the rows, of which ranks have different numbers.
+    bool depends_on_size = false;
 };
 
 /// Right-hand sides that methods for several columns iterate together: the largest number for which

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "base/rank_sums.hpp"
 #include "base/scratch/scratch.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -50,7 +51,9 @@ class Norms {
     double without_underflow(std::span<T> v, double square) {
         using limits = std::numeric_limits<T>;
         // Each of n squares may lack half the smallest denormal number, u times the normal one.
-        if (!(square < double(v.size()) * double(limits::min()))) return std::sqrt(square);
+        // Over ranks, which must decide alike, n is a bound of it.
+        const double n = rank_sums(context_) == nullptr ? double(v.size()) : 0x1p40;
+        if (!(square < n * double(limits::min()))) return std::sqrt(square);
         const T factor = T(std::ldexp(1.0, 3 * limits::max_exponent / 4));
         axpby<T>(context_, factor, v, T(0), v);
         dot<T>(context_, v, v, squares_.data() + 3);  // No square leaves the range.

@@ -132,7 +132,9 @@ std::optional<Status> ColumnSolve<T>::status_after_run(const ResidualNorms& now,
             break;
     }
     if (state_.iterations >= options().max_iterations) return Status::max_iterations;
-    if (tessera::now() - start_time_ >= options().max_seconds) return Status::max_seconds;
+    // Ranks, whose clocks differ, agree on the end after the next iterations.
+    const bool alone = rank_sums(context()) == nullptr;
+    if (alone && tessera::now() - start_time_ >= options().max_seconds) return Status::max_seconds;
     return std::nullopt;
 }
 
@@ -192,6 +194,23 @@ void ColumnSolve<T>::observe() {
         if (!options().observer(progress)) host_status_ = Status::interrupted;
     }
     if (!host_status_ && state_.running() && seconds >= options().max_seconds) {
+        host_status_ = Status::max_seconds;
+    }
+    if (rank_sums(context()) != nullptr) agree_on_end();
+}
+
+template <class T>
+void ColumnSolve<T>::agree_on_end() {
+    const bool by_time = host_status_ == Status::max_seconds;
+    const T mine[2] = {T(host_status_ && !by_time), T(by_time)};
+    const Scratch<T> votes(context(), 2);
+    copy_from_host<T>(context(), mine, votes.view());
+    sum_over_ranks(context(), votes.data(), 2);
+    T all[2];
+    copy_to_host<T>(context(), votes.view(), all);
+    if (all[0] != 0) {
+        host_status_ = Status::interrupted;
+    } else if (all[1] != 0) {
         host_status_ = Status::max_seconds;
     }
 }

@@ -64,6 +64,8 @@ class ColumnSolve {
     void read_state();
     /// To be called after read_state: calls the observer.
     void observe();
+    /// Over ranks: whether a rank ends the solve, on all.
+    void agree_on_end();
     /// To be called after `observe`: starts again where necessary. Returns a report if the solve
     /// ended, x written. `period_start`: the next iteration is the first of a period.
     std::optional<SolveReport> proceed(bool period_start);

@@ -95,7 +95,11 @@ void Driver<T>::prepare(int columns) {
         if (std::exchange(shared_.known_recoveries, now) != now) batches_.discard_graphs();
     }
     shared_.recovered = shared_.restarted = false;
-    batches_.choose_length(shared_.options->check_interval, shared_.method->period(), columns);
+    // Batches adapt to times, which differ between ranks: over ranks there is a check after each
+    // iteration.
+    const bool over_ranks = rank_sums(shared_.context) != nullptr;
+    const int given = shared_.options->check_interval;
+    batches_.choose_length(over_ranks && given == 0 ? 1 : given, shared_.method->period(), columns);
     batches_.restart_period();
 }
 
@@ -230,6 +234,9 @@ std::vector<SolveReport> Driver<T>::solve(Vectors<const T> b, Vectors<T> x,
         "left_preconditioning", traits_.allows_left || !options.left_preconditioning,
         "this solver does not support left preconditioning; leave side at right, or use "
         "gmres, idr or bicgstab");
+    require_argument("solver",
+                     rank_sums(shared_.context) == nullptr || !traits_.depends_on_size,
+                     "gmres and idr do not solve over ranks; use cg, fcg, minres, sqmr or bicgstab");
     const AtWork guard(at_work_);
     const detail::DefaultFloatingPoint environment;
     shared_.options = &options;

@@ -188,7 +188,7 @@ class Gmres final : public Method<T> {
 
 /// gmres as registered.
 struct GmresConfig {
-    static constexpr MethodTraits traits{.allows_left = true};
+    static constexpr MethodTraits traits{.allows_left = true, .depends_on_size = true};
     int restart;
 
     explicit GmresConfig(Spec spec) : restart(int(spec.integer(0, 30, 1, 10000))) { spec.finish(); }

@@ -12,7 +12,8 @@ class Idr;
 
 /// idr as registered.
 struct IdrConfig {
-    static constexpr MethodTraits traits{.allows_left = true, .columns = columns_together};
+    static constexpr MethodTraits traits{
+        .allows_left = true, .columns = columns_together, .depends_on_size = true};
     int s;               ///< Dimension of the shadow space.
     std::uint64_t seed;  ///< Seed of the random shadow space.
     double angle;        ///< Limit on |rho| of "maintaining the convergence"; 0: off.

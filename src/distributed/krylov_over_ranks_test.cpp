@@ -1,0 +1,157 @@
+#include "distributed/test_ranks.hpp"
+#include "krylov/test_systems.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+struct RankSolves {
+    std::vector<SolveReport> reports;  ///< One of each rank.
+    std::vector<double> x;
+};
+
+/// Solves A x = b over ranks; `scaled`: preconditioned by 1 / the diagonal.
+RankSolves solve_over_ranks(const std::string& solver, const CsrView<double>& matrix, int block,
+                            const std::vector<Offset>& starts, const std::vector<double>& b,
+                            bool scaled, const std::function<SolveOptions(int)>& options) {
+    const int ranks = int(starts.size()) - 1;
+    RankSolves solved{std::vector<SolveReport>(std::size_t(ranks)), std::vector<double>(b.size())};
+    on_ranks(ranks, [&](const Communicator& communicator, const Context& own) {
+        const int rank = communicator.rank();
+        const auto [halo, rows] = distribute(own, communicator, starts, matrix, block);
+        const DistributedMatrix<double> a(own, rows.view(), halo.get(), ValueFormat::working);
+        std::unique_ptr<Preconditioner<double>> m;
+        if (scaled) {
+            const BsrMatrix<double> diagonal = column_range(own, rows.view(), 0, halo->own());
+            m = make_preconditioner<double>(own, Spec("jacobi"),
+                                            to_csr(own, diagonal.view()).view());
+        }
+        const Buffer<double> from = copy_to_buffer(own, own_part(b, starts, rank, block));
+        Buffer<double> x(own, from.size());
+        fill<double>(own, 0, x.view());
+        const SumsOver sums(communicator);
+        const UseRankSums use(own, &sums);
+        solved.reports[std::size_t(rank)] =
+            solve<double>(own, solver, a, m.get(), from.view(), x.view(), options(rank));
+        put_part(own, x, starts, rank, block, solved.x);
+    });
+    return solved;
+}
+
+const auto by_default = [](int) { return SolveOptions(); };
+
+}  // namespace
+
+TEST(krylov_over_ranks, iterations_are_those_of_one_rank) {
+    auto random = generator();
+    struct Problem {
+        const char* name;
+        int block;
+    };
+    for (const Problem& problem : {Problem{"elasticity3d:5", 3}, Problem{"poisson2d:30", 1}}) {
+        const auto matrix = problems::generate<double>(host(), Spec(problem.name)).matrix;
+        const Offset nodes = matrix.rows() / problem.block;
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        for (const std::string solver : {"cg", "fcg", "minres", "sqmr", "bicgstab"}) {
+            for (const bool scaled : {false, true}) {
+                SCOPED_TRACE(solver + " " + problem.name + (scaled ? " jacobi" : ""));
+                const auto run = [&](const std::vector<Offset>& starts) {
+                    return solve_over_ranks(solver, matrix.view(), problem.block, starts, b, scaled,
+                                            by_default);
+                };
+                const RankSolves alone = run({0, nodes});
+                ASSERT_EQ(alone.reports[0].status, Status::converged);
+                for (const auto& starts :
+                     {equal_parts(nodes, 2), equal_parts(nodes, 3), equal_parts(nodes, 8),
+                      std::vector<Offset>{0, 0, nodes / 3, nodes / 3, nodes, nodes}}) {
+                    const RankSolves found = run(starts), again = run(starts);
+                    for (const SolveReport& report : found.reports) {
+                        EXPECT_EQ(report.status, Status::converged) << report.message;
+                        EXPECT_EQ(report.residuals, found.reports[0].residuals);
+                        // Sums are rounded otherwise; only short recurrences of symmetric systems
+                        // hardly notice.
+                        const Offset more = solver == "bicgstab" ? alone.reports[0].iterations : 2;
+                        EXPECT_NEAR(double(report.iterations), double(alone.reports[0].iterations),
+                                    double(more));
+                    }
+                    EXPECT_EQ(found.x, again.x);
+                    EXPECT_LE(found.reports[0].true_relative_residual, 1e-8);
+                }
+            }
+        }
+    }
+}
+
+TEST(krylov_over_ranks, the_solution_is_that_of_the_whole_system) {
+    auto random = generator();
+    const auto matrix = problems::generate<double>(host(), Spec("elasticity2d:12")).matrix;
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    const RankSolves found = solve_over_ranks(
+        "fcg", matrix.view(), 2, equal_parts(matrix.rows() / 2, 3), b, true, by_default);
+    double square = 0, residual = 0;
+    const CsrView<double> a = matrix.view();
+    for (Index i = 0; i < a.rows; ++i) {
+        double left = b[std::size_t(i)];
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            left -= a.values[k] * found.x[std::size_t(a.column_indices[k])];
+        }
+        residual += left * left;
+        square += b[std::size_t(i)] * b[std::size_t(i)];
+    }
+    EXPECT_LE(std::sqrt(residual / square), 1.001e-8);
+    EXPECT_NEAR(found.reports[0].true_relative_residual, std::sqrt(residual / square),
+                gamma<double>(1e6) * std::sqrt(residual / square) + 1e-15);
+}
+
+TEST(krylov_over_ranks, methods_that_depend_on_the_number_of_rows) {
+    const auto matrix = problems::generate<double>(host(), Spec("poisson2d:6")).matrix;
+    const std::vector<double> b(std::size_t(matrix.rows()), 1);
+    for (const std::string solver : {"gmres:30", "idr:4"}) {
+        const auto run = [&] {
+            return solve_over_ranks(solver, matrix.view(), 1, equal_parts(matrix.rows(), 2), b,
+                                    false, by_default);
+        };
+        EXPECT_THROW(run(), InvalidArgument);
+    }
+}
+
+TEST(krylov_over_ranks, one_rank_ends_the_solve_of_all) {
+    const auto matrix = problems::generate<double>(host(), Spec("poisson2d:20")).matrix;
+    const std::vector<double> b(std::size_t(matrix.rows()), 1);
+    const auto starts = equal_parts(matrix.rows(), 3);
+    const RankSolves interrupted =
+        solve_over_ranks("cg", matrix.view(), 1, starts, b, false, [](int rank) {
+            SolveOptions options;
+            options.observer = [rank](const Progress& progress) {
+                return rank != 1 || progress.iterations < 5;
+            };
+            return options;
+        });
+    for (const SolveReport& report : interrupted.reports) {
+        EXPECT_EQ(report.status, Status::interrupted);
+        EXPECT_EQ(report.iterations, 5);
+    }
+    const RankSolves late =
+        solve_over_ranks("cg", matrix.view(), 1, starts, b, false, [](int rank) {
+            SolveOptions options;
+            options.max_seconds = rank == 2 ? 0 : 1e6;
+            return options;
+        });
+    for (const SolveReport& report : late.reports) {
+        EXPECT_EQ(report.status, Status::max_seconds);
+        EXPECT_EQ(report.iterations, 1);
+    }
+    const auto throws_on_one = [&] {
+        return solve_over_ranks("cg", matrix.view(), 1, starts, b, false, [](int rank) {
+            SolveOptions options;
+            options.observer = [rank](const Progress& progress) -> bool {
+                if (rank == 1 && progress.iterations == 3) throw OutOfMemory("in the observer");
+                return true;
+            };
+            return options;
+        });
+    };
+    EXPECT_THROW(throws_on_one(), OutOfMemory);
+}
+
+}  // namespace tessera::test
