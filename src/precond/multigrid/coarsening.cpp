@@ -6,18 +6,13 @@
 #include "base/concat.hpp"
 #include "base/phases.hpp"
 #include "precond/multigrid/hierarchy.hpp"
+#include "precond/multigrid/level_setup.hpp"
 
 // How a Hierarchy makes the next level.
 namespace tessera::multigrid {
 
 namespace {
 
-/// A level is built again with half of theta if all levels together have more than max_complexity
-/// times the entries of the matrix, or its rows more blocks than max_blocks_per_row on average. If
-/// they have twice as many even then, there is no such level.
-constexpr double max_complexity = 3.5;
-constexpr double max_blocks_per_row = 200;
-constexpr double min_theta = 1e-4;
 /// Each product that makes a level may take so many multiplications for each entry of the matrix.
 /// Meshes take 3 to 30, of 138 real matrices one (saylr4) 100; graphs without small separators may
 /// take any number.
@@ -104,12 +99,8 @@ template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
     const Phase phase(context, "setup: aggregates", 0, PhaseStep::setup);
-    // Large aggregates save time. Small ones, with which slender bodies take fewer iterations, are
-    // made on levels of few nodes, and on all but the finest level of a scalar problem.
-    constexpr Index many_nodes = 20'000;
-    const bool finest = &level == &levels_.front(), repeated = theta < options_.theta;
-    const bool large = finest || repeated || (columns > 1 && level.nodes() >= many_nodes);
-    const int second_pass = options_.second_pass >= 0 ? options_.second_pass : large ? 9 : 3;
+    const int second_pass = min_neighbours_of_pass_2(
+        options_, &level == &levels_.front(), theta < options_.theta, columns, level.nodes());
     if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());  // Second attempt.
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(), norms_,

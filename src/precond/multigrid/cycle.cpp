@@ -1,7 +1,6 @@
 #include "precond/multigrid/cycle.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/checks.hpp"
 #include "base/scratch/scratch.hpp"
@@ -11,37 +10,25 @@ namespace tessera::multigrid {
 
 namespace {
 
-/// The largest square block that products take and that divides the blocks of a matrix.
-Index product_block(const BsrView<double>& matrix) {
-    const int common = std::gcd(matrix.height, matrix.width);
-    for (const int block : {6, 4, 3, 2}) {
-        if (common % block == 0) return block;
-    }
-    return 1;
-}
-
-/// Makes a sliced matrix, or updates the values of an existing one.
+/// Makes the matrix, or updates the values of an existing one.
 template <class C>
-void set_sliced(const Context& context, const BsrView<double>& matrix, ValueFormat values,
-                std::unique_ptr<SlicedMatrix<C>>& sliced) {
-    if (sliced) return sliced->update(context, matrix);
-    FormatOptions options;
-    options.block = product_block(matrix);
-    if (options.block == 1) options.format = MatrixFormat::sell;
-    options.values = values;
-    sliced = std::make_unique<SlicedMatrix<C>>(SlicedMatrix<C>::from_bsr(context, matrix, options));
+void set_distributed(const Context& context, const BsrView<double>& matrix, const Halo* halo,
+                     ValueFormat values, std::unique_ptr<DistributedMatrix<C>>& distributed) {
+    if (distributed) return distributed->update(context, matrix);
+    distributed = std::make_unique<DistributedMatrix<C>>(context, matrix, halo, values);
 }
 
 }  // namespace
 
 template <class C>
 const Operator<C>& Cycle<C>::set_matrix(const Context& context, std::size_t l,
-                                        const BsrView<double>& matrix, ValueFormat values) {
+                                        const BsrView<double>& matrix, ValueFormat values,
+                                        const Halo* halo) {
     if (l == levels_.size()) levels_.emplace_back();
     Level& level = levels_[l];
     level.rows = matrix.block_rows * matrix.height;
-    if (level.matrix && level.matrix->options().values != values) release_matrix(l);
-    set_sliced<C>(context, matrix, values, level.matrix);
+    if (level.matrix && level.matrix->values() != values) release_matrix(l);
+    set_distributed<C>(context, matrix, halo, values, level.matrix);
     return *level.matrix;
 }
 
@@ -53,14 +40,15 @@ void Cycle<C>::release_matrix(std::size_t level) {
 
 template <class C>
 void Cycle<C>::set_prolongator(const Context& context, std::size_t l,
-                               const BsrView<double>& prolongator) {
-    set_sliced<C>(context, prolongator, ValueFormat::working, levels_[l].prolongator);
+                               const BsrView<double>& prolongator, const Halo* coarse_halo) {
+    set_distributed<C>(context, prolongator, coarse_halo, ValueFormat::working,
+                       levels_[l].prolongator);
 }
 
 template <class C>
 void Cycle<C>::set_restriction(const Context& context, std::size_t l,
-                               const BsrView<double>& restriction) {
-    set_sliced<C>(context, restriction, ValueFormat::working, levels_[l].restriction);
+                               const BsrView<double>& restriction, const Halo* halo) {
+    set_distributed<C>(context, restriction, halo, ValueFormat::working, levels_[l].restriction);
 }
 
 template <class C>
@@ -88,6 +76,13 @@ void Cycle<C>::set_inverse(const Context& context, const Buffer<double>& inverse
 }
 
 template <class C>
+void Cycle<C>::set_coarsest(std::unique_ptr<Operator<C>> coarsest) {
+    if (levels_.empty() || levels_.back().prolongator) levels_.emplace_back();
+    levels_.back().rows = coarsest->rows();
+    coarsest_ = std::move(coarsest);
+}
+
+template <class C>
 double Cycle<C>::smallest_eigenvalue(const Context& context) const {
     const Index n = levels_.back().rows;
     Buffer<C> b(context, n), z(context, n), products(context, 2);
@@ -107,7 +102,7 @@ double Cycle<C>::smallest_eigenvalue(const Context& context) const {
 template <class C>
 ValueFormat Cycle<C>::values() const {
     const auto& matrix = levels_.front().matrix;
-    return matrix ? matrix->options().values : ValueFormat::working;
+    return matrix ? matrix->values() : ValueFormat::working;
 }
 
 template <class C>
@@ -153,7 +148,7 @@ void Cycle<C>::cycle(const Context& context, std::size_t l, Vectors<const C> b,
     level.restriction->apply_vectors(context, r, coarse_b);
     cycle(context, l + 1, coarse_b, coarse_z);
     for (int j = 0; j < count; ++j) {
-        multiply<C>(context, *level.prolongator, C(1), coarse_z[j], C(1), z[j]);
+        level.prolongator->add_product(context, coarse_z[j], z[j]);
     }
     level.matrix->apply_step_vectors(context, residual, z, b, b, r, work);
     level.smoother->apply_vectors(context, r, work);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "distributed/matrix.hpp"
 #include "tessera/detail/bsr.hpp"
 #include "tessera/formats.hpp"
 #include "tessera/polynomial.hpp"
@@ -11,7 +12,8 @@ namespace tessera::multigrid {
 
 /// A V-cycle z = M b from z = 0, symmetric positive definite, for matrices whose diagonal blocks
 /// are identities, so that polynomials of them smooth. Values and vectors are of type C, in the
-/// memory of a Context; matrices and prolongators are sliced.
+/// memory of a Context; matrices and prolongators are sliced. Where halos are given, which must
+/// outlive it, the levels are over ranks: matrices have own rows and the columns of a numbering.
 template <class C>
 class Cycle final : public Operator<C> {
   public:
@@ -22,20 +24,23 @@ class Cycle final : public Operator<C> {
     /// The matrix of a level, which may be the next one; a level that has a matrix takes others of
     /// its pattern. With another type of values it needs its bound again.
     const Operator<C>& set_matrix(const Context& context, std::size_t level,
-                                  const BsrView<double>& matrix, ValueFormat values);
+                                  const BsrView<double>& matrix, ValueFormat values,
+                                  const Halo* halo = nullptr);
     /// Releases the matrix of a level until it is set again, with its bound.
     void release_matrix(std::size_t level);
     bool has_matrix(std::size_t level) const { return levels_[level].matrix != nullptr; }
-    /// Sets the prolongator from the next level; likewise.
+    /// Sets the prolongator from the next level, whose halo it takes; likewise.
     void set_prolongator(const Context& context, std::size_t level,
-                         const BsrView<double>& prolongator);
+                         const BsrView<double>& prolongator, const Halo* coarse_halo = nullptr);
     /// Sets the restriction to the next level; likewise.
     void set_restriction(const Context& context, std::size_t level,
-                         const BsrView<double>& restriction);
+                         const BsrView<double>& restriction, const Halo* halo = nullptr);
     /// Sets an upper bound of the eigenvalues of the matrix of a level.
     void set_bound(std::size_t level, double bound);
     /// The inverse of the matrix of the last level, n x n numbers.
     void set_inverse(const Context& context, const Buffer<double>& inverse, Index n);
+    /// An approximation of that inverse in its place.
+    void set_coarsest(std::unique_ptr<Operator<C>> coarsest);
     /// An estimate, from above, of the smallest eigenvalue of the first matrix: the Rayleigh
     /// quotient of the vector whose coarsest part solves for a random right-hand side. Needs an
     /// inverse.
@@ -58,7 +63,7 @@ class Cycle final : public Operator<C> {
   private:
     struct Level {
         Index rows = 0;
-        std::unique_ptr<SlicedMatrix<C>> matrix, prolongator, restriction;
+        std::unique_ptr<DistributedMatrix<C>> matrix, prolongator, restriction;
         std::unique_ptr<MatrixPolynomial<C>> smoother;
     };
     void cycle(const Context& context, std::size_t level, Vectors<const C> b, Vectors<C> z) const;
@@ -66,7 +71,7 @@ class Cycle final : public Operator<C> {
     int steps_;
     std::vector<Level> levels_;
     CsrMatrix<C> inverse_;
-    std::unique_ptr<CsrOperator<C>> coarsest_;
+    std::unique_ptr<Operator<C>> coarsest_;
 };
 
 }  // namespace tessera::multigrid

@@ -10,8 +10,8 @@
 #include "base/zeros.hpp"
 #include "precond/multigrid/blocks/block_scaling.hpp"
 #include "precond/multigrid/blocks/for_each_block.hpp"
+#include "precond/multigrid/level_setup.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
-#include "precond/multigrid/setup/near_null_rows.hpp"
 #include "tessera/spectrum.hpp"
 
 namespace tessera::multigrid {
@@ -24,55 +24,6 @@ constexpr Index max_dense_rows = 2000;
 /// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
 /// vectors of so little energy. Measured: docs/decisions/multigrid.md.
 constexpr double min_eigenvalue_for_f16 = 1e-6;
-
-/// Scales the blocks, and writes the norms of the scaled blocks to `norms` unless it is empty.
-void scale_blocks(const Context& context, const BsrView<double>& matrix,
-                  const Buffer<double>& scaling, Buffer<double>& values, Buffer<double>& norms) {
-    const auto run = [&]<int N>(std::integral_constant<int, N>) {
-        for_each_block(context, matrix, values.data(),
-                       ScaleBlocks<N>{matrix.height, scaling.data(), norms.data()});
-    };
-    switch (matrix.height) {
-        case 1:
-            return run(std::integral_constant<int, 1>());
-        case 2:
-            return run(std::integral_constant<int, 2>());
-        case 3:
-            return run(std::integral_constant<int, 3>());
-        case 6:
-            return run(std::integral_constant<int, 6>());
-        default:
-            return run(std::integral_constant<int, 0>());
-    }
-}
-
-void check_options(const BsrView<double>& matrix, const AmgOptions& options) {
-    require(matrix.block_rows == matrix.block_columns && matrix.height == matrix.width,
-            "amg: the matrix and its blocks must be square");
-    const int dimensions = options.coordinates->dimensions;
-    const SharedNumbers& coordinates = options.coordinates->values;
-    require_argument(
-        "coordinates",
-        coordinates.empty() || Offset(coordinates.size()) == Offset(matrix.block_rows) * dimensions,
-        "amg: there must be ", dimensions, " coordinates for each of ", matrix.block_rows,
-        " nodes");
-    require(options.smoothing_steps >= 2 && options.smoothing_steps <= 16,
-            "amg: the smoother takes 2 to 16 products");
-    require(options.theta >= 0 && options.omega > 0 && std::isfinite(options.omega) &&
-                options.lambda_factor >= 0.5 && std::isfinite(options.lambda_factor) &&
-                options.coarse_rows >= 1 && options.max_levels >= 1,
-            "amg: theta, omega, lambda_factor, coarse_rows or max_levels is out of range");
-    require(!options.values || *options.values == ValueFormat::working ||
-                *options.values == ValueFormat::f16,
-            "amg: values in the cycle are working or f16");
-}
-
-/// B_i becomes S_i^-T B_i for the near-null vectors B of a level.
-void scale_near_null(const Context& context, const Level& level, DeviceVectors& near_null) {
-    for_each_index(context, Offset(level.nodes()) * near_null.columns,
-                   ScaleNearNull{level.matrix.view().height, near_null.columns,
-                                 level.scaling.data(), near_null.values.data()});
-}
 
 /// P^T becomes S P^T, S the scaling of the next level, and P the transpose of that. Sets both in a
 /// cycle; of each matrix `release` is called after its use.
@@ -90,32 +41,6 @@ void set_transfers(const Context& context, std::size_t l, const Buffer<double>& 
     release(p);
 }
 
-/// A copy of numbers that must be finite.
-Buffer<double> finite_copy(const Context& context, std::span<const double> values) {
-    Buffer<double> copy(context, Offset(values.size()));
-    if (values.empty()) return copy;
-    copy_from_host(context, values, copy.view());
-    Buffer<int> fault = zeros<int>(context, 1);
-    for_each_index(context, copy.size(), CheckFinite{copy.data(), fault.data()});
-    require(copy_to_host(context, fault)[0] == 0,
-            "amg: a near-null vector or a coordinate is not finite");
-    return copy;
-}
-
-DeviceCoordinates coordinates_of(const Context& context, const AmgOptions& options) {
-    return {options.coordinates->dimensions, finite_copy(context, options.coordinates->values)};
-}
-
-/// Type of the stored values in the cycle before `choose_values`. On a CPU, conversions of blocks
-/// that are single numbers cost more time than they save: with f16 the solve of poisson3d:100 takes
-/// 0.6 to 0.8 instead of 0.55 s.
-ValueFormat first_values(const Context& context, const BsrView<double>& matrix,
-                         const AmgOptions& options) {
-    if (options.values) return *options.values;
-    const bool saves = options.single_precision && (context.on_gpu() || matrix.height > 1);
-    return saves ? ValueFormat::f16 : ValueFormat::working;
-}
-
 }  // namespace
 
 template <class C>
@@ -125,10 +50,14 @@ Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const 
       rounding_(rounding),
       cycle_(options.smoothing_steps),
       values_(first_values(context, matrix.view(), options)) {
-    check_options(matrix.view(), options);
+    require(matrix.view().block_rows == matrix.view().block_columns &&
+                matrix.view().height == matrix.view().width,
+            "amg: the matrix and its blocks must be square");
+    check_options(matrix.view().block_rows, options);
     levels_.emplace_back().matrix = std::move(matrix);
     DeviceCoordinates coordinates = coordinates_of(context, options);
-    DeviceVectors space = near_null(context, coordinates);
+    DeviceVectors space =
+        near_null_space(context, levels_.front().matrix.view(), options, coordinates);
     const auto scale_last = [&] {
         norms_ = Buffer<double>(context, levels_.back().matrix.blocks());
         scale_level(context, levels_.size() - 1, space);
@@ -160,47 +89,18 @@ void Hierarchy<C>::choose_values(const Context& context) {
     }
 }
 
-/// The near-null space; zero for unknowns that are coupled to no other one.
-template <class C>
-DeviceVectors Hierarchy<C>::near_null(const Context& context,
-                                      const DeviceCoordinates& coordinates) const {
-    const NearNullSpace& given = *options_.near_null;
-    DeviceVectors space;
-    if (!given.values.empty()) {
-        space = {given.columns, finite_copy(context, given.values)};
-    } else if (options_.near_null_kind == AmgNearNull::rigid_body) {
-        space = rigid_body_vectors(context, *options_.coordinates, coordinates);
-    } else {
-        space = translation_vectors(context, rows(), block());
-    }
-    for_each_index(
-        context, rows(),
-        ClearUncoupled{levels_.front().matrix.view(), space.columns, space.values.data()});
-    return space;
-}
-
 /// Scales the matrix of a level, its near-null space and the prolongator to it.
 template <class C>
 void Hierarchy<C>::scale_level(const Context& context, std::size_t l, DeviceVectors& near_null) {
     const Phase phase(context, "setup: scaling", 0, PhaseStep::setup);
     Level& level = levels_[l];
-    const BsrView<double> a = level.matrix.view();
-    if (level.scaling.empty()) {
-        level.scaling = Buffer<double>(context, Offset(level.rows()) * a.height);
-    }
     // A body that can move and has become one node has a diagonal block of rounding errors. They
     // are relative to the diagonal of the finer matrix, which is 1.
     const double pivot_error = l == 0 ? 0 : 64 * rounding_;
-    Buffer<DiagonalFaults> faults = zeros<DiagonalFaults>(context, 1);
-    for_each_index(context, a.block_rows,
-                   InvertDiagonalFactors{a, level.scaling.data(), pivot_error, faults.data()});
-    const DiagonalFaults found = read_value(context, faults.data());
-    if (found.singular != 0) singular_ = true;
-    require_positive(found.first_bad_from_end == 0, "amg: the diagonal block of node ",
-                     a.block_rows - found.first_bad_from_end, " on level ", l,
-                     " is not positive definite");
-    scale_blocks(context, a, level.scaling, level.matrix.values(), norms_);
-    scale_near_null(context, level, near_null);
+    if (scale_matrix(context, level.matrix, level.scaling, pivot_error, l, norms_)) {
+        singular_ = true;
+    }
+    scale_near_null(context, level.matrix.view(), level.scaling, near_null);
     if (l == 0) return;
     TripleProduct<double>& products = levels_[l - 1].products;
     if (!cycle_.has_matrix(l - 1)) {
@@ -276,13 +176,14 @@ template <class C>
 template <class D>
 std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context& context) const {
     auto made = std::make_unique<Cycle<D>>(options_.smoothing_steps);
-    DeviceVectors space = near_null(context, coordinates_of(context, options_));
+    DeviceVectors space = near_null_space(context, levels_.front().matrix.view(), options_,
+                                          coordinates_of(context, options_));
     for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
         const Level& level = levels_[l];
         made->set_matrix(context, l, level.matrix.view(), ValueFormat::working);
         made->set_bound(l, level.lambda);
         if (l + 1 == levels_.size()) break;
-        scale_near_null(context, level, space);
+        scale_near_null(context, level.matrix.view(), level.scaling, space);
         BsrMatrix<double> p;
         space = make_prolongator(context, level, space, p).coarse;
         Transposed<double> transposed = transposed_pattern(context, std::as_const(p).view());
@@ -330,7 +231,8 @@ void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
     complete_ = singular_ = false;
     keeps_patterns_ = true;
     levels_.front().matrix = std::move(matrix);
-    DeviceVectors space = near_null(context, coordinates_of(context, options_));
+    DeviceVectors space = near_null_space(context, levels_.front().matrix.view(), options_,
+                                          coordinates_of(context, options_));
     for (std::size_t l = 0; l < levels_.size(); ++l) {
         scale_level(context, l, space);
         if (l + 1 == levels_.size()) break;

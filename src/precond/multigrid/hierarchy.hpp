@@ -53,6 +53,8 @@ class Hierarchy {
     /// Sets the upper bounds of eigenvalues in a cycle to those of the levels times a factor.
     template <class D>
     void set_bounds(Cycle<D>& cycle, double factor) const;
+    /// Sets the bounds in cycle().
+    void raise_bounds(double factor) { set_bounds(cycle_, factor); }
     /// Whether a matrix has the pattern of blocks that the hierarchy was made for.
     bool has_pattern(const Context& context, const BsrView<double>& matrix) const;
     /// Takes the values of another matrix, for which has_pattern is true; keeps the aggregates.
@@ -65,7 +67,6 @@ class Hierarchy {
     const std::vector<std::string>& warnings() const { return warnings_; }
 
   private:
-    DeviceVectors near_null(const Context& context, const DeviceCoordinates& coordinates) const;
     void scale_level(const Context& context, std::size_t level, DeviceVectors& near_null);
     void release(BsrMatrix<double>& matrix) const;
     TentativeProlongator make_prolongator(const Context& context, const Level& level,

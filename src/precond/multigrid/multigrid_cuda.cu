@@ -62,6 +62,7 @@ TESSERA_SCALE_BLOCKS(2)
 TESSERA_SCALE_BLOCKS(3)
 TESSERA_SCALE_BLOCKS(6)
 template void for_each_block(const Context&, const BsrView<double>&, double*, const ScaleRows&);
+template void for_each_block(const Context&, const BsrView<double>&, double*, const ScaleColumns&);
 template void for_each_block(const Context&, const BsrView<double>&, const double*,
                              const MeasureBlock&);
 template void exclusive_scan(const Context&, Offset, IsStrong, Offset*);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/host_device.hpp"
+#include "distributed/halo.hpp"
 #include "tessera/amg.hpp"
 #include "tessera/detail/bsr.hpp"
 
@@ -10,12 +11,13 @@ namespace tessera::multigrid {
 /// Through them all nodes are near each other, and coarse matrices full. They are aggregates of
 /// their own, and take no part in the smoothing of prolongators.
 struct DenseNodes {
+    Index nodes;  ///< Those after them, ghosts, count as others.
     const Offset* row_offsets;
     Offset max_blocks;  ///< Other nodes have at most so many.
 
     explicit DenseNodes(const BsrView<double>& matrix);
     TESSERA_HOST_DEVICE bool operator()(Offset i) const {
-        return row_offsets[i + 1] - row_offsets[i] > max_blocks;
+        return i < nodes && row_offsets[i + 1] - row_offsets[i] > max_blocks;
     }
 };
 
@@ -55,9 +57,12 @@ Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix
 
 /// The strong couplings of a matrix with square blocks, whose norms are `norms`, with all those on
 /// the diagonal. Coordinates are needed by `distance` and `both`. A node that is coupled to no
-/// other one has itself as its only neighbour, and so have DenseNodes, which are not alone. Waits.
+/// other one has itself as its only neighbour, and so have DenseNodes, which are not alone. With a
+/// halo the matrix has own rows and the columns of its numbering, and coordinates are those of all
+/// of its nodes: couplings to ghosts count in sums, but are none of the graph. Collective then.
+/// Waits.
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
                            const Buffer<double>& norms, AmgStrength strength, double theta,
-                           const DeviceCoordinates& coordinates = {});
+                           const DeviceCoordinates& coordinates = {}, const Halo* halo = nullptr);
 
 }  // namespace tessera::multigrid

@@ -10,7 +10,8 @@
 namespace tessera::multigrid {
 
 DenseNodes::DenseNodes(const BsrView<double>& matrix)
-    : row_offsets(matrix.row_offsets),
+    : nodes(matrix.block_rows),
+      row_offsets(matrix.row_offsets),
       max_blocks(Offset(std::max(std::sqrt(double(matrix.block_rows)),
                                  10 * double(matrix.blocks) / std::max(matrix.block_rows, 1)))) {}
 
@@ -22,18 +23,19 @@ Buffer<double> block_norms(const Context& context, const BsrView<double>& matrix
 
 NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix,
                            const Buffer<double>& norms, AmgStrength strength, double theta,
-                           const DeviceCoordinates& coordinates) {
-    const Index nodes = matrix.block_rows;
+                           const DeviceCoordinates& coordinates, const Halo* halo) {
+    const Index nodes = matrix.block_rows, all_nodes = matrix.block_columns;
     const bool by_norm = strength != AmgStrength::distance;
     const bool by_distance = strength != AmgStrength::frobenius;
-    require(matrix.block_columns == nodes && matrix.height == matrix.width &&
-                norms.size() == matrix.blocks,
+    require(all_nodes == (halo == nullptr ? nodes : halo->nodes()) &&
+                matrix.height == matrix.width && norms.size() == matrix.blocks,
             "strong_couplings: the matrix and its blocks must be square, and have a norm each");
-    const Offset numbers = Offset(nodes) * coordinates.dimensions;
-    require(!by_distance || coordinates.values.size() == numbers, "strong_couplings: ", nodes,
+    const Offset numbers = Offset(all_nodes) * coordinates.dimensions;
+    require(!by_distance || coordinates.values.size() == numbers, "strong_couplings: ", all_nodes,
             " nodes in ", coordinates.dimensions, " dimensions need ", numbers,
             " coordinates, not ", coordinates.values.size());
-    Buffer<double> diagonal_roots(context, nodes), nearness_roots(context, by_distance ? nodes : 0);
+    Buffer<double> diagonal_roots(context, all_nodes),
+        nearness_roots(context, by_distance ? nodes : 0);
     Buffer<float> weights(context, matrix.blocks);
     NodeGraph graph;
     graph.alone = Buffer<Index>(context, nodes);
@@ -55,6 +57,7 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
     for_each_index(context, nodes,
                    MeasureDiagonal{matrix, dense, norms.data(), diagonal_roots.data(),
                                    graph.alone.data(), any_dense});
+    if (halo != nullptr) halo->exchange(context, 1, diagonal_roots);
     if (by_distance) {
         Buffer<double> sums(context, SumNearness::parts * Offset(nodes));
         for_each_index(context, sums.size(), SumNearness{couplings, sums.data()});

@@ -124,7 +124,7 @@ struct WeighCouplings {
             double weight = c.norms[k] / (c.diagonal_roots[i] * c.diagonal_roots[j]);
             const bool coupled = weight > c.theta;
             if (coupled) alone[i] = 0;
-            bool strong = coupled || !c.by_norm;
+            bool strong = (coupled || !c.by_norm) && j < matrix.block_rows;  // No ghost.
             if (strong && c.positions != nullptr) {
                 weight = c.near(i, j) / (c.nearness_roots[i] * c.nearness_roots[j]);
                 strong = weight > c.theta;

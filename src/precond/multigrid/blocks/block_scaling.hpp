@@ -91,6 +91,16 @@ struct InvertDiagonalFactors {
     }
 };
 
+/// Columns that are below the diagonal though their numbers are larger than those of rows: ghosts
+/// (distributed/numbering.hpp) that belong to lower ranks. Two ranks then compute the same bits for
+/// blocks that are each other's transposes.
+struct LowerGhosts {
+    Index first = 0, end = 0;
+    TESSERA_HOST_DEVICE bool below(Index i, Index j) const {
+        return j < i || (j >= first && j < end);
+    }
+};
+
 /// A_ij becomes S_i A_ij S_j^T; blocks that are each other's transposes remain so to the last bit.
 /// A body of for_each_block, for blocks of N rows (0: any number).
 template <int N>
@@ -98,11 +108,12 @@ struct ScaleBlocks {
     int height;
     const double* scaling;
     double* norms;  ///< Norms of the scaled blocks; may be null.
+    LowerGhosts lower{};
 
     TESSERA_HOST_DEVICE void operator()(Offset k, Index i, Index j, double* block) const {
         constexpr int capacity = N > 0 ? N : max_bsr_block;
         const int n = N > 0 ? N : height;
-        const bool below = j < i;
+        const bool below = lower.below(i, j);
         // A block below the diagonal is computed as the transpose of its mirror image.
         const double* const rows = scaling + Offset(below ? j : i) * n * n;
         const double* const columns = scaling + Offset(below ? i : j) * n * n;
@@ -154,6 +165,24 @@ struct ScaleRows {
                     sum += block[t * width + c] * coefficients[t];
                 }
                 block[r * width + c] = sum;
+            }
+        }
+    }
+};
+
+/// The blocks P_ia of a prolongator become P_ia S_a^T, to the last bit the transposes of those of
+/// ScaleRows. A body of for_each_block.
+struct ScaleColumns {
+    int height, width;
+    const double* scaling;
+
+    TESSERA_HOST_DEVICE void operator()(Offset, Index, Index a, double* block) const {
+        const double* const factor = scaling + Offset(a) * width * width;
+        for (int r = width - 1; r >= 0; --r) {
+            for (int c = 0; c < height; ++c) {
+                double sum = 0;
+                for (int t = 0; t <= r; ++t) sum += block[c * width + t] * factor[r * width + t];
+                block[c * width + r] = sum;
             }
         }
     }

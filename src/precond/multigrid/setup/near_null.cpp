@@ -9,7 +9,9 @@ namespace multigrid {
 
 namespace {
 
-RigidBodyRows rigid_body_rows(const NodeCoordinates& coordinates) {
+/// Without the positions in the memory of a Context.
+RigidBodyRows rigid_body_rows(const NodeCoordinates& coordinates, const Context* context = nullptr,
+                              const Communicator* communicator = nullptr) {
     const int dimensions = coordinates.dimensions;
     require(dimensions == 2 || dimensions == 3, "rigid_body_modes: dimensions must be 2 or 3");
     const auto d = std::size_t(dimensions);
@@ -20,21 +22,32 @@ RigidBodyRows rigid_body_rows(const NodeCoordinates& coordinates) {
     // The centre need only be near the nodes: the mean of some of them.
     constexpr std::size_t max_samples = 1024;
     const std::size_t step = x.size() / d / max_samples + 1;
-    std::size_t count = 0;
+    double count = 0;
     for (std::size_t i = 0; i < x.size(); i += step * d, ++count) {
         for (std::size_t axis = 0; axis < d; ++axis) rows.centre[axis] += x[i + axis];
     }
-    for (double& mean : rows.centre) mean /= double(std::max<std::size_t>(count, 1));
+    if (communicator != nullptr) {
+        const double mine[] = {rows.centre[0], rows.centre[1], rows.centre[2], count};
+        const std::vector<double> all = gather_to_host<double>(*communicator, *context, mine);
+        for (std::size_t k = 0; k < 4; ++k) {
+            double sum = 0;
+            for (std::size_t at = k; at < all.size(); at += 4) sum += all[at];
+            (k < 3 ? rows.centre[k] : count) = sum;
+        }
+    }
+    for (double& mean : rows.centre) mean /= std::max(count, 1.0);
     return rows;
 }
 
 }  // namespace
 
 DeviceVectors rigid_body_vectors(const Context& context, const NodeCoordinates& coordinates,
-                                 const DeviceCoordinates& positions) {
-    RigidBodyRows rows = rigid_body_rows(coordinates);
+                                 const DeviceCoordinates& positions,
+                                 const Communicator* communicator) {
+    RigidBodyRows rows = rigid_body_rows(coordinates, &context, communicator);
     const int columns = coordinates.dimensions == 2 ? 3 : 6;
-    DeviceVectors modes{columns, Buffer<double>(context, positions.values.size() * columns)};
+    DeviceVectors modes{columns,
+                        Buffer<double>(context, Offset(coordinates.values.size()) * columns)};
     rows.positions = positions.values.data();
     rows.values = modes.values.data();
     for_each_index(context, modes.values.size(), rows);

@@ -11,8 +11,11 @@ struct DeviceVectors {
 };
 
 /// The rigid body modes of nodes, whose coordinates are in host memory and in that of the Context.
+/// With a communicator the nodes are those of this rank, which may be followed by others in the
+/// memory of the Context, and rotations have one centre for all ranks. Collective then.
 DeviceVectors rigid_body_vectors(const Context& context, const NodeCoordinates& coordinates,
-                                 const DeviceCoordinates& positions);
+                                 const DeviceCoordinates& positions,
+                                 const Communicator* communicator = nullptr);
 /// One vector for each unknown of a node.
 DeviceVectors translation_vectors(const Context& context, Index rows, int block);
 

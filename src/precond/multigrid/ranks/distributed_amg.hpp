@@ -1,0 +1,54 @@
+#pragma once
+
+#include <variant>
+
+#include "distributed/own_rows.hpp"
+#include "distributed/sums.hpp"
+#include "precond/multigrid/ranks/distributed_hierarchy.hpp"
+#include "tessera/amg.hpp"
+
+namespace tessera {
+
+/// Smoothed aggregation for a symmetric positive definite matrix over ranks, as Amg for one: an
+/// Operator on the own parts of vectors. All of it is collective.
+template <class T>
+class DistributedAmg final : public Operator<T> {
+  public:
+    /// `options`: block is that of the rows; coordinates and near-null vectors are those of own
+    /// nodes, which are complete (no NodeCoordinates::unknowns); a rank without nodes gives none.
+    /// Automatic near-null vectors are rigid body modes where there are coordinates that fit.
+    /// Waits. Throws as Amg, on all ranks.
+    DistributedAmg(const Context& context, OwnRows matrix, const AmgOptions& options,
+                   const multigrid::RankOptions& ranks);
+
+    Index rows() const override { return rows_; }
+    Index columns() const override { return rows_; }
+    void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
+    bool can_be_captured() const override { return communicator_.can_be_captured(); }
+    bool recover(const Context& context, Offset known) const override;
+    Offset recoveries() const override { return raised_; }
+
+    /// Levels over all ranks, those after the gathered one included.
+    std::vector<AmgLevel> levels() const;
+    /// How many of them are over ranks: those before the gathered one.
+    int distributed_levels() const;
+    double operator_complexity() const;
+    std::vector<std::string> warnings() const;
+
+  private:
+    template <class C>
+    using Pointer = std::unique_ptr<multigrid::DistributedHierarchy<C>>;
+    template <class F>
+    decltype(auto) visit(F&& f) const {
+        return std::visit([&](const auto& made) -> decltype(auto) { return f(*made); }, hierarchy_);
+    }
+
+    const Communicator& communicator_;
+    SumsOver sums_;
+    Index rows_;
+    int block_;
+    std::variant<Pointer<float>, Pointer<T>> hierarchy_;
+    mutable Offset raised_ = 0;
+};
+
+}  // namespace tessera
