@@ -1,5 +1,7 @@
 #include "distributed/thread_group.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -8,7 +10,7 @@
 
 #include "base/check_time.hpp"
 #include "base/checks.hpp"
-#include "base/peer_copy.hpp"
+#include "base/peers.hpp"
 
 namespace tessera {
 
@@ -30,13 +32,17 @@ struct Shown {
     std::span<const std::byte> bytes;
     std::vector<Communicator::Message> messages;
     std::exception_ptr error;
+    std::shared_ptr<void> ready;  ///< Event: the bytes are complete.
+    std::shared_ptr<void> done;   ///< Event: this rank has copied from the others.
 };
 
 /// Where the threads meet.
 class Meeting {
   public:
     Meeting(int size, double max_wait_seconds)
-        : shown_(std::size_t(size)), max_wait_seconds_(max_wait_seconds) {}
+        : shown_(std::size_t(size)),
+          max_wait_seconds_(max_wait_seconds),
+          spins_(unsigned(size) <= std::thread::hardware_concurrency() ? 100 : 0) {}
 
     int size() const { return int(shown_.size()); }
     /// Each rank writes its own before a meeting, and reads those of others between two.
@@ -56,6 +62,11 @@ class Meeting {
             ++round_;
             changed_.notify_all();
             return;
+        }
+        if (spins_ > 0) {
+            lock.unlock();
+            for (int k = 0; k < spins_ && round_ == round; ++k) std::this_thread::yield();
+            lock.lock();
         }
         const auto over = [&] { return round_ != round || !failure_.empty(); };
         if (max_wait_seconds_ < 1e8) {
@@ -94,12 +105,14 @@ class Meeting {
     std::condition_variable changed_;
     std::vector<Shown> shown_;
     const double max_wait_seconds_;
+    const int spins_;  ///< Times that a thread looks before it sleeps, where each has a core.
     int come_ = 0, ended_ = 0;
-    Offset round_ = 0;
+    std::atomic<Offset> round_{0};
     std::string failure_;  ///< Empty: none.
 };
 
-/// Shows addresses, meets, copies from the others, and meets again, so that these may go on.
+/// Shows addresses, meets, copies from the others, and meets again, so that these may go on. On
+/// GPUs the streams wait for each other, the host does not.
 class ThreadCommunicator final : public Communicator {
   public:
     ThreadCommunicator(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -112,34 +125,34 @@ class ThreadCommunicator final : public Communicator {
         require(all.size() == mine.size() * std::size_t(size()),
                 "all_gather: the result must have the bytes of ", size(), " ranks");
         show(context).bytes = mine;
-        copy_between_meetings(context, [&] {
-            for (int r = 0; r < size(); ++r) {
-                const Shown& other = meeting_.shown(r);
-                require(other.bytes.size() == mine.size(), "all_gather: ranks ", rank_, " and ", r,
-                        " give ", mine.size(), " and ", other.bytes.size(), " bytes");
-                copy_from(context, other.device, other.bytes,
-                          all.subspan(std::size_t(r) * mine.size(), mine.size()));
-            }
+        const auto everyone = [](int) { return true; };
+        copy_between_meetings(context, everyone, [&](int r, const Shown& other) {
+            require(other.bytes.size() == mine.size(), "all_gather: ranks ", rank_, " and ", r,
+                    " give ", mine.size(), " and ", other.bytes.size(), " bytes");
+            copy_from(context, other, other.bytes,
+                      all.subspan(std::size_t(r) * mine.size(), mine.size()));
         });
     }
 
     void begin(const Context& context, std::span<const Message> send,
                std::span<const Message> receive) const override {
         show(context).messages.assign(send.begin(), send.end());
-        copy_between_meetings(context, [&] {
-            std::vector<int> seen(std::size_t(size()), 0);  // Messages from each rank.
+        const auto takes_part = [&](int r) {
+            const auto is_with = [r](const Message& message) { return message.peer == r; };
+            return std::ranges::any_of(send, is_with) || std::ranges::any_of(receive, is_with);
+        };
+        copy_between_meetings(context, takes_part, [&](int r, const Shown& other) {
+            auto sent = other.messages.begin();
             for (const Message& message : receive) {
-                const Shown& other = meeting_.shown(message.peer);
-                int left = seen[std::size_t(message.peer)]++;
-                const Message* found = nullptr;
-                for (const Message& sent : other.messages) {
-                    if (sent.peer == rank_ && left-- == 0) found = &sent;
-                }
-                require(found != nullptr && found->bytes.size() == message.bytes.size(),
-                        "exchange: rank ", message.peer, " sends rank ", rank_, " ",
-                        found == nullptr ? 0 : found->bytes.size(), " bytes, not ",
+                if (message.peer != r) continue;
+                sent = std::find_if(sent, other.messages.end(),
+                                    [&](const Message& each) { return each.peer == rank_; });
+                const bool found = sent != other.messages.end();
+                require(found && sent->bytes.size() == message.bytes.size(), "exchange: rank ", r,
+                        " sends rank ", rank_, " ", found ? sent->bytes.size() : 0, " bytes, not ",
                         message.bytes.size());
-                copy_from(context, other.device, found->bytes, message.bytes);
+                copy_from(context, other, sent->bytes, message.bytes);
+                ++sent;
             }
         });
     }
@@ -160,37 +173,61 @@ class ThreadCommunicator final : public Communicator {
     bool can_be_captured() const override { return false; }
 
   private:
-    /// What this rank will show; its work so far is complete.
+    /// What this rank will show, after its work so far.
     Shown& show(const Context& context) const {
-        context.synchronize();
         Shown& mine = meeting_.shown(rank_);
-        mine.device = context.device();
+        if (!knows_devices_) {
+            mine.device = context.device();
+            meeting_.meet(rank_);
+            for (int r = 0; r < size(); ++r) {
+                const int device = meeting_.shown(r).device;
+                require(context.on_gpu() == (device >= 0),
+                        "the ranks of a group are all on the CPU or all on GPUs");
+                if (device == mine.device) continue;
+                TESSERA_RUN(share_with_device, context, device);
+            }
+            knows_devices_ = true;
+        }
+        TESSERA_RUN(record_event, context, mine.ready);
         return mine;
     }
-    /// No rank goes on, to change what it shows or to end with an error, before all have copied.
-    template <class Copy>
-    void copy_between_meetings(const Context& context, Copy&& copy) const {
+
+    /// copy(r, what rank r shows) for the ranks that take part. No rank goes on, to change what it
+    /// shows or to end with an error, before all others have copied.
+    template <class TakesPart, class Copy>
+    void copy_between_meetings(const Context& context, TakesPart&& takes_part, Copy&& copy) const {
         meeting_.meet(rank_);
         std::exception_ptr error;
         try {
-            copy();
-            context.synchronize();
+            for (int r = 0; r < size(); ++r) {
+                if (!takes_part(r)) continue;
+                const Shown& other = meeting_.shown(r);
+                if (r != rank_) TESSERA_RUN(wait_for_event, context, other.ready);
+                copy(r, other);
+            }
+            TESSERA_RUN(record_event, context, meeting_.shown(rank_).done);
         } catch (...) {
             error = std::current_exception();
         }
         meeting_.meet(rank_);
         if (error) std::rethrow_exception(error);
+        for (int r = 0; r < size(); ++r) {
+            const std::shared_ptr<void>& done = meeting_.shown(r).done;
+            if (r == rank_ || !takes_part(r) || (context.on_gpu() && !done)) continue;
+            TESSERA_RUN(wait_for_event, context, done);
+        }
     }
-    static void copy_from(const Context& context, int device, std::span<const std::byte> from,
-                          std::span<std::byte> to) {
-        require(context.on_gpu() == (device >= 0),
-                "the ranks of a group are all on the CPU or all on GPUs");
+
+    static void copy_from(const Context& context, const Shown& other,
+                          std::span<const std::byte> from, std::span<std::byte> to) {
         if (to.empty()) return;
-        TESSERA_RUN(copy_from_peer, context, from.data(), device, to.data(), Offset(to.size()));
+        TESSERA_RUN(copy_from_peer, context, from.data(), other.device, to.data(),
+                    Offset(to.size()));
     }
 
     Meeting& meeting_;
     const int rank_;
+    mutable bool knows_devices_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/context_state.hpp"
 #include "base/cuda/event.hpp"
 #include "base/cuda/page_locked.hpp"
+#include "base/peers.hpp"
 #include "base/threads/thread_team.hpp"
 
 namespace tessera::cuda {
@@ -201,6 +202,17 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         std::memcpy(to, few_, std::size_t(bytes));
     }
 
+    /// The pool alone is shared: memory of a caller's allocator is copied through the host.
+    void share_with_device(int other) const {
+        int can_access = 0;
+        TESSERA_CUDA(cudaDeviceCanAccessPeer(&can_access, other, device));
+        if (pool_ == nullptr || can_access == 0) return;
+        cudaMemAccessDesc access{};
+        access.location = {cudaMemLocationTypeDevice, other};
+        access.flags = cudaMemAccessFlagsProtReadWrite;
+        TESSERA_CUDA(cudaMemPoolSetAccess(pool_, &access, 1));
+    }
+
     void synchronize() override {
         require_no_capture("the host cannot wait");
         TESSERA_CUDA(cudaSetDevice(device));
@@ -336,6 +348,10 @@ bool is_device_memory(const void* memory) {
     }
     cudaGetLastError();
     return false;
+}
+
+void share_with_device(const Context& context, int device) {
+    static_cast<const CudaState&>(context.state()).share_with_device(device);
 }
 
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller) {
