@@ -68,7 +68,7 @@ class Meeting {
             for (int k = 0; k < spins_ && round_ == round; ++k) std::this_thread::yield();
             lock.lock();
         }
-        const auto over = [&] { return round_ != round || !failure_.empty(); };
+        const auto over = [&] { return round_ != round || failed_; };
         if (max_wait_seconds_ < 1e8) {
             if (!changed_.wait_for(lock, std::chrono::duration<double>(max_wait_seconds_), over)) {
                 fail(concat("rank ", rank, " of ", size(), " has waited ", max_wait_seconds_,
@@ -81,24 +81,28 @@ class Meeting {
     }
 
     /// To be called at the end of a rank; `error`: not null if it ended with one.
-    void leave(int rank, const std::exception_ptr& error) {
+    void leave(int rank, const std::exception_ptr& error) noexcept {
         const std::lock_guard lock(mutex_);
         ++ended_;
-        if (error) {
-            fail(
-                concat("rank ", rank, " of ", size(), " ended with an error: ", message_of(error)));
-        } else if (come_ > 0) {
-            fail(concat("rank ", rank, " of ", size(), " has returned while others wait for it"));
+        if (!error && come_ == 0) return;
+        try {
+            fail(error ? concat("rank ", rank, " of ", size(),
+                                " ended with an error: ", message_of(error))
+                       : concat("rank ", rank, " of ", size(),
+                                " has returned while others wait for it"));
+        } catch (...) {  // There is no memory for a message.
+            fail({});
         }
     }
 
   private:
-    void fail(std::string failure) {
-        if (failure_.empty()) failure_ = std::move(failure);
+    void fail(std::string failure) noexcept {
+        if (!failed_) failure_ = std::move(failure);
+        failed_ = true;
         changed_.notify_all();
     }
     void require_nobody_failed() const {
-        if (!failure_.empty()) throw RankError(failure_);
+        if (failed_) throw RankError(failure_.empty() ? "a rank ended with an error" : failure_);
     }
 
     std::mutex mutex_;
@@ -108,7 +112,8 @@ class Meeting {
     const int spins_;  ///< Times that a thread looks before it sleeps, where each has a core.
     int come_ = 0, ended_ = 0;
     std::atomic<Offset> round_{0};
-    std::string failure_;  ///< Empty: none.
+    bool failed_ = false;
+    std::string failure_;  ///< Why; may be empty.
 };
 
 /// Shows addresses, meets, copies from the others, and meets again, so that these may go on. On

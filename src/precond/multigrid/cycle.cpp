@@ -83,17 +83,28 @@ void Cycle<C>::set_coarsest(std::unique_ptr<Operator<C>> coarsest) {
 }
 
 template <class C>
-double Cycle<C>::smallest_eigenvalue(const Context& context) const {
+Buffer<C> Cycle<C>::prolongated(const Context& context, std::size_t level,
+                                const Buffer<C>& coarse) const {
+    Buffer<C> fine(context, levels_[level].rows);
+    levels_[level].prolongator->apply(context, coarse.view(), fine.view());
+    return fine;
+}
+
+template <class C>
+Buffer<C> Cycle<C>::smooth_vector(const Context& context, C* energy) const {
     const Index n = levels_.back().rows;
-    Buffer<C> b(context, n), z(context, n), products(context, 2);
+    Buffer<C> b(context, n), z(context, n);
     fill_normal(context, 1, b.view());
     coarsest_->apply(context, std::as_const(b).view(), z.view());
-    dot<C>(context, b.view(), z.view(), products.data());  // z^T A z = z^T b
-    for (std::size_t l = levels_.size() - 1; l-- > 0;) {
-        Buffer<C> finer(context, levels_[l].rows);
-        levels_[l].prolongator->apply(context, std::as_const(z).view(), finer.view());
-        z = std::move(finer);
-    }
+    dot<C>(context, b.view(), z.view(), energy);  // z^T A z = z^T b
+    for (std::size_t l = levels_.size() - 1; l-- > 0;) z = prolongated(context, l, z);
+    return z;
+}
+
+template <class C>
+double Cycle<C>::smallest_eigenvalue(const Context& context) const {
+    Buffer<C> products(context, 2);
+    const Buffer<C> z = smooth_vector(context, products.data());
     dot<C>(context, z.view(), z.view(), products.data() + 1);
     const auto found = copy_to_host(context, products);
     return double(found[0]) / double(found[1]);

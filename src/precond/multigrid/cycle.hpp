@@ -45,6 +45,10 @@ class Cycle final : public Operator<C> {
     /// quotient of the vector whose coarsest part solves for a random right-hand side. Needs an
     /// inverse.
     double smallest_eigenvalue(const Context& context) const;
+    /// This vector z, and in the memory of the Context its energy z^T A z. Likewise.
+    Buffer<C> smooth_vector(const Context& context, C* energy) const;
+    /// The prolongation of a vector of the next level to this one.
+    Buffer<C> prolongated(const Context& context, std::size_t level, const Buffer<C>& coarse) const;
     /// Type of the values of its matrices; working if the first level is solved directly.
     ValueFormat values() const;
     /// Levels with a matrix or an inverse. Without an inverse the last one is only smoothed.

@@ -21,9 +21,6 @@ namespace {
 /// The last level is solved directly if it has at most this many rows, or
 /// AmgOptions::coarse_rows; a larger one is smoothed.
 constexpr Index max_dense_rows = 2000;
-/// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
-/// vectors of so little energy. Measured: docs/decisions/multigrid.md.
-constexpr double min_eigenvalue_for_f16 = 1e-6;
 
 /// P^T becomes S P^T, S the scaling of the next level, and P the transpose of that. Sets both in a
 /// cycle; of each matrix `release` is called after its use.
@@ -78,8 +75,7 @@ template <class C>
 void Hierarchy<C>::choose_values(const Context& context) {
     if (options_.values || cycle_.values() == ValueFormat::working) return;
     const Phase phase(context, "setup: values", 0, PhaseStep::setup);
-    if (solves_last_level() && !singular_ &&
-        cycle_.smallest_eigenvalue(context) >= min_eigenvalue_for_f16) {
+    if (ends_directly() && cycle_.smallest_eigenvalue(context) >= min_eigenvalue_for_f16) {
         return;
     }
     values_ = ValueFormat::working;

@@ -45,6 +45,8 @@ class Hierarchy {
     /// The scaling S of the first matrix: S^T M S approximates its inverse for M = cycle().
     const Buffer<double>& scaling() const { return levels_.front().scaling; }
     int block() const { return levels_.front().matrix.view().height; }
+    /// Whether the last level of a matrix that is not singular is solved directly.
+    bool ends_directly() const { return solves_last_level() && !singular_; }
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
     /// Makes the cycle again, in another precision.

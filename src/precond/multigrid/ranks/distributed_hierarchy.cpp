@@ -38,7 +38,7 @@ DistributedHierarchy<C>::DistributedHierarchy(const Context& context, OwnRows ma
                                               double rounding)
     : options_(options), ranks_(ranks), rounding_(rounding), cycle_(options.smoothing_steps) {
     levels_.push_back({std::move(matrix.halo), std::move(matrix.rows), {}, 0, 0, 0});
-    values_ = options.values.value_or(ValueFormat::working);
+    values_ = first_values(context, levels_.front().matrix.view(), options_);
     agree_on_inputs(context);
     scale_last(context);
     while (true) {
@@ -52,6 +52,7 @@ DistributedHierarchy<C>::DistributedHierarchy(const Context& context, OwnRows ma
     }
     norms_ = {};
     gather(context);
+    choose_values(context);
 }
 
 template <class C>
@@ -282,6 +283,29 @@ void DistributedHierarchy<C>::gather(const Context& context) {
     last.matrix.values() = {};
     near_null_ = {};
     coordinates_ = {};
+}
+
+/// Replaces values in 16 bits that are not precise enough, as Hierarchy does.
+template <class C>
+void DistributedHierarchy<C>::choose_values(const Context& context) {
+    if (options_.values || values_ == ValueFormat::working || levels_.size() == 1) return;
+    const Phase phase(context, "setup: values", 0, PhaseStep::setup);
+    if (gathered_->hierarchy().ends_directly()) {
+        Buffer<C> products(context, 2);
+        Buffer<C> z = gathered_->smooth_vector(context, products.data());
+        for (std::size_t l = levels_.size() - 1; l-- > 0;) z = cycle_.prolongated(context, l, z);
+        const SumsOver sums(communicator());
+        const UseRankSums use(context, &sums);
+        dot<C>(context, z.view(), z.view(), products.data() + 1);
+        const auto found = copy_to_host(context, products);
+        if (double(found[0]) >= min_eigenvalue_for_f16 * double(found[1])) return;
+    }
+    values_ = ValueFormat::working;
+    for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+        const DistributedLevel& level = levels_[l];
+        cycle_.set_matrix(context, l, level.matrix.view(), values_, level.halo.get());
+        cycle_.set_bound(l, level.lambda);
+    }
 }
 
 template <class C>

@@ -60,6 +60,7 @@ class DistributedHierarchy {
     void make_products(const Context& context, const Aggregates& aggregates,
                        TentativeProlongator& tentative, DistributedLevel& coarse);
     void gather(const Context& context);
+    void choose_values(const Context& context);
     void spread_coordinates(const Context& context, const Buffer<double>& own);
 
     AmgOptions options_;
@@ -67,8 +68,8 @@ class DistributedHierarchy {
     double rounding_;
     std::vector<DistributedLevel> levels_;
     Cycle<C> cycle_;
-    GatheredLevel<C>* gathered_ = nullptr;  ///< The cycle has it.
-    ValueFormat values_ = ValueFormat::working;
+    GatheredLevel<C>* gathered_ = nullptr;       ///< The cycle has it.
+    ValueFormat values_ = ValueFormat::working;  ///< The type of stored values in the cycle.
     bool has_coordinates_ = false;
     // Between two levels.
     DeviceVectors near_null_;

@@ -86,6 +86,15 @@ GatheredLevel<C>::GatheredLevel(const Context& context, const Halo& halo,
 }
 
 template <class C>
+Buffer<C> GatheredLevel<C>::smooth_vector(const Context& context, C* energy) const {
+    const Buffer<C> whole = hierarchy_->cycle().smooth_vector(context, energy);
+    Buffer<C> own(context, own_rows_);
+    copy<C>(context, whole.view().subspan(std::size_t(first_row_), std::size_t(own_rows_)),
+            own.view());
+    return own;
+}
+
+template <class C>
 void GatheredLevel<C>::apply(const Context& context, std::span<const C> b, std::span<C> z) const {
     check_vector("amg", "b", b, own_rows_);
     check_vector("amg", "z", z, own_rows_);

@@ -16,6 +16,9 @@ class GatheredLevel final : public Operator<C> {
                   const AmgOptions& options, double rounding);
 
     const Hierarchy<C>& hierarchy() const { return *hierarchy_; }
+    /// The own part of Cycle::smooth_vector of the hierarchy, and its energy. Needs
+    /// hierarchy().ends_directly().
+    Buffer<C> smooth_vector(const Context& context, C* energy) const;
     /// Raises the bounds of eigenvalues to `factor` times what they were at first.
     void raise_bounds(double factor) { hierarchy_->raise_bounds(factor); }
 
