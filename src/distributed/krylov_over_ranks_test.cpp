@@ -48,35 +48,37 @@ TEST(krylov_over_ranks, iterations_are_those_of_one_rank) {
         const char* name;
         int block;
     };
-    for (const Problem& problem : {Problem{"elasticity3d:5", 3}, Problem{"poisson2d:30", 1}}) {
+    for (const Problem& problem : {Problem{"elasticity3d:4", 3}, Problem{"poisson2d:18", 1}}) {
         const auto matrix = problems::generate<double>(host(), Spec(problem.name)).matrix;
         const Offset nodes = matrix.rows() / problem.block;
         const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
         for (const std::string solver : {"cg", "fcg", "minres", "sqmr", "bicgstab"}) {
-            for (const bool scaled : {false, true}) {
-                SCOPED_TRACE(solver + " " + problem.name + (scaled ? " jacobi" : ""));
-                const auto run = [&](const std::vector<Offset>& starts) {
-                    return solve_over_ranks(solver, matrix.view(), problem.block, starts, b, scaled,
-                                            by_default);
-                };
-                const RankSolves alone = run({0, nodes});
-                ASSERT_EQ(alone.reports[0].status, Status::converged);
-                for (const auto& starts :
-                     {equal_parts(nodes, 2), equal_parts(nodes, 3), equal_parts(nodes, 8),
-                      std::vector<Offset>{0, 0, nodes / 3, nodes / 3, nodes, nodes}}) {
-                    const RankSolves found = run(starts), again = run(starts);
-                    for (const SolveReport& report : found.reports) {
-                        EXPECT_EQ(report.status, Status::converged) << report.message;
-                        EXPECT_EQ(report.residuals, found.reports[0].residuals);
-                        // Sums are rounded otherwise; only short recurrences of symmetric systems
-                        // hardly notice.
-                        const Offset more = solver == "bicgstab" ? alone.reports[0].iterations : 2;
-                        EXPECT_NEAR(double(report.iterations), double(alone.reports[0].iterations),
-                                    double(more));
-                    }
-                    EXPECT_EQ(found.x, again.x);
-                    EXPECT_LE(found.reports[0].true_relative_residual, 1e-8);
+            SCOPED_TRACE(solver + " " + problem.name);
+            const auto run = [&](const std::vector<Offset>& starts) {
+                return solve_over_ranks(solver, matrix.view(), problem.block, starts, b,
+                                        solver == "fcg", by_default);
+            };
+            const RankSolves alone = run({0, nodes});
+            ASSERT_EQ(alone.reports[0].status, Status::converged);
+            // Sums are rounded otherwise, which short recurrences of symmetric systems hardly
+            // notice.
+            const Offset more = solver == "bicgstab" ? alone.reports[0].iterations : 2;
+            std::vector<std::vector<Offset>> partitions{equal_parts(nodes, 3)};
+            if (solver == "cg" || solver == "fcg") {
+                partitions.push_back(equal_parts(nodes, 2));
+                partitions.push_back(equal_parts(nodes, 8));
+                partitions.push_back({0, 0, nodes / 3, nodes / 3, nodes, nodes});
+            }
+            for (const auto& starts : partitions) {
+                const RankSolves found = run(starts);
+                for (const SolveReport& report : found.reports) {
+                    EXPECT_EQ(report.status, Status::converged) << report.message;
+                    EXPECT_EQ(report.residuals, found.reports[0].residuals);
+                    EXPECT_NEAR(double(report.iterations), double(alone.reports[0].iterations),
+                                double(more));
                 }
+                EXPECT_LE(found.reports[0].true_relative_residual, 1e-8);
+                if (starts.size() == 4) EXPECT_EQ(found.x, run(starts).x);
             }
         }
     }

@@ -146,10 +146,37 @@ Body grid(const std::string& text, int block, int dimensions, Index along, Index
     return {text, block, dimensions, along, size};
 }
 
-/// Iterations on ranks are those of Amg within one.
+/// Some rows of a problem of nodes of 3 unknowns as those of other systems: entry(row, column,
+/// value) is the new value, 0 where there is none.
+CsrMatrix<double> changed(const CsrView<double>& a,
+                          const std::function<double(Index, Index, double)>& entry) {
+    std::vector<std::vector<Index>> pattern(std::size_t(a.rows));
+    std::vector<std::vector<double>> values(pattern.size());
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            const double value = entry(i, a.column_indices[k], a.values[k]);
+            if (value == 0) continue;
+            pattern[std::size_t(i)].push_back(a.column_indices[k]);
+            values[std::size_t(i)].push_back(value);
+        }
+    }
+    return make_csr<double>(a.rows, a.columns, pattern, values);
+}
+
+std::vector<double> product_with(const CsrView<double>& a, const std::vector<double>& x) {
+    std::vector<double> y(x.size(), 0.0);
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            y[std::size_t(i)] += a.values[k] * x[std::size_t(a.column_indices[k])];
+        }
+    }
+    return y;
+}
+
+/// Iterations on ranks are at most `more` than those of Amg.
 void expect_iterations(const Problem& problem, const std::vector<int>& sizes,
                        const std::function<Partition(int)>& partition, Offset gather_nodes,
-                       double tolerance = 1, int distributed = 0) {
+                       Offset more = 1, int distributed = 0) {
     const CsrMatrix<double> matrix = copy_to(context(), problem.matrix);
     const Amg<double> m(context(), matrix.view(), problem.options);
     const CsrOperator<double> a(context(), matrix.view());
@@ -166,7 +193,9 @@ void expect_iterations(const Problem& problem, const std::vector<int>& sizes,
         // Partitions that leave thin parts have the largest ones.
         EXPECT_LE(found.complexity, 3.5);
         EXPECT_EQ(found.report.status, Status::converged) << found.report.message;
-        EXPECT_NEAR(double(found.report.iterations), double(alone.iterations), tolerance);
+        // On small levels the smaller aggregates of ranks take fewer.
+        EXPECT_LE(found.report.iterations, alone.iterations + more);
+        EXPECT_GE(found.report.iterations, alone.iterations / 2);
         EXPECT_LE(found.report.true_relative_residual, 1.001e-8);
     }
 }
@@ -194,12 +223,12 @@ TEST(distributed_amg, any_partition) {
     const std::vector<double> x(problem.options.coordinates->values.begin(),
                                 problem.options.coordinates->values.end());
     const auto expect = [&](const char* what, int size, const std::function<int(Index)>& rank,
-                            double tolerance = 1) {
+                            Offset more = 1) {
         SCOPED_TRACE(what);
         std::vector<int> ranks;
         for (Index i = 0; i < nodes; ++i) ranks.push_back(rank(i));
         expect_iterations(
-            problem, {size}, [&](int) { return by_rank(ranks, size); }, 50, tolerance);
+            problem, {size}, [&](int) { return by_rank(ranks, size); }, 50, more);
     };
     // Eight boxes, one of them empty, in any place.
     const auto box = [&](Index i) {
@@ -224,11 +253,11 @@ TEST(distributed_amg, any_partition) {
 }
 
 TEST(distributed_amg, special_systems) {
-    const auto expect = [](const char* what, const Problem& problem, double tolerance = 1) {
+    const auto expect = [](const char* what, const Problem& problem, Offset more = 1) {
         SCOPED_TRACE(what);
         const Index nodes = problem.matrix.rows() / problem.options.block;
         expect_iterations(
-            problem, {2, 3}, [&](int size) { return slabs(nodes, size); }, 50, tolerance);
+            problem, {2, 3}, [&](int size) { return slabs(nodes, size); }, 50, more);
     };
     expect("blocks of 2 with 3 modes", problem_of(grid("elasticity2d:40", 2, 2, 40, 40)));
     Problem translations = problem_of(cube(10));
@@ -277,6 +306,62 @@ TEST(distributed_amg, special_systems) {
     loose.options.block = 1;
     loose.b = random_vector<double>(random, std::size_t(n));
     expect("no couplings", loose);
+}
+
+TEST(distributed_amg, bodies) {
+    const auto expect = [](const char* what, const Problem& problem, Offset more = 1) {
+        SCOPED_TRACE(what);
+        const Index nodes = problem.matrix.rows() / problem.options.block;
+        expect_iterations(
+            problem, {2, 3, 8}, [&](int size) { return slabs(nodes, size); }, 50, more);
+    };
+    expect("nearly incompressible", problem_of(cube(10, ",poisson=0.45")));
+    expect("two materials", problem_of(cube(10, ",contrast=1e4")), 2);
+    expect("a bar", problem_of({"cantilever3d:4,length=12", 3, 3, 48, 4}), 2);
+
+    // Its six motions are found on every rank.
+    Body free{"elasticity3d:8,free", 3, 3, 8, 8};
+    free.clamped = false;
+    Problem moving = problem_of(free);
+    moving.b = product_with(moving.matrix.view(), moving.b);
+    expect("a free body", moving, 2);
+
+    // Nodes at x = 0 are still there, with identity rows.
+    Problem held = problem_of(free);
+    const Index of_side = 3 * 9 * 9;
+    held.matrix = changed(held.matrix.view(), [&](Index i, Index j, double value) {
+        const bool fixed = i < of_side || j < of_side;
+        return fixed ? double(i == j) : value;
+    });
+    expect("identity rows", held);
+
+    // Couplings across the middle are cut: between two of the ranks there are none.
+    Problem pieces = problem_of(cube(8));
+    const Index half = pieces.matrix.rows() / 6 * 3;
+    pieces.matrix = changed(pieces.matrix.view(), [&](Index i, Index j, double value) {
+        const bool cut = (i < half) != (j < half);
+        return cut ? 0 : i == j ? 1.5 * value : value;
+    });
+    expect("no couplings between ranks", pieces);
+}
+
+TEST(distributed_amg, tiny_systems) {
+    // More ranks than nodes; a matrix without rows.
+    for (const Index nodes : {3, 1, 0}) {
+        Problem tiny;
+        std::vector<std::vector<Index>> pattern;
+        std::vector<std::vector<double>> values;
+        for (Index i = 0; i < nodes; ++i) {
+            pattern.push_back({i});
+            values.push_back({2.0 + i});
+        }
+        tiny.matrix = make_csr<double>(nodes, nodes, pattern, values);
+        tiny.options.block = 1;
+        tiny.b.assign(std::size_t(nodes), 1.0);
+        const Found found = solve_on_ranks(tiny, equal_parts(nodes, 4), 0);
+        EXPECT_EQ(found.report.status, Status::converged);
+        for (Index i = 0; i < nodes; ++i) EXPECT_NEAR(found.x[std::size_t(i)], 1 / (2.0 + i), 1e-8);
+    }
 }
 
 TEST(distributed_amg, the_same_bits_again) {
