@@ -37,25 +37,49 @@ GlobalRows with_global_columns(const Context& context, BsrMatrix<double> rows,
     return result;
 }
 
-BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
-                                     const Numbering& columns) {
-    const Offset blocks = rows.columns.size();
-    BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
-                             blocks);
-    Buffer<Index> local(context, blocks);
+namespace {
+
+/// Columns in a numbering, in the same order. Waits.
+void write_local_columns(const Context& context, const Buffer<Offset>& global,
+                         const Numbering& columns, Index* local) {
     Buffer<int> fault = zeros<int>(context, 1);
-    for_each_index(context, blocks,
-                   LocalColumns{columns.first, columns.own, Index(columns.ghosts.size()),
-                                columns.ghosts_of_device.data(), rows.columns.data(), local.data(),
-                                fault.data()});
-    copy<Offset>(context, rows.row_offsets.view(), result.row_offsets().view());
-    const int lanes = sharing_threads(context, rows.rows(), 8);
     for_each_index(
-        context, Offset(rows.rows()) * lanes,
-        SortBlocks{lanes, rows.height * rows.width, result.row_offsets().data(), local.data(),
-                   result.column_indices().data(), rows.values.data(), result.values().data()});
+        context, global.size(),
+        LocalColumns{columns.first, columns.own, Index(columns.ghosts.size()),
+                     columns.ghosts_of_device.data(), global.data(), local, fault.data()});
     require(read_value(context, fault.data()) == 0,
             "a distributed matrix has a column that is not in its numbering");
+}
+
+/// Writes rows with sorted columns; `row_offsets` are relative to the arrays written.
+void write_sorted(const Context& context, const GlobalRows& rows, const Numbering& columns,
+                  const Offset* row_offsets, Index* sorted_columns, double* values) {
+    Buffer<Index> local(context, rows.columns.size());
+    write_local_columns(context, rows.columns, columns, local.data());
+    const int lanes = sharing_threads(context, rows.rows(), 8);
+    for_each_index(context, Offset(rows.rows()) * lanes,
+                   SortBlocks{lanes, rows.height * rows.width, row_offsets, local.data(),
+                              sorted_columns, rows.values.data(), values});
+}
+
+}  // namespace
+
+BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
+                                     const Numbering& columns) {
+    BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
+                             rows.columns.size());
+    copy<Offset>(context, rows.row_offsets.view(), result.row_offsets().view());
+    write_sorted(context, rows, columns, result.row_offsets().data(),
+                 result.column_indices().data(), result.values().data());
+    return result;
+}
+
+BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numbering& columns) {
+    BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
+                             rows.columns.size(), false);
+    write_local_columns(context, rows.columns, columns, result.column_indices().data());
+    result.row_offsets() = std::move(rows.row_offsets);
+    result.values() = std::move(rows.values);
     return result;
 }
 
@@ -108,25 +132,27 @@ Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Of
     return result;
 }
 
-GlobalRows joined(const Context& context, const GlobalRows& a, const GlobalRows& b) {
-    require(a.height == b.height && a.width == b.width,
+BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
+                         Numbering& columns) {
+    require(own.height == ghosts.height && own.width == ghosts.width,
             "rows to join must have blocks of one size");
-    const Index rows = a.rows() + b.rows();
-    const Offset blocks = a.columns.size(), all = blocks + b.columns.size();
-    const int size = a.height * a.width;
-    GlobalRows result{a.height, a.width, Buffer<Offset>(context, Offset(rows) + 1),
-                      Buffer<Offset>(context, all), Buffer<double>(context, all * size)};
-    copy<Offset>(context, a.row_offsets.view(),
-                 result.row_offsets.view().first(std::size_t(a.rows()) + 1));
+    columns = Numbering(context, columns.first, columns.own,
+                        merged(foreign_columns(context, own, columns.first, columns.own),
+                               foreign_columns(context, ghosts, columns.first, columns.own)));
+    const Index rows = own.rows() + ghosts.rows();
+    const Offset blocks = own.columns.size(), size = Offset(own.height) * own.width;
+    BsrMatrix<double> result(context, rows, columns.nodes(), own.height, own.width,
+                             blocks + ghosts.columns.size());
+    copy<Offset>(context, own.row_offsets.view(),
+                 result.row_offsets().view().first(std::size_t(own.rows()) + 1));
     for_each_index(
-        context, b.row_offsets.size(),
-        ShiftOffsets{b.row_offsets.data(), blocks, result.row_offsets.data() + a.rows()});
-    const auto append = [&]<class T>(const Buffer<T>& head, const Buffer<T>& tail, Buffer<T>& to) {
-        copy<T>(context, head.view(), to.view().first(std::size_t(head.size())));
-        copy<T>(context, tail.view(), to.view().last(std::size_t(tail.size())));
-    };
-    append(a.columns, b.columns, result.columns);
-    append(a.values, b.values, result.values);
+        context, ghosts.row_offsets.size(),
+        ShiftOffsets{ghosts.row_offsets.data(), blocks, result.row_offsets().data() + own.rows()});
+    write_local_columns(context, own.columns, columns, result.column_indices().data());
+    copy<double>(context, own.values.view(),
+                 result.values().view().first(std::size_t(own.values.size())));
+    write_sorted(context, ghosts, columns, ghosts.row_offsets.data(),
+                 result.column_indices().data() + blocks, result.values().data() + blocks * size);
     return result;
 }
 

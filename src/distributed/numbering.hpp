@@ -35,9 +35,12 @@ struct GlobalRows {
 /// Columns in a numbering become global ones.
 GlobalRows with_global_columns(const Context& context, BsrMatrix<double> rows,
                                const Numbering& columns);
-/// Global columns become those of a numbering that has them all.
+/// Global columns become those of a numbering that has them all; sorts the blocks of rows.
 BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
                                      const Numbering& columns);
+/// with_local_columns for rows whose blocks have the order of a numbering with the same own
+/// columns, and so are sorted; takes the values.
+BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numbering& columns);
 /// The columns outside of first .. first + own - 1, ascending.
 std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
                                     Index own);
@@ -49,7 +52,9 @@ BsrMatrix<double> column_range(const Context& context, const BsrView<double>& ma
                                Index width, const Buffer<Index>* listed_rows = nullptr);
 /// The numbers of an array plus `shift`.
 Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Offset shift);
-/// Rows of a, then those of b.
-GlobalRows joined(const Context& context, const GlobalRows& a, const GlobalRows& b);
+/// Rows of own nodes, in the order of a numbering with the own columns of `columns`, then those of
+/// ghosts, in any order, with columns numbered by `columns`, which gets the ghosts that they have.
+BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
+                         Numbering& columns);
 
 }  // namespace tessera

@@ -17,17 +17,10 @@ namespace tessera::multigrid {
 
 namespace {
 
-/// Rows of own nodes, then those of the ghosts of a halo, with columns of all ranks.
-GlobalRows with_ghosts(const Context& context, const Halo& halo, const GlobalRows& own) {
-    return joined(context, own, halo.ghost_rows(context, own));
-}
-
-/// Rows whose columns are numbered by `columns`, which gets the ghosts that they have.
-BsrMatrix<double> number_columns(const Context& context, const GlobalRows& rows,
-                                 Numbering& columns) {
-    columns = Numbering(context, columns.first, columns.own,
-                        foreign_columns(context, rows, columns.first, columns.own));
-    return with_local_columns(context, rows, columns);
+/// Rows of own nodes, then those of the ghosts of a halo; `columns` gets the ghosts that they have.
+BsrMatrix<double> with_ghosts(const Context& context, const Halo& halo, const GlobalRows& own,
+                              Numbering& columns) {
+    return joined(context, own, halo.ghost_rows(context, own), columns);
 }
 
 }  // namespace
@@ -231,24 +224,22 @@ void DistributedHierarchy<C>::make_products(const Context& context, const Aggreg
     }
     Numbering columns(context, starts[std::size_t(communicator().rank())], aggregates.count, {});
     // P = T - omega / lambda A T: rows of ghosts of T.
-    const GlobalRows all_t = with_ghosts(
-        context, halo, with_global_columns(context, std::move(tentative.prolongator), columns));
-    const BsrMatrix<double> t = number_columns(context, all_t, columns);
+    const BsrMatrix<double> t = with_ghosts(
+        context, halo, with_global_columns(context, std::move(tentative.prolongator), columns),
+        columns);
     BsrMatrix<double> p;
     smooth_prolongator(context, a, aggregates.has_dense, t.view(),
                        options_.omega * options_.lambda_factor / level.lambda, p);
-    const GlobalRows own_p = with_global_columns(context, std::move(p), columns);
-    // A P: rows of ghosts of P.
-    const GlobalRows all_p = with_ghosts(context, halo, own_p);
-    const BsrMatrix<double> p_of_all = number_columns(context, all_p, columns);
-    const GlobalRows own_ap =
-        with_global_columns(context, multiply(context, a, p_of_all.view()), columns);
-    // P^T (A P): rows of ghosts of A P; own columns of P are rows of P^T.
+    GlobalRows own_p = with_global_columns(context, std::move(p), columns);
+    // A P: rows of ghosts of P. Own columns of P are rows of P^T.
+    const BsrMatrix<double> p_of_all = with_ghosts(context, halo, own_p, columns);
     restriction_ =
         transpose<double>(context, column_range(context, p_of_all.view(), 0, columns.own).view());
-    const GlobalRows all_ap = with_ghosts(context, halo, own_ap);
-    const BsrMatrix<double> ap_of_all = number_columns(context, all_ap, columns);
-    const GlobalRows product = with_global_columns(
+    // P^T (A P): rows of ghosts of A P.
+    const BsrMatrix<double> ap_of_all = with_ghosts(
+        context, halo, with_global_columns(context, multiply(context, a, p_of_all.view()), columns),
+        columns);
+    GlobalRows product = with_global_columns(
         context, multiply(context, std::as_const(restriction_).view(), ap_of_all.view()), columns);
     // One numbering for both, as P leads to this level.
     std::vector<Offset> ghosts =
@@ -256,8 +247,8 @@ void DistributedHierarchy<C>::make_products(const Context& context, const Aggreg
                foreign_columns(context, own_p, columns.first, columns.own));
     coarse.halo =
         std::make_shared<const Halo>(context, communicator(), std::move(starts), std::move(ghosts));
-    coarse.matrix = with_local_columns(context, product, coarse.halo->numbering());
-    prolongator_ = with_local_columns(context, own_p, coarse.halo->numbering());
+    coarse.matrix = renumbered(context, std::move(product), coarse.halo->numbering());
+    prolongator_ = renumbered(context, std::move(own_p), coarse.halo->numbering());
     set_dropped(context, tentative.dropped, coarse.matrix);
 }
 
