@@ -42,7 +42,7 @@ class Meeting {
     Meeting(int size, double max_wait_seconds)
         : shown_(std::size_t(size)),
           max_wait_seconds_(max_wait_seconds),
-          spins_(unsigned(size) <= std::thread::hardware_concurrency() ? 100 : 0) {}
+          spins_(unsigned(size) <= std::thread::hardware_concurrency() ? 1000 : 0) {}
 
     int size() const { return int(shown_.size()); }
     /// Each rank writes its own before a meeting, and reads those of others between two.
