@@ -37,7 +37,7 @@ void bisect(const NodeCoordinates& coordinates, std::span<Index> nodes, int rank
     }
     const int lower = ranks / 2;
     const std::size_t cut = nodes.size() * std::size_t(lower) / std::size_t(ranks);
-    // Of nodes at one place along the axis the first ones go to the lower ranks.
+    // Where nodes are at one place along the axis, the first ones go to the lower ranks.
     std::ranges::nth_element(nodes, nodes.begin() + Offset(cut), {},
                              [&](Index node) { return std::pair(at(node, longest), node); });
     bisect(coordinates, nodes.first(cut), lower);
