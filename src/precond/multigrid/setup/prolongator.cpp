@@ -11,7 +11,7 @@ namespace tessera::multigrid {
 
 namespace {
 
-/// A matrix in which DenseNodes are coupled to themselves alone.
+/// A matrix with the blocks of visit_sparse.
 BsrMatrix<double> without_dense_nodes(const Context& context, const BsrView<double>& matrix) {
     const DenseNodes dense(matrix);
     Buffer<Index> counts(context, matrix.block_rows);
@@ -79,8 +79,8 @@ void smooth_prolongator(const Context& context, const BsrView<double>& matrix, b
     }
     const int lanes = sharing_threads(context, matrix.block_rows, 16);
     for_each_index(context, Offset(matrix.block_rows) * lanes,
-                   SubtractFromTentative{lanes, tentative, prolongator.view(), omega_over_lambda,
-                                         prolongator.values().data()});
+                   SubtractFromTentative{lanes, DenseNodes(matrix), tentative, prolongator.view(),
+                                         omega_over_lambda, prolongator.values().data()});
 }
 
 void set_dropped(const Context& context, const Buffer<Index>& dropped, BsrMatrix<double>& matrix) {

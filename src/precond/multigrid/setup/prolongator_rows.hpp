@@ -122,7 +122,9 @@ struct Orthonormalise {
     TESSERA_HOST_DEVICE void operator()(Offset a) const { run(a, OneThread()); }
 };
 
-/// use(k) for the blocks of row i, without couplings to dense nodes.
+/// use(k) for the blocks of row i with which prolongators are smoothed: of dense nodes their own.
+/// Graphs have many hubs, to which other nodes are not coupled here either; in blocks they are
+/// rigid bodies and the like, whose motions must fade out around them.
 template <class Use>
 TESSERA_HOST_DEVICE void visit_sparse(const BsrView<double>& matrix, const DenseNodes& dense,
                                       Offset i, Use&& use) {
@@ -132,7 +134,7 @@ TESSERA_HOST_DEVICE void visit_sparse(const BsrView<double>& matrix, const Dense
         return;
     }
     for (Offset k = matrix.row_offsets[i]; k < matrix.row_offsets[i + 1]; ++k) {
-        if (!dense(matrix.column_indices[k])) use(k);
+        if (matrix.height > 1 || !dense(matrix.column_indices[k])) use(k);
     }
 }
 
@@ -170,10 +172,11 @@ struct CopySparse {
     }
 };
 
-/// P = T - factor P, T with at most one block in each row.
+/// P = T - factor P, T with at most one block in each row; P = T in rows of DenseNodes.
 struct SubtractFromTentative {
     static constexpr int work = 64;
     int lanes;  ///< Threads that share a row.
+    DenseNodes dense;
     BsrView<double> tentative, product;
     double factor;
     double* values;
@@ -189,7 +192,7 @@ struct SubtractFromTentative {
                 product.column_indices[first + e / size] == tentative.column_indices[k];
             const double before = own ? tentative.values[k * size + e % size] : 0;
             double& value = values[first * size + e];
-            value = before - factor * value;
+            value = before - (dense(i) ? 0 : factor) * value;
         }
     }
 };
