@@ -9,7 +9,7 @@ namespace tessera::multigrid {
 
 /// The nodes with very many blocks in their rows: hubs of a graph, or averages over all unknowns.
 /// Through them all nodes are near each other, and coarse matrices full. They are aggregates of
-/// their own, and take no part in the smoothing of prolongators.
+/// their own, and their rows of prolongators are not smoothed.
 struct DenseNodes {
     Index nodes;  ///< Those after them, ghosts, count as others.
     const Offset* row_offsets;
