@@ -63,6 +63,18 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
     add("--spring", to.spring, "GROUP=KX,KY[,KZ]",
         "Stiffness between a group and the ground, a total like that of --load: on edges and faces "
         "a bed of stiffness over area, on points equal springs");
+    add("--rigid", to.rigid, "GROUP",
+        "The nodes of a group move as a rigid body, by linear theory");
+    add("--couple", to.couple, "GROUP=x[,y][,z]|plane",
+        "The nodes of a group have equal displacements along these axes; plane: a plane group "
+        "stays "
+        "plane, but may move and turn");
+    add("--tie", to.tie, "GROUP=GROUP",
+        "The nodes of the first group move as the edges or faces of the second one where they "
+        "touch: joins parts with meshes of their own; the finer one first");
+    add("--equation", to.equation, "EQUATION|FILE",
+        "A linear equation of displacements, such as 'pin.x - 2 lever.y = 0', of groups that are "
+        "one point, or of nodes by their numbers from 0; or a file with one on each line");
     add("--rotate", to.rotate, "GROUP=ANGLE,X,Y[,Z,DX,DY,DZ]",
         "Rotate a group by a small ANGLE, in radians or such as 0.5deg, about the point X,Y, or "
         "the line through X,Y,Z along DX,DY,DZ: by linear theory, points move along tangents");

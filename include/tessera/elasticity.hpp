@@ -92,6 +92,20 @@ struct FixedSupport {
     bool normal = false;
 };
 
+/// A displacement times a number.
+struct EquationTerm {
+    Index node = 0;
+    int axis = 0;  ///< 0, 1 or 2: x, y or z.
+    double coefficient = 1;
+};
+
+/// A linear equation: the sum of coefficient times displacement is `value`.
+struct Equation {
+    std::string name;  ///< Forces of equations with equal names are summed, such as "rigid cap".
+    std::vector<EquationTerm> terms;
+    double value = 0;
+};
+
 /// What acts on a structure, without prescribed displacements: may differ between load cases.
 struct Loads {
     /// Forces per area (of length times thickness, or circumference, in two dimensions) on the
@@ -135,10 +149,36 @@ struct Model : Loads {
     /// forces per length, at least 0. On edges and faces it is spread evenly, as a bed of stiffness
     /// over area, on points in equal parts; in axisymmetry it is that of the full circle.
     std::vector<std::pair<std::string, Vector>> springs = {};
+    /// Equations between displacements. Each eliminates one of its displacements, which then
+    /// follows from the others; one that follows from others and the supports has no effect.
+    std::vector<Equation> equations = {};
     double thickness = 1;  ///< In plane stress and plane strain, a length.
     Formulation formulation = Formulation::incompatible_modes;
     PlaneKind plane = PlaneKind::stress;  ///< In two dimensions.
 };
+
+/// Equations by which the nodes of a group have equal displacements along some axes. Throws
+/// InvalidArgument for groups that do not exist or have one node.
+TESSERA_API std::vector<Equation> equal_displacements(const Mesh& mesh, const std::string& group,
+                                                      const std::array<bool, 3>& axes);
+
+/// Equations by which the nodes of a group move as a rigid body, by linear theory: u is a
+/// translation plus a rotation by a small angle; in axisymmetry a translation along the axis.
+/// Errors as above.
+TESSERA_API std::vector<Equation> rigid_body(const Mesh& mesh, const std::string& group,
+                                             PlaneKind plane = PlaneKind::stress);
+
+/// Equations by which the nodes of a group that lie in a plane (in two dimensions on a line) stay
+/// in one, which may move and turn, while they slide along it. Throws InvalidArgument for nodes in
+/// no plane and, as above, for other groups.
+TESSERA_API std::vector<Equation> plane_stays_plane(const Mesh& mesh, const std::string& group);
+
+/// Equations by which the nodes of a group move as the edges or faces of another one at their
+/// nearest points, so that parts with meshes of their own hang together; nodes of both groups are
+/// left out. The finer mesh should be the one that is tied. Throws InvalidArgument where `onto` has
+/// other cells, and for nodes that are farther away than a tenth of the nearest face's extent.
+TESSERA_API std::vector<Equation> tie(const Mesh& mesh, const std::string& group,
+                                      const std::string& onto);
 
 /// How much of a traction, force or pressure of a model acts on prescribed displacements.
 struct LoadShare {
@@ -150,10 +190,11 @@ struct LoadShare {
     double held_share = 0;  ///< The share in `size` of those that are held, 0..1.
 };
 
-/// The linear system of a model in host memory; its unknowns are the displacements that are not
-/// prescribed, by nodes and components. Prescribed ones are eliminated from both sides, so that the
-/// matrix stays symmetric. In axisymmetry the radial displacements of nodes on the axis are
-/// prescribed to be 0: of nodes whose radius is at most 1e-12 of the largest.
+/// The linear system of a model in host memory; its unknowns are the displacements that are neither
+/// prescribed nor follow from others by equations, by nodes and components. The others are
+/// eliminated from both sides: with u = T x + c the matrix is T^T K T and the load T^T (f - K c),
+/// so that the matrix stays symmetric. In axisymmetry the radial displacements of nodes on the axis
+/// are prescribed to be 0: of nodes whose radius is at most 1e-12 of the largest.
 struct System {
     CsrMatrix<double> matrix;
     std::vector<double> load;
@@ -165,8 +206,18 @@ struct System {
     bool known_singular = false;
     /// In the second case the nodes between parts that move against each other in one such motion.
     std::vector<Index> hinge_nodes = {};
-    std::vector<Index> unknowns;  ///< Row of each displacement; -1: prescribed, or in no element.
-    std::vector<double> prescribed;  ///< Displacements, `dimensions` per node; 0: not prescribed.
+    /// Row of each displacement; -1: prescribed, or in no element; -2: in `dependents`.
+    std::vector<Index> unknowns;
+    /// Displacements, `dimensions` per node; 0: not prescribed; of dependent ones the constant
+    /// part.
+    std::vector<double> prescribed;
+    /// A displacement that an equation eliminates: `prescribed` plus the sum of factors times other
+    /// displacements, which are unknowns. Displacements by their numbers, dimensions * node + axis.
+    struct Dependent {
+        Offset displacement = 0;
+        std::vector<std::pair<Offset, double>> terms = {};
+    };
+    std::vector<Dependent> dependents = {};  ///< By ascending displacements.
     /// Shares of each traction, force, pressure, and of the forces on nodes.
     std::vector<LoadShare> load_shares;
 
@@ -310,12 +361,16 @@ struct Reactions {
     /// counted in the last one. Then the forces of springs, of a group that is also fixed added to
     /// those of its support.
     std::vector<std::pair<std::string, Resultant>> groups;
-    Resultant total;  ///< Their sum; with the loads it is 0 but for the error of the solution.
+    /// Sums of the forces of equations by their names, in the order of the model. Those of a rigid
+    /// body or a tie of nodes at one place are 0 together; equal displacements exert moments.
+    std::vector<std::pair<std::string, Resultant>> equations;
+    Resultant
+        total;  ///< The sum of both; with the loads it is 0 but for the error of the solution.
     Resultant loads;  ///< All loads, those on fixed nodes among them.
 };
 
 /// The forces that the elements exert on the prescribed displacements, less the loads there, and
-/// those of springs.
+/// those of springs and equations.
 TESSERA_API Reactions find_reactions(const Context& cpu, const Model& model,
                                      std::span<const double> displacements);
 
@@ -331,7 +386,8 @@ struct Section {
 /// The section at a group of edges or faces of elements in one plane, all that the plane cuts of a
 /// part: from the forces at their nodes of the elements behind, so that it balances the loads and
 /// reactions of that part as the solution does. Loads and springs on edges and faces count where
-/// they act; loads on points, forces given at nodes, and supports of the section's nodes as ahead.
+/// they act; loads on points, forces given at nodes, and supports and equations of the section's
+/// nodes as ahead.
 /// Where no elements lie behind, what acts on that surface, with the opposite sign. Throws
 /// InvalidArgument for groups of other cells, of faces in no plane, and for cuts that end inside.
 TESSERA_API Section find_section(const Context& cpu, const Model& model,

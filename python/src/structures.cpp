@@ -125,9 +125,60 @@ elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tra
     return loads;
 }
 
+/// Equations: the groups of rigid bodies; groups whose nodes have equal displacements, along axes
+/// or, of a plane, in the direction of its normal; groups that follow others; and rows of a sparse
+/// matrix C with values g.
+struct GivenEquations {
+    std::vector<std::string> rigid;
+    std::vector<std::pair<std::string, std::string>> couple, tie;
+    std::optional<Numbers> offsets, columns, coefficients, values;
+};
+
+GivenEquations gather_equations(const std::vector<std::string>& rigid,
+                                const std::vector<std::pair<std::string, std::string>>& couple,
+                                const std::vector<std::pair<std::string, std::string>>& tie,
+                                const std::optional<Numbers>& offsets,
+                                const std::optional<Numbers>& columns,
+                                const std::optional<Numbers>& coefficients,
+                                const std::optional<Numbers>& values) {
+    return {rigid, couple, tie, offsets, columns, coefficients, values};
+}
+
+std::vector<elasticity::Equation> to_equations(const Mesh& mesh, elasticity::PlaneKind plane,
+                                               const GivenEquations& given) {
+    std::vector<elasticity::Equation> all;
+    const auto add = [&](std::vector<elasticity::Equation> equations) {
+        std::ranges::move(equations, std::back_inserter(all));
+    };
+    for (const std::string& group : given.rigid) add(elasticity::rigid_body(mesh, group, plane));
+    for (const auto& [group, axes] : given.couple) {
+        if (axes == "plane") {
+            add(elasticity::plane_stays_plane(mesh, group));
+            continue;
+        }
+        std::array<bool, 3> chosen{};
+        for (const char axis : axes) chosen.at(std::size_t(axis - 'x')) = true;
+        add(elasticity::equal_displacements(mesh, group, chosen));
+    }
+    for (const auto& [group, onto] : given.tie) add(elasticity::tie(mesh, group, onto));
+    if (!given.values) return all;
+    for (std::size_t row = 0; row < given.values->size(); ++row) {
+        elasticity::Equation equation{"equations", {}, given.values->data()[row]};
+        for (auto k = std::size_t(given.offsets->data()[row]);
+             k < std::size_t(given.offsets->data()[row + 1]); ++k) {
+            const auto column = Index(given.columns->data()[k]);
+            equation.terms.push_back({column / mesh.dimensions, column % mesh.dimensions,
+                                      given.coefficients->data()[k]});
+        }
+        all.push_back(std::move(equation));
+    }
+    return all;
+}
+
 std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
                                           const Materials& materials, const FixedGroups& fixed,
                                           const Rotations& rotations, const NamedVectors& springs,
+                                          const GivenEquations& equations,
                                           const elasticity::Loads& loads, double thickness,
                                           int plane, bool full_integration,
                                           const std::optional<Numbers>& node_displacements) {
@@ -153,6 +204,7 @@ std::shared_ptr<Structure> make_structure(const Context& cpu, const Mesh& mesh,
     model.plane = elasticity::PlaneKind(plane);
     if (full_integration) model.formulation = elasticity::Formulation::full_integration;
     model.node_displacements = copied(node_displacements);
+    model.equations = to_equations(model.mesh, model.plane, equations);
     const Interruptible interruptible;
     structure->system = elasticity::assemble(cpu, model);
     return structure;
@@ -211,11 +263,15 @@ AnyTuple reactions(const Context& cpu, const Structure& structure, const Numbers
         const Interruptible interruptible;
         result = elasticity::find_reactions(cpu, structure.model, {u.data(), u.size()});
     }
-    nb::list groups;
-    for (const auto& [name, sum] : result.groups) {
-        groups.append(nb::make_tuple(name, sum.force, sum.moment));
-    }
-    return nb::make_tuple(groups, result.loads.force, result.loads.moment);
+    const auto to_list = [](const auto& sums) {
+        nb::list list;
+        for (const auto& [name, sum] : sums) {
+            list.append(nb::make_tuple(name, sum.force, sum.moment));
+        }
+        return list;
+    };
+    return nb::make_tuple(to_list(result.groups), to_list(result.equations), result.loads.force,
+                          result.loads.moment);
 }
 
 AnyTuple section(const Context& cpu, const Structure& structure, const Numbers& u,
@@ -335,9 +391,13 @@ void python_module::bind_structures(nb::module_& module) {
                nb::arg("spin"), nb::arg("spin_point"), nb::arg("node_forces").none(),
                nb::arg("temperature"), nb::arg("temperatures"),
                nb::arg("node_temperatures").none());
+    nb::class_<GivenEquations>(module, "Equations");
+    module.def("make_equations", &gather_equations, nb::arg("rigid"), nb::arg("couple"),
+               nb::arg("tie"), nb::arg("offsets").none(), nb::arg("columns").none(),
+               nb::arg("coefficients").none(), nb::arg("values").none());
     module.def("make_structure", &make_structure, nb::arg("cpu"), nb::arg("mesh"),
                nb::arg("materials"), nb::arg("fixed"), nb::arg("rotations"), nb::arg("springs"),
-               nb::arg("loads"), nb::arg("thickness"), nb::arg("plane"),
+               nb::arg("equations"), nb::arg("loads"), nb::arg("thickness"), nb::arg("plane"),
                nb::arg("full_integration"), nb::arg("node_displacements").none());
     module.def("make_case", &make_case, nb::arg("cpu"), nb::arg("common"), nb::arg("fixed"),
                nb::arg("rotations"), nb::arg("loads"));

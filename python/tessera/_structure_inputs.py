@@ -138,6 +138,47 @@ def joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return loads
 
 
+def equations_of(mesh: Mesh, rigid: Any, couple: Any, tie: Any, equations: Any) -> Any:
+    """The groups of rigid bodies, couplings and ties, and the rows of C u = g."""
+    groups = [rigid] if isinstance(rigid, str) else list(rigid)
+    pairs = _pairs(couple)
+    axes = mesh.points.shape[1]
+    for group, given in pairs:
+        allowed = "xyz"[:axes]
+        if given != "plane" and (not given or not set(given) <= set(allowed)):
+            raise ValueError(
+                f"couple[{group!r}]: expected letters of {allowed!r}, or 'plane', got {given!r}"
+            )
+    if equations is None:
+        return core.make_equations(groups, pairs, _pairs(tie), None, None, None, None)
+    if not isinstance(equations, Sequence) or len(equations) != 2:
+        raise TypeError(f"equations: expected a matrix and numbers (C, g), got {equations!r}")
+    matrix, numbers = equations
+    offsets, columns, coefficients = _rows_of(matrix, mesh.points.size)
+    values = np.asarray(numbers, float)
+    if values.ndim > 1 or (values.ndim == 1 and len(values) != len(offsets) - 1):
+        raise ValueError(f"equations: {len(offsets) - 1} rows, but g has the shape {values.shape}")
+    values = np.ascontiguousarray(np.broadcast_to(values, len(offsets) - 1))
+    return core.make_equations(groups, pairs, _pairs(tie), offsets, columns, coefficients, values)
+
+
+def _rows_of(matrix: Any, size: int) -> tuple[Any, Any, Any]:
+    """Starts, columns and values of the rows of a sparse or dense matrix, as floats."""
+    if hasattr(matrix, "tocsr"):
+        rows = matrix.tocsr(copy=True)
+        rows.sum_duplicates()
+        arrays, shape = (rows.indptr, rows.indices, rows.data), rows.shape
+    else:
+        dense = np.atleast_2d(np.asarray(matrix, float))
+        lines, columns = np.nonzero(dense)
+        starts = np.searchsorted(lines, np.arange(len(dense) + 1))
+        arrays, shape = (starts, columns, dense[lines, columns]), dense.shape
+    if len(shape) != 2 or shape[1] != size:
+        raise ValueError(f"equations: C has the shape {shape}, not (m, {size})")
+    offsets, columns, values = (np.ascontiguousarray(array, float) for array in arrays)
+    return offsets, columns, values
+
+
 def _temperatures(mesh: Mesh, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
     """The changes of all elements, of regions, and of nodes."""
     if isinstance(given, Mapping):

@@ -38,6 +38,7 @@ from ._structure_inputs import (
     Fix,
     Vector,
     at_nodes,
+    equations_of,
     fixed_of,
     joined,
     loads_of,
@@ -79,6 +80,19 @@ class Structure:
     spring : dict
         Stiffnesses along the axes between groups and the ground, each a total like that of `load`:
         on faces a bed of stiffness over area, on nodes equal springs.
+    rigid : str or sequence of str
+        Groups whose nodes move as rigid bodies, by linear theory.
+    couple : dict
+        By group the axes, such as "x" or "xy", along which its nodes have equal displacements; or
+        "plane": a plane group stays plane, but may move and turn.
+    tie : dict
+        By group another one, as whose faces its nodes move where they touch, so that parts with
+        meshes of their own hang together; the finer one is the key.
+    equations : tuple (C, g), optional
+        Linear equations ``C @ u.ravel() == g`` of the displacements u, of shape (nodes,
+        dimensions): a sparse or dense matrix of shape (m, nodes * dimensions) and m numbers, or one.
+        Each eliminates one displacement. Those that follow from others and from the supports have
+        no effect.
     load : dict
         Forces by group, each a total: on faces it is spread evenly, on nodes in equal parts.
     traction : dict
@@ -112,9 +126,10 @@ class Structure:
     Attributes
     ----------
     matrix : scipy.sparse.csr_array, or tuple
-        The stiffness of the displacements that are not prescribed; symmetric.
+        The stiffness of the displacements that are neither prescribed nor follow from others by
+        equations; symmetric.
     load : numpy.ndarray of shape (n,), or (n, k) of k load cases
-        Their forces.
+        Their forces, and those of displacements that follow from them by equations.
     coordinates : tuple
         For ``tessera.solve(p.matrix, p.load, coordinates=p.coordinates)``.
     near_null : numpy.ndarray of shape (n, 3 or 6), or None
@@ -149,6 +164,10 @@ class Structure:
         fix: Mapping[str, Fix] | None = None,
         rotate: Mapping[str, Sequence[Any]] | None = None,
         spring: Mapping[str, Vector] | None = None,
+        rigid: str | Sequence[str] = (),
+        couple: Mapping[str, str] | None = None,
+        tie: Mapping[str, str] | None = None,
+        equations: tuple[Any, Any] | None = None,
         load: Mapping[str, Vector] | None = None,
         traction: Mapping[str, Vector] | None = None,
         pressure: Mapping[str, float] | None = None,
@@ -206,6 +225,7 @@ class Structure:
             [fixed_of(self.mesh, group, given) for group, given in (fix or {}).items()],
             [rotation_of(self.mesh, group, given) for group, given in (rotate or {}).items()],
             vectors_of(self.mesh, spring, "spring"),
+            equations_of(self.mesh, rigid, couple, tie, equations),
             loads_of(self.mesh, loads),
             number(thickness, "thickness"),
             PLANES.index(plane),
@@ -244,6 +264,7 @@ class Structure:
         for load in ("gravity", "spin"):
             if given.get(load) is not None and not self._has_density:
                 raise ValueError(f"{what}: {load} needs a density")
+        own = joined(common, given)
         case = Structure.__new__(Structure)
         case.mesh, case.matrix, case.coordinates = self.mesh, self.matrix, self.coordinates
         case.near_null = self.near_null
@@ -253,9 +274,14 @@ class Structure:
             self._core,
             [fixed_of(self.mesh, group, u) for group, u in given.get("fix", {}).items()],
             [rotation_of(self.mesh, group, u) for group, u in given.get("rotate", {}).items()],
-            loads_of(self.mesh, joined(common, given)),
+            loads_of(self.mesh, own),
         )
         case.load = case._core.load
+        is_given = any(
+            load is not None and (len(load) if np.iterable(load) else load) for load in own.values()
+        )
+        if not is_given and not case.load.any() and not case._all(np.zeros_like(case.load)).any():
+            raise ValueError(f"{what}: no load acts in it")
         found: list[str] = case._core.warnings(host_context())
         # A density or an expansion that this case does not use is for others.
         case.warnings = [text for text in found if not text.startswith("there is a ")]
@@ -342,7 +368,7 @@ class Structure:
         Resultant
         """
         self._require_one_case()
-        _, force, moment = self._core.reactions(host_context(), np.zeros(self.mesh.points.size))
+        _, _, force, moment = self._core.reactions(host_context(), np.zeros(self.mesh.points.size))
         return self._resultant(force, moment)
 
     def reactions(self, x: Any) -> dict[str, Resultant]:
@@ -359,8 +385,27 @@ class Structure:
             By group of `fix`, `rotate` and `spring`, and "nodes" for `node_displacements`; a
             component of a node that two groups fix is counted in the later one.
         """
-        groups, _, _ = self._core.reactions(host_context(), self._all(x))
+        groups, _, _, _ = self._core.reactions(host_context(), self._all(x))
         return {name: self._resultant(force, moment) for name, force, moment in groups}
+
+    def constraints(self, x: Any) -> dict[str, Resultant]:
+        """The forces of `rigid`, `couple`, `tie` and `equations` on the structure.
+
+        With those of the supports and the loads they add up to 0. Those of a rigid body are 0
+        together; nodes that move alike along an axis may be turned by a moment.
+
+        Parameters
+        ----------
+        x : array of shape (n,) or (nodes, dimensions)
+            A solution, or the displacements of all nodes.
+
+        Returns
+        -------
+        dict of Resultant
+            By names such as "rigid cap", "couple top" and "tie a=b", and "equations".
+        """
+        _, sums, _, _ = self._core.reactions(host_context(), self._all(x))
+        return {name: self._resultant(force, moment) for name, force, moment in sums}
 
     def section(self, group: str, x: Any) -> Section:
         """Force and moment through a plane cut, from the forces of the elements at its nodes.

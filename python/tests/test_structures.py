@@ -325,6 +325,96 @@ def test_springs():
         Structure(bar(), spring={"left": (-2, 0)}, load={"right": (3, 0)})
 
 
+def test_rigid_and_coupled_groups():
+    mesh = bar()
+    # A force at a corner of the right end, which moves as a whole.
+    corner = np.zeros((9, 2))
+    corner[8, 0] = 3
+    p = Structure(mesh, young=10.0, poisson=0, fix={"left": (0, None), "corner": 0},
+                  couple={"right": "x"}, node_forces=corner)  # fmt: skip
+    result = p.solve(rtol=1e-13)
+    u = p.displacements(result.x)
+    np.testing.assert_allclose(u[6:, 0], 0.6, rtol=1e-11)
+    sums = p.constraints(result.x)
+    assert list(sums) == ["couple right"]
+    np.testing.assert_allclose(sums["couple right"].force, 0, atol=1e-11)
+    assert sums["couple right"].moment == pytest.approx(3 * 0.5)
+    # A rigid end turns, and needs no moment of its own; so does one that stays plane.
+    for options in ({"rigid": "right"}, {"rigid": ["right"]}, {"couple": {"right": "plane"}}):
+        p = Structure(mesh, young=10.0, poisson=0, fix={"left": 0}, node_forces=corner, **options)
+        result = p.solve(rtol=1e-13)
+        u = p.displacements(result.x)
+        assert u[7, 0] == pytest.approx((u[6, 0] + u[8, 0]) / 2)
+        assert u[8, 0] > u[6, 0] + 0.1
+        (total,) = p.constraints(result.x).values()
+        np.testing.assert_allclose([*total.force, total.moment], 0, atol=1e-11)
+        assert p.reactions(result.x)["left"].moment == pytest.approx(3)
+    with pytest.raises(ValueError, match=r"couple\['right'\]: expected letters of 'xy'"):
+        Structure(mesh, fix={"left": 0}, couple={"right": "z"})
+    with pytest.raises(ValueError, match="'corner' has one node"):
+        Structure(mesh, fix={"left": 0}, rigid="corner")
+
+
+def test_equations():
+    from scipy import sparse
+
+    rows = np.zeros((2, 18))
+    rows[0, [16, 12]] = 1, -2  # u_x of node 8 is twice that of node 6,
+    rows[1, [17, 13]] = 1, -1  # and they move up together.
+    expected = None
+    for matrix in (rows, sparse.csr_array(rows), sparse.coo_matrix(rows)):
+        p = Structure(bar(), young=10.0, poisson=0.25, fix={"left": 0}, load={"right": (3, 1)},
+                      equations=(matrix, (0, 0.01)))  # fmt: skip
+        result = p.solve(rtol=1e-13)
+        u = p.displacements(result.x)
+        np.testing.assert_allclose(rows @ u.ravel(), [0, 0.01], atol=1e-12)
+        if expected is None:
+            expected = u
+        np.testing.assert_array_equal(u, expected)
+        # Both multipliers times the rows, at their nodes.
+        force, moment = p.constraints(result.x)["equations"]
+        left, loads = p.reactions(result.x)["left"], p.loads()
+        np.testing.assert_allclose(force + left.force + loads.force, 0, atol=1e-11)
+        assert moment + left.moment + loads.moment == pytest.approx(0, abs=1e-11)
+        assert abs(force[0]) > 0.1
+    p = Structure(bar(), fix={"left": 0}, load={"right": (3, 1)}, equations=(rows[0], 0))
+    assert len(p.load) == 11
+    for equations, message in (
+        ((rows[:, 1:], 0), r"C has the shape \(2, 17\), not \(m, 18\)"),
+        ((rows, (1, 2, 3)), r"2 rows, but g has the shape \(3,\)"),
+        ((np.eye(18), 0.1), "contradicts supports"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Structure(bar(), fix={"left": 0}, equations=equations)
+    with pytest.raises(TypeError, match="equations: expected a matrix and numbers"):
+        Structure(bar(), fix={"left": 0}, equations=rows)
+
+
+def test_ties():
+    # Two bars in a row, each with nodes of its own where they touch.
+    both = np.concatenate([grid(), grid() * [1, 0.9] + [2, 0.05]])
+    quads = QUADS + [[n + 9 for n in quad] for quad in QUADS]
+    faces = {
+        "left": lambda p: p[:, 0] == 0,
+        "right": lambda p: p[:, 0] == 4,
+        "end": [6, 7, 8],
+    }
+    mesh = Mesh(both, {"quad": quads}, faces=faces, nodes={"start": [9, 10, 11]})
+    options = {"young": 10.0, "poisson": 0, "fix": {"left": 0}, "load": {"right": (3, 0)}}
+    with pytest.raises(ValueError, match="can move as a rigid body"):
+        Structure(mesh, **options)
+    p = Structure(mesh, tie={"start": "end"}, **options)
+    result = p.solve(rtol=1e-13)
+    u = p.displacements(result.x)
+    np.testing.assert_allclose(u[9], 0.9 * u[6] + 0.1 * u[7], atol=1e-12)
+    np.testing.assert_allclose(u[10], u[7], atol=1e-12)
+    force, moment = p.constraints(result.x)["tie start=end"]
+    np.testing.assert_allclose([*force, moment], 0, atol=1e-11)
+    np.testing.assert_allclose(p.reactions(result.x)["left"].force, [-3, 0], atol=1e-11)
+    with pytest.raises(ValueError, match="'start' has no edges that 'end' could be tied to"):
+        Structure(mesh, tie={"end": "start"}, **options)
+
+
 def test_rotations():
     turn = (0.1, (1, 2))
     p = Structure(bar(), rotate={"left": turn, "right": turn})
@@ -392,6 +482,10 @@ def test_files_of_load_cases(tmp_path):
             pulled(cases={"c": given})
     with pytest.raises(TypeError, match="expected a dict of loads"):
         pulled(cases={"c": 3})
+    with pytest.raises(ValueError, match=r"cases\['c'\]: no load acts in it"):
+        pulled(cases={"c": {"load": {}}})
+    moved = Structure(bar(), fix={"left": 0, "right": (0.1, 0)}, cases={"c": {}})
+    assert moved.load.any()
     with pytest.raises(TypeError, match="cases: expected a dict of dicts of loads"):
         pulled(cases=[{"load": {"right": (1, 0)}}])
 

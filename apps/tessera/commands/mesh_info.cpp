@@ -176,6 +176,10 @@ std::string structure_table(const InfoArguments& arguments, Structure& structure
     for (const auto& [group, stiffness] : model.springs) {
         line("spring", vector_text(stiffness, d) + " on '" + group + "'");
     }
+    for (const std::string& group : arguments.mesh.rigid) line("rigid", "'" + group + "'");
+    for (const std::string& text : arguments.mesh.couple) line("couple", text);
+    for (const std::string& text : arguments.mesh.tie) line("tie", text);
+    for (const std::string& text : arguments.mesh.equation) line("equation", text);
     const auto add_fields = [&](const LoadArguments& loads) {
         for (const std::string& text : loads.temperature) line("temperature", text);
         for (const std::string& text : loads.body_force) line("body force", text);

@@ -31,7 +31,7 @@ struct RunReport {
     int right_hand_sides = 1, solved_right_hand_sides = 0;
     /// Size and results of a system made from a mesh.
     struct Structure {
-        std::string load_case;  ///< Name; empty without load cases.
+        std::string load_case;  ///< Name; empty for one right-hand side alone.
         Offset nodes = 0;
         Offset elements = 0;
         int dimensions = 3;
@@ -51,6 +51,8 @@ struct RunReport {
         elasticity::Resultant loads;  ///< All loads together.
         /// The forces of each fixed group on the structure.
         std::vector<std::pair<std::string, elasticity::Resultant>> reactions;
+        /// The forces of rigid bodies and other equations on the structure, by their names.
+        std::vector<std::pair<std::string, elasticity::Resultant>> constraints;
         std::vector<std::pair<std::string, elasticity::Section>> sections;
         /// Options that were not given, without dashes, and their values.
         std::vector<std::pair<std::string, double>> defaults;

@@ -58,6 +58,10 @@ void add_results(const RunReport::Structure& structure, Json& json) {
         json["reactions"].push_back(
             {{"group", group}, {"force", vector(sum.force)}, {"moment", moment(sum)}});
     }
+    for (const auto& [name, sum] : structure.constraints) {
+        json["constraints"].push_back(
+            {{"name", name}, {"force", vector(sum.force)}, {"moment", moment(sum)}});
+    }
 }
 
 /// Size and results of a system made from a mesh.

@@ -226,6 +226,9 @@ void add_results(const RunReport::Structure& structure, const Line& line) {
     for (const auto& [group, sum] : structure.reactions) {
         line("reactions", resultant(sum) + " on " + group);
     }
+    for (const auto& [name, sum] : structure.constraints) {
+        line("constraints", resultant(sum) + " of " + name);
+    }
     for (const auto& [group, section] : structure.sections) {
         line("section", resultant(section.sum) + " about " + vector(section.centre) +
                             ", of what lies ahead along " + vector(section.normal) + " of " +

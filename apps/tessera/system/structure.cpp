@@ -56,6 +56,10 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
     add("--axes", axes);
     add("--expansion", expansion);
     add("--spring", spring);
+    add("--rigid", rigid);
+    add("--couple", couple);
+    add("--tie", tie);
+    add("--equation", equation);
     add_one("--thickness", thickness);
     add("--section", section);
     add_one("--plane", plane);
@@ -111,6 +115,7 @@ bool is_mesh_file(const std::string& path) {
 
 void check_mesh_arguments(const MeshArguments& arguments) {
     check_load_arguments(arguments);
+    check_constraint_arguments(arguments);
     check_material_arguments(arguments);
     if (!arguments.thickness.empty()) {
         number("--thickness", arguments.thickness, arguments.thickness);
@@ -145,9 +150,11 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     }
     model.fixed_supports = make_supports(arguments, model);
     add_springs(arguments, model);
+    add_constraints(arguments, model);
     add_loads(arguments, model);
     add_materials(arguments, model);
-    if (needs_load && arguments.cases.empty() && !has_load(arguments, model.mesh)) {
+    if (needs_load && arguments.cases.empty() && !has_load(arguments, model.mesh) &&
+        !is_moved_by_equations(model)) {
         throw InvalidArgument(
             "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --pressure, "
             "--body-force, --gravity, --spin, --temperature, --rotate, or --fix with a "

@@ -47,9 +47,13 @@ struct MeshArguments : LoadArguments {
     std::vector<std::string> case_names;
     std::vector<CaseArguments> cases;  ///< In their order.
     std::vector<std::string> spring;   ///< GROUP=KX,KY[,KZ]: a stiffness to the ground.
-    std::vector<std::string> density;  ///< RHO or REGION=RHO.
-    std::vector<std::string> young;    ///< E or REGION=E.
-    std::vector<std::string> poisson;  ///< NU or REGION=NU.
+    std::vector<std::string> rigid;    ///< GROUP: a rigid body.
+    std::vector<std::string> couple;   ///< GROUP=x[,y][,z] or GROUP=plane: equal displacements.
+    std::vector<std::string> tie;      ///< GROUP=GROUP: nodes that follow the faces of another one.
+    std::vector<std::string> equation;  ///< "pin.x - 2 lever.y = 0", or a file of such lines.
+    std::vector<std::string> density;   ///< RHO or REGION=RHO.
+    std::vector<std::string> young;     ///< E or REGION=E.
+    std::vector<std::string> poisson;   ///< NU or REGION=NU.
     /// E1,E2,E3,NU12,NU23,NU13,G12,G23,G13 or REGION=..., in place of E and NU.
     std::vector<std::string> orthotropic;
     std::vector<std::string> axes;  ///< A1,A2[,A3,B1,B2,B3] or REGION=...: its directions 1 and 2.
@@ -134,6 +138,10 @@ struct StructureResults {
 /// Results of the selected case; with reactions, if the loads are those of the model.
 StructureResults find_structure_results(const Context& host, const Structure& structure,
                                         const std::vector<double>& solution, bool has_model_loads);
+
+/// f - K x of solutions, one after the other, in double precision. Assembles the matrix again.
+std::vector<double> structure_residuals(const Context& host, Structure& structure,
+                                        const std::vector<double>& solutions);
 
 /// Writes a VTU file, with the stresses of elements in addition; with several cases fields have
 /// their names at the end, such as stress_wind.

@@ -63,7 +63,8 @@ std::vector<LoadCase> make_cases(const MeshArguments& arguments, elasticity::Mod
     std::vector<LoadCase> cases;
     for (std::size_t k = 0; k < arguments.cases.size(); ++k) {
         const CaseArguments& given = arguments.cases[k];
-        if (needs_load && !has_load(arguments, model.mesh) && !has_load(given.loads, model.mesh)) {
+        if (needs_load && !has_load(arguments, model.mesh) && !has_load(given.loads, model.mesh) &&
+            !is_moved_by_equations(model)) {
             throw InvalidArgument("no load acts in --case " + given.name +
                                   "; add one after it, or before the first --case for all");
         }

@@ -67,7 +67,27 @@ StructureResults find_structure_results(const Context& host, const Structure& st
     auto reactions = elasticity::find_reactions(host, model, results.displacements);
     summary.loads = reactions.loads;
     summary.reactions = std::move(reactions.groups);
+    summary.constraints = std::move(reactions.equations);
     return results;
+}
+
+std::vector<double> structure_residuals(const Context& host, Structure& structure,
+                                        const std::vector<double>& solutions) {
+    const CsrMatrix<double> matrix = elasticity::assemble(host, structure.model).matrix;
+    const CsrView<double> view = matrix.view();
+    std::vector<double> residuals;
+    for (std::size_t k = 0; k < std::max<std::size_t>(structure.cases.size(), 1); ++k) {
+        if (!structure.cases.empty()) structure.select(structure.cases[k]);
+        const double* const x = &solutions[k * std::size_t(view.rows)];
+        for (Index i = 0; i < view.rows; ++i) {
+            double residual = structure.system.load[std::size_t(i)];
+            for (Offset at = view.row_offsets[i]; at < view.row_offsets[i + 1]; ++at) {
+                residual -= view.values[at] * x[view.column_indices[at]];
+            }
+            residuals.push_back(residual);
+        }
+    }
+    return residuals;
 }
 
 void write_structure(const Context& host, Structure& structure,
@@ -80,7 +100,8 @@ void write_structure(const Context& host, Structure& structure,
     for (std::size_t k = 0; k < results.size(); ++k) {
         const StructureResults& found = results[k];
         if (!structure.cases.empty()) structure.select(structure.cases[k]);
-        const std::string end = structure.cases.empty() ? "" : "_" + structure.cases[k].name;
+        const std::string& name = found.summary.load_case;
+        const std::string end = name.empty() ? "" : "_" + name;
         auto &stresses = values[2 * k], &von_mises = values[2 * k + 1];
         stresses = elasticity::element_stresses(host, structure.model, found.displacements);
         von_mises = elasticity::von_mises(stresses);

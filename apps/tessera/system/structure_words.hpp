@@ -65,6 +65,9 @@ void check_load_arguments(const MeshArguments& arguments);
 /// Whether something loads the mesh: a load, or a prescribed displacement that is not zero.
 bool has_load(const LoadArguments& arguments, const Mesh& mesh);
 
+/// Whether an equation has a value that is not zero, which moves something in all cases.
+bool is_moved_by_equations(const elasticity::Model& model);
+
 /// The supports of --fix and --rotate. Throws InvalidArgument for unknown groups and for numbers
 /// that do not fit the mesh.
 std::vector<elasticity::FixedSupport> make_supports(const LoadArguments& arguments,
@@ -72,6 +75,12 @@ std::vector<elasticity::FixedSupport> make_supports(const LoadArguments& argumen
 
 /// Adds the springs of a model, likewise.
 void add_springs(const MeshArguments& arguments, elasticity::Model& model);
+
+/// Throws InvalidArgument for options of equations that are invalid for every mesh.
+void check_constraint_arguments(const MeshArguments& arguments);
+
+/// Adds the equations of a model, likewise.
+void add_constraints(const MeshArguments& arguments, elasticity::Model& model);
 
 /// Adds loads to those of a model, likewise.
 void add_loads(const LoadArguments& arguments, elasticity::Model& model);

@@ -5,6 +5,7 @@
 
 #include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/equations/element_reduction.hpp"
 #include "problems/elasticity/springs.hpp"
 #include "problems/memory.hpp"
 
@@ -12,13 +13,15 @@ namespace tessera::elasticity {
 
 namespace {
 
-/// The nodes that share an element with each node, ascending, the node itself among them: of nodes
-/// in ranges of equal length, one after the other.
+/// The nodes whose unknowns share an element with those of each node, ascending, the node itself
+/// among them: of nodes in ranges of equal length, one after the other.
 class Neighbours {
   public:
     static constexpr Index range = 1024;
 
-    Neighbours(const Context& cpu, const Elements& elements, const NodeElements& node_elements)
+    /// `node_elements` are those of the active nodes.
+    Neighbours(const Context& cpu, const Elements& elements, const ActiveNodes& active,
+               const NodeElements& node_elements)
         : ranges_(std::size_t(elements.mesh().node_count() / range + 1)),
           ends_(std::size_t(elements.mesh().node_count())) {
         parallel_tasks(cpu.threads(), Offset(ranges_.size()), [&](Offset k) {
@@ -26,7 +29,7 @@ class Neighbours {
             for (Index node = Index(k) * range; node < end_of(k); ++node) {
                 near.clear();
                 for (const Index element : node_elements[node]) {
-                    const std::span<const Index> nodes = elements.nodes(element);
+                    const std::span<const Index> nodes = active(element);
                     near.insert(near.end(), nodes.begin(), nodes.end());
                 }
                 std::sort(near.begin(), near.end());
@@ -111,10 +114,11 @@ Offset position_of(const Index* list, std::size_t count, Index number) {
 class Assembly {
   public:
     Assembly(const Context& cpu, const Elements& elements, const Model& model,
-             const Stiffness& stiffness, const Thickness& thickness, const Neighbours* neighbours,
-             System& system)
+             const Stiffness& stiffness, const Thickness& thickness, const ActiveNodes& active,
+             const Neighbours* neighbours, System& system)
         : cpu_(cpu),
           elements_(elements),
+          active_(active),
           model_(model),
           stiffness_(stiffness),
           thickness_(thickness),
@@ -133,24 +137,26 @@ class Assembly {
         const Offset batch =
             Offset(cpu_.threads()) *
             Offset(std::max<std::size_t>(16, bytes_of_thread / sizeof(double) / size));
-        results_.resize(size * std::size_t(std::min<Offset>(batch, elements_.count())));
+        std::vector<std::size_t> starts;  // The first number of each result of a batch.
         for (Offset first = 0; first < elements_.count(); first += batch) {
             const Offset last = std::min<Offset>(first + batch, elements_.count());
+            starts.assign(1, 0);
+            for (Offset k = first; k < last; ++k) {
+                const std::size_t n = active_(Index(k)).size() * d_();
+                starts.push_back(starts.back() +
+                                 (active_.is_reduced(Index(k)) ? n * (n + 1) : size));
+            }
+            if (starts.back() > results_.size()) results_.resize(starts.back());
             const auto compute = [&](Offset begin, Offset end) {
                 for (Offset k = begin; k < end; ++k) {
-                    double* const result = results_.data() + size * std::size_t(k);
-                    const auto element = Index(first + k);
-                    find_element_system(elements_, model_, stiffness_, thickness_, element, result);
-                    if (axes_of_nodes_.empty()) continue;
-                    turn_element(axes_of_nodes_, elements_.nodes(element), d_(), result);
+                    compute_element(Index(first + k), &results_[starts[std::size_t(k)]]);
                 }
             };
             parallel_ranges(cpu_.threads(), last - first, compute, 16);
             const Offset parts = std::clamp<Offset>((last - first) / 16, 1, cpu_.threads());
             parallel_parts(cpu_.threads(), parts, parts, [&](Offset part, Offset, Offset) {
                 for (Offset k = first; k < last; ++k) {
-                    add_rows(Index(k), results_.data() + size * std::size_t(k - first), part,
-                             parts);
+                    add_rows(Index(k), &results_[starts[std::size_t(k - first)]], part, parts);
                 }
             });
         }
@@ -159,10 +165,19 @@ class Assembly {
   private:
     std::size_t d_() const { return std::size_t(elements_.mesh().dimensions); }
 
+    void compute_element(Index element, double* result) const {
+        find_element_system(elements_, model_, stiffness_, thickness_, element, result);
+        if (!axes_of_nodes_.empty()) {
+            turn_element(axes_of_nodes_, elements_.nodes(element), d_(), result);
+        }
+        if (!active_.is_reduced(element)) return;
+        active_.reduce(elements_.nodes(element), active_(element), result);
+    }
+
     /// Adds the rows of an element's nodes in one of `parts` interleaved sets of nodes.
     void add_rows(Index element, const double* result, Offset part, Offset parts) {
         constexpr Index nodes_together = 64;
-        const std::span<const Index> nodes = elements_.nodes(element);
+        const std::span<const Index> nodes = active_(element);
         for (std::size_t a = 0; a < nodes.size(); ++a) {
             if (parts == 1 || nodes[a] / nodes_together % parts == part) {
                 d_() == 2 ? add_rows_of_node<2>(nodes, a, result)
@@ -234,6 +249,7 @@ class Assembly {
 
     const Context& cpu_;
     const Elements& elements_;
+    const ActiveNodes& active_;
     const Model& model_;
     const Stiffness& stiffness_;
     const Thickness& thickness_;
@@ -245,7 +261,8 @@ class Assembly {
 };
 
 /// Adds springs to a matrix, unless it is empty, and to the load.
-void add_springs(const Model& model, const std::vector<SpringCell>& springs, System& system) {
+void add_springs(const Model& model, const std::vector<SpringCell>& springs,
+                 const ActiveNodes& active_nodes, System& system) {
     const auto d = std::size_t(model.mesh.dimensions);
     const AxesOfNodes axes_of_nodes(system, model.mesh.node_count());
     const Axes usual{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
@@ -266,16 +283,38 @@ void add_springs(const Model& model, const std::vector<SpringCell>& springs, Sys
             system.matrix.values().data()[offsets[row] + at] += value;
         }
     };
+    std::vector<double> result;
     for (const SpringCell& cell : springs) {
         const Vector& stiffness = model.springs[cell.spring].second;
-        const std::size_t n = cell.nodes.size();
-        for (std::size_t k = 0; k < n * n * d * d; ++k) {
-            const std::size_t a = k / (n * d * d), b = k / (d * d) % n, i = k / d % d, j = k % d;
-            const Vector &of_a = axes_of(cell.nodes[a])[i], &of_b = axes_of(cell.nodes[b])[j];
+        const std::vector<Index> active = active_nodes.active_nodes(cell.nodes);
+        const std::size_t count = cell.nodes.size(), m = active.size() * d;
+        result.assign(m * (m + 1), 0);
+        for (std::size_t k = 0; k < count * d * count * d; ++k) {
+            const std::size_t row = k / (count * d), column = k % (count * d);
+            const Vector& of_row = axes_of(cell.nodes[row / d])[row % d];
+            const Vector& of_column = axes_of(cell.nodes[column / d])[column % d];
             double value = 0;
-            for (std::size_t c = 0; c < d; ++c) value += stiffness[c] * (of_a[c] * of_b[c]);
-            add(system.unknowns[std::size_t(cell.nodes[a]) * d + i],
-                std::size_t(cell.nodes[b]) * d + j, value * cell.products[a * n + b]);
+            for (std::size_t c = 0; c < d; ++c) value += stiffness[c] * (of_row[c] * of_column[c]);
+            result[k] = value * cell.products[row / d * count + column / d];
+        }
+        if (!active_nodes.empty()) active_nodes.reduce(cell.nodes, active, result.data());
+        for (std::size_t k = 0; k < m * m; ++k) {
+            const std::size_t row = k / m, column = k % m;
+            add(system.unknowns[std::size_t(active[row / d]) * d + row % d],
+                std::size_t(active[column / d]) * d + column % d, result[k]);
+        }
+        for (std::size_t row = 0; row < m; ++row) {
+            const Index at = system.unknowns[std::size_t(active[row / d]) * d + row % d];
+            if (at >= 0) system.load[at] += result[m * m + row];
+        }
+    }
+}
+
+/// Adds the forces on dependent displacements to those on the displacements from which they follow.
+void move_forces(const System& system, std::span<double> forces) {
+    for (const auto& [displacement, terms] : system.dependents) {
+        for (const auto& [k, factor] : terms) {
+            forces[std::size_t(k)] += factor * forces[std::size_t(displacement)];
         }
     }
 }
@@ -290,26 +329,32 @@ System assemble(const Context& cpu, const Model& model, const Elements& elements
     System system;
     const Index rows = number_unknowns(model, elements, node_elements, thickness, system).rows;
     find_rigid_motions(elements, node_elements, thickness.axisymmetric,
-                       find_held_directions(model, springs, system), system);
+                       find_held_directions(model, springs, system), model.equations, system);
     std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, elements, node_elements, thickness, tractions, system);
     for (const auto& [node, axes] : system.node_axes) {
         const auto d = std::size_t(model.mesh.dimensions);
         to_axes(axes, d, &tractions[std::size_t(node) * d]);
     }
+    move_forces(system, tractions);
     system.load.resize(std::size_t(rows));
     for (std::size_t k = 0; k < tractions.size(); ++k) {
         if (system.unknowns[k] >= 0) system.load[system.unknowns[k]] = tractions[k];
     }
+    const ActiveNodes active(elements, system);
     std::optional<Neighbours> neighbours;
     if (with_matrix) {
-        neighbours.emplace(cpu, elements, node_elements);
+        if (active.empty()) {
+            neighbours.emplace(cpu, elements, active, node_elements);
+        } else {
+            neighbours.emplace(cpu, elements, active, NodeElements(elements, active));
+        }
         system.matrix = make_matrix(cpu, *neighbours, model.mesh.dimensions, system, rows);
     }
-    Assembly(cpu, elements, model, stiffness, thickness, neighbours ? &*neighbours : nullptr,
-             system)
+    Assembly(cpu, elements, model, stiffness, thickness, active,
+             neighbours ? &*neighbours : nullptr, system)
         .run();
-    add_springs(model, springs, system);
+    add_springs(model, springs, active, system);
     require((!with_matrix || first_non_finite_row(cpu, std::as_const(system.matrix).view()) < 0) &&
                 std::ranges::all_of(system.load, [](double value) { return std::isfinite(value); }),
             "the stiffness matrix or the load is not finite: Young's modulus, the thickness, the "

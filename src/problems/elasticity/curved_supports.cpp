@@ -130,21 +130,35 @@ std::string curved_support_warning(const Model& model, const System& system) {
         centre[i] = (low[i] + high[i]) / 2;
         size = std::max(size, high[i] - low[i]);
     }
-    std::array<Motion, max_motions> gram{};
     std::vector<Motion> motions;
     for (const HeldDirection& each : held) {
         motions.push_back(motion_along(mesh, each, centre, size));
+    }
+    for (const Equation& equation : model.equations) {
+        Motion sum{};
+        for (const auto& [node, axis, coefficient] : equation.terms) {
+            Vector direction{};
+            direction[std::size_t(axis)] = coefficient;
+            const Motion motion = motion_along(mesh, {node, direction}, centre, size);
+            for (std::size_t i = 0; i < max_motions; ++i) sum[i] += motion[i];
+        }
+        motions.push_back(sum);
+    }
+    std::array<Motion, max_motions> gram{};
+    for (const Motion& motion : motions) {
         for (std::size_t i = 0; i < max_motions; ++i) {
-            for (std::size_t j = 0; j < max_motions; ++j) {
-                gram[i][j] += motions.back()[i] * motions.back()[j];
-            }
+            for (std::size_t j = 0; j < max_motions; ++j) gram[i][j] += motion[i] * motion[j];
         }
     }
     const bool solid = mesh.dimensions == 3;
     const Motion loosest = loosest_motion(gram, {true, true, solid, solid, solid, true});
     double sure = 0, unsure = 0, limit = 0;
-    for (std::size_t k = 0; k < held.size(); ++k) {
+    for (std::size_t k = 0; k < motions.size(); ++k) {
         const double share = product(motions[k], loosest);
+        if (k >= held.size()) {  // An equation.
+            sure += share * share;
+            continue;
+        }
         const double angle = angles[std::size_t(held[k].node)];
         const bool is_unsure = angle > 0 && directions[std::size_t(held[k].node)] < mesh.dimensions;
         (is_unsure ? unsure : sure) += share * share;

@@ -1,7 +1,6 @@
 #include "problems/elasticity/elements.hpp"
 
 #include <limits>
-#include <numeric>
 
 #include "base/concat.hpp"
 #include "problems/unknown_name.hpp"
@@ -106,19 +105,6 @@ void Elements::check_geometry(const Context& cpu) const {
                                            : "; nodes of its edges must lie near their middle (in "
                                              "Gmsh, Mesh.HighOrderOptimize "
                                              "= 1 moves them)"));
-    }
-}
-
-NodeElements::NodeElements(const Elements& elements)
-    : starts_(std::size_t(elements.mesh().node_count()) + 1, 0) {
-    for (Index element = 0; element < elements.count(); ++element) {
-        for (const Index node : elements.nodes(element)) ++starts_[node + 1];
-    }
-    std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
-    elements_.resize(std::size_t(starts_.back()));
-    std::vector<Offset> next(starts_.begin(), starts_.end() - 1);
-    for (Index element = 0; element < elements.count(); ++element) {
-        for (const Index node : elements.nodes(element)) elements_[next[node]++] = element;
     }
 }
 

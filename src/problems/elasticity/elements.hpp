@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -164,7 +165,22 @@ class Elements {
 /// The elements at each node, ascending.
 class NodeElements {
   public:
-    explicit NodeElements(const Elements& elements);
+    explicit NodeElements(const Elements& elements)
+        : NodeElements(elements, [&](Index element) { return elements.nodes(element); }) {}
+    /// `nodes_of(element)`: a span of nodes in the place of the element's own.
+    template <class NodesOf>
+    NodeElements(const Elements& elements, const NodesOf& nodes_of)
+        : starts_(std::size_t(elements.mesh().node_count()) + 1, 0) {
+        for (Index element = 0; element < elements.count(); ++element) {
+            for (const Index node : nodes_of(element)) ++starts_[node + 1];
+        }
+        std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
+        elements_.resize(std::size_t(starts_.back()));
+        std::vector<Offset> next(starts_.begin(), starts_.end() - 1);
+        for (Index element = 0; element < elements.count(); ++element) {
+            for (const Index node : nodes_of(element)) elements_[next[node]++] = element;
+        }
+    }
     std::span<const Index> operator[](Index node) const {
         return {elements_.data() + starts_[node], std::size_t(starts_[node + 1] - starts_[node])};
     }
@@ -213,13 +229,25 @@ struct Thickness {
 /// Throws InvalidArgument for a thickness, a gravity or radii that do not fit the model.
 Thickness checked_thickness(const Model& model, const Elements& elements);
 
-/// Sets `unknowns`, `prescribed`, `natural_block` and `node_axes` of a system with `rows` rows, and
-/// for each displacement the last support that prescribes it, by its number, after them
-/// node_displacements; -1: none. Throws InvalidArgument for groups that do not exist, have unknown
-/// nodes or no normals, and for radial displacements other than 0 on the axis.
+/// An equation of a model after the elimination: the displacement `dependent` plus the sum of
+/// coefficients times others, unknown or prescribed ones, is `value`, along the axes of the nodes.
+struct ReducedEquation {
+    using Terms = std::vector<std::pair<Offset, double>>;
+    Offset dependent = 0;
+    Terms terms;  ///< By ascending displacements.
+    double value = 0;
+    Terms origins;  ///< It is the sum of factors times equations of the model, by their numbers.
+};
+
+/// Sets `unknowns`, `prescribed`, `dependents`, `natural_block` and `node_axes` of a system with
+/// `rows` rows, and for each displacement the last support that prescribes it, by its number, after
+/// them node_displacements; -1: none. Throws InvalidArgument for groups that do not exist, have
+/// unknown nodes or no normals, for radial displacements other than 0 on the axis, and as
+/// eliminate_equations.
 struct NumberedUnknowns {
     Index rows = 0;
     std::vector<int> owners;
+    std::vector<ReducedEquation> equations;
 };
 NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
                                  const NodeElements& node_elements, const Thickness& thickness,
@@ -230,15 +258,23 @@ void add_inclined_supports(const Model& model, const Elements& elements,
                            const NodeElements& node_elements, System& system,
                            std::vector<int>& owners);
 
+/// Eliminates displacements by the equations of a model, in a system whose unknowns are marked but
+/// not numbered. Throws InvalidArgument for unknown nodes, nodes without elements, numbers that are
+/// not finite, equations that contradict others or the supports, and such in which one displacement
+/// follows from too many.
+std::vector<ReducedEquation> eliminate_equations(const Model& model,
+                                                 const NodeElements& node_elements, System& system);
+
 /// A direction in which a support or a spring holds a node.
 struct HeldDirection {
     Index node = 0;
     Vector direction{};
 };
 
-/// Sets `known_singular` and `hinge_nodes` of a system.
+/// Sets `known_singular` and `hinge_nodes` of a system, where the equations hold, too.
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, const std::vector<HeldDirection>& held, System& system);
+                        bool axisymmetric, const std::vector<HeldDirection>& held,
+                        const std::vector<Equation>& equations, System& system);
 
 /// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
 /// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws

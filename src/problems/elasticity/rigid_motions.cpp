@@ -6,8 +6,8 @@
 
 // Elements whose common nodes do not lie on a line (in the plane: are not one node) deform without
 // strain only if they move as one rigid body. The motions without strain of a mesh are therefore
-// rigid motions of its bodies that agree at the nodes which bodies share. In axisymmetry the only
-// rigid motion is the translation along the axis.
+// rigid motions of its bodies that agree at the nodes which bodies share and fulfil the equations
+// of the model. In axisymmetry the only rigid motion is the translation along the axis.
 
 namespace tessera::elasticity {
 
@@ -144,7 +144,7 @@ struct Body {
     Basis prevented;  ///< By prescribed displacements and springs.
 };
 
-/// Bodies that hang together by nodes.
+/// Bodies that hang together by nodes or equations.
 struct Cluster {
     std::vector<Index> bodies;
     RigidMotions motions;  ///< All bodies move together.
@@ -189,11 +189,13 @@ DisjointSets find_bodies(const Elements& elements, const NodeElements& node_elem
 class MotionCheck {
   public:
     MotionCheck(const Elements& elements, const NodeElements& node_elements, bool axisymmetric,
-                const std::vector<HeldDirection>& held, System& system)
+                const std::vector<HeldDirection>& held, const std::vector<Equation>& equations,
+                System& system)
         : mesh_(elements.mesh()),
           kind_{mesh_.dimensions, axisymmetric},
           node_elements_(node_elements),
           held_(held),
+          equations_(equations),
           system_(system),
           body_of_element_(find_bodies(elements, node_elements)),
           clusters_of_elements_(std::size_t(elements.count())) {
@@ -201,11 +203,18 @@ class MotionCheck {
             clusters_of_elements_.join(element, body_of_element_[element]);
         }
         each_hinge([&](Index, Index a, Index b) { clusters_of_elements_.join(a, b); });
+        for (const Equation& equation : equations_) {
+            for (const EquationTerm& term : equation.terms) {
+                clusters_of_elements_.join(body_at(equation.terms.front().node),
+                                           body_at(term.node));
+            }
+        }
     }
 
     void run() {
         find_clusters();
         add_supports();
+        add_equations();
         for (auto& [first, cluster] : clusters_) {
             if (!cluster.prevented.is_complete()) system_.known_singular = true;
         }
@@ -235,6 +244,9 @@ class MotionCheck {
     }
 
     Basis basis() const { return Basis(kind_.count()); }
+
+    /// One of the bodies with a node.
+    Index body_at(Index node) { return body_of_element_[node_elements_[node][0]]; }
 
     void find_clusters() {
         for (Index node = 0; node < mesh_.node_count(); ++node) {
@@ -267,6 +279,38 @@ class MotionCheck {
                 if (cluster.prevented.is_complete()) continue;
                 cluster.prevented.add(cluster.motions.along(x, direction));
             }
+        }
+    }
+
+    /// What an equation prevents, as a combination of n motions: those of a node are those that
+    /// `motions_of(node)` returns, from a position on.
+    template <class MotionsOf>
+    std::vector<double> prevented_by(const Equation& equation, std::size_t n,
+                                     const MotionsOf& motions_of) const {
+        std::vector<double> sum(n, 0);
+        double size = 0;
+        for (const auto& [node, axis, coefficient] : equation.terms) {
+            const auto [motions, first] = motions_of(node);
+            const std::vector<double> motion = motions->at(point(node), axis);
+            for (std::size_t k = 0; k < motion.size(); ++k)
+                sum[first + k] += coefficient * motion[k];
+            size += std::abs(coefficient);
+        }
+        for (double& component : sum) {  // Those that cancel are rounding errors.
+            if (std::abs(component) < 1e-10 * size) component = 0;
+        }
+        return sum;
+    }
+
+    /// Adds what equations prevent where all bodies of a cluster move together.
+    void add_equations() {
+        for (const Equation& equation : equations_) {
+            const Index body = body_at(equation.terms.front().node);
+            Cluster& cluster = clusters_.at(clusters_of_elements_[body]);
+            if (cluster.prevented.is_complete()) continue;
+            cluster.prevented.add(prevented_by(equation, kind_.count(), [&](Index) {
+                return std::pair(&cluster.motions, std::size_t(0));
+            }));
         }
     }
 
@@ -313,6 +357,14 @@ class MotionCheck {
                     prevented.add(std::move(row));
                 }
             }
+            for (const Equation& equation : equations_) {
+                const Index body = body_at(equation.terms.front().node);
+                if (clusters_of_elements_[body] != first || prevented.is_complete()) continue;
+                prevented.add(prevented_by(equation, n, [&](Index node) {
+                    const Index other = body_at(node);
+                    return std::pair(&bodies_.at(other).motions, column(other));
+                }));
+            }
             if (prevented.is_complete()) continue;
             system_.known_singular = true;
             const std::vector<double> motion = prevented.orthogonal_vector();
@@ -353,6 +405,7 @@ class MotionCheck {
     MotionKind kind_;
     const NodeElements& node_elements_;
     const std::vector<HeldDirection>& held_;
+    const std::vector<Equation>& equations_;
     System& system_;
     DisjointSets body_of_element_, clusters_of_elements_;
     std::map<Index, Body> bodies_;       // by the least element
@@ -362,8 +415,9 @@ class MotionCheck {
 }  // namespace
 
 void find_rigid_motions(const Elements& elements, const NodeElements& node_elements,
-                        bool axisymmetric, const std::vector<HeldDirection>& held, System& system) {
-    MotionCheck(elements, node_elements, axisymmetric, held, system).run();
+                        bool axisymmetric, const std::vector<HeldDirection>& held,
+                        const std::vector<Equation>& equations, System& system) {
+    MotionCheck(elements, node_elements, axisymmetric, held, equations, system).run();
 }
 
 }  // namespace tessera::elasticity

@@ -77,7 +77,7 @@ std::vector<HeldDirection> find_held_directions(const Model& model,
     };
     std::vector<HeldDirection> held;
     for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
-        if (system.unknowns[k] >= 0) continue;
+        if (system.unknowns[k] != -1) continue;
         const auto node = Index(k / d);
         const Axes* const axes = axes_of_nodes.find(node);
         held.push_back({node, axes == nullptr ? axis(k % d) : (*axes)[k % d]});

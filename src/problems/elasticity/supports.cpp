@@ -102,7 +102,7 @@ class LoadSum {
                 share.size += std::abs(force[i]);
                 const bool on_axis = thickness_.on_axis(i, mesh_.points[first + i]);
                 // On the axis radial forces cancel out.
-                if (unknowns_[first + i] >= 0 || on_axis) continue;
+                if (unknowns_[first + i] != -1 || on_axis) continue;
                 held_size += std::abs(force[i]);
                 for (std::size_t j = 0; j < dimensions_; ++j) {
                     share.held[j] += force[i] * (axes == nullptr ? double(i == j) : (*axes)[i][j]);
@@ -240,7 +240,7 @@ NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
         const bool free = used[k / d] && !thickness.on_axis(k % d, mesh.points[k]);
         system.unknowns[k] = free ? 0 : -1;
     }
-    NumberedUnknowns numbered{0, std::vector<int>(used.size() * d, -1)};
+    NumberedUnknowns numbered{0, std::vector<int>(used.size() * d, -1), {}};
     for (std::size_t k = 0; k < model.fixed_supports.size(); ++k) {
         prescribe_group(model, thickness, int(k), system, numbered.owners);
     }
@@ -255,6 +255,7 @@ NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
         numbered.owners[k] = int(model.fixed_supports.size());
     }
     add_inclined_supports(model, elements, node_elements, system, numbered.owners);
+    numbered.equations = eliminate_equations(model, node_elements, system);
     Offset rows = 0;
     bool blocks = true;
     for (std::size_t node = 0; node < used.size(); ++node) {

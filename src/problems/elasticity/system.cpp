@@ -34,6 +34,11 @@ std::vector<double> System::displacements(std::span<const double> solution) cons
     for (std::size_t k = 0; k < all.size(); ++k) {
         if (unknowns[k] >= 0) all[k] = solution[unknowns[k]];
     }
+    for (const auto& [displacement, terms] : dependents) {
+        for (const auto& [k, factor] : terms) {
+            all[std::size_t(displacement)] += factor * all[std::size_t(k)];
+        }
+    }
     for (const auto& [node, axes] : node_axes) {
         const std::size_t d = axes[2] == Vector{} ? 2 : 3;
         from_axes(axes, d, &all[std::size_t(node) * d]);
