@@ -88,6 +88,41 @@ def load_lines(model):
     return lines
 
 
+def equation_lines(terms):
+    """An equation whose terms, of nodes counted from 0, add up to 0; four of them on a line."""
+    words = [f"{node + 1},{axis + 1},{number(coefficient)}" for coefficient, node, axis in terms]
+    return ["*EQUATION", str(len(words)), *(",".join(words[k:k + 4]) for k in range(0, len(words), 4))]
+
+
+def constraint_lines(model):
+    """Rigid bodies and constant parts of equations need nodes of their own, after those of the mesh."""
+    mesh, nodes, lines, prescribed = model.mesh, [], [], []
+
+    def new_node(point):
+        nodes.append(f"{len(mesh.points) + len(nodes) + 1}," + ",".join(number(x) for x in point))
+        return len(mesh.points) + len(nodes) - 1
+
+    for group in model.rigid:
+        centre = mesh.points[mesh.nodes_of(group)].mean(axis=0)
+        reference, rotation = new_node(centre), new_node(centre)
+        lines += [f"*NSET, NSET=R{group}", listed(mesh.nodes_of(group) + 1),
+                  f"*RIGID BODY, NSET=R{group}, REF NODE={reference + 1}, ROT NODE={rotation + 1}"]
+    for group, axis in model.couple.items():
+        first, *others = mesh.nodes_of(group)
+        for node in others:
+            lines += equation_lines([(1.0, node, axis), (-1.0, first, axis)])
+    for terms, value in model.equations:
+        constant = new_node((0.0, 0.0, 0.0))
+        lines += equation_lines([*terms, (-1.0, constant, 0)])
+        prescribed.append(f"{constant + 1},1,1,{number(value)}")
+    for group, other in model.tie.items():
+        for name in (group, other):
+            lines.append(f"*SURFACE, NAME=T{name}")
+            lines += [f"{n + 1},S{side + 1}" for n, side in mesh.sides[name]]
+        lines += [f"*TIE, NAME={group}, POSITION TOLERANCE=1e-3, ADJUST=NO", f"T{group},T{other}"]
+    return (["*NODE", *nodes] if nodes else []) + lines, prescribed
+
+
 def write_deck(path, model, solver=""):
     mesh = model.mesh
     lines = ["*NODE, NSET=NALL"]
@@ -98,8 +133,10 @@ def write_deck(path, model, solver=""):
         lines += section_lines(model, kind, elements, first)
         first += len(elements)
     lines += ["*ELSET, ELSET=EALL, GENERATE", f"1,{first - 1}"]
+    constraints, prescribed = constraint_lines(model)
+    lines += constraints
     supports = model.supports()
-    lines.append("*BOUNDARY")
+    lines += ["*BOUNDARY", *prescribed]
     lines += [f"{node + 1},{axis + 1},{axis + 1},{number(value)}"
               for (node, axis), (value, _) in supports.items()]
     if model.temperature is not None:

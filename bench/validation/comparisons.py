@@ -113,10 +113,22 @@ def load_cases():
     return found
 
 
+def equation_cases():
+    """Those of `--rigid`, `--couple`, `--equation` and `--tie`."""
+    found = []
+    several = (("tet10", "full"), ("hex8", "incompatible"), ("hex20", "full"), ("prism15", "full"))
+    for name, title in (("flanged_beam", "beam with a rigid end"), ("guided_block", "guided block"),
+                        ("tied_beams", "tied beams")):
+        for kind, formulation in several:
+            add(found, name, kind, 2, formulation=formulation, title=title)
+    return found
+
+
 def cases_of(help_text):
     """The cases whose options the program has."""
     found = cases()
-    for option, more in (("--plane", section_cases), ("--orthotropic", orthotropic_cases), ("--spin", load_cases)):
+    for option, more in (("--plane", section_cases), ("--orthotropic", orthotropic_cases), ("--spin", load_cases),
+                         ("--equation", equation_cases)):
         if option in help_text:
             found += more()
     return found
@@ -153,7 +165,8 @@ def compare(program_file, case):
     structure = own["report"]["structure"]
     found = np.array([entry["force"] for entry in structure["reactions"]])
     expected = reactions(model, other["force"])
-    sums = np.vstack([found, structure["loads"]])
+    others = [entry["force"] for entry in structure.get("constraints", [])]
+    sums = np.vstack([found, structure["loads"], *others])
     if model.plane == "axisymmetric":  # Radial forces on the circle do not balance.
         sums, found, expected = sums[:, 1:], found[:, 1:], expected[:, 1:]
     balance = float(abs(sums.sum(axis=0)).max() / abs(sums).max())

@@ -20,6 +20,10 @@ class Model:
     spin: tuple = None  # Radians per time, a point of the axis and its direction (a solid).
     temperature: float = None  # A change.
     rotate: dict = field(default_factory=dict)  # Angle, point and direction of the axis by group (of a solid).
+    rigid: tuple = ()  # Groups that move as rigid bodies.
+    couple: dict = field(default_factory=dict)  # An axis by group: equal displacements along it.
+    tie: dict = field(default_factory=dict)  # By group of sides another one, as whose sides its nodes move.
+    equations: tuple = ()  # ([(coefficient, node, axis), ...], value): the sum of the displacements.
     # Of materials by region; "": all others.
     density: dict = field(default_factory=dict)
     expansion: dict = field(default_factory=dict)
@@ -111,6 +115,12 @@ class Model:
         for option, values in (("body-force", self.body_force), ("gravity", self.gravity)):
             if values is not None:
                 found += [f"--{option}", vector(values)]
+        found += [word for group in self.rigid for word in ("--rigid", group)]
+        found += [word for group, axis in self.couple.items() for word in ("--couple", f"{group}={'xyz'[axis]}")]
+        found += [word for group, other in self.tie.items() for word in ("--tie", f"{group}={other}")]
+        for terms, value in self.equations:
+            text = " + ".join(f"{coefficient!r} {node}.{'xyz'[axis]}" for coefficient, node, axis in terms)
+            found += ["--equation", f"{text} = {value!r}"]
         for group, (angle, point, direction) in self.rotate.items():
             found += ["--rotate", f"{group}={vector([angle, *point, *direction])}"]
         if self.spin is not None:

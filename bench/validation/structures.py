@@ -64,6 +64,38 @@ def blade(kind, cells, formulation="full"):
                  density={"": 7.85e-9}, formulation=formulation)
 
 
+def flanged_beam(kind, cells, formulation="full"):
+    """A beam with a rigid end, pulled and pressed off its middle."""
+    mesh = box((60, 10, 20), (6 * cells, cells, 2 * cells), kind)
+    return Model(mesh, fix={"x0": (0, 0, 0)}, rigid=("x1",), force={"x1": (200.0, -100.0, 50.0)},
+                 pressure={"z1": 0.5}, formulation=formulation)
+
+
+def guided_block(kind, cells, formulation="full"):
+    """A block whose upper side moves down as a whole; two of its corners move as a lever lets them."""
+    mesh = box((20, 20, 30), (cells, cells, cells), kind)
+    corners = [int(np.argmin(np.linalg.norm(mesh.points - place, axis=1))) for place in ((20, 0, 0), (20, 20, 30))]
+    lever = ([(2.0, corners[0], 0), (-1.0, corners[1], 1), (0.5, corners[0], 1)], 0.01)
+    return Model(mesh, fix={"x0": (0, 0, None), "z0": (None, None, 0)}, couple={"z1": 2}, equations=(lever,),
+                 pressure={"x1": 20.0}, formulation=formulation)
+
+
+def tied_beams(kind, cells, formulation="full"):
+    """A thin beam on a thick one: meshes that do not fit each other, tied where they touch."""
+    thick = box((40, 10, 20), (4 * cells, cells, 2 * cells), kind)
+    thin = box((30, 7, 13), (3 * cells, cells + 1, 2 * cells + 1), kind)
+    thin.points += (40.0, 1.7, 3.1)
+    mesh = joined([thick, thin])
+    mesh.parameters = None
+    is_thick = np.arange(len(mesh.points)) < len(thick.points)
+    mesh.add_sides("wall", lambda p: p[0] == 0)
+    mesh.add_sides("end", lambda p: p[0] == 70)
+    mesh.add_sides("below", lambda p: (p[0] == 40) & is_thick)
+    mesh.add_sides("above", lambda p: (p[0] == 40) & ~is_thick)
+    return Model(mesh, fix={"wall": (0, 0, 0)}, tie={"above": "below"}, force={"end": (50.0, -100.0, 30.0)},
+                 formulation=formulation)
+
+
 # A carbon-fibre laminate: E1, E2, E3, nu12, nu23, nu13, G12, G23, G13.
 LAMINATE = (135000.0, 10000.0, 9000.0, 0.3, 0.4, 0.25, 5200.0, 3200.0, 4800.0)
 
