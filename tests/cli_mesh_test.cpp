@@ -162,6 +162,9 @@ TEST_F(cli_mesh, sections) {
     expect_contains(
         error_message({"bar.msh", "--fix", "left", "--load", "right=1,0", "--section", "tip"}),
         "a section needs edges; group 'tip' has none");
+    expect_contains(
+        error_message({"bar.msh", "--fix", "left", "--load", "right=1,0", "--section", "soft"}),
+        "'soft' is a region of elements, not a group of points, edges; the groups are tip, left");
 }
 
 /// Half the bar of wood along x, half of an isotropic material; pulled by the stress 6.
@@ -389,8 +392,27 @@ TEST_F(cli_mesh, the_system_of_a_mesh_is_written) {
                     "no load acts on the structure");
     expect_contains(run({"convert", "poisson2d:4", "k.mtx", "--fix", "left"}).err,
                     "--fix is for meshes");
+    expect_contains(run({"convert", "bar.msh", "k.mtx", "--section", "left"}).err,
+                    "convert --section has no effect");
     expect_contains(run({"convert", "bar.msh", "k.mtx", "--rhs", "k.mtx"}).err,
                     "convert and --rhs name the same file");
+}
+
+/// Right-hand sides from a file have results each, as load cases have.
+TEST_F(cli_mesh, several_right_hand_sides) {
+    const Words cases = {"--fix",     "left",   "--case", "pull",   "--load",
+                         "right=3,0", "--case", "lift",   "--load", "right=0,1"};
+    Words words = {"convert", "bar.msh", "k.mtx", "--rhs", "f.mtx"};
+    words.insert(words.end(), cases.begin(), cases.end());
+    ASSERT_EQ(run(words).code, 0);
+    const Json expected = structure(cases)["cases"];
+    const Json found = structure({"--fix", "left", "--rhs", "f.mtx", "--vtu", "two.vtu"})["cases"];
+    ASSERT_EQ(found.size(), 2U);
+    for (std::size_t k = 0; k < 2; ++k) {
+        EXPECT_EQ(found[k]["name"], std::to_string(k + 1));
+        EXPECT_EQ(found[k]["points"], expected[k]["points"]);
+        expect_contains(text_of(path("two.vtu")), "Name=\"von_mises_" + std::to_string(k + 1));
+    }
 }
 
 TEST_F(cli_mesh, what_is_not_solved_is_not_drawn) {

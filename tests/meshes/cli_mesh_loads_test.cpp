@@ -200,6 +200,7 @@ TEST_F(cli_mesh_loads, info_says_what_acts) {
 TEST_F(cli_mesh_loads, wrong_cases_are_told) {
     const std::vector<std::pair<Words, std::string>> wrong = {
         {{"--case", "a"}, "no load acts in --case a"},
+        {{"--case", "a", "--rotate", "right=0deg,4,0.5"}, "no load acts in --case a"},
         {{"--case", "a", "--load", "right=1,0", "--case", "a"}, "--case a is given more than once"},
         {{"--case", "a b", "--load", "right=1,0"}, "--case 'a b': a name has letters"},
         {{"--case", "a", "--fix", "right"}, "--case a fixes 'right'; supports are common"},

@@ -299,5 +299,23 @@ TEST_F(cli_mesh_warnings, elements_that_lock) {
     EXPECT_EQ(warnings("plane.msh", strain), "");
 }
 
+/// A slender strip is much softer in bending than its elements, so that rounding them spoils it.
+TEST_F(cli_mesh_warnings, rounding_to_f32) {
+    const auto warning = [&](double length, const char* precision) {
+        meshes::GridOptions options;
+        options.lengths = {length, 1, 1};
+        const Mesh mesh =
+            meshes::rectangle(CellShape::quadrilateral, Index(4 * length), 4, options);
+        write("strip.msh", gmsh_file(mesh, length));
+        return solve(
+                   {"strip.msh", "--fix", "left", "--precision", precision, "--load", "right=0,-1"})
+            .err;
+    };
+    const std::string text = "rounded to 32 bits this structure is another one";
+    expect_contains(warning(20, "f32"), text);
+    EXPECT_EQ(warning(20, "f64").find(text), std::string::npos);
+    EXPECT_EQ(warning(2, "f32").find(text), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tessera::test

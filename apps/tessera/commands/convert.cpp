@@ -16,6 +16,9 @@ int convert(const ConvertArguments& arguments) {
     check_outputs({{"convert", arguments.out}, {"--rhs", arguments.right_hand_side}},
                   {arguments.matrix});
     check_mesh_arguments(arguments.mesh);
+    if (!arguments.mesh.section.empty()) {
+        throw InvalidArgument("convert --section has no effect: it is for results, which solve finds");
+    }
     const Context host = Context::cpu(arguments.threads);
     const System<double> system =
         load_system<double>(host, arguments.matrix, arguments.allow_empty_rows, &arguments.mesh,

@@ -79,6 +79,7 @@ class SolveCommand : SolveProblem<T> {
         seconds_left_ = setup_within(solver, matrix_, arguments_.max_seconds);
         report_.seconds.setup = clock.seconds();
         run(solver);
+        if (std::is_same_v<T, float> && solved_ && !arguments_.quiet) check_rounding(solver);
         if (const int failed = finish(); failed != exit_converged) return failed;
         if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
             std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
@@ -221,6 +222,38 @@ class SolveCommand : SolveProblem<T> {
         }
     }
 
+    /// Says where rounding to float spoils a structure: where a step of iterative refinement, with
+    /// the residual in double precision, changes it, unless memory does not suffice for that.
+    void check_rounding(Solver<T>& solver) try {
+        if (!system_.structure || replaces_load(arguments_) || matrix_.rows == 0) return;
+        const std::vector<T> x = copy_to_host(context_, x_);
+        const std::vector<double> residuals =
+            structure_residuals(host_, *system_.structure, {x.begin(), x.end()});
+        const Buffer<T> b =
+            copy_to_buffer(context_, std::vector<T>(residuals.begin(), residuals.end()));
+        Buffer<T> change(context_, b.size());
+        fill(context_, T(0), change.view());
+        SolveOptions options = solve_options(arguments_);
+        options.max_seconds = seconds_left_;
+        const int count = report_.right_hand_sides;
+        solver.solve(tessera::Vectors<const T>(b.data(), matrix_.rows, count, matrix_.rows),
+                     tessera::Vectors<T>(change.data(), matrix_.rows, count, matrix_.rows),
+                     options);
+        const std::vector<T> changes = copy_to_host(context_, change);
+        double largest = 0;
+        for (std::size_t first = 0; first < x.size(); first += std::size_t(matrix_.rows)) {
+            double moved = 0, changed = 0;
+            for (std::size_t k = first; k < first + std::size_t(matrix_.rows); ++k) {
+                moved = std::max(moved, std::abs(double(x[k])));
+                changed = std::max(changed, std::abs(double(changes[k])));
+            }
+            largest = std::max(largest, moved > 0 ? changed / moved : 0);
+        }
+        note_rounding_error(largest);
+    } catch (const OutOfMemory&) {
+        return;
+    }
+
     /// Completes the report and writes all requested output; returns the exit code of failures.
     int finish() {
         const InterruptNote note("writing the results");
@@ -261,24 +294,24 @@ class SolveCommand : SolveProblem<T> {
                residual <= std::min(1e-3, 100 * arguments_.rtol.value_or(default_rtol<T>));
     }
 
-    /// Adds displacements and stresses of each case to the report and writes the VTU file.
+    /// Adds displacements and stresses of each case, or of each of several right-hand sides, to the
+    /// report and writes the VTU file.
     void add_structure_results(const std::vector<T>& x, Failures& failures) {
         Structure& structure = *system_.structure;
-        std::vector<StructureResults> results(std::max<std::size_t>(structure.cases.size(), 1));
+        std::vector<StructureResults> results(
+            std::max(std::size_t(report_.right_hand_sides), structure.cases.size()));
         const bool is_found = failures.attempt(true, [&] {
             for (std::size_t k = 0; k < results.size(); ++k) {
                 if (!structure.cases.empty()) structure.select(structure.cases[k]);
                 const auto first = x.begin() + std::ptrdiff_t(k) * matrix_.rows;
                 results[k] = find_structure_results(host_, structure, {first, first + matrix_.rows},
                                                     !replaces_load(arguments_));
+                results[k].summary.load_case = name_of_case(k);
             }
         });
         double largest_error = 0;
         for (std::size_t k = 0; k < results.size(); ++k) {
             report_.structures.push_back(results[k].summary);
-            if (!structure.cases.empty()) {
-                report_.structures.back().load_case = structure.cases[k].name;
-            }
             largest_error = std::max(largest_error, results[k].summary.error_estimate);
         }
         report_.structures.front().defaults =
@@ -286,6 +319,13 @@ class SolveCommand : SolveProblem<T> {
         failures.attempt(is_found && !arguments_.mesh.vtu.empty(),
                          [&] { write_structure(host_, structure, results, arguments_.mesh.vtu); });
         if (!arguments_.quiet) note_error_estimate(largest_error);
+    }
+
+    /// Empty where there is one right-hand side alone; those of --rhs are counted from 1.
+    std::string name_of_case(std::size_t k) const {
+        const std::vector<LoadCase>& cases = system_.structure->cases;
+        if (!cases.empty()) return cases[k].name;
+        return report_.right_hand_sides > 1 ? std::to_string(k + 1) : "";
     }
 
     /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the

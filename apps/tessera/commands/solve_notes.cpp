@@ -39,6 +39,14 @@ void note_error_estimate(double relative) {
                "cell field 'error' of --vtu FILE is large, or mesh with elements of second order");
 }
 
+void note_rounding_error(double relative) {
+    constexpr double large = 0.01;
+    if (!(relative > large)) return;
+    print_note("rounded to 32 bits this structure is another one: its displacements are wrong by " +
+               format("%.2g %%", 100 * relative) +
+               " or more of the largest one; leave out --precision f32");
+}
+
 void note_unconverged_solution(const SolveArguments& arguments, bool is_drawn) {
     const std::string& vtu = arguments.mesh.vtu;
     const std::string results = is_drawn ? "; displacements and stresses are those of this x"

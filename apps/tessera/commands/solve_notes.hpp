@@ -17,6 +17,9 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
 /// Prints what a large estimated error of a mesh means.
 void note_error_estimate(double relative);
 
+/// Says on stderr where the rounding of a structure to float spoils it.
+void note_rounding_error(double relative);
+
 /// Prints which x an unconverged solve returned, and where it was written; `is_drawn`: results of a
 /// mesh were found of it.
 void note_unconverged_solution(const SolveArguments& arguments, bool is_drawn);

@@ -279,10 +279,21 @@ void check_load_arguments(const MeshArguments& arguments) {
     }
 }
 
+namespace {
+
+/// Whether a rotation is not zero.
+bool turns(const LoadArguments& arguments) {
+    return std::ranges::any_of(arguments.rotate, [](const std::string& text) {
+        return parse_rotation(text).turn.size != 0;
+    });
+}
+
+}  // namespace
+
 bool has_load(const LoadArguments& arguments, const Mesh& mesh) {
     return !arguments.load.empty() || !arguments.traction.empty() || !arguments.pressure.empty() ||
            !arguments.body_force.empty() || !arguments.gravity.empty() || !arguments.spin.empty() ||
-           !arguments.temperature.empty() || !arguments.rotate.empty() ||
+           !arguments.temperature.empty() || turns(arguments) ||
            !first_moving_fix(arguments, &mesh).empty();
 }
 

@@ -7,6 +7,28 @@ namespace {
 /// The ratio above which docs/guide/meshes.md measures displacements that are much too small.
 constexpr double nearly_incompressible = 0.45;
 
+/// The faces of the body on its surface: without those on the axis of a body of revolution, which
+/// goes on there.
+std::vector<unsigned char> find_outer_faces(const Context& cpu, const Elements& elements,
+                                            const Thickness& thickness) {
+    std::vector<unsigned char> surface = find_surface(cpu, elements);
+    if (!thickness.axisymmetric) return surface;
+    const std::vector<double>& points = elements.mesh().points;
+    for (Index element = 0; element < elements.count(); ++element) {
+        const CellShape shape = elements.shape(element);
+        for (int face = 0; face < face_count(shape); ++face) {
+            const auto is_on_axis = [&](int corner) {
+                const Index node = elements.nodes(element)[face_corner(shape, face, corner)];
+                return thickness.on_axis(0, points[std::size_t(node) * 2]);
+            };
+            if (!is_on_axis(0) || !is_on_axis(1)) continue;
+            surface[std::size_t(element)] =
+                static_cast<unsigned char>(surface[std::size_t(element)] & ~(1U << face));
+        }
+    }
+    return surface;
+}
+
 /// The nodes of faces on the surface.
 std::vector<char> find_surface_nodes(const Elements& elements,
                                      const std::vector<unsigned char>& surface) {
@@ -43,7 +65,8 @@ std::vector<Locking> find_locking(const Context& cpu, const Model& model) {
     const Mesh& mesh = model.mesh;
     const Elements elements(mesh);
     const Stiffness stiffness(model);  // Throws for wrong materials.
-    const std::vector<unsigned char> faces = find_surface(cpu, elements);
+    const std::vector<unsigned char> faces =
+        find_outer_faces(cpu, elements, checked_thickness(model, elements));
     const std::vector<char> on_surface = find_surface_nodes(elements, faces);
 
     const bool has_regions = !mesh.regions.empty();

@@ -131,6 +131,20 @@ TEST(locking, jittered_and_thin_meshes_are_judged_by_their_layers) {
     }
 }
 
+/// In axisymmetry a solid cylinder one element wide is two elements thick, a tube is one.
+TEST(locking, the_axis_is_no_surface) {
+    for (const CellShape shape : {CellShape::triangle, CellShape::quadrilateral}) {
+        SCOPED_TRACE(to_string(shape));
+        Model model;
+        model.formulation = Formulation::full_integration;
+        model.plane = PlaneKind::axisymmetric;
+        model.mesh = test::grid_mesh(shape, {1, 6, 1});
+        EXPECT_FALSE(locks(model, &Locking::one_layer));
+        for (std::size_t at = 0; at < model.mesh.points.size(); at += 2) model.mesh.points[at] += 1;
+        EXPECT_TRUE(locks(model, &Locking::one_layer));
+    }
+}
+
 /// A block has a flange of one layer on its top: the region of the flange alone is named.
 TEST(locking, regions_are_judged_one_by_one) {
     Model model;

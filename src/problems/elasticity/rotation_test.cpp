@@ -57,6 +57,28 @@ Mesh round_bar(Index cells, double length) {
     return mesh;
 }
 
+TEST(rotation, large_angles_are_warned_of) {
+    Model model;
+    model.mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0);
+    model.fixed_supports = {{"left"}, {"right"}};
+    const auto warning = [&](const elasticity::Field& displacement) {
+        model.fixed_supports[1].displacement = displacement;
+        const auto system = elasticity::assemble(test::host(), model);
+        std::string all;
+        for (const auto& text : elasticity::find_warnings(test::host(), model, system)) {
+            all += text + "\n";
+        }
+        return all;
+    };
+    EXPECT_EQ(warning(elasticity::rotation(0.09, {3, 0.5, 0})), "");
+    test::expect_contains(warning(elasticity::rotation(-0.3, {3, 0.5, 0})),
+                          "the prescribed displacements of 'right' turn or stretch it by 0.3 of");
+    EXPECT_EQ(warning(elasticity::constant({2, 3, 0})), "");
+    model.springs = {{"top", {0, 0, 0}}};
+    test::expect_contains(warning(elasticity::constant({2, 3, 0})),
+                          "the spring of 'top' has no stiffness and holds nothing");
+}
+
 /// The torque of a polygon is at least that of the circle inside it, G pi r^4 / 2 times the twist
 /// per length, and at most that of its section without warping, G times its polar moment of area:
 /// displacements of elements approach it from above.

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/concat.hpp"
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/faces.hpp"
 #include "problems/elasticity/springs.hpp"
 
 namespace tessera::elasticity {
@@ -134,6 +134,51 @@ bool has_no_body_force(const Model& model) {
     return true;
 }
 
+/// Springs without a stiffness.
+void add_soft_springs(const Model& model, std::vector<std::string>& warnings) {
+    for (const auto& [group, stiffness] : model.springs) {
+        if (!is_zero(stiffness)) continue;
+        warnings.push_back("the spring of '" + group +
+                           "' has no stiffness and holds nothing; check its components");
+    }
+}
+
+/// Prescribed displacements of a group by which two nodes far from each other move against each
+/// other by a large part of their distance, as where it is turned by a large angle.
+void add_large_turns(const Model& model, std::vector<std::string>& warnings) {
+    constexpr double small = 0.1;  // The square is the relative error of the linear theory.
+    const Mesh& mesh = model.mesh;
+    for (const FixedSupport& support : model.fixed_supports) {
+        if (support.normal) continue;
+        std::vector<Index> nodes;
+        for (const Cells& cells : mesh.group(support.group).cells) {
+            nodes.insert(nodes.end(), cells.nodes.begin(), cells.nodes.end());
+        }
+        if (nodes.empty()) continue;
+        const Vector origin = point_of(mesh, nodes[0]);
+        double farthest = 0, moved = 0;
+        for (const Index node : nodes) {
+            const Vector x = point_of(mesh, node);
+            const Vector u = support.displacement(x), other = support.displacement(origin);
+            Vector apart{}, against{};
+            for (std::size_t i = 0; i < std::size_t(mesh.dimensions); ++i) {
+                apart[i] = x[i] - origin[i];
+                against[i] = support.components[i] ? u[i] - other[i] : 0;
+            }
+            if (!(length(apart) > farthest)) continue;
+            farthest = length(apart);
+            moved = length(against) / farthest;
+        }
+        if (!(moved > small)) continue;
+        warnings.push_back(
+            concat("the prescribed displacements of '", support.group, "' turn or stretch it by ",
+                   number_text(moved, std::chars_format::general, 2),
+                   " of its extent, and linear theory holds for small ones: turned by an angle, a "
+                   "body also grows by half the square of it; prescribe a tenth of them, and scale "
+                   "the results"));
+    }
+}
+
 bool is_heated(const Model& model) {
     const auto is_some = [](double value) { return value != 0; };
     if (!model.node_temperatures.empty()) {
@@ -169,6 +214,8 @@ std::vector<std::string> find_warnings(const Context& cpu, const Model& model,
                                   ? "the temperature changes, but nothing expands with it"
                                   : "there is a thermal expansion, but no change of temperature");
     }
+    add_soft_springs(model, warnings);
+    add_large_turns(model, warnings);
     for (const LoadShare& load : system.load_shares) {
         warnings.push_back(load_warning(load, model.mesh.dimensions));
         if (warnings.back().empty()) warnings.pop_back();

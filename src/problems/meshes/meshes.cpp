@@ -41,7 +41,12 @@ const MeshGroup& Mesh::group(const std::string& name) const {
             "' of the mesh has no elements: the file names it, but gives no "
             "element its tag (Gmsh's option Mesh.SaveAll = 1 leaves the tags out: set it to 0)"));
     }
-    throw InvalidArgument(concat("the mesh has no group ", unknown_name(name, names)));
+    const bool is_region = std::ranges::find(region_names, name) != region_names.end();
+    throw InvalidArgument(is_region
+                              ? concat("'", name, "' is a region of elements, not a group of points, ",
+                                       dimensions == 2 ? "edges" : "edges or faces",
+                                       "; the groups are ", list_of(names))
+                              : concat("the mesh has no group ", unknown_name(name, names)));
 }
 
 namespace {
