@@ -88,10 +88,10 @@ def validation_section():
         "heated beam of two materials": "steel on aluminium between two walls, warmer by 100 degrees",
         "twisted beam": "a beam, one end of which turns about an axis that is not its own",
         "spinning blade": "distorted elements, under the centrifugal forces about a skew axis",
-        "beam with a rigid end": "pulled and pressed off its middle; *RIGID BODY of CalculiX",
+        "beam with a rigid end": "pulled and pressed off its middle; `*RIGID BODY` of CalculiX",
         "guided block": "one side moves as a whole, two corners as a lever lets them, by an amount that is given; "
-                        "*EQUATION",
-        "tied beams": "a thin beam on a thick one, whose nodes are at other places; *TIE",
+                        "`*EQUATION`",
+        "tied beams": "a thin beam on a thick one, whose nodes are at other places; `*TIE`",
     }
     return "\n".join(f"- **{name}**: {text}." for name, text in known.items() if is_compared(name))
 

@@ -105,6 +105,19 @@ class ValidationParts(unittest.TestCase):
         self.assertLessEqual(max(line.rstrip(",").count(",") for line in lines if line[0] != "*"), 15)
         self.assertEqual(lines.count("*ELASTIC"), 2)
 
+    def test_equations(self):
+        """Each equation has its terms, and its value at a node of its own after those of the mesh."""
+        model = structures.guided_block("hex8", 2)
+        lines, prescribed = calculix.constraint_lines(model)
+        upper = len(model.mesh.nodes_of("z1"))
+        self.assertEqual(lines.count("*EQUATION"), upper - 1 + 1)
+        self.assertEqual(lines.count("4"), 1)  # Three displacements and the value.
+        own = len(model.mesh.points) + 1
+        self.assertEqual(prescribed, [f"{own},1,1,{calculix.number(0.01)}"])
+        self.assertTrue(lines[-1].endswith(f"{own},1,{calculix.number(-1.0)}"))
+        lines, _ = calculix.constraint_lines(structures.flanged_beam("hex8", 1))
+        self.assertEqual(sum(line.startswith("*RIGID BODY") for line in lines), 1)
+
     def test_frd(self):
         """The last result of each name; components that CalculiX does not write are left out."""
         def block(first):
