@@ -188,7 +188,8 @@ std::string rigid_motion_message(const std::string& name, const Structure& struc
                       (axisymmetric ? "along the axis" : "as a rigid body")
                 : "' has no fixed support") +
            "; add --fix GROUP (the groups are " + group_names(structure.model.mesh) +
-           "), or --allow-singular to solve it anyway";
+           (fixed || sprung ? "), --tie GROUP=GROUP where parts touch" : ")") +
+           ", or --allow-singular to solve it anyway";
 }
 
 }  // namespace tessera::cli
