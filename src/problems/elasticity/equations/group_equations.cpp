@@ -45,7 +45,7 @@ class Frame {
         }
         const auto add_farthest = [&](const auto& offset_of) {
             double largest = -1;
-            Index found = -1;
+            Index found = nodes.front();
             for (const Index node : nodes) {
                 const double away = length(offset_of(point_of(mesh, node)));
                 if (!(away > largest)) continue;

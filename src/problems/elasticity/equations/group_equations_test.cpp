@@ -224,6 +224,18 @@ TEST(group_equations, rigid_rings_move_along_their_axis_only) {
     EXPECT_NEAR(found.total.force[1], -1, 1e-9);
 }
 
+TEST(group_equations, positions_that_are_no_numbers_are_errors) {
+    Model model;
+    model.mesh = test::unit_mesh(CellShape::quadrilateral, 2, 0);
+    Mesh nowhere = model.mesh;
+    for (double& x : nowhere.points) x = std::nan("");
+    model.equations = elasticity::rigid_body(nowhere, "right");
+    test::expect_contains(test::message_of([&] { elasticity::assemble(test::host(), model); }),
+                          "the equation 'rigid right' has a coefficient that is not a number");
+    test::expect_contains(test::message_of([&] { elasticity::tie(nowhere, "left", "right"); }),
+                          "group 'right' has no faces of a finite extent");
+}
+
 TEST(group_equations, groups_of_one_node_are_errors) {
     const Mesh mesh = scattered(2, {{1, 2, 0}});
     for (const auto& make :

@@ -101,6 +101,8 @@ class Surface {
                 size_ = std::max(size_, extent(faces_.back()));
             }
         }
+        require(size_ > 0 && std::isfinite(size_), "group '", group.name,
+                "' has no faces of a finite extent to tie nodes to");
         size_ *= 1 + 2 * widest_gap;
         for (std::size_t k = 0; k < faces_.size(); ++k) {
             Vector low{}, high{};
