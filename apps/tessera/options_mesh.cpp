@@ -57,6 +57,9 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
         "May be repeated; if a node is fixed twice, the later option is used");
     add("--load", to.load, "GROUP=FX,FY[,FZ]",
         "Total force on a group, spread evenly over its edges, faces or points");
+    add("--moment", to.moment, "GROUP=M|MX,MY,MZ",
+        "Total moment on a group, in the plane about z, by tractions that grow with the distance "
+        "from its centroid; on points by such forces");
     add("--traction", to.traction, "GROUP=TX,TY[,TZ]", "Force per area on edges or faces");
     add("--pressure", to.pressure, "GROUP=P",
         "Force per area on edges or faces, against their outward normals");

@@ -114,6 +114,10 @@ struct Loads {
     /// Forces on groups as a whole, in axisymmetry on the full circle: uniform tractions, or equal
     /// forces on their points.
     std::vector<std::pair<std::string, Vector>> forces = {};
+    /// Moments on groups as a whole, in two dimensions about z: tractions a x (x - c), which grow
+    /// with the distance from the centroid c, without a force in total; on points such forces. Not
+    /// in axisymmetry.
+    std::vector<std::pair<std::string, Vector>> moments = {};
     /// Forces per area on edges or faces of elements, against their outward normals.
     std::vector<std::pair<std::string, double>> pressures = {};
     std::vector<double> node_forces = {};  ///< `dimensions` per node; empty: none.
@@ -180,10 +184,11 @@ TESSERA_API std::vector<Equation> plane_stays_plane(const Mesh& mesh, const std:
 TESSERA_API std::vector<Equation> tie(const Mesh& mesh, const std::string& group,
                                       const std::string& onto);
 
-/// How much of a traction, force or pressure of a model acts on prescribed displacements.
+/// How much of a traction, force, moment or pressure of a model acts on prescribed displacements.
 struct LoadShare {
     std::string group;
     Vector total{};   ///< The sum of its forces on nodes.
+    Vector moment{};  ///< The one that is given; 0: it is no moment.
     double size = 0;  ///< The sum of the absolute values of their components.
     /// The part of it on prescribed displacements, which is taken by the supports.
     Vector held{};
@@ -218,7 +223,7 @@ struct System {
         std::vector<std::pair<Offset, double>> terms = {};
     };
     std::vector<Dependent> dependents = {};  ///< By ascending displacements.
-    /// Shares of each traction, force, pressure, and of the forces on nodes.
+    /// Shares of each traction, force, moment, pressure, and of the forces on nodes.
     std::vector<LoadShare> load_shares;
 
     /// Axes of a node in place of x, y and z.

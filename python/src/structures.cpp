@@ -101,7 +101,8 @@ elasticity::Orthotropic to_orthotropic(const std::vector<double>& numbers) {
     return result;
 }
 
-elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tractions,
+elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& moments,
+                             const NamedVectors& tractions,
                              const std::vector<std::pair<std::string, double>>& pressures,
                              const std::optional<Vector>& body_force, const Vector& gravity,
                              const Vector& spin, const Vector& spin_point,
@@ -110,6 +111,7 @@ elasticity::Loads make_loads(const NamedVectors& forces, const NamedVectors& tra
                              const std::optional<Numbers>& node_temperatures) {
     elasticity::Loads loads;
     loads.forces = forces;
+    loads.moments = moments;
     for (const auto& [group, traction] : tractions) {
         loads.tractions.emplace_back(group, elasticity::constant(traction));
     }
@@ -386,10 +388,10 @@ void python_module::bind_structures(nb::module_& module) {
             return strain_energy(cpu, s, u);
         });
     nb::class_<elasticity::Loads>(module, "Loads");
-    module.def("make_loads", &make_loads, nb::arg("forces"), nb::arg("tractions"),
-               nb::arg("pressures"), nb::arg("body_force").none(), nb::arg("gravity"),
-               nb::arg("spin"), nb::arg("spin_point"), nb::arg("node_forces").none(),
-               nb::arg("temperature"), nb::arg("temperatures"),
+    module.def("make_loads", &make_loads, nb::arg("forces"), nb::arg("moments"),
+               nb::arg("tractions"), nb::arg("pressures"), nb::arg("body_force").none(),
+               nb::arg("gravity"), nb::arg("spin"), nb::arg("spin_point"),
+               nb::arg("node_forces").none(), nb::arg("temperature"), nb::arg("temperatures"),
                nb::arg("node_temperatures").none());
     nb::class_<GivenEquations>(module, "Equations");
     module.def("make_equations", &gather_equations, nb::arg("rigid"), nb::arg("couple"),

@@ -126,6 +126,13 @@ def vectors_of(mesh: Mesh, given: Any, name: str) -> list[tuple[str, Sequence[fl
     return [(g, _vector(f, axes, f"{name}[{g!r}]")) for g, f in _pairs(given)]
 
 
+def _moment(given: Any, axes: int, name: str) -> tuple[float, float, float]:
+    """About z in two dimensions, where it is a number."""
+    if axes == 3:
+        return _vector(given, 3, name)
+    return 0.0, 0.0, number(given, name, -np.inf, finite=True)
+
+
 def _pairs(given: Any) -> list[tuple[str, Any]]:
     return list(given.items()) if isinstance(given, Mapping) else list(given or [])
 
@@ -133,7 +140,7 @@ def _pairs(given: Any) -> list[tuple[str, Any]]:
 def joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Loads of all cases and of one: those of groups together, others in place of the common."""
     loads = {name: own.get(name, given) for name, given in common.items()}
-    for name in ("load", "traction", "pressure"):
+    for name in ("load", "moment", "traction", "pressure"):
         loads[name] = _pairs(common[name]) + _pairs(own.get(name))
     return loads
 
@@ -219,6 +226,7 @@ def loads_of(mesh: Mesh, given: Mapping[str, Any]) -> Any:
     everywhere, in_regions, at_all_nodes = _temperatures(mesh, given["temperature"])
     return core.make_loads(
         vectors_of(mesh, given["load"], "load"),
+        [(g, _moment(m, axes, f"moment[{g!r}]")) for g, m in _pairs(given["moment"])],
         vectors_of(mesh, given["traction"], "traction"),
         [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in _pairs(given["pressure"])],
         None if force is None else _vector(force, axes, "body_force"),

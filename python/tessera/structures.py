@@ -95,6 +95,9 @@ class Structure:
         no effect.
     load : dict
         Forces by group, each a total: on faces it is spread evenly, on nodes in equal parts.
+    moment : dict
+        Moments by group, each a total: a number about z in two dimensions, three components in
+        three; tractions that grow with the distance from the centroid, on nodes such forces.
     traction : dict
         Forces per area (in two dimensions per length and thickness) by group of faces.
     pressure : dict
@@ -169,6 +172,7 @@ class Structure:
         tie: Mapping[str, str] | None = None,
         equations: tuple[Any, Any] | None = None,
         load: Mapping[str, Vector] | None = None,
+        moment: Mapping[str, Any] | None = None,
         traction: Mapping[str, Vector] | None = None,
         pressure: Mapping[str, float] | None = None,
         body_force: Vector | None = None,
@@ -203,6 +207,7 @@ class Structure:
             raise ValueError("rotate: a body of revolution cannot rotate")
         loads = {
             "load": load,
+            "moment": moment,
             "traction": traction,
             "pressure": pressure,
             "body_force": body_force,

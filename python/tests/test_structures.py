@@ -325,6 +325,19 @@ def test_springs():
         Structure(bar(), spring={"left": (-2, 0)}, load={"right": (3, 0)})
 
 
+def test_moments():
+    p = Structure(bar(), young=10.0, poisson=0, fix={"left": 0}, moment={"right": 0.1})
+    result = p.solve(rtol=1e-13)
+    u = p.displacements(result.x)
+    np.testing.assert_allclose(u[6:, 0], -0.24 * (grid()[6:, 1] - 0.5), atol=1e-11)
+    assert p.loads().moment == pytest.approx(0.1)
+    assert p.reactions(result.x)["left"].moment == pytest.approx(-0.1)
+    cases = pulled(cases={"both": {"moment": {"right": 0.1}}}, moment={"right": 0.2})
+    assert cases.cases["both"].loads().moment == pytest.approx(0.3)
+    with pytest.raises(TypeError, match=r"moment\['right'\]"):
+        Structure(bar(), fix={"left": 0}, moment={"right": (0, 1)})
+
+
 def test_rigid_and_coupled_groups():
     mesh = bar()
     # A force at a corner of the right end, which moves as a whole.
@@ -474,7 +487,7 @@ def test_files_of_load_cases(tmp_path):
     with pytest.raises(ValueError, match=r"x: the shape \(\d+,\) is not"):
         p.write(out, p.load[:, 0])
     for given, text in (
-        ({"laod": {}}, r"cases\['c'\]: 'laod' is no load; there are load, traction"),
+        ({"laod": {}}, r"cases\['c'\]: 'laod' is no load; there are load, moment"),
         ({"fix": {"right": 1}}, "'right' of a case is not fixed in the same components"),
         ({"gravity": (0, 1)}, "gravity needs a density"),
     ):

@@ -179,6 +179,23 @@ TEST_F(cli_mesh_loads, cases) {
     expect_contains(info, "moved            tip=0.1,0.2\n");
 }
 
+/// The bar of 4 x 1 with E = 1 bends by 12 M L / E.
+TEST_F(cli_mesh_loads, moments) {
+    const Json body = structure({"--fix", "left", "--moment", "right=0.01", "--poisson", "0"});
+    EXPECT_NEAR(body["points"][0]["displacement"][0].get<double>(), -0.24, accuracy);
+    EXPECT_NEAR(body["points"][0]["displacement"][1].get<double>(), 0.96, accuracy);
+    EXPECT_NEAR(body["loads_moment"].get<double>(), 0.01, accuracy);
+    const auto error = [&](const std::string& text) {
+        return error_message({"bar.msh", "--fix", "left", "--moment", text});
+    };
+    expect_contains(error("right"), "write --moment GROUP=M in the plane");
+    expect_contains(error("right=1,2"), "write --moment GROUP=M in the plane");
+    expect_contains(error("right=1,2,3"), "give one number, about z");
+    expect_contains(error("lid=1"), "no group 'lid'");
+    expect_contains(run({"info", "bar.msh", "--fix", "left", "--moment", "right=2"}).out,
+                    "  load             moment 2 on 'right'\n");
+}
+
 TEST_F(cli_mesh_loads, info_says_what_acts) {
     const Words words = {"info",      "bar.msh", "--fix",     "left", "--fix",     "right=0.1,free",
                          "--gravity", "0,-10",   "--density", "2",    "--section", "right"};

@@ -189,7 +189,11 @@ std::string structure_table(const InfoArguments& arguments, Structure& structure
     add_fields(arguments.mesh);
     const auto add_loads = [&](const std::vector<elasticity::LoadShare>& shares) {
         for (const elasticity::LoadShare& share : shares) {
-            line("load", vector_text(share.total, d) + " on '" + share.group + "'");
+            const bool is_moment = share.moment != elasticity::Vector{};
+            const std::string moment =
+                d == 2 ? format("%.6g", share.moment[2]) : vector_text(share.moment, d);
+            line("load", (is_moment ? "moment " + moment : vector_text(share.total, d)) + " on '" +
+                             share.group + "'");
         }
     };
     if (structure.cases.empty()) add_loads(structure.system.load_shares);

@@ -75,6 +75,7 @@ std::vector<std::pair<std::string, std::string>> MeshArguments::given_options() 
 std::string MeshArguments::first_load_option() const {
     if (!cases.empty()) return "--case";
     if (!load.empty()) return "--load";
+    if (!moment.empty()) return "--moment";
     if (!traction.empty()) return "--traction";
     if (!pressure.empty()) return "--pressure";
     if (!body_force.empty()) return "--body-force";
@@ -156,7 +157,8 @@ elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool nee
     if (needs_load && arguments.cases.empty() && !has_load(arguments, model.mesh) &&
         !is_moved_by_equations(model)) {
         throw InvalidArgument(
-            "no load acts on the structure: add --load GROUP=X,Y[,Z], --traction, --pressure, "
+            "no load acts on the structure: add --load GROUP=X,Y[,Z], --moment, --traction, "
+            "--pressure, "
             "--body-force, --gravity, --spin, --temperature, --rotate, or --fix with a "
             "displacement that "
             "is not zero; the groups are " +

@@ -13,6 +13,7 @@ namespace tessera::cli {
 struct LoadArguments {
     std::vector<std::string> fix;       ///< GROUP or GROUP=UX,UY[,UZ], each a number or free.
     std::vector<std::string> load;      ///< GROUP=FX,FY[,FZ]: a force.
+    std::vector<std::string> moment;    ///< GROUP=M or GROUP=MX,MY,MZ.
     std::vector<std::string> traction;  ///< GROUP=TX,TY[,TZ]: a force per area.
     std::vector<std::string> pressure;  ///< GROUP=P: a force per area against the normal.
     /// GROUP=ANGLE[deg],X,Y or GROUP=ANGLE[deg],X,Y,Z,DX,DY,DZ: about a point, or a line.
@@ -28,6 +29,7 @@ struct LoadArguments {
 inline constexpr std::pair<const char*, std::vector<std::string> LoadArguments::*> load_options[] =
     {{"--fix", &LoadArguments::fix},
      {"--load", &LoadArguments::load},
+     {"--moment", &LoadArguments::moment},
      {"--traction", &LoadArguments::traction},
      {"--pressure", &LoadArguments::pressure},
      {"--rotate", &LoadArguments::rotate},

@@ -103,6 +103,28 @@ NamedNumber named_pressure(const std::string& text) {
     return named_number("--pressure", text);
 }
 
+struct Moment {
+    std::string group;
+    int dimensions = 2;
+    Vector vector{};
+};
+
+/// GROUP=M in the plane, GROUP=MX,MY,MZ in space.
+Moment parse_moment(const std::string& text) {
+    const Assignment assignment = split(text);
+    const std::vector<std::string> words = items(assignment.value);
+    if (assignment.name.empty() || assignment.value.empty() ||
+        (words.size() != 1 && words.size() != 3)) {
+        throw InvalidArgument("--moment " + text +
+                              ": write --moment GROUP=M in the plane, or GROUP=MX,MY,MZ");
+    }
+    Moment moment{assignment.name, words.size() == 1 ? 2 : 3};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        moment.vector[words.size() == 1 ? 2 : i] = number("--moment", text, words[i]);
+    }
+    return moment;
+}
+
 /// An angle or a speed, a point of the axis, and in space its direction.
 struct Turn {
     double size = 0;
@@ -202,6 +224,7 @@ namespace {
 void check_loads(const LoadArguments& arguments) {
     for (const std::string& text : arguments.fix) parse_fix(text);
     for (const std::string& text : arguments.load) named_vector("--load", text);
+    for (const std::string& text : arguments.moment) parse_moment(text);
     for (const std::string& text : arguments.traction) named_vector("--traction", text);
     for (const std::string& text : arguments.pressure) named_pressure(text);
     for (const std::string& text : arguments.rotate) parse_rotation(text);
@@ -291,8 +314,9 @@ bool turns(const LoadArguments& arguments) {
 }  // namespace
 
 bool has_load(const LoadArguments& arguments, const Mesh& mesh) {
-    return !arguments.load.empty() || !arguments.traction.empty() || !arguments.pressure.empty() ||
-           !arguments.body_force.empty() || !arguments.gravity.empty() || !arguments.spin.empty() ||
+    return !arguments.load.empty() || !arguments.moment.empty() || !arguments.traction.empty() ||
+           !arguments.pressure.empty() || !arguments.body_force.empty() ||
+           !arguments.gravity.empty() || !arguments.spin.empty() ||
            !arguments.temperature.empty() || turns(arguments) ||
            !first_moving_fix(arguments, &mesh).empty();
 }
@@ -328,6 +352,14 @@ void add_loads(const LoadArguments& arguments, elasticity::Model& model) {
     each_vector("--load", arguments.load, mesh, [&](const std::string& group, const Vector& force) {
         model.forces.emplace_back(group, force);
     });
+    for (const std::string& text : arguments.moment) {
+        const Moment moment = parse_moment(text);
+        if (moment.dimensions != d) {
+            throw InvalidArgument("--moment " + text + ": give " +
+                                  (d == 2 ? "one number, about z" : "three components"));
+        }
+        model.moments.emplace_back(mesh.group(moment.group).name, moment.vector);
+    }
     each_vector("--traction", arguments.traction, mesh,
                 [&](const std::string& group, const Vector& traction) {
                     model.tractions.emplace_back(group, elasticity::constant(traction));

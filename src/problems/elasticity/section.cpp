@@ -2,6 +2,7 @@
 
 #include "problems/elasticity/element_forces.hpp"
 #include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/moments.hpp"
 #include "problems/elasticity/springs.hpp"
 
 namespace tessera::elasticity {
@@ -157,6 +158,14 @@ void subtract_loads(const Model& model, const Elements& elements,
             area += length(normal);
         });
         subtract_traction(group, constant({force[0] / area, force[1] / area, force[2] / area}));
+    }
+    for (const auto& [name, moment] : model.moments) {
+        const MeshGroup& group = group_of(name);
+        if (group.dimensions == 0) continue;
+        each_moment_force(model, group, moment,
+                          [&](auto nodes, const auto& values, const Vector& force) {
+                              if (side.has(nodes)) subtract(nodes, values, force);
+                          });
     }
     for (const auto& [name, pressure] : model.pressures) {
         each_pressure(model, elements, node_elements, group_of(name), pressure,

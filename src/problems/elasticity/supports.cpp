@@ -2,6 +2,7 @@
 
 #include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/moments.hpp"
 
 namespace tessera::elasticity {
 
@@ -159,6 +160,17 @@ void add_force(const Model& model, const MeshGroup& group, const Vector& total, 
     }
 }
 
+void add_moment(const Model& model, const MeshGroup& group, const Vector& moment, LoadSum& sum) {
+    each_moment_force(model, group, moment,
+                      [&](auto nodes, const auto& values, const Vector& force) {
+                          for (std::size_t c = 0; c < nodes.size(); ++c) {
+                              for (int i = 0; i < model.mesh.dimensions; ++i) {
+                                  sum.add(nodes[c], i, values[c] * force[i]);
+                              }
+                          }
+                      });
+}
+
 void add_pressure(const Model& model, const Elements& elements, const NodeElements& node_elements,
                   const MeshGroup& group, double pressure, LoadSum& sum) {
     each_pressure(model, elements, node_elements, group, pressure,
@@ -298,6 +310,13 @@ void add_surface_loads(const Model& model, const Elements& elements,
         check_cells(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1, "the load",
                     concat("a force needs ", faces, " or points"), node_elements);
         add(loaded.first, [&](LoadSum& sum) { add_force(model, group, loaded.second, sum); });
+    }
+    for (const auto& loaded : model.moments) {
+        const MeshGroup& group = mesh.group(loaded.first);
+        check_cells(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1, "the load",
+                    concat("a moment needs ", faces, " or points"), node_elements);
+        add(loaded.first, [&](LoadSum& sum) { add_moment(model, group, loaded.second, sum); });
+        system.load_shares.back().moment = loaded.second;
     }
     for (const auto& loaded : model.pressures) {
         const MeshGroup& group = mesh.group(loaded.first);
