@@ -179,6 +179,47 @@ TEST(ilu, never_answers_with_numbers_that_are_not_finite) {
     }
 }
 
+TEST(ilu, structural_singularity_is_said) {
+    const Context device = context();
+    const auto matrix = copy_to(
+        device, make_csr<double>(3, 3, {{0}, {0}, {0, 1, 2}}, {{1}, {1}, {1, 1, 1}}).view());
+    const Ilu<double> ilu(device, matrix.view());
+    EXPECT_EQ(ilu.report().structural_rank, 2);
+    const auto warnings = static_cast<const Preconditioner<double>&>(ilu).report().warnings;
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("only 2 of its 3 rows"), std::string::npos) << warnings[0];
+}
+
+TEST(ilu, rows_of_natural_blocks_stay_together) {
+    const Context device = context();
+    const auto matrix =
+        copy_to(device, problems::generate<double>(host(), "euler3d:6,cfl=10").matrix.view());
+    const Ilu<double> blocks(device, matrix.view(), options_of(":5"));
+    EXPECT_EQ(blocks.report().block_rows, 216);
+    EXPECT_EQ(blocks.report().levels, 3 * 6 - 2);  // Those of a box of cells.
+    EXPECT_EQ(solve_with(device, matrix, &blocks, "bicgstab").status, Status::converged);
+    // Rows of two cells in a block make a chain of all.
+    EXPECT_GT(Ilu<double>(device, matrix.view(), options_of(":8,fill=1")).report().levels, 50);
+}
+
+TEST(ilu, thresholds_drop_entries) {
+    const Context device = context();
+    const auto matrix = copy_to(device, convection(40, 100).view());
+    Offset smallest = 0;
+    for (const char* text : {",drop=1e-6,max=1000", ",drop=1e-3", ",drop=0.1"}) {
+        const Ilu<double> ilu(device, matrix.view(), options_of(text));
+        EXPECT_EQ(solve_with(device, matrix, &ilu, "bicgstab").status, Status::converged) << text;
+        if (smallest > 0) EXPECT_LT(ilu.report().stored_blocks, smallest) << text;
+        smallest = ilu.report().stored_blocks;
+        // An update is a setup.
+        Ilu<double> updated(device, matrix.view(), options_of(text));
+        updated.update(device, matrix.view());
+        const std::vector<double> r(std::size_t(matrix.rows()), 1.0);
+        EXPECT_EQ(apply(device, updated, r), apply(device, ilu, r)) << text;
+    }
+    EXPECT_THROW(Ilu<double>(device, matrix.view(), options_of(":8,drop=0.1")), InvalidArgument);
+}
+
 TEST(ilu, its_factor_is_that_of_the_scaled_matrix) {
     auto random = generator();
     const Context device = context();

@@ -58,6 +58,11 @@ template <class T>
 PreconditionerReport Ilu<T>::make_report() const {
     PreconditionerReport details;
     details.values.push_back(incomplete::report_values("ilu", report()));
+    if (*options().matching && report().structural_rank < rows()) {
+        details.warnings.push_back(concat("ilu: the matrix is singular, whatever its values: only ",
+                                          report().structural_rank, " of its ", rows(),
+                                          " rows can be matched with columns"));
+    }
     return details;
 }
 

@@ -224,9 +224,10 @@ void list_updates(BlockPattern& pattern, int threads) {
 }
 
 template <class T>
-BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,
-                          bool symmetric, int threads) {
+BlockEntries find_entries(const Context& host, const Grid& grid, const BlockPattern& pattern,
+                          const CsrView<T>& matrix, bool symmetric) {
     const Index k = grid.k;
+    const int threads = host.threads();
     const Offset diagonals = pattern.blocks(), transposes = diagonals + pattern.block_rows;
     BlockEntries entries;
     entries.offsets.assign(std::size_t(transposes + (symmetric ? 0 : pattern.blocks())) + 1, 0);
@@ -266,20 +267,23 @@ BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const C
     };
     visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[item + 1]; });
     std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
-    const auto count = std::size_t(entries.offsets.back());
-    entries.source.resize(count);
-    entries.position.resize(count);
-    entries.row.resize(count);
-    entries.column.resize(count);
+    const Offset count = entries.offsets.back();
+    entries.source = Buffer<Offset>(host, count);
+    entries.position = Buffer<std::uint16_t>(host, count);
+    entries.row = Buffer<Index>(host, count);
+    entries.column = Buffer<Index>(host, count);
+    Offset* const source_of = entries.source.data();
+    std::uint16_t* const position_of = entries.position.data();
+    Index *const row_of_entry = entries.row.data(), *const column_of_entry = entries.column.data();
     std::vector<Offset> next(entries.offsets);
     visit_all([&](Offset item, Index slot, Index other, Offset source) {
         const Offset e = next[item]++;
         const Index in_row = slot % k, in_column = other % k;
-        entries.source[e] = source;
-        entries.position[e] =
+        source_of[e] = source;
+        position_of[e] =
             std::uint16_t(item < transposes ? in_row + in_column * k : in_column + in_row * k);
-        entries.row[e] = grid.row(std::size_t(slot));
-        entries.column[e] = grid.slots[other];
+        row_of_entry[e] = grid.row(std::size_t(slot));
+        column_of_entry[e] = grid.slots[other];
     });
     return entries;
 }

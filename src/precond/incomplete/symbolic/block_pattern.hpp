@@ -79,13 +79,14 @@ void list_updates(BlockPattern& pattern, int threads);
 /// symmetric, item blocks() + block_rows + b the transpose of the block above the diagonal that
 /// mirrors block b. Entry e goes to position[e] = row + k column of its item.
 struct BlockEntries {
-    std::vector<Offset> offsets;          ///< One more than there are items.
-    std::vector<Offset> source;           ///< Entry of the matrix; -1: padding, with value 1.
-    std::vector<std::uint16_t> position;  ///< Position within the block.
-    std::vector<Index> row, column;       ///< Row and column of the source in the matrix.
+    std::vector<Offset> offsets;  ///< One more than there are items.
+    // Buffers in host memory.
+    Buffer<Offset> source;           ///< Entry of the matrix; -1: padding, with value 1.
+    Buffer<std::uint16_t> position;  ///< Position within the block.
+    Buffer<Index> row, column;       ///< Row and column of the source in the matrix.
 };
 template <class T>
-BlockEntries find_entries(const Grid& grid, const BlockPattern& pattern, const CsrView<T>& matrix,
-                          bool symmetric, int threads);
+BlockEntries find_entries(const Context& host, const Grid& grid, const BlockPattern& pattern,
+                          const CsrView<T>& matrix, bool symmetric);
 
 }  // namespace tessera::incomplete

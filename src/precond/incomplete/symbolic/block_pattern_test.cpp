@@ -156,7 +156,7 @@ TEST(block_pattern, entries_give_the_matrix_again) {
         const auto pattern = incomplete::arrange_by_levels(
             grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 2), 1,
                                        1 << 20));
-        const auto entries = incomplete::find_entries(grid, pattern, matrix.view(), true, 2);
+        const auto entries = incomplete::find_entries(host(2), grid, pattern, matrix.view(), true);
         SymmetricEntries found;
         Index padding = 0;
         for (std::size_t item = 0; item + 1 < entries.offsets.size(); ++item) {
@@ -166,19 +166,20 @@ TEST(block_pattern, entries_give_the_matrix_again) {
             const Index j = off ? pattern.columns[item] : diagonal;
             for (Offset e = entries.offsets[item]; e < entries.offsets[item + 1]; ++e) {
                 const auto at = std::size_t(e);
-                const Index row = grid.slots[std::size_t(i * k + entries.position[at] % k)];
-                const Index column = grid.slots[std::size_t(j * k + entries.position[at] / k)];
-                EXPECT_EQ(entries.row[at], row);
-                EXPECT_EQ(entries.column[at], column);
-                if (entries.source[at] < 0) {
+                const Index row = grid.slots[std::size_t(i * k + entries.position.data()[at] % k)];
+                const Index column =
+                    grid.slots[std::size_t(j * k + entries.position.data()[at] / k)];
+                EXPECT_EQ(entries.row.data()[at], row);
+                EXPECT_EQ(entries.column.data()[at], column);
+                if (entries.source.data()[at] < 0) {
                     EXPECT_EQ(row, -1);
-                    EXPECT_EQ(entries.position[at] % k, entries.position[at] / k);
+                    EXPECT_EQ(entries.position.data()[at] % k, entries.position.data()[at] / k);
                     ++padding;
                     continue;
                 }
-                EXPECT_EQ(matrix.view().column_indices[entries.source[at]], column);
+                EXPECT_EQ(matrix.view().column_indices[entries.source.data()[at]], column);
                 found[{std::max(row, column), std::min(row, column)}] =
-                    matrix.view().values[entries.source[at]];
+                    matrix.view().values[entries.source.data()[at]];
             }
         }
         EXPECT_EQ(padding, grid.block_rows * k - rows);

@@ -60,11 +60,21 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
         lower_tasks = SplitSolve(context, pattern.row_offsets, false);
         upper_tasks = SplitSolve(context, pattern.column_offsets, true);
     }
-    BlockEntries entries = find_entries(grid, pattern, matrix, symmetric, context.threads());
+    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
+    BlockEntries entries = find_entries(host, grid, pattern, matrix, symmetric);
     // Frees each host list after it is copied.
     const auto upload = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};
+        return std::as_const(buffer).data();
+    };
+    const auto move_to_context = [&](auto& in_host, auto& buffer) {
+        if (context.on_gpu()) {
+            buffer = copy_to_buffer(context, std::as_const(in_host).view());
+            in_host = {};
+        } else {
+            buffer = std::move(in_host);
+        }
         return std::as_const(buffer).data();
     };
     lists = {k,
@@ -80,10 +90,10 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
              upload(pattern.left, left),
              upload(pattern.right, right),
              upload(entries.offsets, entry_offsets),
-             upload(entries.position, entry_positions)};
-    upload(entries.source, entry_source);
-    upload(entries.row, entry_rows);
-    upload(entries.column, entry_columns);
+             move_to_context(entries.position, entry_positions)};
+    move_to_context(entries.source, entry_source);
+    move_to_context(entries.row, entry_rows);
+    move_to_context(entries.column, entry_columns);
     slots = copy_to_buffer(context, grid.slots);
     if (grid.row_of_column.empty()) return;
     std::vector<Index> in_slots;
