@@ -68,8 +68,9 @@ template <class T>
 class TESSERA_API Ilu final : public Preconditioner<T> {
   public:
     /// The matrix is copied to the host, for matching, ordering and symbolic factorisation. Blocks
-    /// until the work is complete. Throws InvalidArgument if the matrix is not square or options
-    /// are out of range; OutOfMemory, before it allocates, if the factor does not fit.
+    /// until the work is complete. Throws InvalidArgument if the matrix is not square, its values
+    /// are not finite, or options are out of range; OutOfMemory, before it allocates, if the factor
+    /// does not fit.
     Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& options = {});
     ~Ilu() override;
     Index rows() const override;
@@ -79,7 +80,7 @@ class TESSERA_API Ilu final : public Preconditioner<T> {
     void apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const;
     /// Factors new values on the same pattern, with the permutations, scalings and stage of the
     /// setup, no probes; with `drop` all is set up anew. Throws InvalidArgument, and changes
-    /// nothing, if the pattern differs (with `drop`: the size).
+    /// nothing, if the pattern differs (with `drop`: the size) or values are not finite.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const IluOptions& options() const;

@@ -283,7 +283,8 @@ class Structure:
         )
         case.load = case._core.load
         is_given = any(
-            load is not None and (len(load) if np.iterable(load) else load) for load in own.values()
+            load is not None and (len(list(load)) if np.iterable(load) else load)
+            for load in own.values()
         )
         if not is_given and not case.load.any() and not case._all(np.zeros_like(case.load)).any():
             raise ValueError(f"{what}: no load acts in it")

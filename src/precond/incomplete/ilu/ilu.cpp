@@ -32,6 +32,12 @@ void check_options(const IluOptions& options) {
 
 namespace {
 
+template <class T>
+void check_values(const Context& context, const CsrView<T>& matrix) {
+    require_argument("matrix", first_non_finite_row(context, matrix) < 0,
+                     "ilu: the matrix holds values that are not finite");
+}
+
 BlockLdltOptions common_options(const IluOptions& options) {
     BlockLdltOptions common;
     common.block = incomplete::size_of_blocks(options.block);
@@ -126,6 +132,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     check_memory(context, "ilu", matrix);
     const Phase phase(context, "setup", 0, PhaseStep::setup);
     const double start = now();
+    check_values(context, matrix);
     // Matching, ordering and symbolic factorisation run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
@@ -212,6 +219,7 @@ void Ilu<T>::update(const Context& context, const CsrView<T>& matrix) {
     const Phase phase(context, "setup", 0, PhaseStep::setup);
     require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "ilu: update needs the pattern that it was set up with");
+    check_values(context, matrix);
     state_->update(context, matrix);
 }
 

@@ -148,6 +148,12 @@ TEST(ilu, update_takes_new_values_and_rejects_other_patterns) {
     ilu.update(device, copy_to(device, general.matrix.view()).view());
     const auto after = apply(device, ilu, r);
     for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 2);
+    auto infinite = copy_to(host(), general.matrix.view());
+    infinite.values().data()[7] = std::numeric_limits<double>::infinity();
+    EXPECT_NE(message_of([&] {
+                  ilu.update(device, copy_to(device, infinite.view()).view());
+              }).find("not finite"),
+              std::string::npos);
     const auto other = random_general<double>(random, 300, 2);
     EXPECT_NE(message_of([&] {
                   ilu.update(device, copy_to(device, other.matrix.view()).view());
@@ -196,7 +202,7 @@ TEST(ilu, rows_of_natural_blocks_stay_together) {
         copy_to(device, problems::generate<double>(host(), "euler3d:6,cfl=10").matrix.view());
     const Ilu<double> blocks(device, matrix.view(), options_of(":5"));
     EXPECT_EQ(blocks.report().block_rows, 216);
-    EXPECT_EQ(blocks.report().levels, 3 * 6 - 2);  // Those of a box of cells.
+    EXPECT_EQ(blocks.report().levels, 3 * 6 - 2);  // The cells of a diagonal plane are one level.
     EXPECT_EQ(solve_with(device, matrix, &blocks, "bicgstab").status, Status::converged);
     // Rows of two cells in a block make a chain of all.
     EXPECT_GT(Ilu<double>(device, matrix.view(), options_of(":8,fill=1")).report().levels, 50);
