@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/elements/element_stiffness.hpp"
 #include "problems/elasticity/equations/element_reduction.hpp"
-#include "problems/elasticity/springs.hpp"
+#include "problems/elasticity/loads/springs.hpp"
 #include "problems/memory.hpp"
 
 namespace tessera::elasticity {

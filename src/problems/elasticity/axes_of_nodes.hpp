@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 /// Nodes whose unknowns are along axes of their own.
 namespace tessera::elasticity {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 #include "support/test.hpp"
 #include "tessera/elasticity.hpp"
 

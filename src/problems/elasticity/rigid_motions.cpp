@@ -2,7 +2,7 @@
 #include <map>
 #include <numeric>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 // Elements whose common nodes do not lie on a line (in the plane: are not one node) deform without
 // strain only if they move as one rigid body. The motions without strain of a mesh are therefore

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 /// Stiffnesses of elements with dependent displacements.
 namespace tessera::elasticity {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 
 // Gauss-Jordan elimination of the equations of a model: each eliminates one displacement, which
 // then appears in no other one.

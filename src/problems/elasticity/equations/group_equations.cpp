@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 
 // Equations of common constraints of groups.
 namespace tessera::elasticity {

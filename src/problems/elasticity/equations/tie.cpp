@@ -2,7 +2,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 
 // Nodes that follow the surface of another part at its nearest point.
 namespace tessera::elasticity {

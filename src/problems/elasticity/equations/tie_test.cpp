@@ -1,5 +1,5 @@
 #include "problems/elasticity/elasticity_test.hpp"
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 #include "support/messages.hpp"
 
 namespace tessera {

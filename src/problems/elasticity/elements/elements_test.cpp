@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "problems/elasticity/elasticity_test.hpp"
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/elements/element_stiffness.hpp"
 
 // The table of elements: shape functions, quadrature rules, faces, and stiffnesses of single ones.
 

@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "problems/elasticity/element_forces.hpp"
-#include "problems/elasticity/faces.hpp"
-#include "problems/elasticity/moments.hpp"
-#include "problems/elasticity/springs.hpp"
+#include "problems/elasticity/loads/faces.hpp"
+#include "problems/elasticity/loads/moments.hpp"
+#include "problems/elasticity/loads/springs.hpp"
+#include "problems/elasticity/results/element_forces.hpp"
 
 namespace tessera::elasticity {
 

@@ -1,8 +1,8 @@
 #include <limits>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/faces.hpp"
-#include "problems/elasticity/moments.hpp"
+#include "problems/elasticity/loads/faces.hpp"
+#include "problems/elasticity/loads/moments.hpp"
 
 namespace tessera::elasticity {
 

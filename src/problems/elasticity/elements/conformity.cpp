@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 namespace tessera::elasticity {
 

@@ -1,4 +1,4 @@
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/elements/element_stiffness.hpp"
 
 namespace tessera::elasticity {
 

@@ -1,5 +1,5 @@
 #include "problems/elasticity/elasticity_test.hpp"
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/elements/element_stiffness.hpp"
 #include "support/messages.hpp"
 
 // Plane strain and axisymmetry: states that every mesh represents, motions without strain, errors.

@@ -1,4 +1,4 @@
-#include "problems/elasticity/moments.hpp"
+#include "problems/elasticity/loads/moments.hpp"
 
 namespace tessera::elasticity {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 
 /// Moments on groups.
 namespace tessera::elasticity {

@@ -1,4 +1,4 @@
-#include "problems/elasticity/elastic_law.hpp"
+#include "problems/elasticity/elements/elastic_law.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "base/host_memory/host_memory.hpp"
-#include "problems/elasticity/strain.hpp"
+#include "problems/elasticity/elements/strain.hpp"
 
 namespace tessera::elasticity {
 

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 namespace tessera::elasticity {
 

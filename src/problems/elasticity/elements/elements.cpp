@@ -1,4 +1,4 @@
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #include <map>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/faces.hpp"
+#include "problems/elasticity/loads/faces.hpp"
 
 namespace tessera::elasticity {
 

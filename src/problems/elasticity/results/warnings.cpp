@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/concat.hpp"
-#include "problems/elasticity/faces.hpp"
-#include "problems/elasticity/springs.hpp"
+#include "problems/elasticity/loads/faces.hpp"
+#include "problems/elasticity/loads/springs.hpp"
 
 namespace tessera::elasticity {
 

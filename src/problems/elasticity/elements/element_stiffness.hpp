@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 /// The stiffness of one element, with or without incompatible modes.
 namespace tessera::elasticity {

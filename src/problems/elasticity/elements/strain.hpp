@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/element_stiffness.hpp"
+#include "problems/elasticity/elements/element_stiffness.hpp"
 
 /// Strains and stresses in elements.
 namespace tessera::elasticity {

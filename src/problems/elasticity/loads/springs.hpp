@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 /// Springs between groups and the ground.
 namespace tessera::elasticity {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "problems/elasticity/elements.hpp"
+#include "problems/elasticity/elements/elements.hpp"
 
 /// Edges of plane and faces of solid elements.
 namespace tessera::elasticity {

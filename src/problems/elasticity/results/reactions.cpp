@@ -1,7 +1,7 @@
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/element_forces.hpp"
-#include "problems/elasticity/faces.hpp"
-#include "problems/elasticity/springs.hpp"
+#include "problems/elasticity/loads/faces.hpp"
+#include "problems/elasticity/loads/springs.hpp"
+#include "problems/elasticity/results/element_forces.hpp"
 
 namespace tessera::elasticity {
 

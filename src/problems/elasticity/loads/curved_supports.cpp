@@ -1,8 +1,8 @@
 #include <numeric>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/faces.hpp"
-#include "problems/elasticity/springs.hpp"
+#include "problems/elasticity/loads/faces.hpp"
+#include "problems/elasticity/loads/springs.hpp"
 
 // Rigid motions along the curved surfaces that hold a body.
 namespace tessera::elasticity {

@@ -11,8 +11,8 @@
 
 #include "base/concat.hpp"
 #include "base/parallel.hpp"
-#include "problems/elasticity/elastic_law.hpp"
-#include "problems/elasticity/reference.hpp"
+#include "problems/elasticity/elements/elastic_law.hpp"
+#include "problems/elasticity/elements/reference.hpp"
 #include "tessera/elasticity.hpp"
 
 /// Derivatives of shape functions on a mesh, and the elements at a node.
