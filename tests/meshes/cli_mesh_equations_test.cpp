@@ -106,12 +106,14 @@ TEST_F(cli_mesh_equations, wrong_options) {
     expect_contains(error({"--equation", "tip.x"}), "it has no '=' and is no file");
     expect_contains(error({"--equation", "tip = 0"}),
                     "'tip' is neither a number nor such as pin.x");
-    expect_contains(error({"--equation", "2 - = 0"}), "'-' ends no term");
+    expect_contains(error({"--equation", "2 - = 0"}),
+                    "'-' follows a sign or a number that has no displacement");
     expect_contains(error({"--equation", "2 = 0"}), "ends without a displacement");
     expect_contains(error({"--equation", "right.x = 0"}), "group 'right' is not one point");
     expect_contains(error({"--equation", "lid.x = 0"}), "no group 'lid'");
     expect_contains(error({"--equation", "99.x = 0"}), "names node 99");
-    expect_contains(error({"--equation", "tip.x = much"}), "'much' is ");
+    expect_contains(error({"--equation", "tip.x = much"}), "the right side 'much' is ");
+    expect_contains(error({"--equation", "tip.z = 0"}), "names axis z; the mesh has 2 dimensions");
     expect_contains(error({"--equation", "0.x = 1"}),
                     "the equation '0.x = 1' of node 0 at (0, 0) contradicts supports");
 }

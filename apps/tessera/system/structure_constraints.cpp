@@ -48,14 +48,21 @@ ParsedEquation parse_equation(const std::string& option, const std::string& text
     std::string left = text.substr(0, equals), right = text.substr(equals + 1);
     std::ranges::replace(left, '*', ' ');
     std::erase(right, ' ');
-    ParsedEquation equation{{}, number(option, text, right)};
+    ParsedEquation equation;
+    const std::string reason = parse_real(right, equation.value);
+    if (!reason.empty()) {
+        throw InvalidArgument(option + ": the right side '" + right + "' is " + reason + "; " +
+                              equation_form);
+    }
     std::istringstream words(left);
     double coefficient = 1;
     bool is_open = false;  // A sign or a number that waits for its place.
     for (std::string word; words >> word;) {
         if (word == "+" || word == "-") {
             if (is_open)
-                throw InvalidArgument(option + ": '" + word + "' ends no term; " + equation_form);
+                throw InvalidArgument(option + ": '" + word +
+                                      "' follows a sign or a number that has no displacement; " +
+                                      equation_form);
             coefficient = word == "-" ? -1 : 1;
             is_open = true;
             continue;

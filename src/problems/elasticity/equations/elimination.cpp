@@ -101,7 +101,8 @@ class Elimination {
             require(!node_elements_[term.node].empty(), "the equation '", equation.name,
                     "' is on node ", term.node, ", which belongs to no element");
             require(term.axis >= 0 && term.axis < model_.mesh.dimensions, "the equation '",
-                    equation.name, "' names axis ", term.axis, "; the mesh has ",
+                    equation.name, "' names axis ",
+                    term.axis == 2 ? "z" : std::to_string(term.axis), "; the mesh has ",
                     model_.mesh.dimensions, " dimensions");
             require(std::isfinite(term.coefficient), "the equation '", equation.name,
                     "' has a coefficient that is not a number");
