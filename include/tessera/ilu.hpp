@@ -37,6 +37,9 @@ struct IluOptions {
     std::optional<bool> safeguard;
     /// Jacobi iterations instead of each triangular solve; 0: exact solves.
     int solve_sweeps = 0;
+    /// Compute and store the factor in FP32, if its numbers are within that range: half of the
+    /// memory, applications in about half of the time.
+    bool single_precision = false;
     double max_growth = std::numeric_limits<double>::infinity();  ///< As in BlockLdltOptions.
 };
 
@@ -90,6 +93,7 @@ class TESSERA_API Ilu final : public Preconditioner<T> {
 
   private:
     PreconditionerReport make_report() const override;
+    bool set_up_single(const Context& context, const CsrView<T>& matrix, const IluOptions& options);
     struct State;
     std::unique_ptr<State> state_;
 };
@@ -98,7 +102,7 @@ Ilu(const Context&, const CsrMatrix<T>&, const IluOptions& = {}) -> Ilu<T>;
 
 /// Options from a text: ilu[:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
 /// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=40][,safeguard=auto|on|off]
-/// [,solve_sweeps=0]. Throws InvalidArgument on others.
+/// [,solve_sweeps=0][,precision=working|f32]. Throws InvalidArgument on others.
 TESSERA_API IluOptions parse_ilu(Spec spec);
 
 }  // namespace tessera

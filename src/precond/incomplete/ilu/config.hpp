@@ -13,7 +13,7 @@ struct IluConfig {
     static constexpr const char* help =
         R"([:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
               [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=40]
-              [,safeguard=auto|on|off][,solve_sweeps=0]
+              [,safeguard=auto|on|off][,solve_sweeps=0][,precision=working|f32]
                            incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1 to
                            32: rows of a block (natural blocks of equal size, about 4, on a GPU 8;
                            8 with matching); matching=auto: where diagonal entries are small; ordering=auto: amd with fill, else rcm

@@ -4,17 +4,21 @@
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
 #include "precond/arranged_rows.hpp"
 #include "precond/incomplete/ilu/config.hpp"
 #include "precond/incomplete/ilu/row_order.hpp"
 #include "precond/incomplete/ilu/threshold.hpp"
 #include "precond/incomplete/state.hpp"
+#include "tessera/detail/vector_steps.hpp"
 
 namespace tessera {
 
 template <class T>
 struct Ilu<T>::State : incomplete::State<T> {
     IluOptions given;  ///< With the block size and matching used.
+    Index rows = 0;
+    std::unique_ptr<Ilu<float>> single;  ///< With single_precision; then there is no other factor.
 };
 
 void check_options(const IluOptions& options) {
@@ -31,6 +35,25 @@ void check_options(const IluOptions& options) {
 }
 
 namespace {
+
+/// The matrix in FP32; its values are in `values`.
+CsrView<float> rounded(const Context& context, const CsrView<double>& matrix,
+                       Buffer<float>& values) {
+    values = Buffer<float>(context, matrix.nonzeros);
+    convert<double, float>(context, matrix.values_span(), values.view());
+    return {matrix.rows,        matrix.columns,        matrix.nonzeros,
+            matrix.row_offsets, matrix.column_indices, values.data()};
+}
+
+/// f(r, z) on copies in FP32 of vectors of `rows` elements.
+template <class F>
+void in_single_precision(const Context& context, std::span<const double> r, std::span<double> z,
+                         F&& f) {
+    const Scratch<float> in(context, Offset(r.size())), out(context, Offset(z.size()));
+    convert<double, float>(context, r, in.view());
+    f(std::as_const(in).view(), out.view());
+    convert<float, double>(context, std::as_const(out).view(), z);
+}
 
 template <class T>
 void check_values(const Context& context, const CsrView<T>& matrix) {
@@ -133,6 +156,9 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     const Phase phase(context, "setup", 0, PhaseStep::setup);
     const double start = now();
     check_values(context, matrix);
+    if constexpr (std::is_same_v<T, double>) {
+        if (options.single_precision && set_up_single(context, matrix, options)) return;
+    }
     // Matching, ordering and symbolic factorisation run on the host.
     const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
@@ -158,6 +184,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     const std::vector<double>& column_scaling = matched ? arrangement.column_scaling : row_scaling;
     state_ = std::make_unique<State>();
     state_->given = used;
+    state_->rows = matrix.rows;
     state_->options = common;
     state_->report = report;
     state_->row_scale = copy_to_buffer(context, incomplete::scaling_in<T>(row_scaling));
@@ -183,18 +210,41 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     state_->set_up(context, matrix, grid, host_matrix);
 }
 
+/// False where numbers are beyond the range of FP32.
+template <class T>
+bool Ilu<T>::set_up_single(const Context& context, const CsrView<T>& matrix,
+                           const IluOptions& options) {
+    if constexpr (std::is_same_v<T, double>) {
+        Buffer<float> values;
+        const CsrView<float> single = rounded(context, matrix, values);
+        if (first_non_finite_row(context, single) >= 0) return false;
+        state_ = std::make_unique<State>();
+        state_->rows = matrix.rows;
+        state_->single = std::make_unique<Ilu<float>>(context, single, options);
+        state_->given = state_->single->options();
+        return true;
+    }
+    return false;
+}
+
 template <class T>
 Ilu<T>::~Ilu() = default;
 
 template <class T>
 Index Ilu<T>::rows() const {
-    return Index(state_->row_scale.size());
+    return state_->rows;
 }
 
 template <class T>
 void Ilu<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
     check_vector("ilu", "r", r, rows());
     check_vector("ilu", "z", z, rows());
+    if constexpr (std::is_same_v<T, double>) {
+        if (state_->single) {
+            return in_single_precision(
+                context, r, z, [&](auto in, auto out) { state_->single->apply(context, in, out); });
+        }
+    }
     const Phase phase(context, "apply", state_->bytes_of_apply());
     state_->apply(context, r.data(), z.data());
 }
@@ -203,6 +253,13 @@ template <class T>
 void Ilu<T>::apply_transposed(const Context& context, std::span<const T> r, std::span<T> z) const {
     check_vector("ilu", "r", r, rows());
     check_vector("ilu", "z", z, rows());
+    if constexpr (std::is_same_v<T, double>) {
+        if (state_->single) {
+            return in_single_precision(context, r, z, [&](auto in, auto out) {
+                state_->single->apply_transposed(context, in, out);
+            });
+        }
+    }
     const Phase phase(context, "apply", state_->bytes_of_apply());
     state_->apply(context, r.data(), z.data(), true);
 }
@@ -210,6 +267,13 @@ void Ilu<T>::apply_transposed(const Context& context, std::span<const T> r, std:
 template <class T>
 void Ilu<T>::update(const Context& context, const CsrView<T>& matrix) {
     check_matrix("ilu", matrix);
+    if constexpr (std::is_same_v<T, double>) {
+        if (state_->single) {
+            check_values(context, matrix);
+            Buffer<float> values;
+            return state_->single->update(context, rounded(context, matrix, values));
+        }
+    }
     if (state_->given.drop > 0) {
         require(matrix.rows == rows(), "ilu: update needs a matrix of the size of its setup");
         Ilu anew(context, matrix, state_->given);
@@ -230,11 +294,20 @@ const IluOptions& Ilu<T>::options() const {
 
 template <class T>
 const IluReport& Ilu<T>::report() const {
-    return state_->report;
+    return state_->single ? state_->single->report() : state_->report;
 }
 
 template <class T>
 IluFactor<T> Ilu<T>::factor(const Context& context) const {
+    if (state_->single) {
+        const IluFactor<float> f = state_->single->factor(context);
+        const auto widened = [](const std::vector<float>& from) {
+            return std::vector<T>(from.begin(), from.end());
+        };
+        return {f.row_of_slot, f.column_of_slot, widened(f.row_scaling), widened(f.column_scaling),
+                f.rows,        f.columns,        widened(f.l),           widened(f.u_transposed),
+                widened(f.f)};
+    }
     if (state_->stage == IluStage::none) return {};
     const auto& factor = state_->factor;
     const auto& symbolic = factor.symbolic();

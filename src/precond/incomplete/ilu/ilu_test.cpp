@@ -289,6 +289,38 @@ TEST(ilu, applies_inside_a_graph) {
     }
 }
 
+TEST(ilu, a_factor_in_single_precision_serves_double) {
+    auto random = generator();
+    const Context device = context();
+    const auto matrix = copy_to(device, convection(40, 100).view());
+    const auto r = random_vector<double>(random, std::size_t(matrix.rows()));
+    for (const char* text : {":8", ":4,fill=1", ":1,drop=1e-3"}) {
+        const Ilu<double> working(device, matrix.view(), options_of(text));
+        Ilu<double> single(device, matrix.view(), options_of(std::string(text) + ",precision=f32"));
+        EXPECT_EQ(solve_with(device, matrix, &single, "bicgstab").status, Status::converged);
+        for (const bool transposed : {false, true}) {
+            const auto z = apply(device, working, r, transposed);
+            const auto rough = apply(device, single, r, transposed);
+            double difference = 0;
+            for (std::size_t i = 0; i < r.size(); ++i) {
+                difference += (z[i] - rough[i]) * (z[i] - rough[i]);
+            }
+            EXPECT_LT(difference, 1e-8 * product_of(z, z)) << text;
+            EXPECT_NE(z, rough) << text;
+        }
+        const auto before = apply(device, single, r);
+        single.update(device, matrix.view());
+        EXPECT_EQ(apply(device, single, r), before) << text;
+        EXPECT_EQ(single.factor(device).f.size(), working.factor(device).f.size());
+    }
+    // Numbers beyond the range of FP32.
+    auto large = copy_to(host(), matrix.view());
+    for (double& value : large.values().view()) value *= 1e60;
+    const auto placed = copy_to(device, large.view());
+    const Ilu<double> wide(device, placed.view(), options_of(":8,precision=f32"));
+    EXPECT_EQ(solve_with(device, placed, &wide, "bicgstab").status, Status::converged);
+}
+
 TEST(ilu, single_precision) {
     const Context device = context();
     auto random = generator();

@@ -34,6 +34,7 @@ IluOptions parse_ilu(Spec spec) {
     options.safeguard =
         choose<std::optional<bool>>(spec, "safeguard", {{}, true, false}, on_or_off);
     options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
+    options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
     spec.finish();
     return options;
 }
@@ -51,6 +52,7 @@ std::string Ilu<T>::describe() const {
     }
     if (o.safeguard) text += concat(",safeguard=", on_or_off(o.safeguard));
     if (o.solve_sweeps > 0) text += concat(",solve_sweeps=", o.solve_sweeps);
+    if (o.single_precision) text += ",precision=f32";
     return text;
 }
 
