@@ -49,6 +49,7 @@ constexpr Pair indefinite[] = {
     {"gmres:50", "block_jacobi:32,singular=shift", false},
 };
 constexpr Pair nonsymmetric[] = {
+    {"bicgstab", "ilu,precision=f32", false},
     {"bicgstab", "ilu", false},
     {"bicgstab", "ilu:8", false},
     {"bicgstab", "ilu:8,fill=1", false},

@@ -80,8 +80,10 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   euler3d:40,cfl=10, blocks of 5             5.8                            1.7
     //   euler2d:100,cfl=10, blocks of 4            0.31                           0.12
     //   euler3d:74,cfl=10, H200                    0.27                           1.9
-    Attempt incomplete{"bicgstab", "ilu", "csr", 500, "bicgstab does not converge fast"};
-    Attempt more_fill{"bicgstab", "ilu:8,fill=1", "csr", 500, "factors without fill drop too much"};
+    Attempt incomplete{"bicgstab", "ilu,precision=f32", "csr", 500,
+                       "bicgstab does not converge fast"};
+    Attempt more_fill{"bicgstab", "ilu:8,fill=1,precision=f32", "csr", 500,
+                      "factors without fill drop too much"};
     incomplete.trial = 60;
     more_fill.trial = 60;
     if (!a.on_gpu && a.rows_per_node >= 3) {
