@@ -144,6 +144,29 @@ TEST(choice, exact_factors_come_first_where_they_pay) {
     EXPECT_TRUE(first(facts).preconditioner.starts_with("direct"));
 }
 
+TEST(choice, incomplete_factors_come_before_idr_on_a_cpu) {
+    MatrixFacts facts = facts_of(problem("euler3d:4"));
+    EXPECT_EQ(facts.rows_per_node, 5);
+    const auto place_of = [&](const char* word, bool on_gpu) {
+        facts.on_gpu = on_gpu;
+        const auto attempts = choose(facts, "auto", "auto", "auto");
+        return std::ranges::find_if(
+                   attempts,
+                   [&](const Attempt& one) {
+                       return (one.solver + " " + one.preconditioner).starts_with(word);
+                   }) -
+               attempts.begin();
+    };
+    for (const Index nodes : {5'000, 100'000}) {
+        facts.blocks = nodes;
+        facts.rows = 5 * nodes;
+        facts.nonzeros = Offset(facts.rows) * 33;
+        EXPECT_EQ(place_of("bicgstab ilu", false), 1) << nodes;
+        EXPECT_LT(place_of("bicgstab ilu", false), place_of("idr", false)) << nodes;
+    }
+    EXPECT_GT(place_of("bicgstab ilu", true), place_of("idr", true));
+}
+
 TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
     MatrixFacts facts;
     facts.rows = 2'000'000;
