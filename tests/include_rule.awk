@@ -18,7 +18,7 @@ BEGIN {
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
     public["tessera/detail/cells.hpp"] = 1
     public["tessera/detail/orientation.hpp"] = 2
-    split("sliced vector_steps ordering bsr rank_rows", list, " ")
+    split("sliced vector_steps ordering bsr rank_rows symmetric_product", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
     public["tessera/amg.hpp"] = 3
@@ -27,7 +27,7 @@ BEGIN {
     public["tessera/block_ldlt.hpp"] = public["tessera/ilu.hpp"] = 3
     public["tessera/direct.hpp"] = 3
     public["tessera/krylov.hpp"] = public["tessera/detail/report_json.hpp"] = 4
-    public["tessera/solver.hpp"] = 4
+    public["tessera/solver.hpp"] = public["tessera/device_group.hpp"] = 4
     public["tessera/choice.hpp"] = 4
     public["tessera/tessera.hpp"] = 5
 }

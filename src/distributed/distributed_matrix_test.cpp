@@ -153,6 +153,21 @@ TEST(distributed_matrix, rows_of_ghosts) {
     }
 }
 
+TEST(distributed_matrix, foreign_columns_ascend_and_do_not_repeat) {
+    // Few nodes, which are marked, and more than could be.
+    for (const Offset last : {Offset(100), Offset(1) << 40}) {
+        GlobalRows rows{1,
+                        1,
+                        copy_to_buffer<Offset>(context(), {0, 3, 3, 7}),
+                        copy_to_buffer<Offset>(context(), {last, 5, 2, 2, 7, last, 4}),
+                        {}};
+        const std::vector<Offset> expected{2, 7, last};
+        EXPECT_EQ(foreign_columns(context(), rows, 4, 3, last + 1), expected);
+    }
+    const GlobalRows none{1, 1, copy_to_buffer<Offset>(context(), {0}), {}, {}};
+    EXPECT_TRUE(foreign_columns(context(), none, 0, 0, 0).empty());
+}
+
 TEST(distributed_matrix, wrong_sizes_are_errors_on_all_ranks) {
     auto random = generator();
     const CsrMatrix<double> matrix = random_matrix(random, nodes, 2);

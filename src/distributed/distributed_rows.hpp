@@ -203,6 +203,25 @@ struct CopyForeign {
     }
 };
 
+/// Marks listed numbers.
+struct MarkListed {
+    static constexpr int work = 4;
+    const Offset* list;
+    int* marks;
+    TESSERA_HOST_DEVICE void operator()(Offset k) const { raise_flag(marks + list[k]); }
+};
+
+/// Collects the numbers that are marked.
+struct CopyMarked {
+    static constexpr int work = 2;
+    const int* marks;
+    const Offset* positions;
+    Offset* to;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (marks[i] != 0) to[positions[i]] = i;
+    }
+};
+
 /// The number of blocks of a listed row (null: of all) with columns from `first` to before `end`.
 struct CountInRange {
     static constexpr int work = 32;

@@ -78,7 +78,9 @@ TEST(krylov_over_ranks, iterations_are_those_of_one_rank) {
                                 double(more));
                 }
                 EXPECT_LE(found.reports[0].true_relative_residual, 1e-8);
-                if (starts.size() == 4) EXPECT_EQ(found.x, run(starts).x);
+                if (starts.size() == 4) {
+                    EXPECT_EQ(found.x, run(starts).x);
+                }
             }
         }
     }

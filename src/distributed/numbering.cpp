@@ -83,8 +83,31 @@ BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numb
     return result;
 }
 
+namespace {
+
+/// The numbers of a list, each below `all`, ascending and without repeats. A column is in the list
+/// once for each of the many rows that have it: they are marked where they are, as a sort of all on
+/// the host takes long, unless marks would be far more than they.
+std::vector<Offset> distinct(const Context& context, const Buffer<Offset>& list, Offset all) {
+    if (all > 64 * list.size() + (1 << 22)) {
+        std::vector<Offset> numbers = copy_to_host(context, list);
+        std::ranges::sort(numbers);
+        numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+        return numbers;
+    }
+    Buffer<int> marks = zeros<int>(context, all);
+    for_each_index(context, list.size(), MarkListed{list.data(), marks.data()});
+    Buffer<Offset> positions(context, all + 1);
+    exclusive_scan(context, all, CountAt{marks.data()}, positions.data());
+    Buffer<Offset> found(context, read_value(context, positions.data() + all));
+    for_each_index(context, all, CopyMarked{marks.data(), positions.data(), found.data()});
+    return copy_to_host(context, found);
+}
+
+}  // namespace
+
 std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
-                                    Index own) {
+                                    Index own, Offset all) {
     Buffer<Index> counts(context, rows.rows());
     for_each_index(
         context, rows.rows(),
@@ -92,13 +115,11 @@ std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& ro
     Buffer<Offset> positions(context, Offset(rows.rows()) + 1);
     exclusive_scan(context, rows.rows(), CountAt{counts.data()}, positions.data());
     Buffer<Offset> found(context, read_value(context, positions.data() + rows.rows()));
+    if (found.size() == 0) return {};
     for_each_index(context, rows.rows(),
                    CopyForeign{first, own, rows.row_offsets.data(), rows.columns.data(),
                                positions.data(), found.data()});
-    std::vector<Offset> columns = copy_to_host(context, found);
-    std::ranges::sort(columns);
-    columns.erase(std::ranges::unique(columns).begin(), columns.end());
-    return columns;
+    return distinct(context, found, all);
 }
 
 std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b) {
@@ -133,12 +154,12 @@ Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Of
 }
 
 BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
-                         Numbering& columns) {
+                         Numbering& columns, Offset all) {
     require(own.height == ghosts.height && own.width == ghosts.width,
             "rows to join must have blocks of one size");
     columns = Numbering(context, columns.first, columns.own,
-                        merged(foreign_columns(context, own, columns.first, columns.own),
-                               foreign_columns(context, ghosts, columns.first, columns.own)));
+                        merged(foreign_columns(context, own, columns.first, columns.own, all),
+                               foreign_columns(context, ghosts, columns.first, columns.own, all)));
     const Index rows = own.rows() + ghosts.rows();
     const Offset blocks = own.columns.size(), size = Offset(own.height) * own.width;
     BsrMatrix<double> result(context, rows, columns.nodes(), own.height, own.width,

@@ -41,9 +41,9 @@ BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& r
 /// with_local_columns for rows whose blocks have the order of a numbering with the same own
 /// columns, and so are sorted; takes the values.
 BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numbering& columns);
-/// The columns outside of first .. first + own - 1, ascending.
+/// The columns outside of first .. first + own - 1, ascending; `all`: columns of all ranks.
 std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
-                                    Index own);
+                                    Index own, Offset all);
 /// The union of ascending lists.
 std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b);
 /// The blocks of all rows, or of listed ones, in columns first .. first + width - 1, which become
@@ -54,7 +54,8 @@ BsrMatrix<double> column_range(const Context& context, const BsrView<double>& ma
 Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Offset shift);
 /// Rows of own nodes, in the order of a numbering with the own columns of `columns`, then those of
 /// ghosts, in any order, with columns numbered by `columns`, which gets the ghosts that they have.
+/// `all`: columns of all ranks.
 BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
-                         Numbering& columns);
+                         Numbering& columns, Offset all);
 
 }  // namespace tessera

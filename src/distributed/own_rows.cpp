@@ -17,8 +17,8 @@ OwnRows own_rows(const Context& context, const Communicator& communicator,
                 " columns, which are not its nodes of ", block, " rows");
         const Numbering whole(context, 0, rows.columns / block, {});
         global = with_global_columns(context, to_bsr(context, rows, block, block), whole);
-        ghosts =
-            foreign_columns(context, global, starts[rank], Index(starts[rank + 1] - starts[rank]));
+        ghosts = foreign_columns(context, global, starts[rank],
+                                 Index(starts[rank + 1] - starts[rank]), starts.back());
     });
     OwnRows made{
         std::make_shared<const Halo>(context, communicator, std::move(starts), std::move(ghosts)),

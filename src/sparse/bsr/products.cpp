@@ -8,6 +8,7 @@
 #include "sparse/bsr/checks.hpp"
 #include "sparse/bsr/kernels.hpp"
 #include "sparse/bsr/rows.hpp"
+#include "tessera/detail/symmetric_product.hpp"
 
 namespace tessera {
 
@@ -30,7 +31,7 @@ void sum(const Context& context, const BsrView<T>& a, const BsrView<T>& b, BsrMa
 
 /// Copies the upper triangle to the lower one. Waits.
 template <class T>
-void mirror(const Context& context, BsrMatrix<T>& matrix) {
+void mirror(const Context& context, const char* who, BsrMatrix<T>& matrix) {
     const Offset rows = matrix.view().block_rows;
     const int sharers = context.on_gpu() ? std::min(8, matrix.view().block_size()) : 1,
               lanes = sharers * sharing_threads(context, rows * sharers, 8);
@@ -38,8 +39,7 @@ void mirror(const Context& context, BsrMatrix<T>& matrix) {
     for_each_index(
         context, rows * lanes,
         bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});
-    require(copy_to_host(context, fault)[0] == 0,
-            "symmetric_triple_product: the matrix has no symmetric pattern");
+    require(copy_to_host(context, fault)[0] == 0, who, ": the matrix has no symmetric pattern");
 }
 
 template <class T>
@@ -50,7 +50,7 @@ void sum_triple(const Context& context, const BsrView<T>& a, TripleProduct<T>& p
     products.p.values() = {};
     sum(context, std::as_const(products.transposed.matrix).view(),
         std::as_const(products.product).view(), products.result, true);
-    mirror(context, products.result);
+    mirror(context, "symmetric_triple_product", products.result);
 }
 
 /// The multiplications of A B, estimated from a sample of the blocks of A where these are many.
@@ -78,6 +78,20 @@ BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView
     bsr::check_factors("multiply", "A", a, "B", b);
     BsrMatrix<T> product = pattern_of(context, a, b);
     sum(context, a, b, product);
+    return product;
+}
+
+template <class T>
+BsrMatrix<T> multiply_symmetric(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
+    const char* const who = "multiply_symmetric";
+    bsr::check_blocks(context, who, a);
+    bsr::check_blocks(context, who, b);
+    bsr::check_factors(who, "A", a, "B", b);
+    require(a.height == b.width && a.block_rows <= b.block_columns, who,
+            ": the product must have square blocks and no more rows than columns");
+    BsrMatrix<T> product = pattern_of(context, a, b);
+    sum(context, a, b, product, true);
+    mirror(context, who, product);
     return product;
 }
 
@@ -138,6 +152,8 @@ void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& produ
 
 #define TESSERA_INSTANTIATE(T)                                                                    \
     template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);         \
+    template BsrMatrix<T> multiply_symmetric(const Context&, const BsrView<T>&,                   \
+                                             const BsrView<T>&);                                  \
     template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,            \
                                  BsrMatrix<T>&);                                                  \
     template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&);   \

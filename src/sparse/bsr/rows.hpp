@@ -163,8 +163,9 @@ struct WriteRow {
     }
 };
 
-/// Copies the blocks above the diagonal, and the upper triangles of those on it, to below. `lanes`
-/// threads share a row, `sharers` of them each of its blocks.
+/// Copies the blocks above the diagonal, and the upper triangles of those on it, to below; leaves
+/// columns after those of the rows. `lanes` threads share a row, `sharers` of them each of its
+/// blocks.
 template <class T>
 struct MirrorBlocks {
     static constexpr int work = 64;
@@ -180,6 +181,7 @@ struct MirrorBlocks {
         for (Offset k = matrix.row_offsets[i] + lane / sharers; k < matrix.row_offsets[i + 1];
              k += lanes / sharers) {
             const Index j = matrix.column_indices[k];
+            if (j >= matrix.block_rows) continue;
             const Offset found = find_csr_entry(matrix, j, i);
             if (found < 0) raise_flag(fault);
             if (found < 0 || j > i) continue;

@@ -11,16 +11,26 @@
 #include "precond/multigrid/blocks/for_each_block.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
 #include "tessera/detail/rank_rows.hpp"
+#include "tessera/detail/symmetric_product.hpp"
 #include "tessera/products.hpp"
 
 namespace tessera::multigrid {
 
 namespace {
 
-/// Rows of own nodes, then those of the ghosts of a halo; `columns` gets the ghosts that they have.
+/// Rows of own nodes, then those of the ghosts of a halo; `columns`, of `all` of all ranks, gets
+/// the ghosts that they have.
 BsrMatrix<double> with_ghosts(const Context& context, const Halo& halo, const GlobalRows& own,
-                              Numbering& columns) {
-    return joined(context, own, halo.ghost_rows(context, own), columns);
+                              Numbering& columns, Offset all) {
+    const Phase phase(context, "setup: rows of others", 0, PhaseStep::setup);
+    return joined(context, own, halo.ghost_rows(context, own), columns, all);
+}
+
+/// f(), as the phase of this name.
+template <class F>
+auto timed(const Context& context, const char* name, F&& f) {
+    const Phase phase(context, name, 0, PhaseStep::setup);
+    return f();
 }
 
 }  // namespace
@@ -214,7 +224,6 @@ template <class C>
 void DistributedHierarchy<C>::make_products(const Context& context, const Aggregates& aggregates,
                                             TentativeProlongator& tentative,
                                             DistributedLevel& coarse) {
-    const Phase phase(context, "setup: products", 0, PhaseStep::setup);
     const DistributedLevel& level = levels_.back();
     const Halo& halo = *level.halo;
     const BsrView<double> a = level.matrix.view();
@@ -222,29 +231,44 @@ void DistributedHierarchy<C>::make_products(const Context& context, const Aggreg
     for (const Offset count : gather_to_host(communicator(), context, Offset(aggregates.count))) {
         starts.push_back(starts.back() + count);
     }
+    const Offset all = starts.back();
     Numbering columns(context, starts[std::size_t(communicator().rank())], aggregates.count, {});
     // P = T - omega / lambda A T: rows of ghosts of T.
     const BsrMatrix<double> t = with_ghosts(
         context, halo, with_global_columns(context, std::move(tentative.prolongator), columns),
-        columns);
-    BsrMatrix<double> p;
-    smooth_prolongator(context, a, aggregates.has_dense, t.view(),
-                       options_.omega * options_.lambda_factor / level.lambda, p);
-    GlobalRows own_p = with_global_columns(context, std::move(p), columns);
+        columns, all);
+    GlobalRows own_p = timed(context, "setup: P", [&] {
+        BsrMatrix<double> p;
+        smooth_prolongator(context, a, aggregates.has_dense, t.view(),
+                           options_.omega * options_.lambda_factor / level.lambda, p);
+        return with_global_columns(context, std::move(p), columns);
+    });
     // A P: rows of ghosts of P. Own columns of P are rows of P^T.
-    const BsrMatrix<double> p_of_all = with_ghosts(context, halo, own_p, columns);
-    restriction_ =
-        transpose<double>(context, column_range(context, p_of_all.view(), 0, columns.own).view());
-    // P^T (A P): rows of ghosts of A P.
-    const BsrMatrix<double> ap_of_all = with_ghosts(
-        context, halo, with_global_columns(context, multiply(context, a, p_of_all.view()), columns),
-        columns);
-    GlobalRows product = with_global_columns(
-        context, multiply(context, std::as_const(restriction_).view(), ap_of_all.view()), columns);
+    BsrMatrix<double> p_of_all = with_ghosts(context, halo, own_p, columns, all);
+    restriction_ = timed(context, "setup: P^T", [&] {
+        return transpose<double>(
+            context, column_range(context, std::as_const(p_of_all).view(), 0, columns.own).view());
+    });
+    // P^T (A P): rows of ghosts of A P. Own columns come first, so that its own square is
+    // symmetric.
+    GlobalRows own_ap = timed(context, "setup: A P", [&] {
+        return with_global_columns(context, multiply(context, a, std::as_const(p_of_all).view()),
+                                   columns);
+    });
+    p_of_all = {};
+    const BsrMatrix<double> ap_of_all = with_ghosts(context, halo, own_ap, columns, all);
+    own_ap = {};
+    GlobalRows product = timed(context, "setup: P^T (A P)", [&] {
+        return with_global_columns(
+            context,
+            multiply_symmetric(context, std::as_const(restriction_).view(), ap_of_all.view()),
+            columns);
+    });
     // One numbering for both, as P leads to this level.
+    const Phase phase(context, "setup: numbering", 0, PhaseStep::setup);
     std::vector<Offset> ghosts =
-        merged(foreign_columns(context, product, columns.first, columns.own),
-               foreign_columns(context, own_p, columns.first, columns.own));
+        merged(foreign_columns(context, product, columns.first, columns.own, all),
+               foreign_columns(context, own_p, columns.first, columns.own, all));
     coarse.halo =
         std::make_shared<const Halo>(context, communicator(), std::move(starts), std::move(ghosts));
     coarse.matrix = renumbered(context, std::move(product), coarse.halo->numbering());

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "tessera/detail/bsr.hpp"
+
+namespace tessera {
+
+/// A B, whose blocks in the first columns, as many as it has rows, make a symmetric matrix of
+/// square blocks: those below its diagonal are copied from above, not summed. Columns may follow.
+/// Waits. Throws InvalidArgument where the pattern is not symmetric.
+template <class T>
+TESSERA_API BsrMatrix<T> multiply_symmetric(const Context& context, const BsrView<T>& a,
+                                            const BsrView<T>& b);
+
+}  // namespace tessera
