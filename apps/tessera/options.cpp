@@ -197,6 +197,11 @@ void add_solve(CLI::App& app, SolveArguments& to) {
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
         ->check(file_name())
         ->group("Meshes");
+    solve
+        .add_option("--devices", to.devices,
+                    "Solve on several GPUs together: their number, all, or a list such as "
+                    "cuda:0,cuda:1; with --device cpu a number of groups of threads")
+        ->check(not_empty());
     solve.add_option("--x0", to.start, "File with the initial guess; default: zero")
         ->check(not_empty());
     solve

@@ -10,6 +10,7 @@
 #include "tessera/choice.hpp"
 #include "tessera/context.hpp"
 #include "tessera/csr.hpp"
+#include "tessera/device_group.hpp"
 #include "tessera/direct.hpp"
 #include "tessera/elasticity.hpp"
 #include "tessera/factor.hpp"

@@ -255,13 +255,14 @@ void run_ranks(int size, const std::function<void(const Communicator&)>& f,
     };
     {
         std::vector<std::jthread> threads;
-        threads.reserve(std::size_t(size));
+        threads.reserve(std::size_t(size) - 1);
         try {
-            for (int rank = 0; rank < size; ++rank) threads.emplace_back(run, rank);
+            for (int rank = 1; rank < size; ++rank) threads.emplace_back(run, rank);
         } catch (...) {  // The system gives no more threads: those that run must not wait for them.
-            meeting.leave(int(threads.size()), std::current_exception());
+            meeting.leave(int(threads.size()) + 1, std::current_exception());
             throw;
         }
+        run(0);
     }
     std::exception_ptr of_others;
     for (const std::exception_ptr& error : errors) {

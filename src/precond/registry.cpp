@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/checks.hpp"
+#include "distributed/preconditioner.hpp"
 #include "precond/block_jacobi/config.hpp"
 #include "precond/direct/config.hpp"
 #include "precond/incomplete/block_ldlt/config.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 /// A registered preconditioner. A Config is made of a Spec, all of which it reads (Spec::finish),
 /// and has `help`, and the functions bytes and make<T> of a PreconditionerConfig; make may leave
-/// out the inputs.
+/// out the inputs. If it has those of ConfigOverRanks too, it is one.
 struct Entry {
     std::string name;
     const char* help;
@@ -24,9 +25,10 @@ struct Entry {
 };
 
 template <class Config>
-class Registered final : public PreconditionerConfig {
+class Registered : public PreconditionerConfig {
   public:
     explicit Registered(const Spec& spec) : config_(spec) {}
+    const Config& config() const { return config_; }
     std::unique_ptr<Preconditioner<float>> make(const Context& context,
                                                 const CsrView<float>& matrix,
                                                 const PreconditionerInputs& inputs) const override {
@@ -61,10 +63,29 @@ class Registered final : public PreconditionerConfig {
     Config config_;
 };
 
+/// A Config that is also one over ranks.
+template <class Config>
+class RegisteredOverRanks final : public Registered<Config>, public ConfigOverRanks {
+  public:
+    using Registered<Config>::Registered;
+    int unknowns_of_node() const override { return this->config().unknowns_of_node(); }
+    PreconditionerInputs inputs_for(Index rows, const PreconditionerInputs& given) const override {
+        return this->config().inputs_for(rows, given);
+    }
+    PreconditionerOverRanks make_over_ranks(const Context& context, OwnRows matrix,
+                                            const PreconditionerInputs& own) const override {
+        return naming_argument("preconditioner", [&] {
+            return this->config().make_over_ranks(context, std::move(matrix), own);
+        });
+    }
+};
+
 template <class Config>
 Entry entry(const std::string& name) {
+    constexpr bool over_ranks = requires { &Config::make_over_ranks; };
+    using Made = std::conditional_t<over_ranks, RegisteredOverRanks<Config>, Registered<Config>>;
     return {name, Config::help, [](const Spec& spec) -> std::unique_ptr<PreconditionerConfig> {
-                return std::make_unique<Registered<Config>>(spec);
+                return std::make_unique<Made>(spec);
             }};
 }
 

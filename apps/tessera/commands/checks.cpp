@@ -67,6 +67,21 @@ ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& 
     return parsed;
 }
 
+SolveArguments with_saved_options(SolveArguments arguments) {
+    if (arguments.config.empty()) return arguments;
+    const SavedOptions saved = read_saved_options(arguments.config);
+    const auto use = [](std::string& word, const std::string& usual, const std::string& other) {
+        if (word == usual) word = other;
+    };
+    const SolveArguments usual;
+    use(arguments.solver, usual.solver, saved.solver);
+    use(arguments.preconditioner, usual.preconditioner, saved.preconditioner);
+    use(arguments.format, usual.format, saved.format);
+    use(arguments.side, usual.side, saved.side);
+    arguments.config_device = saved.device;
+    return arguments;
+}
+
 bool replaces_load(const SolveArguments& arguments) {
     return !arguments.right_hand_side.empty() && arguments.right_hand_side != "load";
 }

@@ -17,6 +17,9 @@ struct ParsedSolve {
     RightHandSide right_hand_side;
 };
 
+/// The arguments with the saved options of --config in place of words that are not given.
+SolveArguments with_saved_options(SolveArguments arguments);
+
 /// Throws InvalidArgument for all errors that can be found before a large file is read.
 /// `saved_options` is the file that tune --save writes; empty: none.
 ParsedSolve check_arguments(const SolveArguments& arguments, const std::string& saved_options = "");

@@ -42,6 +42,7 @@ struct SolveArguments {
     Offset stagnation_window = 2000;
     std::string side = "right";
     std::string device = "auto";
+    std::string devices;  ///< A group, as in DeviceGroup::from_text; empty: one device.
     int threads = 0;
     std::string precision = "f64";
     std::string start;

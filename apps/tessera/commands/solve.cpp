@@ -5,6 +5,7 @@
 
 #include "commands/checks.hpp"
 #include "commands/commands.hpp"
+#include "commands/devices_of_solve.hpp"
 #include "commands/singular_blocks.hpp"
 #include "commands/solve_notes.hpp"
 #include "report/text.hpp"
@@ -13,7 +14,6 @@
 #include "run/monitor.hpp"
 #include "run/output.hpp"
 #include "run/output_failures.hpp"
-#include "run/saved_options.hpp"
 #include "system/matrix_statistics.hpp"
 #include "system/memory.hpp"
 #include "system/null_space.hpp"
@@ -25,22 +25,6 @@ namespace tessera::cli {
 
 namespace {
 
-/// The arguments with the saved options of --config in place of words that are not given.
-SolveArguments with_saved_options(SolveArguments arguments) {
-    if (arguments.config.empty()) return arguments;
-    const SavedOptions saved = read_saved_options(arguments.config);
-    const auto use = [](std::string& word, const std::string& usual, const std::string& other) {
-        if (word == usual) word = other;
-    };
-    const SolveArguments usual;
-    use(arguments.solver, usual.solver, saved.solver);
-    use(arguments.preconditioner, usual.preconditioner, saved.preconditioner);
-    use(arguments.format, usual.format, saved.format);
-    use(arguments.side, usual.side, saved.side);
-    arguments.config_device = saved.device;
-    return arguments;
-}
-
 /// One run of `tessera solve`, step by step.
 template <class T>
 class SolveCommand : SolveProblem<T> {
@@ -49,8 +33,9 @@ class SolveCommand : SolveProblem<T> {
     using Problem::vectors_, Problem::why_not_cuda_, Problem::x_;
 
   public:
-    SolveCommand(const SolveArguments& arguments, ParsedSolve parsed)
-        : Problem(arguments, std::move(parsed)), arguments_(arguments) {}
+    /// `group`: devices that solve together; null: that of the arguments does.
+    SolveCommand(const SolveArguments& arguments, ParsedSolve parsed, const DeviceGroup* group)
+        : Problem(arguments, std::move(parsed)), arguments_(arguments), group_(group) {}
 
     int operator()() {
         load();
@@ -67,6 +52,23 @@ class SolveCommand : SolveProblem<T> {
                  : copy_to_buffer(context_, read_sized_vector<T>(host_, arguments_.start,
                                                                  matrix_.rows, "the start"));
         if (arguments_.start.empty()) fill(context_, T(0), x_.view());
+        if (group_ != nullptr) {
+            solve_on_group();
+        } else {
+            solve_alone();
+        }
+        if (const int failed = finish(); failed != exit_converged) return failed;
+        if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
+            std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
+                                               arguments_.command_line)
+                           .c_str(),
+                       stderr);
+        }
+        return exit_code_of(report_.solve.status);
+    }
+
+  private:
+    void solve_alone() {
         context_.reset_phases();
         context_.time_phases();
         Solver<T> solver(context_, parsed_.method);
@@ -80,25 +82,41 @@ class SolveCommand : SolveProblem<T> {
         report_.seconds.setup = clock.seconds();
         run(solver);
         if (std::is_same_v<T, float> && solved_ && !arguments_.quiet) check_rounding(solver);
-        if (const int failed = finish(); failed != exit_converged) return failed;
-        if (!report_.setup.unusable.empty() && report_.setup.blocks > 0) {
-            std::fputs(singular_blocks_message(report_.setup, report_.singular_blocks,
-                                               arguments_.command_line)
-                           .c_str(),
-                       stderr);
-        }
-        return exit_code();
     }
 
-  private:
+    /// By devices that get parts of the system from the memory of the host.
+    void solve_on_group() {
+        if constexpr (std::is_same_v<T, double>) {
+            note_method_of_group(parsed_.method, arguments_);
+            for (int k = 0; k < group_->size(); ++k) (*group_)[k].time_phases();
+            PreconditionerInputs inputs;
+            inputs.coordinates = system_.coordinates;
+            inputs.near_null = system_.near_null;
+            setup_note_.emplace("setting up the solve on " + group_->description());
+            SolveOptions options = solve_options(arguments_);
+            options.observer = [this](const Progress& progress) {
+                if (!monitor_) begin_iterations();
+                monitor_->show(progress);
+                return !interrupted();
+            };
+            const DeviceGroupReport found = solve(*group_, parsed_.method, matrix_, right_sides(),
+                                                  solutions(), inputs, options);
+            end_iterations();
+            take(found.solves);
+            add_group_report(found, report_);
+            print_warnings_of_setup();
+            solved_ = true;
+        }
+    }
+
     void load() {
         const Clock clock;
         Problem::read_system(arguments_);
-        report_.device = context_.description();
+        report_.device = group_ == nullptr ? context_.description() : group_->description();
         report_.threads = context_.threads();
         report_.seconds.read = clock.seconds();
         report_.matrix = {system_.name, matrix_.rows, matrix_.nonzeros};
-        const std::string device = context_.on_gpu() ? "cuda" : "cpu";
+        const std::string device = first_device().on_gpu() ? "cuda" : "cpu";
         if (!arguments_.config.empty() && arguments_.config_device != device && !arguments_.quiet) {
             print_note("the options of --config " + arguments_.config + " were found on " +
                        arguments_.config_device + ", not on " + device);
@@ -140,6 +158,10 @@ class SolveCommand : SolveProblem<T> {
         // All arguments and files are valid from here on.
         if (!std::exchange(was_set_up_, true)) note_fallback(why_not_cuda_, arguments_.quiet);
         if (is_solving_) begin_iterations();
+        print_warnings_of_setup();
+    }
+
+    void print_warnings_of_setup() const {
         if (arguments_.quiet) return;
         for (const std::string& warning : report_.setup.warnings) {
             std::fprintf(stderr, "tessera: %s\n", io::printable(warning).c_str());
@@ -191,15 +213,7 @@ class SolveCommand : SolveProblem<T> {
         };
         is_solving_ = true;
         begin_iterations();
-        const int count = report_.right_hand_sides;
-        const std::vector<SolveReport> reports = solver.solve(
-            tessera::Vectors<const T>(vectors_.b.data(), matrix_.rows, count, matrix_.rows),
-            tessera::Vectors<T>(x_.data(), matrix_.rows, count, matrix_.rows), options);
-        report_.solve = *std::ranges::max_element(reports, {}, [](const SolveReport& each) {
-            return std::pair(!is_solved(each.status), each.iterations);
-        });
-        report_.solved_right_hand_sides = int(std::ranges::count_if(
-            reports, [](const SolveReport& each) { return is_solved(each.status); }));
+        take(solver.solve(right_sides(), solutions(), options));
         end_iterations();
         describe(solver);
         solved_ = report_.setup.unusable.empty();
@@ -207,11 +221,7 @@ class SolveCommand : SolveProblem<T> {
         if (!attempts.empty()) {
             record_attempt(attempts[std::size_t(solver.attempt())], report_.solve.iterations);
         }
-        if (report_.solve.null_space_part > 1e-10 && !arguments_.quiet) {
-            print_note("A is singular: a part of b of " +
-                       format("%.1e", report_.solve.null_space_part) +
-                       " of its norm is in the null space and was left out");
-        }
+        if (!arguments_.quiet) note_null_space_part(report_.solve.null_space_part);
         const Status status = report_.solve.status;
         const bool may_be_singular = status == Status::breakdown || status == Status::stagnated ||
                                      status == Status::accuracy_lost ||
@@ -220,6 +230,22 @@ class SolveCommand : SolveProblem<T> {
             report_.solve.message = singular_system_message(
                 report_.solve, parsed_.right_hand_side.has_known_solution());
         }
+    }
+
+    tessera::Vectors<const T> right_sides() const {
+        return {vectors_.b.data(), matrix_.rows, report_.right_hand_sides, matrix_.rows};
+    }
+    tessera::Vectors<T> solutions() {
+        return {x_.data(), matrix_.rows, report_.right_hand_sides, matrix_.rows};
+    }
+
+    /// The report is that of the right-hand side that ended worst.
+    void take(const std::vector<SolveReport>& reports) {
+        report_.solve = *std::ranges::max_element(reports, {}, [](const SolveReport& each) {
+            return std::pair(!is_solved(each.status), each.iterations);
+        });
+        report_.solved_right_hand_sides = int(std::ranges::count_if(
+            reports, [](const SolveReport& each) { return is_solved(each.status); }));
     }
 
     /// Says where rounding to float spoils a structure: where a step of iterative refinement, with
@@ -259,13 +285,13 @@ class SolveCommand : SolveProblem<T> {
         const InterruptNote note("writing the results");
         report_.seconds.solve = report_.solve.seconds;
         report_.seconds.setup += report_.solve.setup_seconds;
-        report_.phases = context_.phases();
+        report_.phases = first_device().phases();
         for (const PhaseRecord& phase : report_.phases) {
             if (phase.step == PhaseStep::find_blocks) report_.seconds.find_blocks += phase.seconds;
         }
         // Finding blocks is a part of the setup.
         report_.seconds.setup = std::max(report_.seconds.setup - report_.seconds.find_blocks, 0.0);
-        report_.peak_memory_bytes = context_.peak_memory_bytes();
+        report_.peak_memory_bytes += context_.peak_memory_bytes();
         const bool wants_report = !arguments_.quiet || !arguments_.json.empty();
         std::vector<T> x;
         if (solved_ && (parsed_.right_hand_side.has_known_solution() || !arguments_.out.empty() ||
@@ -275,7 +301,7 @@ class SolveCommand : SolveProblem<T> {
         if (solved_ && parsed_.right_hand_side.has_known_solution()) {
             report_.forward_error = forward_error(x, copy_to_host(context_, vectors_.solution));
         }
-        if (wants_report) measure_copy_bandwidth();
+        if (wants_report) report_.copy_bandwidth = copy_bandwidth_if_known(first_device());
         Failures failures;
         const bool is_drawn = is_solved(report_.solve.status) || narrowly_missed();
         if (is_drawn && system_.structure) add_structure_results(x, failures);
@@ -328,16 +354,6 @@ class SolveCommand : SolveProblem<T> {
         return report_.right_hand_sides > 1 ? std::to_string(k + 1) : "";
     }
 
-    /// Measures the copy bandwidth; 0 (unknown) if its buffers do not fit into memory beside the
-    /// system.
-    void measure_copy_bandwidth() {
-        try {
-            report_.copy_bandwidth = context_.copy_bandwidth();
-        } catch (const OutOfMemory&) {
-            report_.copy_bandwidth = 0;
-        }
-    }
-
     void write_results(const std::vector<T>& x, Failures& failures) const {
         failures.attempt(!arguments_.json.empty(),
                          [&] { write_text(arguments_.json, to_json(report_)); });
@@ -351,30 +367,10 @@ class SolveCommand : SolveProblem<T> {
         });
     }
 
-    int exit_code() const {
-        switch (report_.solve.status) {
-            case Status::converged:
-            case Status::rounding_limit:
-                return exit_converged;
-            case Status::breakdown:
-            case Status::non_finite:
-            case Status::singular_block:
-                return exit_breakdown;
-            case Status::interrupted:
-                return exit_interrupted;
-            case Status::max_iterations:
-            case Status::max_seconds:
-            case Status::accuracy_lost:
-            case Status::stagnated:
-            case Status::unbalanced:
-            case Status::least_squares:
-            case Status::singular:
-                return exit_not_converged;
-        }
-        return exit_internal;
-    }
+    const Context& first_device() const { return group_ == nullptr ? context_ : (*group_)[0]; }
 
     const SolveArguments& arguments_;
+    const DeviceGroup* const group_;
     std::optional<InterruptNote> setup_note_;  ///< During a setup.
     std::optional<InterruptGuard> guard_;  ///< During the iterations of an attempt; so is monitor_.
     std::optional<Monitor> monitor_;
@@ -390,10 +386,14 @@ class SolveCommand : SolveProblem<T> {
 
 int solve(const SolveArguments& given) {
     const InterruptNote note("preparing to solve " + given.matrix);
-    const SolveArguments arguments = with_saved_options(given);
+    SolveArguments arguments = with_saved_options(given);
     ParsedSolve parsed = check_arguments(arguments);
-    return arguments.precision == "f32" ? SolveCommand<float>(arguments, std::move(parsed))()
-                                        : SolveCommand<double>(arguments, std::move(parsed))();
+    const std::optional<DeviceGroup> group = open_devices(arguments, parsed.method);
+    const DeviceGroup* const several = group ? &*group : nullptr;
+    if (arguments.precision == "f32") {
+        return SolveCommand<float>(arguments, std::move(parsed), several)();
+    }
+    return SolveCommand<double>(arguments, std::move(parsed), several)();
 }
 
 }  // namespace tessera::cli

@@ -6,6 +6,29 @@
 
 namespace tessera::cli {
 
+ExitCode exit_code_of(Status status) {
+    switch (status) {
+        case Status::converged:
+        case Status::rounding_limit:
+            return exit_converged;
+        case Status::breakdown:
+        case Status::non_finite:
+        case Status::singular_block:
+            return exit_breakdown;
+        case Status::interrupted:
+            return exit_interrupted;
+        case Status::max_iterations:
+        case Status::max_seconds:
+        case Status::accuracy_lost:
+        case Status::stagnated:
+        case Status::unbalanced:
+        case Status::least_squares:
+        case Status::singular:
+            return exit_not_converged;
+    }
+    return exit_internal;
+}
+
 std::string singular_system_message(const SolveReport& solve, bool has_known_solution) {
     return "The matrix is singular (the relative residual is " +
            format("%.2e", solve.true_relative_residual) + "); " +
@@ -28,6 +51,20 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
                         attempt.reason);
     }
     return lines;
+}
+
+void note_null_space_part(double part) {
+    if (!(part > 1e-10)) return;
+    print_note("A is singular: a part of b of " + format("%.1e", part) +
+               " of its norm is in the null space and was left out");
+}
+
+double copy_bandwidth_if_known(const Context& context) {
+    try {
+        return context.copy_bandwidth();
+    } catch (const OutOfMemory&) {
+        return 0;
+    }
 }
 
 void note_error_estimate(double relative) {

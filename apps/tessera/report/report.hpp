@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/device_group.hpp"
 #include "tessera/elasticity.hpp"
 #include "tessera/krylov.hpp"
 
@@ -13,6 +14,9 @@ namespace tessera::cli {
 struct RunReport {
     std::string solver, preconditioner, device;  ///< Normalised texts; device as described.
     int threads = 0;
+    std::vector<DeviceShare> devices;  ///< The parts of a group; empty: one device.
+    std::string partition;             ///< By what rows were dealt out to a group.
+    double partition_seconds = 0;      ///< In the seconds of the setup.
     struct Matrix {
         std::string name;
         Offset rows = 0;

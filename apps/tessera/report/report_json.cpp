@@ -22,6 +22,21 @@ Json phase_json(const PhaseRecord& phase, double copy_bandwidth) {
             {"sampled", phase.sampled}};
 }
 
+void add_devices(const RunReport& report, Json& json) {
+    if (report.devices.empty()) return;
+    json["partition"] = {{"by", report.partition}, {"seconds", number(report.partition_seconds)}};
+    for (const DeviceShare& share : report.devices) {
+        json["devices"].push_back({{"device", share.device},
+                                   {"rows", share.rows},
+                                   {"nonzeros", share.nonzeros},
+                                   {"neighbours", share.neighbours},
+                                   {"received_bytes", share.received_bytes},
+                                   {"peak_memory_bytes", share.peak_memory_bytes},
+                                   {"deal_seconds", number(share.deal_seconds)},
+                                   {"setup_seconds", number(share.setup_seconds)}});
+    }
+}
+
 /// Adds the results of a load case.
 void add_results(const RunReport::Structure& structure, Json& json) {
     const auto vector = [&](const std::array<double, 3>& force) {
@@ -109,6 +124,7 @@ std::string to_json(const RunReport& report) {
                        {"find_blocks", number(report.seconds.find_blocks)},
                        {"setup", number(report.seconds.setup)},
                        {"solve", number(report.seconds.solve)}};
+    add_devices(report, json);
     json["phases"] = Json::array();
     for (const PhaseRecord& phase : report.phases) {
         json["phases"].push_back(phase_json(phase, report.copy_bandwidth));

@@ -189,6 +189,21 @@ std::string phase_table(const RunReport& report) {
 
 using Line = std::function<void(const char* name, const std::string& what)>;
 
+void add_devices(const RunReport& report, const Line& line) {
+    if (report.devices.empty()) return;
+    line("partition", "by " + report.partition + format(", in %.3f s", report.partition_seconds));
+    for (std::size_t k = 0; k < report.devices.size(); ++k) {
+        const DeviceShare& share = report.devices[k];
+        line(("device " + std::to_string(k)).c_str(),
+             plural(share.rows, "row") + ", " + plural(share.nonzeros, "nonzero") + ", " +
+                 plural(share.neighbours, "neighbour") + ", receives " +
+                 format_bytes(double(share.received_bytes)) + " a product, peak memory " +
+                 format_bytes(double(share.peak_memory_bytes)) +
+                 format(", dealt in %.3f s, set up in %.3f s", share.deal_seconds,
+                        share.setup_seconds));
+    }
+}
+
 /// What load cases share.
 void add_mesh(const RunReport::Structure& structure, const Line& line) {
     const std::string& plane = structure.plane;
@@ -273,6 +288,7 @@ std::string to_table(const RunReport& report) {
         }
     }
     line("device", report.device);
+    add_devices(report, line);
     line("iterations", std::to_string(solve.iterations) + " (" +
                            plural(solve.operator_applications, "product") + " with A, " +
                            plural(solve.restarts, "restart") + ")");

@@ -144,21 +144,10 @@ struct Amg<T>::State {
             return;
         }
         near_null_columns = block;
-        near_null_name = block == 1 ? "constant" : "translations";
-        if (options.near_null_kind == AmgNearNull::automatic && (block == 2 || block == 3)) {
-            const int dimensions = points.dimensions;
-            const std::string reason = points.values.empty()
-                                           ? "no coordinates are known"
-                                           : concat("coordinates of ", dimensions,
-                                                    dimensions == 1 ? " dimension" : " dimensions",
-                                                    " do not fit nodes of ", block, " unknowns");
-            warnings.push_back(
-                "the near-null space is translations, as " + reason +
-                ": systems of elasticity take 2 to 9 times the iterations; give coordinates=FILE "
-                "with " +
-                std::to_string(block) +
-                " numbers for each node (or near_null=translations, if these are meant)");
-        }
+        near_null_name = tessera::near_null_name(near_null_kind, block);
+        if (options.near_null_kind != AmgNearNull::automatic) return;
+        const std::string warning = translations_warning(points, block);
+        if (!warning.empty()) warnings.push_back(warning);
     }
 
     template <class C>
@@ -298,7 +287,7 @@ struct Amg<T>::State {
     Offset nonzeros;
     multigrid::Padding padding;
     AmgNearNull near_null_kind = AmgNearNull::automatic;
-    const char* near_null_name = "";
+    std::string near_null_name;
     int near_null_columns = 1;
     std::vector<std::string> warnings;
     std::conditional_t<std::is_same_v<T, float>, std::variant<HierarchyPointer<float>>,
@@ -398,21 +387,9 @@ template <class T>
 PreconditionerReport Amg<T>::make_report() const {
     PreconditionerReport report;
     report.warnings = warnings();
-    ReportValues rows;
-    for (const AmgLevel& level : levels()) {
-        rows.push_back({"", ReportValues{{"nodes", Offset(level.nodes)},
-                                         {"block", Offset(level.block)},
-                                         {"blocks", level.blocks},
-                                         {"prolongator_blocks", level.transfers},
-                                         {"lambda", level.lambda}}});
-    }
-    report.values.push_back(
-        {"amg", ReportValues{{"near_null", std::string(state_->near_null_name)},
-                             {"near_null_vectors", Offset(state_->near_null_columns)},
-                             {"operator_complexity", operator_complexity()},
-                             {"values", std::string(state_->stored_values())},
-                             {"recoveries", recoveries()},
-                             {"levels", rows}}});
+    report.values.push_back(amg_report(state_->near_null_name, state_->near_null_columns,
+                                       operator_complexity(), state_->stored_values(), recoveries(),
+                                       levels()));
     return report;
 }
 

@@ -105,30 +105,36 @@ AmgConfig::AmgConfig(const Spec& text) {
     spec.finish();
 }
 
-template <class T>
-std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const CsrView<T>& matrix,
-                                                   const PreconditionerInputs& inputs) const {
-    const Shared<NodeCoordinates> nodes =
-        names_coordinates ? options.coordinates : inputs.coordinates;
-    const NodeCoordinates& points = *nodes;
-    AmgOptions chosen = options;
-    chosen.coordinates = nodes;
-    chosen.natural_blocks = inputs.natural_blocks;
-    chosen.refuses_fill = inputs.has_alternative;
-    if (!names_near_null) chosen.near_null = inputs.near_null;
-    // Coordinates of a problem do not matter where the text wants other nodes.
-    if (!names_coordinates && options.block != 0 && options.block != points.dimensions &&
-        (!points.unknowns.empty() ||
-         Offset(points.values.size()) * options.block != Offset(matrix.rows) * points.dimensions)) {
-        chosen.coordinates = {};
-    }
+PreconditionerInputs AmgConfig::inputs_for(Index rows, const PreconditionerInputs& given) const {
+    PreconditionerInputs used = given;
+    if (names_coordinates) used.coordinates = options.coordinates;
+    if (names_near_null) used.near_null = options.near_null;
+    const NodeCoordinates& points = *used.coordinates;
     require(!points.values.empty() || options.near_null_kind != AmgNearNull::rigid_body,
             "near_null=rigid_body needs the coordinates of the nodes, which this matrix came "
             "without: name a file (coordinates=FILE), or leave near_null out");
+    // Coordinates of a problem do not matter where the text wants other nodes.
+    if (!names_coordinates && options.block != 0 && options.block != points.dimensions &&
+        (!points.unknowns.empty() ||
+         Offset(points.values.size()) * options.block != Offset(rows) * points.dimensions)) {
+        used.coordinates = {};
+    }
     require(
-        !chosen.coordinates->values.empty() || options.strength != AmgStrength::distance,
+        !used.coordinates->values.empty() || options.strength != AmgStrength::distance,
         "strength=distance needs the coordinates of the nodes, which are not known: name a file "
         "(coordinates=FILE), or leave strength out");
+    return used;
+}
+
+template <class T>
+std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const CsrView<T>& matrix,
+                                                   const PreconditionerInputs& inputs) const {
+    const PreconditionerInputs used = inputs_for(matrix.rows, inputs);
+    AmgOptions chosen = options;
+    chosen.coordinates = used.coordinates;
+    chosen.near_null = used.near_null;
+    chosen.natural_blocks = inputs.natural_blocks;
+    chosen.refuses_fill = inputs.has_alternative;
     return std::make_unique<Amg<T>>(context, matrix, chosen);
 }
 
@@ -141,7 +147,10 @@ Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) con
 
 template <class T>
 std::string Amg<T>::describe() const {
-    const AmgOptions& given = options();
+    return text_of(options());
+}
+
+std::string text_of(const AmgOptions& given) {
     const AmgOptions usual;
     std::string text = "amg,block=" + std::to_string(given.block);
     if (given.near_null_kind != usual.near_null_kind) {
@@ -160,6 +169,43 @@ std::string Amg<T>::describe() const {
     if (!given.single_precision) text += ",precision=working";
     if (given.values) text += std::string(",values=") + to_string(*given.values);
     return text;
+}
+
+std::string near_null_name(AmgNearNull kind, int block) {
+    if (kind == AmgNearNull::rigid_body) return to_string(kind);
+    return block == 1 ? "constant" : to_string(AmgNearNull::translations);
+}
+
+std::string translations_warning(const NodeCoordinates& points, int block) {
+    if (block != 2 && block != 3) return {};
+    const int dimensions = points.dimensions;
+    const std::string reason =
+        points.values.empty()
+            ? "no coordinates are known"
+            : concat("coordinates of ", dimensions, dimensions == 1 ? " dimension" : " dimensions",
+                     " do not fit nodes of ", block, " unknowns");
+    return "the near-null space is translations, as " + reason +
+           ": systems of elasticity take 2 to 9 times the iterations; give coordinates=FILE with " +
+           std::to_string(block) +
+           " numbers for each node (or near_null=translations, if these are meant)";
+}
+
+ReportValue amg_report(const std::string& near_null, int vectors, double operator_complexity,
+                       const char* values, Offset recoveries, const std::vector<AmgLevel>& levels) {
+    ReportValues rows;
+    for (const AmgLevel& level : levels) {
+        rows.push_back({"", ReportValues{{"nodes", Offset(level.nodes)},
+                                         {"block", Offset(level.block)},
+                                         {"blocks", level.blocks},
+                                         {"prolongator_blocks", level.transfers},
+                                         {"lambda", level.lambda}}});
+    }
+    return {"amg", ReportValues{{"near_null", near_null},
+                                {"near_null_vectors", Offset(vectors)},
+                                {"operator_complexity", operator_complexity},
+                                {"values", std::string(values)},
+                                {"recoveries", recoveries},
+                                {"levels", rows}}};
 }
 
 template std::string Amg<float>::describe() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "distributed/preconditioner.hpp"
 #include "tessera/amg.hpp"
 
 namespace tessera {
@@ -42,6 +43,25 @@ struct AmgConfig {
                                             const PreconditionerInputs& inputs) const;
     /// In the memory of the Context, at the peak of the setup.
     Offset bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const;
+
+    // As ConfigOverRanks.
+    int unknowns_of_node() const { return options.block; }
+    PreconditionerInputs inputs_for(Index rows, const PreconditionerInputs& given) const;
+    PreconditionerOverRanks make_over_ranks(const Context& context, OwnRows matrix,
+                                            const PreconditionerInputs& own) const;
 };
+
+/// The text of the options, as Amg::describe.
+std::string text_of(const AmgOptions& options);
+
+/// Near-null vectors as reports name them.
+std::string near_null_name(AmgNearNull kind, int block);
+
+/// What translations in place of rotations mean for a matrix of such nodes; empty: nothing.
+std::string translations_warning(const NodeCoordinates& points, int block);
+
+/// The group of values of a report.
+ReportValue amg_report(const std::string& near_null, int vectors, double operator_complexity,
+                       const char* values, Offset recoveries, const std::vector<AmgLevel>& levels);
 
 }  // namespace tessera

@@ -58,6 +58,7 @@ DistributedAmg<T>::DistributedAmg(const Context& context, OwnRows matrix, const 
       rows_(matrix.halo->own() * matrix.rows.view().height),
       block_(matrix.rows.view().height) {
     const AmgOptions chosen = resolved(context, matrix, options);
+    near_null_kind_ = chosen.near_null_kind;
     const double rounding = std::numeric_limits<T>::epsilon();
     const auto make = [&]<class C>(std::type_identity<C>) {
         hierarchy_ = std::make_unique<multigrid::DistributedHierarchy<C>>(
@@ -151,6 +152,16 @@ double DistributedAmg<T>::operator_complexity() const {
 template <class T>
 std::vector<std::string> DistributedAmg<T>::warnings() const {
     return visit([](const auto& made) { return made.warnings(); });
+}
+
+template <class T>
+const char* DistributedAmg<T>::stored_values() const {
+    return visit([]<class C>(const multigrid::DistributedHierarchy<C>& made) {
+        const multigrid::Cycle<C>& cycle =
+            made.levels().size() > 1 ? made.cycle() : made.gathered().hierarchy().cycle();
+        if (cycle.values() != ValueFormat::working) return to_string(cycle.values());
+        return sizeof(C) == 4 ? "f32" : "f64";
+    });
 }
 
 template class DistributedAmg<double>;

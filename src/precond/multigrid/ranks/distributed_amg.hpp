@@ -34,6 +34,10 @@ class DistributedAmg final : public Operator<T> {
     int distributed_levels() const;
     double operator_complexity() const;
     std::vector<std::string> warnings() const;
+    /// Name of the type of stored values in the cycle.
+    const char* stored_values() const;
+    /// What was chosen, unless near-null vectors are given.
+    AmgNearNull near_null_kind() const { return near_null_kind_; }
 
   private:
     template <class C>
@@ -47,6 +51,7 @@ class DistributedAmg final : public Operator<T> {
     SumsOver sums_;
     Index rows_;
     int block_;
+    AmgNearNull near_null_kind_ = AmgNearNull::automatic;
     std::variant<Pointer<float>, Pointer<T>> hierarchy_;
     mutable Offset raised_ = 0;
 };

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/solver.hpp"
+
+namespace tessera {
+
+/// Devices of one machine that solve a system together, a part of its rows on each: GPUs, or groups
+/// of threads of the CPU.
+class TESSERA_API DeviceGroup {
+  public:
+    /// One Context or more, all on GPUs or all on the CPU; otherwise throws InvalidArgument.
+    explicit DeviceGroup(std::vector<Context> contexts);
+    /// `devices`: a number of GPUs, "all" of them, or a list such as "cuda:0,cuda:2"; with `device`
+    /// "cpu" (not "auto" or "cuda") a number of groups of threads, to which `threads` (0: those of
+    /// Context::cpu) are dealt, one at least to each. Throws InvalidArgument for other texts,
+    /// DeviceError where these GPUs cannot be used.
+    static DeviceGroup from_text(const std::string& devices, const std::string& device = "auto",
+                                 int threads = 0);
+
+    int size() const { return int(contexts_.size()); }
+    const Context& operator[](int k) const { return contexts_[std::size_t(k)]; }
+    /// "2 x NVIDIA H200"
+    std::string description() const;
+
+  private:
+    std::vector<Context> contexts_;
+};
+
+/// What one device of a group did.
+struct DeviceShare {
+    std::string device;  ///< Context::description
+    Offset rows = 0, nonzeros = 0;
+    int neighbours = 0;         ///< Devices that it receives from in a product with the matrix,
+    Offset received_bytes = 0;  ///< and how much.
+    Offset peak_memory_bytes = 0;
+    double deal_seconds = 0;   ///< For its rows to be picked out and to come to the device.
+    double setup_seconds = 0;  ///< For the preconditioner.
+};
+
+/// The report of a solve over devices.
+struct DeviceGroupReport {
+    std::vector<SolveReport> solves;  ///< One for each right-hand side.
+    std::string solver, preconditioner, format;
+    PreconditionerReport setup;
+    std::string partition;         ///< By what rows were dealt out: coordinates or ordering.
+    double partition_seconds = 0;  ///< For properties of the matrix and the partition, on the host.
+    double setup_seconds = 0;      ///< For what follows, before the first iteration.
+    std::vector<DeviceShare> devices;
+};
+
+/// Throws InvalidArgument, with the reason, for what is not possible over several devices: solvers
+/// other than cg and fcg, preconditioners other than amg, a named format, preconditioning from the
+/// left. With auto they are fcg and amg.
+TESSERA_API void check_method_over_devices(const MethodConfig& method, const SolveOptions& options);
+
+/// Solves A x_j = b_j for a symmetric positive definite matrix with one multigrid hierarchy over
+/// the devices of a group. All arrays are in host memory; x holds the initial guesses, and the
+/// solutions where no exception is thrown. Nodes, with all of their unknowns, are dealt out in
+/// boxes by the coordinates of the inputs or of amg, else in pieces of a reverse Cuthill-McKee
+/// ordering. `options`: max_seconds is for setup and solve; the observer, called on this thread,
+/// has no Progress::copy_x. Results depend on the number of devices, within the tolerance.
+/// backward_error is not computed; phases of the iterations are not timed on GPUs. Blocks until the
+/// work is complete. Throws InvalidArgument as check_method_over_devices, for matrices that are not
+/// symmetric, have diagonal entries that are not positive, or nodes that lack unknowns, and as Amg.
+TESSERA_API DeviceGroupReport solve(const DeviceGroup& group, const MethodConfig& method,
+                                    const CsrView<double>& matrix, Vectors<const double> b,
+                                    Vectors<double> x, const PreconditionerInputs& inputs = {},
+                                    const SolveOptions& options = {});
+
+}  // namespace tessera

@@ -1,0 +1,285 @@
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "krylov/test_systems.hpp"
+#include "support/messages.hpp"
+#include "tessera/amg.hpp"
+#include "tessera/device_group.hpp"
+
+namespace tessera::test {
+
+namespace {
+
+/// Groups of one thread each, or the GPUs in turn.
+DeviceGroup group_of(int size) {
+    std::vector<Context> contexts;
+    for (int k = 0; k < size; ++k) {
+        contexts.push_back(context().on_gpu() ? Context::cuda(k % int(cuda_devices().size()))
+                                              : Context::cpu(1));
+    }
+    return DeviceGroup(std::move(contexts));
+}
+
+struct GroupSolved {
+    DeviceGroupReport report;
+    std::vector<double> x;
+};
+
+GroupSolved solve_on(int size, const CsrMatrix<double>& matrix, const std::vector<double>& b,
+                     const PreconditionerInputs& inputs = {}, const SolveOptions& options = {},
+                     const MethodConfig& method = MethodConfig(), std::vector<double> x = {}) {
+    const Offset n = matrix.rows();
+    const int count = n == 0 ? 1 : int(Offset(b.size()) / n);
+    x.resize(b.size());
+    GroupSolved solved;
+    solved.report =
+        solve(group_of(size), method, matrix.view(), Vectors<const double>(b.data(), n, count, n),
+              Vectors<double>(x.data(), n, count, n), inputs, options);
+    solved.x = std::move(x);
+    return solved;
+}
+
+double relative_residual(const CsrView<double>& a, std::span<const double> b,
+                         std::span<const double> x) {
+    double residual = 0, square = 0;
+    for (Index i = 0; i < a.rows; ++i) {
+        double left = b[std::size_t(i)];
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            left -= a.values[k] * x[std::size_t(a.column_indices[k])];
+        }
+        residual += left * left;
+        square += b[std::size_t(i)] * b[std::size_t(i)];
+    }
+    return std::sqrt(residual / square);
+}
+
+Offset iterations_of_one(const CsrMatrix<double>& matrix, const std::vector<double>& b,
+                         const NodeCoordinates& coordinates) {
+    const CsrMatrix<double> own = copy_to(context(), matrix);
+    Solver<double> solver(context(), "fcg", "amg");
+    solver.use_coordinates(coordinates);
+    solver.setup(own.view());
+    const Buffer<double> right = copy_to_buffer(context(), b);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(b.size()));
+    return solver.solve(right.view(), x.view()).iterations;
+}
+
+}  // namespace
+
+TEST(solve_on_devices, solves_in_the_iterations_of_one) {
+    auto random = generator();
+    struct Problem {
+        const char* text;
+        const char* partition;
+        int block;
+    };
+    for (const Problem& given :
+         {Problem{"elasticity3d:17", "coordinates", 3}, Problem{"poisson2d:110", "ordering", 1}}) {
+        SCOPED_TRACE(given.text);
+        const auto problem = problems::generate<double>(host(), Spec(given.text));
+        const CsrView<double> a = problem.matrix.view();
+        const auto b = random_vector<double>(random, std::size_t(a.rows));
+        const Offset alone = iterations_of_one(problem.matrix, b, problem.coordinates);
+        PreconditionerInputs inputs;
+        inputs.coordinates = problem.coordinates;
+        for (const int size : {1, 2, 3}) {
+            SCOPED_TRACE(size);
+            const GroupSolved found = solve_on(size, problem.matrix, b, inputs);
+            const DeviceGroupReport& report = found.report;
+            ASSERT_EQ(report.solves.size(), 1U);
+            EXPECT_EQ(report.solves[0].status, Status::converged);
+            EXPECT_NEAR(double(report.solves[0].iterations), double(alone), 2);
+            EXPECT_LE(relative_residual(a, b, found.x), 1.001e-8);
+            EXPECT_EQ(report.solver, "fcg");
+            EXPECT_EQ(report.preconditioner, "amg,block=" + std::to_string(given.block));
+            EXPECT_EQ(report.partition, given.partition);
+            EXPECT_EQ(report.setup.values.front().name, "amg");
+            ASSERT_EQ(int(report.devices.size()), size);
+            Offset rows = 0, nonzeros = 0;
+            for (const DeviceShare& share : report.devices) {
+                EXPECT_NEAR(double(share.rows), double(a.rows) / size, given.block);
+                EXPECT_EQ(share.neighbours > 0, size > 1);
+                EXPECT_EQ(share.received_bytes > 0, size > 1);
+                EXPECT_GT(share.peak_memory_bytes, 12 * share.nonzeros);
+                rows += share.rows;
+                nonzeros += share.nonzeros;
+            }
+            EXPECT_EQ(rows, a.rows);
+            EXPECT_EQ(nonzeros, a.nonzeros);
+        }
+    }
+}
+
+TEST(solve_on_devices, inputs_and_options_of_the_text) {
+    const auto problem = problems::generate<double>(host(), "elasticity2d:20");
+    const CsrView<double> a = problem.matrix.view();
+    auto random = generator();
+    const auto b = random_vector<double>(random, std::size_t(a.rows));
+    PreconditionerInputs inputs;
+    inputs.coordinates = problem.coordinates;
+    const GroupSolved given = solve_on(2, problem.matrix, b, inputs);
+
+    const std::string file = testing::TempDir() + "devices_coordinates.mtx";
+    const NodeCoordinates& points = problem.coordinates;
+    const std::size_t nodes = points.values.size() / 2;
+    std::ofstream out(file);
+    out.precision(17);
+    out << "%%MatrixMarket matrix array real general\n" << nodes << " 2\n";
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+        for (std::size_t k = 0; k < nodes; ++k) out << points.values[2 * k + axis] << '\n';
+    }
+    out.close();
+    const GroupSolved read =
+        solve_on(2, problem.matrix, b, {}, {}, MethodConfig("auto", "amg,coordinates=" + file));
+    EXPECT_EQ(read.report.partition, "coordinates");
+    EXPECT_EQ(read.x, given.x);
+    std::filesystem::remove(file);
+
+    // The modes that coordinates would give, without them.
+    PreconditionerInputs modes;
+    modes.near_null = rigid_body_modes(points);
+    const GroupSolved by_modes = solve_on(2, problem.matrix, b, modes);
+    EXPECT_EQ(by_modes.report.partition, "ordering");
+    EXPECT_TRUE(by_modes.report.setup.warnings.empty());
+    EXPECT_NEAR(double(by_modes.report.solves[0].iterations),
+                double(given.report.solves[0].iterations), 2);
+
+    const GroupSolved plain = solve_on(2, problem.matrix, b, {}, {.rtol = 1e-5},
+                                       MethodConfig("cg", "amg,smoother=chebyshev4_optimal:3"));
+    EXPECT_EQ(plain.report.solver, "cg");
+    expect_contains(plain.report.preconditioner, "smoother=chebyshev4_optimal:3");
+    EXPECT_LE(relative_residual(a, b, plain.x), 1.001e-5);
+    ASSERT_EQ(plain.report.setup.warnings.size(), 1U);
+    expect_contains(plain.report.setup.warnings[0], "no coordinates are known");
+}
+
+TEST(solve_on_devices, several_right_hand_sides_and_their_starts) {
+    const auto problem = problems::generate<double>(host(), "poisson2d:30");
+    const auto n = std::size_t(problem.matrix.rows());
+    auto random = generator();
+    const auto b = random_vector<double>(random, 2 * n);
+    const GroupSolved once = solve_on(2, problem.matrix, b, {}, {.rtol = 1e-9});
+    ASSERT_EQ(once.report.solves.size(), 2U);
+    for (const std::size_t j : {0, 1}) {
+        const auto part = [&](const std::vector<double>& all) {
+            return std::span(all).subspan(j * n, n);
+        };
+        EXPECT_LE(relative_residual(problem.matrix.view(), part(b), part(once.x)), 1.001e-9);
+    }
+    const GroupSolved again =
+        solve_on(2, problem.matrix, b, {}, {.rtol = 1e-8}, MethodConfig(), once.x);
+    for (const SolveReport& each : again.report.solves) EXPECT_EQ(each.iterations, 0);
+    EXPECT_EQ(again.x, once.x);
+}
+
+TEST(solve_on_devices, observers_and_time_limits) {
+    const auto problem = problems::generate<double>(host(), "poisson2d:60");
+    const std::vector<double> b(std::size_t(problem.matrix.rows()), 1), start(b.size(), 0.5);
+    std::vector<Offset> seen;
+    SolveOptions options;
+    options.observer = [&](const Progress& progress) {
+        seen.push_back(progress.iterations);
+        return progress.iterations < 3;
+    };
+    const GroupSolved stopped = solve_on(3, problem.matrix, b, {}, options);
+    EXPECT_EQ(stopped.report.solves[0].status, Status::interrupted);
+    EXPECT_EQ(stopped.report.solves[0].iterations, 3);
+    EXPECT_EQ(std::ranges::count(seen, 3), 1);
+
+    for (const double seconds : {0.0, 1e-9}) {
+        const GroupSolved late =
+            solve_on(3, problem.matrix, b, {}, {.max_seconds = seconds}, MethodConfig(), start);
+        EXPECT_EQ(late.report.solves[0].status, Status::max_seconds);
+        EXPECT_EQ(late.x, start);
+    }
+
+    options.observer = [](const Progress&) -> bool { throw OutOfMemory("in the observer"); };
+    std::vector<double> x = start;
+    const Offset n = problem.matrix.rows();
+    EXPECT_THROW(solve(group_of(2), MethodConfig(), problem.matrix.view(),
+                       Vectors<const double>(b.data(), n, 1, n), Vectors<double>(x.data(), n, 1, n),
+                       {}, options),
+                 OutOfMemory);
+    EXPECT_EQ(x, start);
+}
+
+TEST(solve_on_devices, says_what_is_not_possible) {
+    const auto problem = problems::generate<double>(host(), "poisson2d:6");
+    const std::vector<double> b(std::size_t(problem.matrix.rows()), 1);
+    const auto refused = [&](const CsrMatrix<double>& matrix, const MethodConfig& method,
+                             const SolveOptions& options, const PreconditionerInputs& inputs = {}) {
+        const std::vector<double> ones(std::size_t(matrix.rows()), 1);
+        return message_of<InvalidArgument>(
+            [&] { solve_on(2, matrix, ones, inputs, options, method); });
+    };
+    const CsrMatrix<double>& a = problem.matrix;
+    expect_contains(refused(a, MethodConfig("gmres:30"), {}), "fcg or cg, not gmres");
+    expect_contains(refused(a, MethodConfig("cg", "jacobi"), {}), "amg, not jacobi");
+    expect_contains(refused(a, MethodConfig("cg", "none"), {}), "amg, not none");
+    expect_contains(refused(a, MethodConfig("cg", "amg", "sell"), {}), "leave out format");
+    expect_contains(refused(a, MethodConfig(), {.left_preconditioning = true}), "on the right");
+    const auto generated = [](const char* text) {
+        return problems::generate<double>(host(), text).matrix;
+    };
+    expect_contains(refused(generated("convection2d:8"), MethodConfig(), {}), "is not symmetric");
+    expect_contains(refused(generated("stokes:6"), MethodConfig(), {}), "diagonal entries");
+    PreconditionerInputs inputs;
+    inputs.coordinates = NodeCoordinates{3, {1, 2, 3}};
+    expect_contains(refused(a, MethodConfig(), {}, inputs), "coordinates");
+    std::vector<Index> unknowns(36);  // The last unknown of the last node is missing.
+    std::iota(unknowns.begin(), unknowns.end(), 0);
+    inputs.coordinates = NodeCoordinates{1, std::vector<double>(37, 0.5), unknowns};
+    expect_contains(refused(a, MethodConfig(), {}, inputs), "nodes lack unknowns");
+    inputs.coordinates = {};
+    inputs.near_null = NearNullSpace{1, {1, 2, 3}};
+    expect_contains(refused(a, MethodConfig(), {}, inputs), "near-null vectors must have 36 rows");
+    expect_contains(message_of<InvalidArgument>([&] {
+                        solve(group_of(2), MethodConfig(), a.view(),
+                              Vectors<const double>(b.data(), 35, 1, 35), Vectors<double>());
+                    }),
+                    "b must have 36 elements, not 35");
+}
+
+TEST(solve_on_devices, tiny_systems) {
+    for (const Index n : {0, 1, 2}) {
+        std::vector<std::vector<Index>> pattern;
+        std::vector<std::vector<double>> values;
+        for (Index i = 0; i < n; ++i) {
+            pattern.push_back({i});
+            values.push_back({2.0});
+        }
+        const GroupSolved found = solve_on(3, make_csr<double>(n, n, pattern, values),
+                                           std::vector<double>(std::size_t(n), 1));
+        EXPECT_EQ(found.report.solves.at(0).status, Status::converged);
+        for (const double value : found.x) EXPECT_NEAR(value, 0.5, 1e-8);
+    }
+}
+
+TEST(device_group, is_named_by_a_text) {
+    const DeviceGroup group = DeviceGroup::from_text("3", "cpu", 1);
+    ASSERT_EQ(group.size(), 3);
+    for (int k = 0; k < 3; ++k) EXPECT_EQ(group[k].threads(), 1);
+    EXPECT_TRUE(group.description().starts_with("3 x CPU, 1 thread")) << group.description();
+    const int all = Context::cpu().threads();
+    EXPECT_EQ(DeviceGroup::from_text("1", "cpu")[0].threads(), all);
+    const auto refused = [](const char* devices, const char* device) {
+        return message_of<InvalidArgument>([&] { DeviceGroup::from_text(devices, device); });
+    };
+    for (const char* text : {"0", "-1", "1e3", "cuda:0,cuda:1", "all", "", "5000"}) {
+        expect_contains(refused(text, "cpu"), "devices");
+    }
+    expect_contains(refused("2", "cuda:1"), "cuda:0,cuda:1");
+    for (const char* text : {"two", "cpu,cpu", "cuda:0,", "cuda:x"}) {
+        EXPECT_FALSE(refused(text, "auto").empty());
+    }
+    expect_contains(message_of<InvalidArgument>([] { DeviceGroup({}); }), "one or more");
+    if (!context().on_gpu()) return;
+    EXPECT_THROW(DeviceGroup({Context::cpu(1), context()}), InvalidArgument);
+    const int gpus = int(cuda_devices().size());
+    EXPECT_EQ(DeviceGroup::from_text("all").size(), gpus);
+    EXPECT_EQ(DeviceGroup::from_text("cuda:0,cuda:0").size(), 2);
+    EXPECT_THROW(DeviceGroup::from_text(std::to_string(gpus + 1)), DeviceError);
+}
+
+}  // namespace tessera::test
