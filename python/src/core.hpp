@@ -259,6 +259,7 @@ void bind_matrices(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_operators(nb::module_& module);
 void bind_solvers(nb::module_& module);
+void bind_devices(nb::module_& module);
 void bind_batched(nb::module_& module);
 void bind_factors(nb::module_& module);
 void bind_structures(nb::module_& module);

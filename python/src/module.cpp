@@ -119,6 +119,7 @@ NB_MODULE(_core_of_main, module) {
     bind_files(module);
     bind_operators(module);
     bind_solvers(module);
+    bind_devices(module);
     bind_batched(module);
     bind_factors(module);
     bind_structures(module);

@@ -62,6 +62,9 @@ class Result:
         What the setup of the preconditioner found: numbers of blocks, condition numbers, levels.
     warnings : list of str
         What made the setup or the solve slow, and the remedy.
+    devices : list of dict
+        For each of several devices: device, rows, nonzeros, neighbours, received_bytes (in a product
+        with A), peak_memory_bytes, deal_seconds, setup_seconds. `backward_error` is then NaN.
     columns : list of dict
         Status, message, iterations, residuals, true_residual, backward_error and null_space_part of
         each right-hand side.
@@ -85,6 +88,7 @@ class Result:
     chosen: list[tuple[str, str, str, str]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    devices: list[dict[str, Any]] = field(default_factory=list)
     columns: list[dict[str, Any]] = field(default_factory=list)
     _recursive: float = 0.0
     _attempt: int = 0
@@ -101,6 +105,10 @@ class Result:
             rows.append(("reason", self.chosen[self._attempt][3]))
         rows += [
             ("device", self.device),
+            *(
+                (f"device {k}", f"{each['rows']} rows, {each['neighbours']} neighbours")
+                for k, each in enumerate(self.devices)
+            ),
             (
                 "iterations",
                 f"{self.iterations} ({self._products} products with A, {self._restarts} restarts)",

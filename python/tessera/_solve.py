@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import Callback
+from ._devices import is_one, solve_on_devices
 from ._result import Result
 from ._solver import Solver
 from ._typing import Array, Coordinates, Matrix, Preconditioning
@@ -35,6 +36,7 @@ def solve(
     device: str | None = None,
     stream: Any = None,
     threads: int = 0,
+    devices: int | str | list[str] | None = None,
 ) -> Result:
     """Solves A x = b; by default the method is chosen by the matrix and the device.
 
@@ -70,6 +72,11 @@ def solve(
         See `Solver.solve`.
     format, device, stream, threads
         See `Solver`.
+    devices : int, str or list of str, optional
+        Several GPUs that solve together: their number, "all", or names such as ["cuda:0",
+        "cuda:2"]; with ``device="cpu"`` a number of groups of threads. For symmetric positive
+        definite matrices of float64 in host memory: `method` "cg" or "fcg", `M` "amg" with its
+        options. 1 is as without.
 
     Returns
     -------
@@ -99,6 +106,11 @@ def solve(
     >>> tessera.solve(p.A, p.b, method="cg", M="jacobi", maxiter=3).status
     'max_iterations'
     """
+    if not is_one(devices):
+        return solve_on_devices(
+            A, b, devices, method, M, coordinates, near_null, nullspace, x0, rtol, atol, maxiter,
+            max_seconds, left, callback, format, device, stream, threads,
+        )  # fmt: skip
     start = time.perf_counter()
     with Solver(
         A,
