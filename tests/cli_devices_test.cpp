@@ -26,6 +26,7 @@ TEST_F(cli_devices, several_solve_as_one_does) {
             rows += share["rows"].get<Offset>();
             EXPECT_GE(share["neighbours"], 1);
             EXPECT_GT(share["received_bytes"], 0);
+            EXPECT_GT(share["wait_seconds"], 0);
             EXPECT_TRUE(share["device"].get<std::string>().starts_with("CPU, 1 thread"));
         }
         EXPECT_EQ(rows, json["matrix"]["rows"].get<Offset>());

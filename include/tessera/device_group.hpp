@@ -38,6 +38,7 @@ struct DeviceShare {
     Offset peak_memory_bytes = 0;
     double deal_seconds = 0;   ///< For its rows to be picked out and to come to the device.
     double setup_seconds = 0;  ///< For the preconditioner.
+    double wait_seconds = 0;   ///< Waits of its host thread for those of others, in all.
 };
 
 /// The report of a solve over devices.

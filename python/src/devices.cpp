@@ -14,6 +14,7 @@ AnyDict to_python(const DeviceShare& share) {
     result["peak_memory_bytes"] = share.peak_memory_bytes;
     result["deal_seconds"] = share.deal_seconds;
     result["setup_seconds"] = share.setup_seconds;
+    result["wait_seconds"] = share.wait_seconds;
     return result;
 }
 

@@ -64,7 +64,8 @@ class Result:
         What made the setup or the solve slow, and the remedy.
     devices : list of dict
         For each of several devices: device, rows, nonzeros, neighbours, received_bytes (in a product
-        with A), peak_memory_bytes, deal_seconds, setup_seconds. `backward_error` is then NaN.
+        with A), peak_memory_bytes, deal_seconds, setup_seconds, wait_seconds (for the others).
+        `backward_error` is then NaN.
     columns : list of dict
         Status, message, iterations, residuals, true_residual, backward_error and null_space_part of
         each right-hand side.

@@ -27,6 +27,7 @@ def test_solves_as_one_does(problem):
         assert len(r.devices) == int(devices)
         assert sum(each["rows"] for each in r.devices) == len(problem.b)
         assert all(each["neighbours"] > 0 for each in r.devices)
+        assert all(each["wait_seconds"] > 0 for each in r.devices)
         assert r.memory == sum(each["peak_memory_bytes"] for each in r.devices)
         assert "device 1" in repr(r) and np.isnan(r.backward_error)
 

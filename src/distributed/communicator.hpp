@@ -41,6 +41,9 @@ class Communicator {
     /// first such rank or a RankError with its message.
     virtual void agree(std::exception_ptr error) const = 0;
 
+    /// How long this rank's thread has waited for others so far.
+    virtual double seconds_waited() const = 0;
+
     /// Whether the exchange and all_gather of numbers can be recorded in a CUDA graph.
     virtual bool can_be_captured() const = 0;
 };

@@ -11,6 +11,7 @@
 #include "base/check_time.hpp"
 #include "base/checks.hpp"
 #include "base/peers.hpp"
+#include "base/phases.hpp"
 
 namespace tessera {
 
@@ -166,24 +167,31 @@ class ThreadCommunicator final : public Communicator {
 
     void agree(std::exception_ptr error) const override {
         meeting_.shown(rank_).error = error;
-        meeting_.meet(rank_);
+        meet();
         std::exception_ptr first = error;
         for (int r = size(); r-- > 0 && !error;) {
             if (meeting_.shown(r).error) first = meeting_.shown(r).error;
         }
-        meeting_.meet(rank_);
+        meet();
         if (first) std::rethrow_exception(first);
     }
 
+    double seconds_waited() const override { return seconds_waited_; }
     bool can_be_captured() const override { return false; }
 
   private:
+    void meet() const {
+        const double start = now();
+        meeting_.meet(rank_);
+        seconds_waited_ += now() - start;
+    }
+
     /// What this rank will show, after its work so far.
     Shown& show(const Context& context) const {
         Shown& mine = meeting_.shown(rank_);
         if (!knows_devices_) {
             mine.device = context.device();
-            meeting_.meet(rank_);
+            meet();
             for (int r = 0; r < size(); ++r) {
                 const int device = meeting_.shown(r).device;
                 require(context.on_gpu() == (device >= 0),
@@ -201,7 +209,7 @@ class ThreadCommunicator final : public Communicator {
     /// shows or to end with an error, before all others have copied.
     template <class TakesPart, class Copy>
     void copy_between_meetings(const Context& context, TakesPart&& takes_part, Copy&& copy) const {
-        meeting_.meet(rank_);
+        meet();
         std::exception_ptr error;
         try {
             for (int r = 0; r < size(); ++r) {
@@ -214,7 +222,7 @@ class ThreadCommunicator final : public Communicator {
         } catch (...) {
             error = std::current_exception();
         }
-        meeting_.meet(rank_);
+        meet();
         if (error) std::rethrow_exception(error);
         for (int r = 0; r < size(); ++r) {
             const std::shared_ptr<void>& done = meeting_.shown(r).done;
@@ -233,6 +241,7 @@ class ThreadCommunicator final : public Communicator {
     Meeting& meeting_;
     const int rank_;
     mutable bool knows_devices_ = false;
+    mutable double seconds_waited_ = 0;
 };
 
 }  // namespace

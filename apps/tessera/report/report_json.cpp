@@ -33,7 +33,8 @@ void add_devices(const RunReport& report, Json& json) {
                                    {"received_bytes", share.received_bytes},
                                    {"peak_memory_bytes", share.peak_memory_bytes},
                                    {"deal_seconds", number(share.deal_seconds)},
-                                   {"setup_seconds", number(share.setup_seconds)}});
+                                   {"setup_seconds", number(share.setup_seconds)},
+                                   {"wait_seconds", number(share.wait_seconds)}});
     }
 }
 

@@ -199,8 +199,8 @@ void add_devices(const RunReport& report, const Line& line) {
                  plural(share.neighbours, "neighbour") + ", receives " +
                  format_bytes(double(share.received_bytes)) + " a product, peak memory " +
                  format_bytes(double(share.peak_memory_bytes)) +
-                 format(", dealt in %.3f s, set up in %.3f s", share.deal_seconds,
-                        share.setup_seconds));
+                 format(", dealt in %.3f s, set up in %.3f s, waited %.3f s in all",
+                        share.deal_seconds, share.setup_seconds, share.wait_seconds));
     }
 }
 

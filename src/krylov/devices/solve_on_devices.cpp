@@ -151,7 +151,8 @@ class GroupSolve {
             run_ranks(group_.size(),
                       [this](const Communicator& communicator) { on_rank(communicator); });
         } catch (const Stopped& stopped) {
-            if (stopped.interrupted()) throw;
+            // Limits of the caller end the call.
+            if (stopped.interrupted() || limit_.seconds_left() > 0) throw;
             SolveReport late;
             late.status = Status::max_seconds;
             late.message = "the time was over before the first iteration";
@@ -213,6 +214,7 @@ class GroupSolve {
         solve_all(communicator, own, a, *made.m);
         if (rank == 0) report_.setup = std::move(made.report);
         share.peak_memory_bytes = own.peak_memory_bytes();
+        share.wait_seconds = communicator.seconds_waited();
     }
 
     void solve_all(const Communicator& communicator, const Context& own,

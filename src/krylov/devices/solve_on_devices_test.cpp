@@ -101,6 +101,7 @@ TEST(solve_on_devices, solves_in_the_iterations_of_one) {
                 EXPECT_NEAR(double(share.rows), double(a.rows) / size, given.block);
                 EXPECT_EQ(share.neighbours > 0, size > 1);
                 EXPECT_EQ(share.received_bytes > 0, size > 1);
+                EXPECT_GT(share.wait_seconds, 0);
                 EXPECT_GT(share.peak_memory_bytes, 12 * share.nonzeros);
                 rows += share.rows;
                 nonzeros += share.nonzeros;
@@ -192,6 +193,11 @@ TEST(solve_on_devices, observers_and_time_limits) {
             solve_on(3, problem.matrix, b, {}, {.max_seconds = seconds}, MethodConfig(), start);
         EXPECT_EQ(late.report.solves[0].status, Status::max_seconds);
         EXPECT_EQ(late.x, start);
+    }
+
+    {
+        const TimeLimit limit(0);
+        EXPECT_THROW(solve_on(2, problem.matrix, b), Stopped);
     }
 
     options.observer = [](const Progress&) -> bool { throw OutOfMemory("in the observer"); };
