@@ -314,7 +314,7 @@ TEST(ilu, a_factor_in_single_precision_serves_double) {
         EXPECT_EQ(single.factor(device).f.size(), working.factor(device).f.size());
     }
     // Numbers beyond the range of FP32.
-    auto large = copy_to(host(), matrix.view());
+    auto large = convection(40, 100);
     for (double& value : large.values().view()) value *= 1e60;
     const auto placed = copy_to(device, large.view());
     const Ilu<double> wide(device, placed.view(), options_of(":8,precision=f32"));
