@@ -17,6 +17,17 @@ constexpr double max_delayed_share = 0.6;
 
 }  // namespace
 
+void check_common_options(const char* who, const BlockLdltOptions& options) {
+    require(options.fill >= 0 && options.fill <= 1000, who, ": fill must be within 0..1000");
+    require(options.sweeps >= 1 && options.sweeps <= 1000, who, ": sweeps must be within 1..1000");
+    require(options.epsilon <= 1e6, who, ": epsilon must be within 0..1e6");
+    require(options.delta >= 0 && options.delta <= 1, who, ": delta must be within 0..1");
+    require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000, who,
+            ": solve_sweeps must be within 0..1000");
+    require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
+            who, ": method must be jacobi or level");
+}
+
 template <class T>
 std::vector<T> scaling_in(const std::vector<double>& scaling) {
     constexpr double smallest = double(std::numeric_limits<T>::min());

@@ -8,6 +8,9 @@ namespace tessera::incomplete {
 template <class T>
 std::vector<T> scaling_in(const std::vector<double>& scaling);
 
+/// Throws InvalidArgument, in the name of `who`, for numbers out of range that all have.
+void check_common_options(const char* who, const BlockLdltOptions& options);
+
 /// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
 /// Throws OutOfMemory if the Context does not have the memory.
 template <class T>

@@ -15,17 +15,9 @@ void check_options(const BlockLdltOptions& options) {
     const Index k = options.block;
     require(k == 1 || k == 4 || k == 8 || k == 16 || k == 32,
             "block_ldlt: blocks have 1, 4, 8, 16 or 32 rows");
-    require(options.fill >= 0 && options.fill <= 1000, "block_ldlt: fill must be within 0..1000");
-    require(options.sweeps >= 1 && options.sweeps <= 1000,
-            "block_ldlt: sweeps must be within 1..1000");
-    require(options.epsilon <= 1e6, "block_ldlt: epsilon must be within 0..1e6");
-    require(options.delta >= 0 && options.delta <= 1, "block_ldlt: delta must be within 0..1");
-    require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000,
-            "block_ldlt: solve_sweeps must be within 0..1000");
+    incomplete::check_common_options("block_ldlt", options);
     require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
             "block_ldlt: outer_threshold must be within 0..1");
-    require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
-            "block_ldlt: method must be jacobi or level");
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting must be static, bunch_kaufman, rook or complete");
 }

@@ -2,6 +2,7 @@
 
 #include "base/concat.hpp"
 #include "precond/choose.hpp"
+#include "precond/incomplete/option_names.hpp"
 #include "precond/incomplete/state.hpp"
 #include "tessera/block_ldlt.hpp"
 
@@ -10,6 +11,8 @@ namespace tessera {
 namespace {
 
 using batched::Pivoting;
+using incomplete::on_or_off;
+using incomplete::ordering_name;
 
 /// As to_string, but `full` is the paper's "complete".
 const char* pivoting_name(Pivoting pivoting) {
@@ -24,12 +27,6 @@ const char* pivoting_name(Pivoting pivoting) {
             return "static";
     }
 }
-
-const char* ordering_name(const std::optional<OrderingMethod>& ordering) {
-    return ordering ? to_string(*ordering) : "auto";
-}
-
-const char* on_or_off(bool value) { return value ? "on" : "off"; }
 
 bool on(Spec& spec, const char* key, bool otherwise) {
     const std::string word = spec.word(key, on_or_off(otherwise), {"on", "off", "true", "false"});

@@ -21,19 +21,6 @@ struct Ilu<T>::State : incomplete::State<T> {
     std::unique_ptr<Ilu<float>> single;  ///< With single_precision; then there is no other factor.
 };
 
-void check_options(const IluOptions& options) {
-    const Index k = options.block;
-    require(k >= 0 && k <= 32, "ilu: blocks have 1 to 32 rows");
-    require(options.fill >= 0 && options.fill <= 1000, "ilu: fill must be within 0..1000");
-    require(options.sweeps >= 1 && options.sweeps <= 1000, "ilu: sweeps must be within 1..1000");
-    require(options.epsilon <= 1e6, "ilu: epsilon must be within 0..1e6");
-    require(options.delta >= 0 && options.delta <= 1, "ilu: delta must be within 0..1");
-    require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000,
-            "ilu: solve_sweeps must be within 0..1000");
-    require(options.method == IluStage::jacobi || options.method == IluStage::level,
-            "ilu: method must be jacobi or level");
-}
-
 namespace {
 
 /// The matrix in FP32; its values are in `values`.
@@ -45,7 +32,7 @@ CsrView<float> rounded(const Context& context, const CsrView<double>& matrix,
             matrix.row_offsets, matrix.column_indices, values.data()};
 }
 
-/// f(r, z) on copies in FP32 of vectors of `rows` elements.
+/// f(r, z) in FP32, on copies of the vectors.
 template <class F>
 void in_single_precision(const Context& context, std::span<const double> r, std::span<double> z,
                          F&& f) {
@@ -75,7 +62,24 @@ BlockLdltOptions common_options(const IluOptions& options) {
     return common;
 }
 
-/// Rows and columns of a matrix, each with its scaling; without a permutation both are equal.
+}  // namespace
+
+void check_options(const IluOptions& options) {
+    require(options.block >= 0 && options.block <= 32, "ilu: blocks have 1 to 32 rows");
+    incomplete::check_common_options("ilu", common_options(options));
+    require(options.drop >= 0 && options.drop <= 1, "ilu: drop must be within 0..1");
+    require(options.max_entries > 0 && options.max_entries <= 1e6,
+            "ilu: max must be above 0 and at most 1e6");
+    const bool by_rows =
+        options.block <= 1 && options.fill == 0 && options.method == IluStage::level;
+    require(options.drop == 0 || by_rows,
+            "ilu: with drop blocks have one row, fill is 0 and the method is level");
+}
+
+namespace {
+
+/// The scalings of rows and columns; the latter is empty where they are equal, as row_of_column is
+/// without a permutation.
 struct Arrangement {
     std::vector<double> row_scaling, column_scaling;
     std::vector<Index> row_of_column;
@@ -164,6 +168,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
     const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
     IluOptions used = options;
+    used.single_precision = options.single_precision && std::is_same_v<T, float>;
     if (!used.matching) used.matching = needs_matching(host_matrix);
     const bool matched = *used.matching;
     const bool by_value = options.drop > 0;
@@ -188,7 +193,9 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     state_->options = common;
     state_->report = report;
     state_->row_scale = copy_to_buffer(context, incomplete::scaling_in<T>(row_scaling));
-    state_->column_scale = copy_to_buffer(context, incomplete::scaling_in<T>(column_scaling));
+    if (matched) {
+        state_->column_scale = copy_to_buffer(context, incomplete::scaling_in<T>(column_scaling));
+    }
     state_->plan = plan_spmv(context, matrix);
     if (by_value) {
         const auto values = incomplete::threshold_factor(
@@ -271,7 +278,14 @@ void Ilu<T>::update(const Context& context, const CsrView<T>& matrix) {
         if (state_->single) {
             check_values(context, matrix);
             Buffer<float> values;
-            return state_->single->update(context, rounded(context, matrix, values));
+            const CsrView<float> single = rounded(context, matrix, values);
+            if (first_non_finite_row(context, single) < 0) {
+                return state_->single->update(context, single);
+            }
+            // Beyond the range of FP32: a factor in double precision from now on.
+            Ilu anew(context, matrix, state_->given);
+            state_ = std::move(anew.state_);
+            return;
         }
     }
     if (state_->given.drop > 0) {
@@ -314,7 +328,8 @@ IluFactor<T> Ilu<T>::factor(const Context& context) const {
     return {copy_to_host(context, symbolic.rows_in_slots()),
             factor.grid().slots,
             copy_to_host(context, state_->row_scale),
-            copy_to_host(context, state_->column_scale),
+            copy_to_host(context,
+                         state_->column_scale.empty() ? state_->row_scale : state_->column_scale),
             copy_to_host(context, symbolic.rows),
             copy_to_host(context, symbolic.columns),
             copy_to_host(context, factor.v(incomplete::lower)),

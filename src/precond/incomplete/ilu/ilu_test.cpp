@@ -223,7 +223,13 @@ TEST(ilu, thresholds_drop_entries) {
         const std::vector<double> r(std::size_t(matrix.rows()), 1.0);
         EXPECT_EQ(apply(device, updated, r), apply(device, ilu, r)) << text;
     }
-    EXPECT_THROW(Ilu<double>(device, matrix.view(), options_of(":8,drop=0.1")), InvalidArgument);
+    for (const char* text : {":8,drop=0.1", ",fill=1,drop=0.1", ",drop=0.1,method=jacobi"}) {
+        EXPECT_NE(message_of([&] {
+                      Ilu<double>(device, matrix.view(), options_of(text));
+                  }).find("with drop blocks have one row"),
+                  std::string::npos)
+            << text;
+    }
 }
 
 TEST(ilu, its_factor_is_that_of_the_scaled_matrix) {
@@ -319,6 +325,10 @@ TEST(ilu, a_factor_in_single_precision_serves_double) {
     const auto placed = copy_to(device, large.view());
     const Ilu<double> wide(device, placed.view(), options_of(":8,precision=f32"));
     EXPECT_EQ(solve_with(device, placed, &wide, "bicgstab").status, Status::converged);
+    EXPECT_EQ(wide.describe().find("f32"), std::string::npos) << wide.describe();
+    Ilu<double> widened(device, matrix.view(), options_of(":8,precision=f32"));
+    widened.update(device, placed.view());
+    EXPECT_EQ(apply(device, widened, r), apply(device, wide, r));
 }
 
 TEST(ilu, single_precision) {

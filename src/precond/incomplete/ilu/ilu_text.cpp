@@ -1,21 +1,13 @@
 #include "base/concat.hpp"
 #include "precond/choose.hpp"
+#include "precond/incomplete/option_names.hpp"
 #include "precond/incomplete/state.hpp"
 #include "tessera/ilu.hpp"
 
 namespace tessera {
 
-namespace {
-
-const char* ordering_name(const std::optional<OrderingMethod>& ordering) {
-    return ordering ? to_string(*ordering) : "auto";
-}
-
-const char* on_or_off(const std::optional<bool>& choice) {
-    return !choice ? "auto" : *choice ? "on" : "off";
-}
-
-}  // namespace
+using incomplete::on_or_off;
+using incomplete::ordering_name;
 
 IluOptions parse_ilu(Spec spec) {
     IluOptions options;

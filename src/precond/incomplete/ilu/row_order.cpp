@@ -5,7 +5,6 @@
 
 #include "base/check_time.hpp"
 #include "base/dispatch.hpp"
-#include "base/transpose_pattern.hpp"
 #include "tessera/blocks.hpp"
 
 namespace tessera::incomplete {
@@ -19,20 +18,6 @@ Grid groups_of_rows(Index rows, Index size, const std::vector<Index>& row_of_col
     std::vector<Index> slots(static_cast<std::size_t>(rows));
     std::iota(slots.begin(), slots.end(), 0);
     return make_grid(size, rows, std::move(slots), row_of_column);
-}
-
-/// A symmetric pattern from its strict lower triangle.
-GatheredRows both_triangles(int threads, const GatheredRows& lower) {
-    const auto rows = Index(lower.offsets.size() - 1);
-    std::vector<Offset> offsets(lower.offsets.size());
-    std::vector<Index> above(lower.items.size());
-    transpose_pattern(rows, lower.offsets.data(), lower.items.data(), offsets, above.data(),
-                      [](Offset, Offset) {});
-    return gather_rows(threads, rows, [&](Offset i, std::vector<Index>& list) {
-        list.insert(list.end(), lower.items.begin() + lower.offsets[i],
-                    lower.items.begin() + lower.offsets[i + 1]);
-        list.insert(list.end(), above.begin() + offsets[i], above.begin() + offsets[i + 1]);
-    });
 }
 
 }  // namespace
@@ -69,8 +54,8 @@ Grid order_rows(const Context& host, const CsrView<T>& matrix, const RowOrder& o
     std::vector<Index> sequence(static_cast<std::size_t>(groups.block_rows));
     std::iota(sequence.begin(), sequence.end(), 0);
     if (order.method != OrderingMethod::natural) {
-        const GatheredRows graph =
-            both_triangles(host.threads(), lower_blocks(groups, matrix, false, host.threads()));
+        const GatheredRows lower = lower_blocks(groups, matrix, false, host.threads());
+        const GatheredRows graph = union_with_transpose(host.threads(), lower, lower);
         // Ordering reads no values.
         const CsrView<T> pattern{groups.block_rows,    groups.block_rows,  graph.offsets.back(),
                                  graph.offsets.data(), graph.items.data(), matrix.values};

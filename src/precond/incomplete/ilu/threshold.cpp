@@ -8,7 +8,6 @@
 
 #include "base/check_time.hpp"
 #include "base/dispatch.hpp"
-#include "base/transpose_pattern.hpp"
 
 namespace tessera::incomplete {
 
@@ -129,16 +128,8 @@ ThresholdFactor threshold_factor(const Grid& grid, const CsrView<T>& matrix,
 }
 
 GatheredRows union_of_triangles(const ThresholdFactor& factor) {
-    const auto rows = Index(factor.d.size());
-    std::vector<Offset> offsets(factor.d.size() + 1);
-    std::vector<Index> above(factor.u.columns.size());
-    transpose_pattern(rows, factor.u.offsets.data(), factor.u.columns.data(), offsets, above.data(),
-                      [](Offset, Offset) {});
-    return gather_rows(1, rows, [&](Offset i, std::vector<Index>& list) {
-        list.insert(list.end(), factor.l.columns.begin() + factor.l.offsets[i],
-                    factor.l.columns.begin() + factor.l.offsets[i + 1]);
-        list.insert(list.end(), above.begin() + offsets[i], above.begin() + offsets[i + 1]);
-    });
+    return union_with_transpose(1, {factor.l.offsets, factor.l.columns},
+                                {factor.u.offsets, factor.u.columns});
 }
 
 #define TESSERA_INSTANTIATE(T) template decltype(threshold_factor<T>) threshold_factor<T>;

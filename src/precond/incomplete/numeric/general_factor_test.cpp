@@ -6,8 +6,7 @@ namespace {
 
 constexpr double unit = std::numeric_limits<double>::epsilon() / 2;
 
-/// The largest |A z - r| over its bound for z of a factor without dropped entries would need an
-/// exact factor; this one is of M = (I + L) F (I + U): row i of M y - r, where y is z in slots.
+/// M y = P r for M = (I + L) F (I + U), within its bound, where y is z in slots; scaled by `scale`.
 void expect_solved(const incomplete::Grid& grid, const Dense& m, const Dense& bound,
                    const std::vector<double>& scale, const std::vector<double>& r,
                    const std::vector<double>& z, bool transposed) {

@@ -89,33 +89,39 @@ Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index>
         k, rows, block_rows, std::move(slots), std::move(slot_of_column), std::move(row_of_column)};
 }
 
+GatheredRows union_with_transpose(int threads, const GatheredRows& rows,
+                                  const GatheredRows& to_transpose) {
+    const auto count = Index(rows.offsets.size() - 1);
+    std::vector<Offset> offsets(rows.offsets.size());
+    std::vector<Index> transposed(to_transpose.items.size());
+    transpose_pattern(count, to_transpose.offsets.data(), to_transpose.items.data(), offsets,
+                      transposed.data(), [](Offset e, Offset) {
+                          if (e % 65536 == 0) check_time();
+                      });
+    return gather_rows(threads, count, [&](Offset i, std::vector<Index>& list) {
+        list.insert(list.end(), rows.items.begin() + rows.offsets[i],
+                    rows.items.begin() + rows.offsets[i + 1]);
+        list.insert(list.end(), transposed.begin() + offsets[i],
+                    transposed.begin() + offsets[i + 1]);
+    });
+}
+
 template <class T>
 GatheredRows lower_blocks(const Grid& grid, const CsrView<T>& matrix, bool symmetric, int threads) {
     const auto row_of = [&](Offset slot) { return grid.row(std::size_t(slot)); };
-    GatheredRows all =
-        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+    const auto gather = [&](bool below) {
+        return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
             Index last = -1;  // Neighbouring entries are in one block.
             visit_entries(grid, matrix, Index(i), row_of, [&](Index, Index other, Offset) {
                 const Index j = other / grid.k;
                 if (j == last) return;
                 last = j;
-                if (j < i || (j > i && !symmetric)) list.push_back(j);
+                if (below ? j < i : j > i) list.push_back(j);
             });
         });
-    if (symmetric) return all;
-    std::vector<Offset> offsets(all.offsets.size());
-    std::vector<Index> transposed(all.items.size());
-    transpose_pattern(grid.block_rows, all.offsets.data(), all.items.data(), offsets,
-                      transposed.data(), [](Offset e, Offset) {
-                          if (e % 65536 == 0) check_time();
-                      });
-    return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-        const auto add = [&](const std::vector<Index>& items, Offset first, Offset last) {
-            for (Offset e = first; e < last && items[e] < i; ++e) list.push_back(items[e]);
-        };
-        add(all.items, all.offsets[i], all.offsets[i + 1]);
-        add(transposed, offsets[i], offsets[i + 1]);
-    });
+    };
+    if (symmetric) return gather(true);
+    return union_with_transpose(threads, gather(true), gather(false));
 }
 
 GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks) {

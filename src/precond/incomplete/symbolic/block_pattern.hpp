@@ -28,6 +28,10 @@ struct Grid {
 Grid make_grid(Index k, Index rows, std::vector<Index> slots,
                std::vector<Index> row_of_column = {});
 
+/// The rows of two square patterns of the same size, the second one transposed.
+GatheredRows union_with_transpose(int threads, const GatheredRows& rows,
+                                  const GatheredRows& to_transpose);
+
 /// The columns of the blocks of the strict lower triangle, row by row, that have an entry of the
 /// matrix, which is in host memory, or, unless it is `symmetric`, whose transposes have one.
 template <class T>

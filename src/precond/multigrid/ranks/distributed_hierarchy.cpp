@@ -117,7 +117,7 @@ void DistributedHierarchy<C>::scale_last(const Context& context) {
     const std::size_t l = levels_.size() - 1;
     DistributedLevel& level = levels_[l];
     norms_ = Buffer<double>(context, level.matrix.blocks());
-    // As in Hierarchy, of a body that can move.
+    // The last node of a body that can move has a diagonal block of rounding errors (Hierarchy).
     const double pivot_error = l == 0 ? 0 : 64 * rounding_;
     scale_matrix(context, level.matrix, level.scaling, pivot_error, l, norms_, level.halo.get());
     scale_near_null(context, level.matrix.view(), level.scaling, near_null_);
