@@ -1,3 +1,6 @@
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <thread>
 
 #include "base/context_state.hpp"
@@ -52,6 +55,26 @@ TEST(buffers, freed_memory_is_reused) {
         }
     }
     EXPECT_GT(device.free_memory(), 0);
+}
+
+/// Pages of a CPU's array that are mapped.
+Offset mapped_pages(Buffer<char>& buffer) {
+    constexpr std::uintptr_t page = 4096;
+    const auto begin = (reinterpret_cast<std::uintptr_t>(buffer.data()) + page - 1) / page * page;
+    std::vector<unsigned char> mapped(std::size_t(buffer.size()) / page - 1);
+    EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), mapped.size() * page, mapped.data()), 0);
+    return std::count_if(mapped.begin(), mapped.end(), [](unsigned char m) { return m & 1; });
+}
+
+TEST(buffers, pages_are_mapped_at_once_or_where_they_are_written) {
+    const Context device = Context::cpu(2);
+    if (device.state().poison) GTEST_SKIP() << "TESSERA_POISON writes to all pages";
+    constexpr Offset pages = 16384;
+    Buffer<char> buffer(device, (pages + 1) * 4096);
+    EXPECT_EQ(mapped_pages(buffer), pages);
+    const LaterTouched guard(device.state());
+    buffer = Buffer<char>(device, (pages + 1) * 4096);
+    EXPECT_EQ(mapped_pages(buffer), 0);
 }
 
 TEST(buffers, sizes_that_overflow_are_out_of_memory) {

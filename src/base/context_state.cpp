@@ -61,6 +61,7 @@ void* ContextState::allocate(Offset bytes) {
         throw OutOfMemory("out of memory: " + std::to_string(bytes >> 20) + " MiB requested");
     }
     if (large) madvise(memory.get(), std::size_t(bytes), MADV_HUGEPAGE);  // A hint only.
+    if (!touch_arrays && !poison) return memory.release();
     char* const begin = static_cast<char*>(memory.get());
     const auto touch = [&](Offset first, Offset last) {
         if (poison) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "tessera/context.hpp"
 
 namespace tessera {
@@ -21,6 +23,7 @@ struct ContextState {
     InstructionSet instruction_set{};
     void* stream = nullptr;
     bool poison = false;
+    bool touch_arrays = true;  ///< All pages of new arrays are mapped at once (LaterTouched).
     std::string description;
     double copy_bandwidth = 0;
 
@@ -76,6 +79,21 @@ struct ContextState {
     PhaseStep open_step_ = PhaseStep::solve;
     double open_bytes_ = 0;
     double open_start_ = 0;
+};
+
+/// While it exists, pages of new arrays of a CPU are mapped where they are first written: for
+/// arrays of which much may never be used, or whose parts several loops share among the threads.
+class LaterTouched {
+  public:
+    explicit LaterTouched(ContextState& state)
+        : state_(state), before_(std::exchange(state.touch_arrays, false)) {}
+    ~LaterTouched() { state_.touch_arrays = before_; }
+    LaterTouched(const LaterTouched&) = delete;
+    LaterTouched& operator=(const LaterTouched&) = delete;
+
+  private:
+    ContextState& state_;
+    const bool before_;
 };
 
 /// The caller's stream and memory for a Context.

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "base/context_state.hpp"
 #include "base/scratch/scratch.hpp"
 #include "krylov/recurrence.hpp"
 #include "tessera/operator.hpp"
@@ -80,7 +81,7 @@ template <class T>
 class VectorSet {
   public:
     VectorSet(const Context& context, Offset size, int count, int columns = 1)
-        : size_(size), count_(count), data_(context, size * count * columns) {}
+        : size_(size), count_(count), data_(untouched(context, size * count * columns)) {}
     /// Vector k of column c.
     std::span<T> operator()(int c, int k) { return vectors(c, k, 1); }
     /// `number` vectors of column c from the k-th on.
@@ -98,6 +99,12 @@ class VectorSet {
     }
 
   private:
+    /// A solve may end before it needs the last of many vectors.
+    static Buffer<T> untouched(const Context& context, Offset numbers) {
+        const LaterTouched guard(context.state());
+        return {context, numbers};
+    }
+
     Offset size_, count_;
     Buffer<T> data_;
 };
