@@ -1,3 +1,4 @@
+#include "distributed/joined_rows.hpp"
 #include "distributed/matrix.hpp"
 
 #include "distributed/test_ranks.hpp"
@@ -125,29 +126,46 @@ TEST(distributed_matrix, new_values) {
 TEST(distributed_matrix, rows_of_ghosts) {
     auto random = generator();
     const CsrMatrix<double> matrix = random_matrix(random, nodes, 2);
+    CsrMatrix<double> other = copy_to(host(), matrix);
+    for (double& value : other.values().view()) value = 1 - 3 * value;
     for (const auto& starts : partitions(nodes)) {
         const int ranks = int(starts.size()) - 1;
         on_ranks(ranks, [&](const Communicator& communicator, const Context& own) {
-            auto [halo, rows] = distribute(own, communicator, starts, matrix.view(), 2);
-            const std::vector<Offset> ghosts = halo->numbering().ghosts;
-            const GlobalRows mine = with_global_columns(own, std::move(rows), halo->numbering());
-            const GlobalRows found = halo->ghost_rows(own, mine);
-            ASSERT_EQ(found.rows(), Index(ghosts.size()));
-            // In the order of columns, as rows of the whole matrix.
-            const Numbering whole(own, 0, nodes, {});
-            const BsrMatrix<double> sorted = with_local_columns(own, found, whole);
-            const CsrMatrix<double> on_device = to_csr(own, sorted.view()),
-                                    csr = copy_to_host(own, on_device.view());
-            for (std::size_t g = 0; g < ghosts.size(); ++g) {
-                const CsrMatrix<double> expected =
-                    some_rows(matrix.view(), 2 * ghosts[g], 2 * ghosts[g] + 2);
-                const CsrMatrix<double> got =
-                    some_rows(csr.view(), 2 * Offset(g), 2 * Offset(g) + 2);
-                ASSERT_TRUE(
-                    std::ranges::equal(got.row_offsets().view(), expected.row_offsets().view()));
-                ASSERT_TRUE(std::ranges::equal(got.column_indices().view(),
-                                               expected.column_indices().view()));
-                ASSERT_TRUE(std::ranges::equal(got.values().view(), expected.values().view()));
+            const auto [halo, rows] = distribute(own, communicator, starts, matrix.view(), 2);
+            const Numbering& numbering = halo->numbering();
+            JoinedRows joined;
+            for (const CsrMatrix<double>* values :
+                 std::initializer_list<const CsrMatrix<double>*>{&matrix, &other}) {
+                const auto [same_halo, same] =
+                    distribute(own, communicator, starts, values->view(), 2);
+                joined.set(own, *halo, same, numbering, nodes);
+                // Rows of own nodes and of ghosts are those of the whole matrix.
+                const CsrMatrix<double> on_device = to_csr(own, joined.view()),
+                                        found = copy_to_host(own, on_device.view());
+                ASSERT_EQ(found.rows(), 2 * numbering.nodes());
+                const auto global = [](const Numbering& in, Index k) {
+                    return Index(k < in.own ? in.first + k : in.ghosts[std::size_t(k - in.own)]);
+                };
+                for (Index i = 0; i < found.rows(); ++i) {
+                    const auto entries = [](const CsrMatrix<double>& all, Index row,
+                                            auto&& column) {
+                        const CsrView<double> a = all.view();
+                        std::vector<std::pair<Index, double>> list;
+                        for (Offset k = a.row_offsets[row]; k < a.row_offsets[row + 1]; ++k) {
+                            list.emplace_back(column(a.column_indices[k]), a.values[k]);
+                        }
+                        return list;
+                    };
+                    const auto as_is = [](Index column) { return column; };
+                    const auto local = entries(found, i, as_is);
+                    EXPECT_TRUE(std::ranges::is_sorted(local));
+                    auto got = entries(found, i, [&](Index column) {
+                        return 2 * global(joined.columns(), column / 2) + column % 2;
+                    });
+                    std::ranges::sort(got);
+                    ASSERT_EQ(got, entries(*values, 2 * global(numbering, i / 2) + i % 2, as_is));
+                }
+                joined.release_values();
             }
         });
     }
@@ -156,16 +174,13 @@ TEST(distributed_matrix, rows_of_ghosts) {
 TEST(distributed_matrix, foreign_columns_ascend_and_do_not_repeat) {
     // Few nodes, which are marked, and more than could be.
     for (const Offset last : {Offset(100), Offset(1) << 40}) {
-        GlobalRows rows{1,
-                        1,
-                        copy_to_buffer<Offset>(context(), {0, 3, 3, 7}),
-                        copy_to_buffer<Offset>(context(), {last, 5, 2, 2, 7, last, 4}),
-                        {}};
+        const auto offsets = copy_to_buffer<Offset>(context(), {0, 3, 3, 7}),
+                   columns = copy_to_buffer<Offset>(context(), {last, 5, 2, 2, 7, last, 4});
         const std::vector<Offset> expected{2, 7, last};
-        EXPECT_EQ(foreign_columns(context(), rows, 4, 3, last + 1), expected);
+        EXPECT_EQ(foreign_columns(context(), 3, offsets.data(), columns, 4, 3, last + 1), expected);
     }
-    const GlobalRows none{1, 1, copy_to_buffer<Offset>(context(), {0}), {}, {}};
-    EXPECT_TRUE(foreign_columns(context(), none, 0, 0, 0).empty());
+    const auto none = copy_to_buffer<Offset>(context(), {0});
+    EXPECT_TRUE(foreign_columns(context(), 0, none.data(), {}, 0, 0, 0).empty());
 }
 
 TEST(distributed_matrix, wrong_sizes_are_errors_on_all_ranks) {

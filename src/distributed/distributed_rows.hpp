@@ -67,26 +67,23 @@ struct ListedLength {
     }
 };
 
-/// Copies the columns and blocks of listed rows; `lanes` threads share a row.
+/// Copies the items of the blocks of listed rows, `width` numbers each; `lanes` threads share a
+/// row.
+template <class T>
 struct PackRows {
     static constexpr int work = 128;
-    int lanes, size;  ///< `size` numbers in a block.
+    int lanes, width;
     const Index* rows;
     const Offset* from_offsets;
     const Offset* to_offsets;
-    const Offset* from_columns;
-    Offset* to_columns;
-    const double* from;
-    double* to;
+    const T* from;
+    T* to;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const Offset i = place / lanes, row = rows[i], first = from_offsets[row],
                      count = from_offsets[row + 1] - first;
-        for (Offset k = place % lanes; k < count; k += lanes) {
-            to_columns[to_offsets[i] + k] = from_columns[first + k];
-        }
-        for (Offset e = place % lanes; e < count * size; e += lanes) {
-            to[to_offsets[i] * size + e] = from[first * size + e];
+        for (Offset e = place % lanes; e < count * width; e += lanes) {
+            to[to_offsets[i] * width + e] = from[first * width + e];
         }
     }
 };
@@ -146,16 +143,15 @@ struct LocalColumns {
     }
 };
 
-/// Sorts the blocks of each row by column; `lanes` threads share a row. The place of a block is the
-/// number of smaller columns, found in as many steps as the row has blocks.
+/// Sorts the columns of each row; `lanes` threads share a row. The place of a block is the number
+/// of smaller columns, found in as many steps as the row has blocks.
 struct SortBlocks {
     static constexpr int work = 256;
-    int lanes, size;
+    int lanes;
     const Offset* row_offsets;
     const Index* from_columns;
     Index* to_columns;
-    const double* from;
-    double* to;
+    Offset* places;
 
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const Offset i = place / lanes, first = row_offsets[i], end = row_offsets[i + 1];
@@ -164,8 +160,20 @@ struct SortBlocks {
             Offset at = first;
             for (Offset other = first; other < end; ++other) at += from_columns[other] < column;
             to_columns[at] = column;
-            for (int e = 0; e < size; ++e) to[at * size + e] = from[k * size + e];
+            places[k] = at;
         }
+    }
+};
+
+/// Blocks of `size` numbers at their places.
+struct PlaceBlocks {
+    static constexpr int work = 3;
+    int size;
+    const Offset* places;
+    const double* from;
+    double* to;
+    TESSERA_HOST_DEVICE void operator()(Offset e) const {
+        to[places[e / size] * size + e % size] = from[e];
     }
 };
 
@@ -261,6 +269,7 @@ struct CopyRange {
         for (Offset k = place % lanes; k < count; k += lanes) {
             columns[to + k] = matrix.column_indices[begin + k] - first;
         }
+        if (matrix.values == nullptr) return;
         for (Offset e = place % lanes; e < count * size; e += lanes) {
             values[to * size + e] = matrix.values[begin * size + e];
         }

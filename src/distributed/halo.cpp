@@ -96,49 +96,56 @@ Halo::Exchange<T>::Exchange(const Halo& halo, const Context& context, int width,
     halo.communicator_->begin(context, send, receive);
 }
 
-GlobalRows Halo::ghost_rows(const Context& context, const GlobalRows& own) const {
-    const Index* const listed = nodes_to_send_.data();
+Halo::RowMessages Halo::row_messages(const Context& context, const Offset* row_offsets) const {
     const Offset count = nodes_to_send_.size();
-    const int size = own.height * own.width;
-    // The lengths of rows, and where they begin among those sent and received.
     Buffer<Index> lengths(context, nodes());
-    for_each_index(context, own.rows(), RowLengths{own.row_offsets.data(), lengths.data()});
+    for_each_index(context, own(), RowLengths{row_offsets, lengths.data()});
     exchange(context, 1, lengths);
-    Buffer<Offset> send_offsets(context, count + 1), offsets(context, Offset(ghosts()) + 1);
-    exclusive_scan(context, count, ListedLength{listed, own.row_offsets.data()},
-                   send_offsets.data());
-    exclusive_scan(context, ghosts(), CountAt{lengths.data() + this->own()}, offsets.data());
-    const std::vector<Offset> sent = copy_to_host(context, send_offsets),
-                              received = copy_to_host(context, offsets);
-    Buffer<Offset> send_columns(context, sent.back());
-    Buffer<double> send_values(context, sent.back() * size);
+    RowMessages made{
+        Buffer<Offset>(context, count + 1), Buffer<Offset>(context, Offset(ghosts()) + 1), {}, {}};
+    exclusive_scan(context, count, ListedLength{nodes_to_send_.data(), row_offsets},
+                   made.packed_offsets.data());
+    exclusive_scan(context, ghosts(), CountAt{lengths.data() + own()}, made.row_offsets.data());
+    const auto starts = [&](const std::vector<Part>& parts, const Buffer<Offset>& offsets) {
+        const std::vector<Offset> of_rows = copy_to_host(context, offsets);
+        std::vector<Offset> found{0};
+        for (const Part& part : parts) found.push_back(of_rows[std::size_t(part.end)]);
+        return found;
+    };
+    made.sent = starts(send_, made.packed_offsets);
+    made.received = starts(receive_, made.row_offsets);
+    return made;
+}
+
+template <class T>
+void Halo::exchange_rows(const Context& context, const RowMessages& messages,
+                         const Offset* row_offsets, int width, const T* own, T* ghosts) const {
+    const Offset count = nodes_to_send_.size();
+    Buffer<T> packed(context, messages.sent.back() * width);
     const int lanes = sharing_threads(context, count, 8);
-    for_each_index(
-        context, count * lanes,
-        PackRows{lanes, size, listed, own.row_offsets.data(), send_offsets.data(),
-                 own.columns.data(), send_columns.data(), own.values.data(), send_values.data()});
-    GlobalRows rows{own.height, own.width, std::move(offsets),
-                    Buffer<Offset>(context, received.back()),
-                    Buffer<double>(context, received.back() * size)};
-    const auto messages = [&](const std::vector<Part>& parts, const std::vector<Offset>& of_rows,
-                              Buffer<Offset>& columns, Buffer<double>& values) {
+    for_each_index(context, count * lanes,
+                   PackRows<T>{lanes, width, nodes_to_send_.data(), row_offsets,
+                               messages.packed_offsets.data(), own, packed.data()});
+    const auto parts_of = [&](const std::vector<Part>& parts, const std::vector<Offset>& starts,
+                              T* items) {
         std::vector<Communicator::Message> made;
-        for (const Part& part : parts) {
-            const Offset first = of_rows[std::size_t(part.first)],
-                         blocks = of_rows[std::size_t(part.end)] - first;
-            made.push_back({part.peer, bytes_of(columns.data() + first, blocks)});
-            made.push_back({part.peer, bytes_of(values.data() + first * size, blocks * size)});
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+            made.push_back({parts[k].peer, bytes_of(items + starts[k] * width,
+                                                    (starts[k + 1] - starts[k]) * width)});
         }
         return made;
     };
-    communicator_->begin(context, messages(send_, sent, send_columns, send_values),
-                         messages(receive_, received, rows.columns, rows.values));
+    communicator_->begin(context, parts_of(send_, messages.sent, packed.data()),
+                         parts_of(receive_, messages.received, ghosts));
     communicator_->end(context);
-    return rows;
 }
 
 template class Halo::Exchange<Index>;
 template class Halo::Exchange<float>;
 template class Halo::Exchange<double>;
+template void Halo::exchange_rows(const Context&, const RowMessages&, const Offset*, int,
+                                  const Offset*, Offset*) const;
+template void Halo::exchange_rows(const Context&, const RowMessages&, const Offset*, int,
+                                  const double*, double*) const;
 
 }  // namespace tessera

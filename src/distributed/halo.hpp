@@ -49,8 +49,20 @@ class Halo {
         exchange(context, width, std::as_const(items).data(), items.data() + Offset(own()) * width);
     }
 
-    /// The rows of the ghosts, of which `own` has those of own nodes. Collective; waits.
-    GlobalRows ghost_rows(const Context& context, const GlobalRows& own) const;
+    /// Which blocks are sent where each rank has the rows of its nodes, and gets those of its
+    /// ghosts.
+    struct RowMessages {
+        Buffer<Offset> packed_offsets;       ///< Where the rows that are sent begin among these.
+        Buffer<Offset> row_offsets;          ///< Where those of ghosts begin.
+        std::vector<Offset> sent, received;  ///< Where those of each other rank do; on the host.
+    };
+    /// For own rows of `row_offsets`. Collective; waits.
+    RowMessages row_messages(const Context& context, const Offset* row_offsets) const;
+    /// The items of the blocks of ghosts' rows from those of own rows, `width` numbers for each
+    /// block. Collective.
+    template <class T>
+    void exchange_rows(const Context& context, const RowMessages& messages,
+                       const Offset* row_offsets, int width, const T* own, T* ghosts) const;
 
   private:
     /// Listed nodes first .. end - 1 belong to one other rank.

@@ -25,21 +25,15 @@ Index Numbering::ghosts_before() const {
     return Index(std::lower_bound(ghosts.begin(), ghosts.end(), first) - ghosts.begin());
 }
 
-GlobalRows with_global_columns(const Context& context, BsrMatrix<double> rows,
-                               const Numbering& columns) {
-    const BsrView<double> view = std::as_const(rows).view();
-    GlobalRows result{view.height, view.width, {}, Buffer<Offset>(context, view.blocks), {}};
-    for_each_index(context, view.blocks,
+Buffer<Offset> global_columns(const Context& context, const BsrView<double>& rows,
+                              const Numbering& columns) {
+    Buffer<Offset> global(context, rows.blocks);
+    for_each_index(context, rows.blocks,
                    GlobalColumns{columns.first, columns.own, columns.ghosts_of_device.data(),
-                                 view.column_indices, result.columns.data()});
-    result.row_offsets = std::move(rows.row_offsets());
-    result.values = std::move(rows.values());
-    return result;
+                                 rows.column_indices, global.data()});
+    return global;
 }
 
-namespace {
-
-/// Columns in a numbering, in the same order. Waits.
 void write_local_columns(const Context& context, const Buffer<Offset>& global,
                          const Numbering& columns, Index* local) {
     Buffer<int> fault = zeros<int>(context, 1);
@@ -51,35 +45,41 @@ void write_local_columns(const Context& context, const Buffer<Offset>& global,
             "a distributed matrix has a column that is not in its numbering");
 }
 
-/// Writes rows with sorted columns; `row_offsets` are relative to the arrays written.
-void write_sorted(const Context& context, const GlobalRows& rows, const Numbering& columns,
-                  const Offset* row_offsets, Index* sorted_columns, double* values) {
-    Buffer<Index> local(context, rows.columns.size());
-    write_local_columns(context, rows.columns, columns, local.data());
-    const int lanes = sharing_threads(context, rows.rows(), 8);
-    for_each_index(context, Offset(rows.rows()) * lanes,
-                   SortBlocks{lanes, rows.height * rows.width, row_offsets, local.data(),
-                              sorted_columns, rows.values.data(), values});
+void sort_columns(const Context& context, Index rows, const Offset* row_offsets,
+                  const Buffer<Offset>& global, const Numbering& columns, Index* sorted,
+                  Offset* places) {
+    Buffer<Index> local(context, global.size());
+    write_local_columns(context, global, columns, local.data());
+    const int lanes = sharing_threads(context, rows, 8);
+    for_each_index(context, Offset(rows) * lanes,
+                   SortBlocks{lanes, row_offsets, local.data(), sorted, places});
 }
 
-}  // namespace
+void place_blocks(const Context& context, int size, const Buffer<Offset>& places,
+                  const double* from, double* to) {
+    for_each_index(context, places.size() * size, PlaceBlocks{size, places.data(), from, to});
+}
 
 BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
                                      const Numbering& columns) {
     BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
                              rows.columns.size());
     copy<Offset>(context, rows.row_offsets.view(), result.row_offsets().view());
-    write_sorted(context, rows, columns, result.row_offsets().data(),
-                 result.column_indices().data(), result.values().data());
+    Buffer<Offset> places(context, rows.columns.size());
+    sort_columns(context, rows.rows(), rows.row_offsets.data(), rows.columns, columns,
+                 result.column_indices().data(), places.data());
+    place_blocks(context, rows.height * rows.width, places, rows.values.data(),
+                 result.values().data());
     return result;
 }
 
-BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numbering& columns) {
-    BsrMatrix<double> result(context, rows.rows(), columns.nodes(), rows.height, rows.width,
-                             rows.columns.size(), false);
-    write_local_columns(context, rows.columns, columns, result.column_indices().data());
-    result.row_offsets() = std::move(rows.row_offsets);
-    result.values() = std::move(rows.values);
+BsrMatrix<double> renumbered(const Context& context, const BsrView<double>& rows,
+                             const Buffer<Offset>& global, const Numbering& columns) {
+    BsrMatrix<double> result(context, rows.block_rows, columns.nodes(), rows.height, rows.width,
+                             rows.blocks, false);
+    write_local_columns(context, global, columns, result.column_indices().data());
+    copy<Offset>(context, {rows.row_offsets, std::size_t(rows.block_rows) + 1},
+                 result.row_offsets().view());
     return result;
 }
 
@@ -106,19 +106,19 @@ std::vector<Offset> distinct(const Context& context, const Buffer<Offset>& list,
 
 }  // namespace
 
-std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
-                                    Index own, Offset all) {
-    Buffer<Index> counts(context, rows.rows());
-    for_each_index(
-        context, rows.rows(),
-        CountForeign{first, own, rows.row_offsets.data(), rows.columns.data(), counts.data()});
-    Buffer<Offset> positions(context, Offset(rows.rows()) + 1);
-    exclusive_scan(context, rows.rows(), CountAt{counts.data()}, positions.data());
-    Buffer<Offset> found(context, read_value(context, positions.data() + rows.rows()));
+std::vector<Offset> foreign_columns(const Context& context, Index rows, const Offset* row_offsets,
+                                    const Buffer<Offset>& columns, Offset first, Index own,
+                                    Offset all) {
+    Buffer<Index> counts(context, rows);
+    for_each_index(context, rows,
+                   CountForeign{first, own, row_offsets, columns.data(), counts.data()});
+    Buffer<Offset> positions(context, Offset(rows) + 1);
+    exclusive_scan(context, rows, CountAt{counts.data()}, positions.data());
+    Buffer<Offset> found(context, read_value(context, positions.data() + rows));
     if (found.size() == 0) return {};
-    for_each_index(context, rows.rows(),
-                   CopyForeign{first, own, rows.row_offsets.data(), rows.columns.data(),
-                               positions.data(), found.data()});
+    for_each_index(
+        context, rows,
+        CopyForeign{first, own, row_offsets, columns.data(), positions.data(), found.data()});
     return distinct(context, found, all);
 }
 
@@ -138,7 +138,7 @@ BsrMatrix<double> column_range(const Context& context, const BsrView<double>& ma
     Buffer<Offset> offsets(context, Offset(count) + 1);
     exclusive_scan(context, count, CountAt{counts.data()}, offsets.data());
     BsrMatrix<double> part(context, count, width, matrix.height, matrix.width,
-                           read_value(context, offsets.data() + count));
+                           read_value(context, offsets.data() + count), matrix.values != nullptr);
     part.row_offsets() = std::move(offsets);
     const int lanes = sharing_threads(context, count, 8);
     for_each_index(context, Offset(count) * lanes,
@@ -150,30 +150,6 @@ BsrMatrix<double> column_range(const Context& context, const BsrView<double>& ma
 Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Offset shift) {
     Buffer<Offset> result(context, numbers.size());
     for_each_index(context, numbers.size(), ShiftOffsets{numbers.data(), shift, result.data()});
-    return result;
-}
-
-BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
-                         Numbering& columns, Offset all) {
-    require(own.height == ghosts.height && own.width == ghosts.width,
-            "rows to join must have blocks of one size");
-    columns = Numbering(context, columns.first, columns.own,
-                        merged(foreign_columns(context, own, columns.first, columns.own, all),
-                               foreign_columns(context, ghosts, columns.first, columns.own, all)));
-    const Index rows = own.rows() + ghosts.rows();
-    const Offset blocks = own.columns.size(), size = Offset(own.height) * own.width;
-    BsrMatrix<double> result(context, rows, columns.nodes(), own.height, own.width,
-                             blocks + ghosts.columns.size());
-    copy<Offset>(context, own.row_offsets.view(),
-                 result.row_offsets().view().first(std::size_t(own.rows()) + 1));
-    for_each_index(
-        context, ghosts.row_offsets.size(),
-        ShiftOffsets{ghosts.row_offsets.data(), blocks, result.row_offsets().data() + own.rows()});
-    write_local_columns(context, own.columns, columns, result.column_indices().data());
-    copy<double>(context, own.values.view(),
-                 result.values().view().first(std::size_t(own.values.size())));
-    write_sorted(context, ghosts, columns, ghosts.row_offsets.data(),
-                 result.column_indices().data() + blocks, result.values().data() + blocks * size);
     return result;
 }
 

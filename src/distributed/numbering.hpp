@@ -30,32 +30,39 @@ struct GlobalRows {
     Index rows() const { return Index(row_offsets.size()) - 1; }
 };
 
-// All functions wait.
+// All functions but global_columns and place_blocks wait.
 
-/// Columns in a numbering become global ones.
-GlobalRows with_global_columns(const Context& context, BsrMatrix<double> rows,
-                               const Numbering& columns);
-/// Global columns become those of a numbering that has them all; sorts the blocks of rows.
+/// The global numbers of columns in a numbering.
+Buffer<Offset> global_columns(const Context& context, const BsrView<double>& rows,
+                              const Numbering& columns);
+/// Global columns become those of a numbering that has them all, in the same order.
+void write_local_columns(const Context& context, const Buffer<Offset>& global,
+                         const Numbering& columns, Index* local);
+/// write_local_columns, sorted within rows; places[k] is where block k comes to be.
+void sort_columns(const Context& context, Index rows, const Offset* row_offsets,
+                  const Buffer<Offset>& global, const Numbering& columns, Index* sorted,
+                  Offset* places);
+/// Blocks of `size` numbers at their places.
+void place_blocks(const Context& context, int size, const Buffer<Offset>& places,
+                  const double* from, double* to);
+/// The rows with columns in a numbering that has them all, sorted.
 BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
                                      const Numbering& columns);
-/// with_local_columns for rows whose blocks have the order of a numbering with the same own
-/// columns, and so are sorted; takes the values.
-BsrMatrix<double> renumbered(const Context& context, GlobalRows rows, const Numbering& columns);
-/// The columns outside of first .. first + own - 1, ascending; `all`: columns of all ranks.
-std::vector<Offset> foreign_columns(const Context& context, const GlobalRows& rows, Offset first,
-                                    Index own, Offset all);
+/// The pattern of rows, which have these global columns, in a numbering that has them all, with the
+/// own columns of the one that they have now: their order stays.
+BsrMatrix<double> renumbered(const Context& context, const BsrView<double>& rows,
+                             const Buffer<Offset>& global, const Numbering& columns);
+/// The columns of rows outside of first .. first + own - 1, ascending; `all`: columns of all ranks.
+std::vector<Offset> foreign_columns(const Context& context, Index rows, const Offset* row_offsets,
+                                    const Buffer<Offset>& columns, Offset first, Index own,
+                                    Offset all);
 /// The union of ascending lists.
 std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b);
 /// The blocks of all rows, or of listed ones, in columns first .. first + width - 1, which become
-/// the columns from 0 on.
+/// the columns from 0 on. Only the pattern if the matrix has no values.
 BsrMatrix<double> column_range(const Context& context, const BsrView<double>& matrix, Index first,
                                Index width, const Buffer<Index>* listed_rows = nullptr);
 /// The numbers of an array plus `shift`.
 Buffer<Offset> shifted(const Context& context, const Buffer<Offset>& numbers, Offset shift);
-/// Rows of own nodes, in the order of a numbering with the own columns of `columns`, then those of
-/// ghosts, in any order, with columns numbered by `columns`, which gets the ghosts that they have.
-/// `all`: columns of all ranks.
-BsrMatrix<double> joined(const Context& context, const GlobalRows& own, const GlobalRows& ghosts,
-                         Numbering& columns, Offset all);
 
 }  // namespace tessera

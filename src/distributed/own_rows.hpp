@@ -18,5 +18,9 @@ struct OwnRows {
 /// sizes that do not agree.
 OwnRows own_rows(const Context& context, const Communicator& communicator,
                  std::vector<Offset> starts, const CsrView<double>& rows, int block);
+/// Such rows where the halo is known: those of new values on the pattern that it was made for.
+/// Collective; waits. Throws InvalidArgument on all ranks for columns that the halo lacks.
+BsrMatrix<double> own_rows(const Context& context, const Halo& halo, const CsrView<double>& rows,
+                           int block);
 
 }  // namespace tessera

@@ -10,5 +10,10 @@ namespace tessera {
 template <class T>
 TESSERA_API BsrMatrix<T> multiply_symmetric(const Context& context, const BsrView<T>& a,
                                             const BsrView<T>& b);
+/// Its values for other values of A and B, on the pattern of `product`. Bitwise as
+/// multiply_symmetric. Allocates the values if there are none; waits.
+template <class T>
+TESSERA_API void update_symmetric_product(const Context& context, const BsrView<T>& a,
+                                          const BsrView<T>& b, BsrMatrix<T>& product);
 
 }  // namespace tessera

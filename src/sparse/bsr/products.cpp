@@ -96,6 +96,19 @@ BsrMatrix<T> multiply_symmetric(const Context& context, const BsrView<T>& a, con
 }
 
 template <class T>
+void update_symmetric_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
+                              BsrMatrix<T>& product) {
+    const char* const who = "update_symmetric_product";
+    const BsrView<T> result = std::as_const(product).view();
+    bsr::check_blocks(context, who, a);
+    bsr::check_blocks(context, who, b);
+    bsr::check_factors(who, "A", a, "B", b);
+    bsr::check_result(who, a, b, result);
+    sum(context, a, b, product, true);
+    mirror(context, who, product);
+}
+
+template <class T>
 void update_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                     BsrMatrix<T>& product) {
     const char* const who = "update_product";
@@ -154,6 +167,8 @@ void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& produ
     template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);         \
     template BsrMatrix<T> multiply_symmetric(const Context&, const BsrView<T>&,                   \
                                              const BsrView<T>&);                                  \
+    template void update_symmetric_product(const Context&, const BsrView<T>&, const BsrView<T>&,  \
+                                           BsrMatrix<T>&);                                        \
     template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,            \
                                  BsrMatrix<T>&);                                                  \
     template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&);   \

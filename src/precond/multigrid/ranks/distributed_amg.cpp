@@ -71,12 +71,25 @@ DistributedAmg<T>::DistributedAmg(const Context& context, OwnRows matrix, const 
     }
 }
 
+template <class T>
+void DistributedAmg<T>::update(const Context& context, BsrMatrix<double> rows) {
+    std::visit(
+        [&](const auto& made) {
+            require(made->has_pattern(context, rows.view()),
+                    "amg: update needs the pattern that the hierarchy was made for");
+            raised_ = 0;
+            made->update(context, std::move(rows));
+        },
+        hierarchy_);
+}
+
 /// z = S^T M S r, where S r is divided by a power of two near its norm before it is rounded.
 template <class T>
 void DistributedAmg<T>::apply(const Context& context, std::span<const T> r, std::span<T> z) const {
     check_vector("amg", "r", r, rows_);
     check_vector("amg", "z", z, rows_);
     visit([&]<class C>(const multigrid::DistributedHierarchy<C>& made) {
+        require(made.complete(), "amg: there is no hierarchy, as an update failed");
         const Scratch<T> scaled(context, rows_);
         const auto scale = [&](bool transposed, const T* x, T* y) {
             for_each_index(
@@ -107,9 +120,10 @@ void DistributedAmg<T>::apply(const Context& context, std::span<const T> r, std:
 /// Raises the bounds of eigenvalues, on which all ranks decide alike.
 template <class T>
 bool DistributedAmg<T>::recover(const Context& context, Offset known) const {
-    if (raised_ > known) return true;
+    if (recoveries_ > known) return true;
     if (raised_ == multigrid::max_recoveries) return false;
     ++raised_;
+    ++recoveries_;
     const double factor = std::pow(multigrid::recovery_factor, double(raised_));
     std::visit([&](const auto& made) { made->raise_bounds(factor); }, hierarchy_);
     context.synchronize();

@@ -21,12 +21,18 @@ class DistributedAmg final : public Operator<T> {
     DistributedAmg(const Context& context, OwnRows matrix, const AmgOptions& options,
                    const multigrid::RankOptions& ranks);
 
+    /// Takes other values of own rows on the same pattern (own_rows with the halo that the matrix
+    /// came with makes them), and keeps the aggregates: what a setup with these would give, to the
+    /// last bit. Waits. Throws as the constructor, on all ranks; after that only an update that
+    /// succeeds lets it be applied.
+    void update(const Context& context, BsrMatrix<double> rows);
+
     Index rows() const override { return rows_; }
     Index columns() const override { return rows_; }
     void apply(const Context& context, std::span<const T> r, std::span<T> z) const override;
     bool can_be_captured() const override { return communicator_.can_be_captured(); }
     bool recover(const Context& context, Offset known) const override;
-    Offset recoveries() const override { return raised_; }
+    Offset recoveries() const override { return recoveries_; }
 
     /// Levels over all ranks, those after the gathered one included.
     std::vector<AmgLevel> levels() const;
@@ -53,7 +59,8 @@ class DistributedAmg final : public Operator<T> {
     int block_;
     AmgNearNull near_null_kind_ = AmgNearNull::automatic;
     std::variant<Pointer<float>, Pointer<T>> hierarchy_;
-    mutable Offset raised_ = 0;
+    mutable int raised_ = 0;         ///< Times since the last setup or update.
+    mutable Offset recoveries_ = 0;  ///< Times at all.
 };
 
 }  // namespace tessera

@@ -6,44 +6,30 @@
 
 #include "base/checks.hpp"
 #include "base/phases.hpp"
+#include "base/zeros.hpp"
 #include "distributed/sums.hpp"
 #include "precond/multigrid/blocks/block_scaling.hpp"
 #include "precond/multigrid/blocks/for_each_block.hpp"
 #include "precond/multigrid/setup/coarsest.hpp"
 #include "tessera/detail/rank_rows.hpp"
-#include "tessera/detail/symmetric_product.hpp"
-#include "tessera/products.hpp"
 
 namespace tessera::multigrid {
-
-namespace {
-
-/// Rows of own nodes, then those of the ghosts of a halo; `columns`, of `all` of all ranks, gets
-/// the ghosts that they have.
-BsrMatrix<double> with_ghosts(const Context& context, const Halo& halo, const GlobalRows& own,
-                              Numbering& columns, Offset all) {
-    const Phase phase(context, "setup: rows of others", 0, PhaseStep::setup);
-    return joined(context, own, halo.ghost_rows(context, own), columns, all);
-}
-
-/// f(), as the phase of this name.
-template <class F>
-auto timed(const Context& context, const char* name, F&& f) {
-    const Phase phase(context, name, 0, PhaseStep::setup);
-    return f();
-}
-
-}  // namespace
 
 template <class C>
 DistributedHierarchy<C>::DistributedHierarchy(const Context& context, OwnRows matrix,
                                               const AmgOptions& options, const RankOptions& ranks,
                                               double rounding)
     : options_(options), ranks_(ranks), rounding_(rounding), cycle_(options.smoothing_steps) {
-    levels_.push_back({std::move(matrix.halo), std::move(matrix.rows), {}, 0, 0, 0});
+    levels_.emplace_back();
+    levels_.back().halo = std::move(matrix.halo);
+    levels_.back().matrix = std::move(matrix.rows);
     values_ = first_values(context, levels_.front().matrix.view(), options_);
     agree_on_inputs(context);
-    scale_last(context);
+    const auto scale_last = [&] {
+        norms_ = Buffer<double>(context, levels_.back().matrix.blocks());
+        scale_level(context, levels_.size() - 1);
+    };
+    scale_last();
     while (true) {
         const Offset nodes = levels_.back().halo->all_nodes(),
                      rows = nodes * levels_.back().matrix.view().height;
@@ -51,11 +37,44 @@ DistributedHierarchy<C>::DistributedHierarchy(const Context& context, OwnRows ma
             int(levels_.size()) >= options_.max_levels || !coarsen(context)) {
             break;
         }
-        scale_last(context);
+        scale_last();
     }
     norms_ = {};
+    setup_warnings_ = warnings_.size();
     gather(context);
-    choose_values(context);
+    finish(context);
+}
+
+template <class C>
+bool DistributedHierarchy<C>::has_pattern(const Context& context,
+                                          const BsrView<double>& rows) const {
+    const BsrView<double> a = levels_.front().matrix.view();
+    bool same = rows.block_rows == a.block_rows && rows.block_columns == a.block_columns &&
+                rows.height == a.height && rows.width == a.width && rows.blocks == a.blocks;
+    if (same) {
+        Buffer<int> differ = zeros<int>(context, 1);
+        for_each_index(context, a.block_rows, CompareBlocks{rows, a, differ.data()});
+        same = read_value(context, differ.data()) == 0;
+    }
+    return sum(context, same) == communicator().size();
+}
+
+template <class C>
+void DistributedHierarchy<C>::update(const Context& context, BsrMatrix<double> rows) {
+    complete_ = false;
+    warnings_.resize(setup_warnings_);
+    levels_.front().matrix = std::move(rows);
+    coordinates_ = coordinates_of(context, options_);
+    make_near_null(context);
+    coordinates_ = {};
+    for (std::size_t l = 0;; ++l) {
+        scale_level(context, l);
+        if (l + 1 == levels_.size()) break;
+        set_matrix_and_bound(context, l);
+        near_null_ = make_next(context, levels_[l], levels_[l + 1]);
+    }
+    gathered_->update(context, levels_.back().matrix, near_null_);
+    finish(context);
 }
 
 template <class C>
@@ -71,7 +90,6 @@ Offset DistributedHierarchy<C>::sum(const Context& context, Offset mine) const {
 template <class C>
 void DistributedHierarchy<C>::agree_on_inputs(const Context& context) {
     const Halo& halo = *levels_.front().halo;
-    const BsrView<double> a = std::as_const(levels_.front().matrix).view();
     on_all_ranks(communicator(), [&] { check_options(halo.own(), options_); });
     const Offset mine[] = {!options_.coordinates->values.empty(),
                            options_.near_null->values.empty() ? 0 : options_.near_null->columns};
@@ -81,6 +99,7 @@ void DistributedHierarchy<C>::agree_on_inputs(const Context& context) {
         has_coordinates_ = has_coordinates_ || all[k] != 0;
         given = std::max(given, all[k + 1]);
     }
+    given_vectors_ = int(given);
     on_all_ranks(communicator(), [&] {
         const bool has_nodes = halo.own() > 0;
         require_argument("coordinates", !has_nodes || !has_coordinates_ || mine[0] != 0,
@@ -90,10 +109,18 @@ void DistributedHierarchy<C>::agree_on_inputs(const Context& context) {
         coordinates_ = coordinates_of(context, options_);
     });
     spread_coordinates(context, coordinates_.values);
-    if (given > 0 && halo.own() == 0) {
-        near_null_ = {int(given), {}};
+    make_near_null(context);
+}
+
+/// The near-null space of the first matrix.
+template <class C>
+void DistributedHierarchy<C>::make_near_null(const Context& context) {
+    const DistributedLevel& first = levels_.front();
+    if (given_vectors_ > 0 && first.halo->own() == 0) {
+        near_null_ = {given_vectors_, {}};
     } else {
-        near_null_ = near_null_space(context, a, options_, coordinates_, &communicator());
+        near_null_ =
+            near_null_space(context, first.matrix.view(), options_, coordinates_, &communicator());
     }
 }
 
@@ -110,36 +137,36 @@ void DistributedHierarchy<C>::spread_coordinates(const Context& context,
     coordinates_.values = std::move(all);
 }
 
-/// Scales the matrix of the last level, its near-null space and the transfers to it.
+/// Scales the matrix of a level, its near-null space and the transfers to it.
 template <class C>
-void DistributedHierarchy<C>::scale_last(const Context& context) {
+void DistributedHierarchy<C>::scale_level(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: scaling", 0, PhaseStep::setup);
-    const std::size_t l = levels_.size() - 1;
     DistributedLevel& level = levels_[l];
-    norms_ = Buffer<double>(context, level.matrix.blocks());
     // The last node of a body that can move has a diagonal block of rounding errors (Hierarchy).
     const double pivot_error = l == 0 ? 0 : 64 * rounding_;
     scale_matrix(context, level.matrix, level.scaling, pivot_error, l, norms_, level.halo.get());
     scale_near_null(context, level.matrix.view(), level.scaling, near_null_);
     level.blocks = sum(context, level.matrix.blocks());
     if (l == 0) return;
-    const BsrView<double> r = std::as_const(restriction_).view(),
-                          p = std::as_const(prolongator_).view();
-    for_each_block(context, r, restriction_.values().data(),
+    DistributedLevel& finer = levels_[l - 1];
+    BsrMatrix<double>&restriction = finer.products.transposed.matrix,
+    &prolongator = finer.products.transfer;
+    const BsrView<double> r = std::as_const(restriction).view(),
+                          p = std::as_const(prolongator).view();
+    for_each_block(context, r, restriction.values().data(),
                    ScaleRows{r.height, r.width, level.scaling.data()});
-    for_each_block(context, p, prolongator_.values().data(),
+    for_each_block(context, p, prolongator.values().data(),
                    ScaleColumns{p.height, p.width, level.scaling.data()});
-    cycle_.set_restriction(context, l - 1, r, levels_[l - 1].halo.get());
+    cycle_.set_restriction(context, l - 1, r, finer.halo.get());
     cycle_.set_prolongator(context, l - 1, p, level.halo.get());
-    restriction_ = {};
-    prolongator_ = {};
+    restriction.values() = {};
+    prolongator.values() = {};
 }
 
-/// Sets the matrix of the last level in the cycle, and the upper bound of its eigenvalues.
+/// Sets the matrix of a level in the cycle, and the upper bound of its eigenvalues.
 template <class C>
-void DistributedHierarchy<C>::set_matrix_and_bound(const Context& context) {
+void DistributedHierarchy<C>::set_matrix_and_bound(const Context& context, std::size_t l) {
     const Phase phase(context, "setup: bounds", 0, PhaseStep::setup);
-    const std::size_t l = levels_.size() - 1;
     DistributedLevel& level = levels_[l];
     const Halo& halo = *level.halo;
     const Operator<C>& matrix = cycle_.set_matrix(context, l, level.matrix.view(), values_, &halo);
@@ -183,16 +210,15 @@ bool DistributedHierarchy<C>::coarsen(const Context& context) {
     double before = std::numeric_limits<double>::infinity();
     for (double theta = options_.theta;; theta /= 2) {
         Offset all_aggregates = 0;
-        const Aggregates aggregates = make_aggregates(context, theta, all_aggregates);
+        levels_[l].products = {};
+        levels_[l].products.aggregates = make_aggregates(context, theta, all_aggregates);
         // Aggregates of one rank each are smaller where parts are thin or scattered.
         if (all_aggregates == 0 || 5 * all_aggregates * near_null_.columns > 3 * all_rows) {
             return false;
         }
-        if (levels_[l].lambda == 0) set_matrix_and_bound(context);
-        TentativeProlongator tentative =
-            tentative_prolongator(context, aggregates, near_null_, levels_[l].matrix.view().height);
+        if (levels_[l].lambda == 0) set_matrix_and_bound(context, l);
         DistributedLevel coarse;
-        make_products(context, aggregates, tentative, coarse);
+        DeviceVectors coarse_space = make_next(context, levels_[l], coarse);
         coarse.blocks = sum(context, coarse.matrix.blocks());
         const double entries = double(coarse.blocks) * coarse.matrix.view().block_size(),
                      complexity = operator_complexity() + entries / first_entries,
@@ -210,70 +236,21 @@ bool DistributedHierarchy<C>::coarsen(const Context& context) {
                                        " blocks per row; all levels ", complexity,
                                        " times the matrix)"));
         }
-        levels_[l].prolongator_blocks = sum(context, prolongator_.blocks());
-        near_null_ = std::move(tentative.coarse);
-        const DeviceCoordinates own = means(context, aggregates, coordinates_);
+        levels_[l].prolongator_blocks = sum(context, levels_[l].products.transfer.blocks());
+        near_null_ = std::move(coarse_space);
+        const DeviceCoordinates own = means(context, levels_[l].products.aggregates, coordinates_);
         levels_.push_back(std::move(coarse));
         spread_coordinates(context, own.values);
         return true;
     }
 }
 
-/// The smoothed prolongator, its transpose and own rows of the next matrix.
+/// make_products with the relaxation of the options.
 template <class C>
-void DistributedHierarchy<C>::make_products(const Context& context, const Aggregates& aggregates,
-                                            TentativeProlongator& tentative,
-                                            DistributedLevel& coarse) {
-    const DistributedLevel& level = levels_.back();
-    const Halo& halo = *level.halo;
-    const BsrView<double> a = level.matrix.view();
-    std::vector<Offset> starts{0};
-    for (const Offset count : gather_to_host(communicator(), context, Offset(aggregates.count))) {
-        starts.push_back(starts.back() + count);
-    }
-    const Offset all = starts.back();
-    Numbering columns(context, starts[std::size_t(communicator().rank())], aggregates.count, {});
-    // P = T - omega / lambda A T: rows of ghosts of T.
-    const BsrMatrix<double> t = with_ghosts(
-        context, halo, with_global_columns(context, std::move(tentative.prolongator), columns),
-        columns, all);
-    GlobalRows own_p = timed(context, "setup: P", [&] {
-        BsrMatrix<double> p;
-        smooth_prolongator(context, a, aggregates.has_dense, t.view(),
-                           options_.omega * options_.lambda_factor / level.lambda, p);
-        return with_global_columns(context, std::move(p), columns);
-    });
-    // A P: rows of ghosts of P. Own columns of P are rows of P^T.
-    BsrMatrix<double> p_of_all = with_ghosts(context, halo, own_p, columns, all);
-    restriction_ = timed(context, "setup: P^T", [&] {
-        return transpose<double>(
-            context, column_range(context, std::as_const(p_of_all).view(), 0, columns.own).view());
-    });
-    // P^T (A P): rows of ghosts of A P. Own columns come first, so that its own square is
-    // symmetric.
-    GlobalRows own_ap = timed(context, "setup: A P", [&] {
-        return with_global_columns(context, multiply(context, a, std::as_const(p_of_all).view()),
-                                   columns);
-    });
-    p_of_all = {};
-    const BsrMatrix<double> ap_of_all = with_ghosts(context, halo, own_ap, columns, all);
-    own_ap = {};
-    GlobalRows product = timed(context, "setup: P^T (A P)", [&] {
-        return with_global_columns(
-            context,
-            multiply_symmetric(context, std::as_const(restriction_).view(), ap_of_all.view()),
-            columns);
-    });
-    // One numbering for both, as P leads to this level.
-    const Phase phase(context, "setup: numbering", 0, PhaseStep::setup);
-    std::vector<Offset> ghosts =
-        merged(foreign_columns(context, product, columns.first, columns.own, all),
-               foreign_columns(context, own_p, columns.first, columns.own, all));
-    coarse.halo =
-        std::make_shared<const Halo>(context, communicator(), std::move(starts), std::move(ghosts));
-    coarse.matrix = renumbered(context, std::move(product), coarse.halo->numbering());
-    prolongator_ = renumbered(context, std::move(own_p), coarse.halo->numbering());
-    set_dropped(context, tentative.dropped, coarse.matrix);
+DeviceVectors DistributedHierarchy<C>::make_next(const Context& context, DistributedLevel& level,
+                                                 DistributedLevel& coarse) {
+    return make_products(context, level, near_null_,
+                         options_.omega * options_.lambda_factor / level.lambda, coarse);
 }
 
 /// Gathers the last level, which the cycle then solves by a Hierarchy on each rank.
@@ -293,11 +270,18 @@ void DistributedHierarchy<C>::gather(const Context& context) {
                                                    options, rounding_);
     gathered_ = made.get();
     cycle_.set_coarsest(std::move(made));
+    coordinates_ = {};
+}
+
+/// Chooses the type of values, and adds the warnings of the gathered level.
+template <class C>
+void DistributedHierarchy<C>::finish(const Context& context) {
     warnings_.insert(warnings_.end(), gathered_->hierarchy().warnings().begin(),
                      gathered_->hierarchy().warnings().end());
-    last.matrix.values() = {};
+    levels_.back().matrix.values() = {};
     near_null_ = {};
-    coordinates_ = {};
+    choose_values(context);
+    complete_ = true;
 }
 
 /// Replaces values in 16 bits that are not precise enough, as Hierarchy does.

@@ -6,6 +6,7 @@
 #include "precond/multigrid/cycle.hpp"
 #include "precond/multigrid/level_setup.hpp"
 #include "precond/multigrid/ranks/gathered_level.hpp"
+#include "precond/multigrid/ranks/level_products.hpp"
 
 namespace tessera::multigrid {
 
@@ -15,19 +16,8 @@ struct RankOptions {
     Offset gather_nodes = 0;
 };
 
-/// Own rows of a level over ranks, scaled so that diagonal blocks are identities.
-struct DistributedLevel {
-    std::shared_ptr<const Halo> halo;
-    BsrMatrix<double> matrix;  ///< S A S^T
-    Buffer<double> scaling;    ///< S for own nodes and ghosts.
-    double lambda = 0;         ///< Upper bound of the eigenvalues of the whole matrix.
-    Offset blocks = 0, prolongator_blocks = 0;  ///< Sums over all ranks.
-};
-
 /// Smoothed aggregation over ranks. Every rank makes aggregates of its own nodes; the prolongator
-/// is smoothed with the whole matrix, so that its rows have columns of neighbours: for P = (I -
-/// omega A) T, A P and P^T (A P) a rank fetches the rows of its ghosts, of T, of P and of A P. Own
-/// rows of all products come out complete, in an order of sums that is fixed. A small level is
+/// is smoothed with the whole matrix, so that its rows have columns of neighbours. A small level is
 /// gathered on all ranks, each of which goes on with a Hierarchy. All decisions are made from
 /// numbers that are equal on all ranks.
 template <class C>
@@ -48,18 +38,27 @@ class DistributedHierarchy {
     double operator_complexity() const;
     const std::vector<std::string>& warnings() const { return warnings_; }
     void raise_bounds(double factor);
+    /// Whether there is a cycle: not after an update that failed.
+    bool complete() const { return complete_; }
+    /// Whether own rows have the pattern that the hierarchy was made for, on all ranks. Collective.
+    bool has_pattern(const Context& context, const BsrView<double>& rows) const;
+    /// Takes the values of another matrix, for which has_pattern is true; keeps the aggregates.
+    /// After an exception the hierarchy is not complete. Collective; waits.
+    void update(const Context& context, BsrMatrix<double> rows);
 
   private:
     const Communicator& communicator() const { return levels_.front().halo->communicator(); }
     Offset sum(const Context& context, Offset mine) const;
     void agree_on_inputs(const Context& context);
-    void scale_last(const Context& context);
+    void make_near_null(const Context& context);
+    void scale_level(const Context& context, std::size_t level);
     bool coarsen(const Context& context);
-    void set_matrix_and_bound(const Context& context);
+    void set_matrix_and_bound(const Context& context, std::size_t level);
+    DeviceVectors make_next(const Context& context, DistributedLevel& level,
+                            DistributedLevel& coarse);
     Aggregates make_aggregates(const Context& context, double theta, Offset& all);
-    void make_products(const Context& context, const Aggregates& aggregates,
-                       TentativeProlongator& tentative, DistributedLevel& coarse);
     void gather(const Context& context);
+    void finish(const Context& context);
     void choose_values(const Context& context);
     void spread_coordinates(const Context& context, const Buffer<double>& own);
 
@@ -71,12 +70,14 @@ class DistributedHierarchy {
     GatheredLevel<C>* gathered_ = nullptr;       ///< The cycle has it.
     ValueFormat values_ = ValueFormat::working;  ///< The type of stored values in the cycle.
     bool has_coordinates_ = false;
+    int given_vectors_ = 0;  ///< Near-null vectors of the options, on any rank.
+    bool complete_ = false;
     // Between two levels.
     DeviceVectors near_null_;
     DeviceCoordinates coordinates_;  ///< Own nodes, then ghosts.
     Buffer<double> norms_;
-    BsrMatrix<double> prolongator_, restriction_;  ///< To the level that is scaled next.
     std::vector<std::string> warnings_;
+    std::size_t setup_warnings_ = 0;  ///< Number of the first warnings, which updates keep.
 };
 
 }  // namespace tessera::multigrid

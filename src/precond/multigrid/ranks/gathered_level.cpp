@@ -17,13 +17,8 @@ BsrMatrix<double> whole_matrix(const Context& context, const Halo& halo,
     const Offset nodes = halo.all_nodes();
     require(nodes * view.height <= std::numeric_limits<Index>::max(),
             "amg: the ranks coarsen too little for one of them to hold what is left");
-    BsrMatrix<double> copied(context, view.block_rows, view.block_columns, view.height, view.width,
-                             view.blocks);
-    copy<Offset>(context, matrix.row_offsets().view(), copied.row_offsets().view());
-    copy<Index>(context, matrix.column_indices().view(), copied.column_indices().view());
-    copy<double>(context, matrix.values().view(), copied.values().view());
-    const GlobalRows own = with_global_columns(context, std::move(copied), halo.numbering());
-    const std::vector<Offset> blocks = gather_to_host(communicator, context, own.columns.size());
+    const Buffer<Offset> columns = global_columns(context, view, halo.numbering());
+    const std::vector<Offset> blocks = gather_to_host(communicator, context, view.blocks);
     std::vector<Offset> values = blocks;
     Offset all = 0;
     for (Offset& count : values) {
@@ -33,15 +28,15 @@ BsrMatrix<double> whole_matrix(const Context& context, const Halo& halo,
     // Where the rows of each rank begin: the number of blocks before it is added.
     Offset before = 0;
     for (int r = 0; r < communicator.rank(); ++r) before += blocks[std::size_t(r)];
-    Buffer<Offset> starts = shifted(context, own.row_offsets, before);
+    Buffer<Offset> starts = shifted(context, matrix.row_offsets(), before);
     GlobalRows rows{view.height, view.width, Buffer<Offset>(context, nodes + 1),
                     Buffer<Offset>(context, all), Buffer<double>(context, all * view.block_size())};
     gather_parts<Offset>(communicator, context, nodes_of_ranks, starts.data(),
                          rows.row_offsets.data());
     copy_from_host<Offset>(context, std::span<const Offset>(&all, 1),
                            rows.row_offsets.view().last(1));
-    gather_parts<Offset>(communicator, context, blocks, own.columns.data(), rows.columns.data());
-    gather_parts<double>(communicator, context, values, own.values.data(), rows.values.data());
+    gather_parts<Offset>(communicator, context, blocks, columns.data(), rows.columns.data());
+    gather_parts<double>(communicator, context, values, view.values, rows.values.data());
     return with_local_columns(context, rows, Numbering(context, 0, Index(nodes), {}));
 }
 
@@ -64,25 +59,37 @@ GatheredLevel<C>::GatheredLevel(const Context& context, const Halo& halo,
                                 double rounding)
     : halo_(halo),
       options_(options),
+      block_(matrix.view().height),
       first_row_(halo.numbering().first * matrix.view().height),
       own_rows_(halo.own() * matrix.view().height) {
-    const Offset block = matrix.view().height, columns = near_null.columns;
-    std::vector<Offset> nodes;
     for (std::size_t r = 0; r + 1 < halo.starts().size(); ++r) {
-        nodes.push_back(halo.starts()[r + 1] - halo.starts()[r]);
-        rows_of_ranks_.push_back(nodes.back() * block);
+        nodes_of_ranks_.push_back(halo.starts()[r + 1] - halo.starts()[r]);
+        rows_of_ranks_.push_back(nodes_of_ranks_.back() * matrix.view().height);
     }
-    options_.near_null = NearNullSpace{
-        int(columns), whole_vector(context, halo, nodes, block * columns, near_null.values)};
+    set_near_null(context, near_null);
     NodeCoordinates points;
     if (coordinates != nullptr) {
         points.dimensions = coordinates->dimensions;
-        points.values =
-            whole_vector(context, halo, nodes, coordinates->dimensions, coordinates->values);
+        points.values = whole_vector(context, halo, nodes_of_ranks_, coordinates->dimensions,
+                                     coordinates->values);
     }
     options_.coordinates = std::move(points);
-    hierarchy_ = std::make_unique<Hierarchy<C>>(context, whole_matrix(context, halo, matrix, nodes),
-                                                options_, rounding);
+    hierarchy_ = std::make_unique<Hierarchy<C>>(
+        context, whole_matrix(context, halo, matrix, nodes_of_ranks_), options_, rounding);
+}
+
+template <class C>
+void GatheredLevel<C>::update(const Context& context, const BsrMatrix<double>& matrix,
+                              const DeviceVectors& near_null) {
+    set_near_null(context, near_null);
+    hierarchy_->update(context, whole_matrix(context, halo_, matrix, nodes_of_ranks_));
+}
+
+template <class C>
+void GatheredLevel<C>::set_near_null(const Context& context, const DeviceVectors& near_null) {
+    options_.near_null = NearNullSpace{
+        near_null.columns, whole_vector(context, halo_, nodes_of_ranks_, block_ * near_null.columns,
+                                        near_null.values)};
 }
 
 template <class C>

@@ -15,6 +15,10 @@ class GatheredLevel final : public Operator<C> {
                   const DeviceVectors& near_null, const DeviceCoordinates* coordinates,
                   const AmgOptions& options, double rounding);
 
+    /// Takes new values on the same pattern, with their near-null vectors. Collective; waits.
+    void update(const Context& context, const BsrMatrix<double>& matrix,
+                const DeviceVectors& near_null);
+
     const Hierarchy<C>& hierarchy() const { return *hierarchy_; }
     /// The own part of Cycle::smooth_vector of the hierarchy, and its energy. Needs
     /// hierarchy().ends_directly().
@@ -28,10 +32,13 @@ class GatheredLevel final : public Operator<C> {
     bool can_be_captured() const override { return halo_.communicator().can_be_captured(); }
 
   private:
+    void set_near_null(const Context& context, const DeviceVectors& near_null);
+
     const Halo& halo_;
     AmgOptions options_;
     std::unique_ptr<Hierarchy<C>> hierarchy_;
-    std::vector<Offset> rows_of_ranks_;
+    std::vector<Offset> nodes_of_ranks_, rows_of_ranks_;
+    int block_;
     Offset first_row_;
     Index own_rows_;
 };

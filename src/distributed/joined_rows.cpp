@@ -1,0 +1,56 @@
+#include "distributed/joined_rows.hpp"
+
+#include "base/checks.hpp"
+#include "distributed/distributed_rows.hpp"
+
+namespace tessera {
+
+using namespace distributed;
+
+void JoinedRows::set(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
+                     const Numbering& columns, Offset all) {
+    const BsrView<double> from = own.view();
+    if (!has_pattern_) make_pattern(context, halo, from, columns, all);
+    const BsrView<double> to = std::as_const(rows_).view();
+    const int size = to.block_size();
+    require(from.block_size() == size && from.blocks + places_.size() == to.blocks,
+            "rows of new values must have the pattern of the first");
+    if (rows_.values().empty()) rows_.values() = Buffer<double>(context, to.entries());
+    copy<double>(context, own.values().view(),
+                 rows_.values().view().first(std::size_t(from.entries())));
+    Buffer<double> received(context, places_.size() * size);
+    halo.exchange_rows(context, messages_, from.row_offsets, size, from.values, received.data());
+    place_blocks(context, size, places_, received.data(), rows_.values().data() + from.entries());
+}
+
+/// Own columns keep their order in any numbering with the same own columns; those of ghosts' rows
+/// come in the numbering of their owners, and are sorted.
+void JoinedRows::make_pattern(const Context& context, const Halo& halo, const BsrView<double>& own,
+                              const Numbering& columns, Offset all) {
+    messages_ = halo.row_messages(context, own.row_offsets);
+    const Buffer<Offset> own_columns = global_columns(context, own, columns);
+    Buffer<Offset> ghost_columns(context, messages_.received.back());
+    halo.exchange_rows(context, messages_, own.row_offsets, 1, own_columns.data(),
+                       ghost_columns.data());
+    columns_ =
+        Numbering(context, columns.first, columns.own,
+                  merged(foreign_columns(context, own.block_rows, own.row_offsets, own_columns,
+                                         columns.first, columns.own, all),
+                         foreign_columns(context, halo.ghosts(), messages_.row_offsets.data(),
+                                         ghost_columns, columns.first, columns.own, all)));
+    rows_ = BsrMatrix<double>(context, halo.nodes(), columns_.nodes(), own.height, own.width,
+                              own.blocks + ghost_columns.size(), false);
+    copy<Offset>(context, {own.row_offsets, std::size_t(own.block_rows) + 1},
+                 rows_.row_offsets().view().first(std::size_t(own.block_rows) + 1));
+    for_each_index(context, messages_.row_offsets.size(),
+                   ShiftOffsets{messages_.row_offsets.data(), own.blocks,
+                                rows_.row_offsets().data() + own.block_rows});
+    Index* const columns_of_rows = rows_.column_indices().data();
+    write_local_columns(context, own_columns, columns_, columns_of_rows);
+    places_ = Buffer<Offset>(context, ghost_columns.size());
+    sort_columns(context, halo.ghosts(), messages_.row_offsets.data(), ghost_columns, columns_,
+                 columns_of_rows + own.blocks, places_.data());
+    has_pattern_ = true;
+}
+
+}  // namespace tessera

@@ -1,0 +1,123 @@
+#include "precond/multigrid/ranks/level_products.hpp"
+
+#include "base/phases.hpp"
+#include "tessera/detail/symmetric_product.hpp"
+#include "tessera/products.hpp"
+
+namespace tessera::multigrid {
+
+namespace {
+
+/// f(), as the phase of this name.
+template <class F>
+void timed(const Context& context, const char* name, F&& f) {
+    const Phase phase(context, name, 0, PhaseStep::setup);
+    f();
+}
+
+/// Where the coarse nodes of each rank begin.
+std::vector<Offset> starts_of(const Context& context, const Communicator& communicator, Index own) {
+    std::vector<Offset> starts{0};
+    for (const Offset count : gather_to_host(communicator, context, Offset(own))) {
+        starts.push_back(starts.back() + count);
+    }
+    return starts;
+}
+
+/// P^T. Columns of own aggregates come first in the rows of P, so that their blocks have in these
+/// rows the places that they have among themselves.
+void transpose_own_columns(const Context& context, BsrView<double> p, Index own,
+                           Transposed<double>& transposed) {
+    if (transposed.matrix.view().row_offsets == nullptr) {
+        BsrView<double> pattern = p;
+        pattern.values = nullptr;
+        transposed =
+            transposed_pattern<double>(context, column_range(context, pattern, 0, own).view());
+    }
+    p.blocks = transposed.matrix.blocks();
+    transpose_values(context, p, transposed);
+}
+
+/// The numbering of the next level, one for its matrix and for P, and their patterns in it.
+void number_coarse_level(const Context& context, const Communicator& communicator,
+                         std::vector<Offset> starts, ProductsOverRanks& made,
+                         DistributedLevel& coarse) {
+    const Phase phase(context, "setup: numbering", 0, PhaseStep::setup);
+    const BsrView<double> matrix = std::as_const(made.result).view(),
+                          p = std::as_const(made.own_prolongator).view();
+    const Buffer<Offset> columns = global_columns(context, matrix, made.product.columns()),
+                         p_columns = global_columns(context, p, made.tentative.columns());
+    const auto foreign = [&](const BsrView<double>& rows, const Buffer<Offset>& global) {
+        const Numbering& own = made.tentative.columns();
+        return foreign_columns(context, rows.block_rows, rows.row_offsets, global, own.first,
+                               own.own, starts.back());
+    };
+    std::vector<Offset> ghosts = merged(foreign(matrix, columns), foreign(p, p_columns));
+    coarse.halo =
+        std::make_shared<const Halo>(context, communicator, std::move(starts), std::move(ghosts));
+    coarse.matrix = renumbered(context, matrix, columns, coarse.halo->numbering());
+    made.transfer = renumbered(context, p, p_columns, coarse.halo->numbering());
+}
+
+}  // namespace
+
+DeviceVectors make_products(const Context& context, DistributedLevel& level,
+                            const DeviceVectors& near_null, double omega_over_lambda,
+                            DistributedLevel& coarse) {
+    const Halo& halo = *level.halo;
+    const BsrView<double> a = std::as_const(level.matrix).view();
+    ProductsOverRanks& made = level.products;
+    const bool first = coarse.halo == nullptr;
+    const Index own = made.aggregates.count;
+    std::vector<Offset> starts =
+        first ? starts_of(context, halo.communicator(), own) : coarse.halo->starts();
+    const Offset all = starts.back();
+    const auto join = [&](const BsrMatrix<double>& rows, const Numbering& columns,
+                          JoinedRows& joined) {
+        const Phase phase(context, "setup: rows of others", 0, PhaseStep::setup);
+        joined.set(context, halo, rows, columns, all);
+    };
+    TentativeProlongator tentative =
+        tentative_prolongator(context, made.aggregates, near_null, a.height);
+    const Numbering own_columns(context, starts[std::size_t(halo.communicator().rank())], own, {});
+    join(tentative.prolongator, own_columns, made.tentative);
+    timed(context, "setup: P", [&] {
+        smooth_prolongator(context, a, made.aggregates.has_dense, made.tentative.view(),
+                           omega_over_lambda, made.own_prolongator);
+    });
+    made.tentative.release_values();
+    join(made.own_prolongator, made.tentative.columns(), made.prolongator);
+    const BsrView<double> p = made.prolongator.view();
+    timed(context, "setup: P^T", [&] { transpose_own_columns(context, p, own, made.transposed); });
+    timed(context, "setup: A P", [&] {
+        BsrMatrix<double>& product = made.own_product;
+        if (first) {
+            product = multiply(context, a, p);
+        } else {
+            product.values() = Buffer<double>(context, std::as_const(product).view().entries());
+            update_product(context, a, p, product);
+        }
+    });
+    made.prolongator.release_values();
+    join(made.own_product, made.prolongator.columns(), made.product);
+    made.own_product.values() = {};
+    timed(context, "setup: P^T (A P)", [&] {
+        const BsrView<double> left = std::as_const(made.transposed.matrix).view(),
+                              right = made.product.view();
+        if (first) {
+            made.result = multiply_symmetric(context, left, right);
+        } else {
+            update_symmetric_product(context, left, right, made.result);
+        }
+    });
+    made.product.release_values();
+    if (first) {
+        number_coarse_level(context, halo.communicator(), std::move(starts), made, coarse);
+    }
+    coarse.matrix.values() = std::move(made.result.values());
+    made.transfer.values() = std::move(made.own_prolongator.values());
+    set_dropped(context, tentative.dropped, coarse.matrix);
+    return std::move(tentative.coarse);
+}
+
+}  // namespace tessera::multigrid
