@@ -1,7 +1,10 @@
 #include "distributed/partition.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/checks.hpp"
@@ -58,11 +61,22 @@ std::vector<Offset> starts_of(Offset nodes, int ranks) {
     return starts;
 }
 
-void sort_parts(NodePartition& partition) {
+/// The nodes of each rank in ascending order, and their places.
+NodePartition with_sorted_parts(NodePartition partition) {
+    std::vector<Index> rank_of(partition.order.size());
     for (std::size_t r = 0; r + 1 < partition.starts.size(); ++r) {
-        std::sort(partition.order.begin() + partition.starts[r],
-                  partition.order.begin() + partition.starts[r + 1]);
+        for (Offset k = partition.starts[r]; k < partition.starts[r + 1]; ++k) {
+            rank_of[std::size_t(partition.order[std::size_t(k)])] = Index(r);
+        }
     }
+    std::vector<Offset> next = partition.starts;
+    partition.places.resize(rank_of.size());
+    for (std::size_t i = 0; i < rank_of.size(); ++i) {
+        const Offset place = next[std::size_t(rank_of[i])]++;
+        partition.order[std::size_t(place)] = Index(i);
+        partition.places[i] = Index(place);
+    }
+    return partition;
 }
 
 std::pair<Offset, Offset> range_of(const NodePartition& partition, int rank) {
@@ -74,42 +88,72 @@ std::pair<Offset, Offset> range_of(const NodePartition& partition, int rank) {
 NodePartition bisect_coordinates(const NodeCoordinates& coordinates, int ranks) {
     require(ranks >= 1 && coordinates.dimensions >= 1, "a partition needs one rank or more");
     const Offset nodes = Offset(coordinates.values.size()) / coordinates.dimensions;
-    NodePartition partition{std::vector<Index>(std::size_t(nodes)), starts_of(nodes, ranks)};
+    NodePartition partition{std::vector<Index>(std::size_t(nodes)), starts_of(nodes, ranks), {}};
     std::iota(partition.order.begin(), partition.order.end(), Index(0));
     bisect(coordinates, partition.order, ranks);
-    sort_parts(partition);
-    return partition;
+    return with_sorted_parts(std::move(partition));
 }
+
+namespace {
+
+/// How many nodes are coupled to nodes of other parts, where the parts are cut from their own
+/// order.
+Offset nodes_at_cuts(const Context& cpu, const CsrView<double>& matrix, int block,
+                     const std::vector<Offset>& starts) {
+    std::atomic<Offset> all{0};
+    parallel_ranges(cpu.threads(), starts.back(), [&](Offset from, Offset to) {
+        Offset found = 0;
+        std::size_t r = 0;
+        for (Offset node = from; node < to; ++node) {
+            if (node % 4096 == 0) check_time();
+            while (starts[r + 1] <= node) ++r;
+            const Offset first = starts[r] * block, end = starts[r + 1] * block;
+            const Index* const columns = matrix.column_indices;
+            found += std::any_of(columns + matrix.row_offsets[node * block],
+                                 columns + matrix.row_offsets[(node + 1) * block],
+                                 [&](Index column) { return column < first || column >= end; });
+        }
+        all += found;
+    });
+    return all;
+}
+
+}  // namespace
 
 NodePartition cut_ordering(const Context& cpu, const CsrView<double>& matrix, int block,
                            int ranks) {
     require(ranks >= 1, "a partition needs one rank or more");
+    const Offset count = matrix.rows / block;
+    NodePartition own{std::vector<Index>(std::size_t(count)), starts_of(count, ranks), {}};
+    std::iota(own.order.begin(), own.order.end(), Index(0));
+    // A cut across a cube has so many nodes on each side; as many again are accepted.
+    const double of_cube = 4 * std::pow(double(count), 2.0 / 3) * (ranks - 1);
+    if (double(nodes_at_cuts(cpu, matrix, block, own.starts)) <= std::min(of_cube, count / 4.0)) {
+        return with_sorted_parts(std::move(own));
+    }
     const BsrMatrix<double> blocks = to_bsr(cpu, matrix, block, block);
     const BsrView<double> nodes = blocks.view();
     const CsrView<double> graph{nodes.block_rows,  nodes.block_columns,  nodes.blocks,
                                 nodes.row_offsets, nodes.column_indices, nodes.values};
-    NodePartition partition{order_blocks(cpu, graph, {}, 1, OrderingMethod::rcm),
-                            starts_of(nodes.block_rows, ranks)};
-    sort_parts(partition);
-    return partition;
+    own.order = order_blocks(cpu, graph, {}, 1, OrderingMethod::rcm);
+    return with_sorted_parts(std::move(own));
 }
 
 CsrMatrix<double> rows_of_rank(const Context& cpu, const CsrView<double>& matrix, int block,
                                const NodePartition& partition, int rank) {
-    std::vector<Index> places(partition.order.size());
-    for (std::size_t k = 0; k < places.size(); ++k) {
-        places[std::size_t(partition.order[k])] = Index(k);
-    }
     const auto [first, end] = range_of(partition, rank);
     const auto row_of = [&](Offset own) {
         return partition.order[std::size_t(first + own / block)] * Offset(block) + own % block;
     };
     const Offset rows = (end - first) * block;
-    std::vector<Offset> offsets{0};
-    for (Offset i = 0; i < rows; ++i) {
-        const Offset row = row_of(i);
-        offsets.push_back(offsets.back() + matrix.row_offsets[row + 1] - matrix.row_offsets[row]);
-    }
+    std::vector<Offset> offsets(std::size_t(rows) + 1, 0);
+    parallel_ranges(cpu.threads(), rows, [&](Offset from, Offset to) {
+        for (Offset i = from; i < to; ++i) {
+            const Offset row = row_of(i);
+            offsets[std::size_t(i) + 1] = matrix.row_offsets[row + 1] - matrix.row_offsets[row];
+        }
+    });
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     CsrMatrix<double> own(cpu, Index(rows), matrix.columns, offsets.back());
     std::ranges::copy(offsets, own.row_offsets().data());
     parallel_ranges(
@@ -117,18 +161,25 @@ CsrMatrix<double> rows_of_rank(const Context& cpu, const CsrView<double>& matrix
         [&](Offset from, Offset to) {
             std::vector<std::pair<Index, double>> row;
             for (Offset i = from; i < to; ++i) {
-                row.clear();
-                const Offset given = row_of(i);
-                for (Offset k = matrix.row_offsets[given]; k < matrix.row_offsets[given + 1]; ++k) {
-                    const Index column = matrix.column_indices[k];
-                    row.emplace_back(places[std::size_t(column / block)] * block + column % block,
-                                     matrix.values[k]);
+                if (i % 4096 == 0) check_time();
+                const Offset given = row_of(i), start = matrix.row_offsets[given],
+                             length = matrix.row_offsets[given + 1] - start;
+                Index* const columns = own.column_indices().data() + offsets[std::size_t(i)];
+                double* const values = own.values().data() + offsets[std::size_t(i)];
+                bool ascend = true;
+                for (Offset k = 0; k < length; ++k) {
+                    const Index column = matrix.column_indices[start + k], node = column / block;
+                    columns[k] =
+                        partition.places[std::size_t(node)] * block + column - node * block;
+                    values[k] = matrix.values[start + k];
+                    ascend = ascend && (k == 0 || columns[k - 1] < columns[k]);
                 }
+                if (ascend) continue;
+                row.clear();
+                for (Offset k = 0; k < length; ++k) row.emplace_back(columns[k], values[k]);
                 std::ranges::sort(row, {}, &std::pair<Index, double>::first);
-                Offset at = offsets[std::size_t(i)];
-                for (const auto& [column, value] : row) {
-                    own.column_indices().data()[at] = column;
-                    own.values().data()[at++] = value;
+                for (Offset k = 0; k < length; ++k) {
+                    std::tie(columns[k], values[k]) = row[std::size_t(k)];
                 }
             }
         },
@@ -136,26 +187,28 @@ CsrMatrix<double> rows_of_rank(const Context& cpu, const CsrView<double>& matrix
     return own;
 }
 
-std::vector<double> items_of_rank(std::span<const double> all, int width,
+std::vector<double> items_of_rank(const Context& cpu, std::span<const double> all, int width,
                                   const NodePartition& partition, int rank) {
     const auto [first, end] = range_of(partition, rank);
-    std::vector<double> own;
-    own.reserve(std::size_t((end - first) * width));
-    for (Offset k = first; k < end; ++k) {
-        const auto node = all.subspan(
-            std::size_t(partition.order[std::size_t(k)]) * std::size_t(width), std::size_t(width));
-        own.insert(own.end(), node.begin(), node.end());
-    }
+    std::vector<double> own(std::size_t((end - first) * width));
+    const Index* const nodes = partition.order.data() + first;
+    parallel_ranges(cpu.threads(), end - first, [&](Offset from, Offset to) {
+        for (Offset k = from; k < to; ++k) {
+            std::copy_n(all.data() + nodes[k] * Offset(width), width, own.data() + k * width);
+        }
+    });
     return own;
 }
 
-void put_items_of_rank(std::span<const double> own, int width, const NodePartition& partition,
-                       int rank, std::span<double> all) {
+void put_items_of_rank(const Context& cpu, std::span<const double> own, int width,
+                       const NodePartition& partition, int rank, std::span<double> all) {
     const auto [first, end] = range_of(partition, rank);
-    for (Offset k = first; k < end; ++k) {
-        std::copy_n(own.begin() + (k - first) * width, width,
-                    all.begin() + partition.order[std::size_t(k)] * Offset(width));
-    }
+    const Index* const nodes = partition.order.data() + first;
+    parallel_ranges(cpu.threads(), end - first, [&](Offset from, Offset to) {
+        for (Offset k = from; k < to; ++k) {
+            std::copy_n(own.data() + k * width, width, all.data() + nodes[k] * Offset(width));
+        }
+    });
 }
 
 }  // namespace tessera

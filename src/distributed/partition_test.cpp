@@ -33,6 +33,9 @@ void expect_partition(const NodePartition& partition, Offset nodes, int ranks) {
         EXPECT_LE(std::abs(double(end - first) - double(nodes) / ranks), 2);
         EXPECT_TRUE(std::is_sorted(partition.order.begin() + first, partition.order.begin() + end));
     }
+    for (std::size_t k = 0; k < partition.order.size(); ++k) {
+        ASSERT_EQ(partition.places[std::size_t(partition.order[k])], Index(k));
+    }
 }
 
 /// Couplings of nodes of different ranks.
@@ -66,7 +69,8 @@ TEST(partition, bisection_by_coordinates) {
     const NodeCoordinates points = lattice(4, 4);
     const NodePartition cube = bisect_coordinates(points, 8);
     for (int r = 0; r < 8; ++r) {
-        const auto x = items_of_rank({points.values.data(), points.values.size()}, 3, cube, r);
+        const auto x =
+            items_of_rank(host(), {points.values.data(), points.values.size()}, 3, cube, r);
         for (std::size_t axis = 0; axis < 3; ++axis) {
             std::set<double> places;
             for (std::size_t k = axis; k < x.size(); k += 3) places.insert(x[k]);
@@ -79,16 +83,25 @@ TEST(partition, cut_of_an_ordering) {
     // The nodes in a random order: its cut is far smaller than that of equal parts.
     const auto given = problems::generate<double>(host(), Spec("elasticity2d:24")).matrix;
     auto random = generator();
-    NodePartition mixed{std::vector<Index>(std::size_t(given.rows() / 2)), {0, given.rows() / 2}};
+    NodePartition mixed{
+        std::vector<Index>(std::size_t(given.rows() / 2)), {0, given.rows() / 2}, {}};
     std::iota(mixed.order.begin(), mixed.order.end(), Index(0));
     std::ranges::shuffle(mixed.order, random);
+    mixed.places.resize(mixed.order.size());
+    for (std::size_t k = 0; k < mixed.order.size(); ++k) {
+        mixed.places[std::size_t(mixed.order[k])] = Index(k);
+    }
     const CsrMatrix<double> matrix = rows_of_rank(host(), given.view(), 2, mixed, 0);
     const Offset nodes = matrix.rows() / 2;
-    NodePartition equal{std::vector<Index>(std::size_t(nodes)), equal_parts(nodes, 4)};
+    NodePartition equal{std::vector<Index>(std::size_t(nodes)), equal_parts(nodes, 4), {}};
     std::iota(equal.order.begin(), equal.order.end(), Index(0));
     const NodePartition found = cut_ordering(host(), matrix.view(), 2, 4);
     expect_partition(found, nodes, 4);
     EXPECT_LT(4 * cut_couplings(matrix.view(), 2, found), cut_couplings(matrix.view(), 2, equal));
+    // The order of the mesh itself is as good, and stays.
+    const NodePartition kept = cut_ordering(host(), given.view(), 2, 4);
+    expect_partition(kept, nodes, 4);
+    EXPECT_EQ(kept.order, equal.order);
 }
 
 TEST(partition, products_over_ranks) {
@@ -106,10 +119,11 @@ TEST(partition, products_over_ranks) {
             const auto [halo, blocks] =
                 own_rows(own, communicator, partition.starts, rows.view(), 3);
             const DistributedMatrix<double> a(own, blocks.view(), halo.get(), ValueFormat::working);
-            const Buffer<double> from = copy_to_buffer(own, items_of_rank(x, 3, partition, rank));
+            const Buffer<double> from =
+                copy_to_buffer(own, items_of_rank(host(1), x, 3, partition, rank));
             Buffer<double> to(own, from.size());
             a.apply(own, from.view(), to.view());
-            put_items_of_rank(copy_to_host(own, to), 3, partition, rank, y);
+            put_items_of_rank(host(1), copy_to_host(own, to), 3, partition, rank, y);
         });
         for (Index i = 0; i < matrix.rows; ++i) {
             double expected = 0, size = 0;

@@ -10,11 +10,16 @@ namespace tessera {
 
 struct PreconditionerInputs;  // tessera/precond.hpp
 
-/// A preconditioner on the own parts of vectors, with its report, which is that of all ranks.
-struct PreconditionerOverRanks {
-    std::unique_ptr<const Operator<double>> m;
-    std::string text;  ///< As Preconditioner::describe.
-    PreconditionerReport report;
+/// A preconditioner on the own parts of vectors. All of it is collective but its reports.
+class PreconditionerOverRanks : public Operator<double> {
+  public:
+    /// New values of own rows, on the pattern of the first. Waits. Throws InvalidArgument on all
+    /// ranks for other patterns; after other errors it can be updated again.
+    virtual void update(const Context& context, BsrMatrix<double> rows) = 0;
+    /// As Preconditioner::describe.
+    virtual std::string describe() const = 0;
+    /// The report of all ranks, on each.
+    virtual PreconditionerReport make_report() const = 0;
 };
 
 /// The options of a preconditioner that can be made over ranks: some PreconditionerConfigs are.
@@ -27,8 +32,8 @@ class ConfigOverRanks {
     virtual PreconditionerInputs inputs_for(Index rows,
                                             const PreconditionerInputs& given) const = 0;
     /// Collective; waits. `own`: parts of inputs_for, those of the nodes of this rank.
-    virtual PreconditionerOverRanks make_over_ranks(const Context& context, OwnRows matrix,
-                                                    const PreconditionerInputs& own) const = 0;
+    virtual std::unique_ptr<PreconditionerOverRanks> make_over_ranks(
+        const Context& context, OwnRows matrix, const PreconditionerInputs& own) const = 0;
 };
 
 }  // namespace tessera

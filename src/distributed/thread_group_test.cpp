@@ -1,6 +1,10 @@
 #include "distributed/thread_group.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "base/check_time.hpp"
@@ -170,6 +174,80 @@ TEST(thread_group, ranks_agree_on_errors) {
         }
         EXPECT_EQ(gather_to_host<int>(communicator, own, rank), (std::vector<int>{0, 1, 2}));
     });
+}
+
+TEST(thread_group, one_work_after_another) {
+    ThreadGroup group(3, watchdog);
+    std::vector<std::thread::id> threads(3), again(3);
+    const auto gathers = [](const Communicator& communicator) {
+        EXPECT_EQ(gather_to_host<int>(communicator, host(1), communicator.rank()),
+                  (std::vector<int>{0, 1, 2}));
+    };
+    const auto note = [&](std::vector<std::thread::id>& ids) {
+        group.run([&](const Communicator& communicator) {
+            ids[std::size_t(communicator.rank())] = std::this_thread::get_id();
+            gathers(communicator);
+        });
+    };
+    note(threads);
+    note(again);
+    EXPECT_EQ(threads, again);
+    EXPECT_EQ(threads[0], std::this_thread::get_id());
+    EXPECT_TRUE(group.is_consistent());
+    // All ranks end with an error that they agreed on, or with none that another waits for.
+    EXPECT_THROW(group.run([&](const Communicator& communicator) {
+        on_all_ranks(communicator, [&] {
+            if (communicator.rank() == 2) throw OutOfMemory("agreed");
+        });
+    }),
+                 OutOfMemory);
+    EXPECT_TRUE(group.is_consistent());
+    for (const bool waits : {true, false}) {
+        EXPECT_THROW(group.run([&](const Communicator& communicator) {
+            if (communicator.rank() == 1) throw OutOfMemory("alone");
+            if (waits) gathers(communicator);
+        }),
+                     OutOfMemory);
+        EXPECT_EQ(group.is_consistent(), !waits);
+        group.run(gathers);
+        EXPECT_TRUE(group.is_consistent());
+    }
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+TEST(thread_group, the_child_of_a_fork_has_new_threads) {
+    if (sanitized) GTEST_SKIP() << "a sanitizer's allocator may be locked in the child of a fork";
+    if (context().on_gpu()) GTEST_SKIP() << "a process that has used CUDA is not forked";
+    ThreadGroup group(3, watchdog);
+    int sum = 0;
+    const auto add = [&](const Communicator& communicator) {
+        const auto all = gather_to_host<int>(communicator, host(1), communicator.rank() + 1);
+        if (communicator.rank() == 0) sum = std::accumulate(all.begin(), all.end(), 0);
+    };
+    group.run(add);
+    EXPECT_EQ(sum, 6);
+    const pid_t child = fork();
+    if (child == 0) {
+        sum = 0;
+        {
+            ThreadGroup own(2, watchdog);
+            own.run(add);
+            if (sum != 3) _exit(1);
+            group.run(add);
+        }
+        _exit(sum == 6 ? 0 : 2);
+    }
+    ASSERT_GT(child, 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    group.run(add);
 }
 
 TEST(thread_group, time_limits_hold_on_all_ranks) {

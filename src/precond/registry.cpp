@@ -72,8 +72,8 @@ class RegisteredOverRanks final : public Registered<Config>, public ConfigOverRa
     PreconditionerInputs inputs_for(Index rows, const PreconditionerInputs& given) const override {
         return this->config().inputs_for(rows, given);
     }
-    PreconditionerOverRanks make_over_ranks(const Context& context, OwnRows matrix,
-                                            const PreconditionerInputs& own) const override {
+    std::unique_ptr<PreconditionerOverRanks> make_over_ranks(
+        const Context& context, OwnRows matrix, const PreconditionerInputs& own) const override {
         return naming_argument("preconditioner", [&] {
             return this->config().make_over_ranks(context, std::move(matrix), own);
         });

@@ -174,6 +174,115 @@ TEST(solve_on_devices, several_right_hand_sides_and_their_starts) {
     EXPECT_EQ(again.x, once.x);
 }
 
+TEST(device_group_solver, solves_and_updates) {
+    const auto problem = problems::generate<double>(host(), "elasticity3d:12");
+    const CsrMatrix<double>& a = problem.matrix;
+    CsrMatrix<double> other = copy_to(host(), a);
+    for (Index i = 0; i < a.rows(); ++i) {
+        for (Offset k = a.view().row_offsets[i]; k < a.view().row_offsets[i + 1]; ++k) {
+            other.values().data()[k] *= a.view().column_indices[k] == i ? 3.5 : 3;
+        }
+    }
+    auto random = generator();
+    const Offset n = a.rows();
+    const auto b = random_vector<double>(random, std::size_t(2 * n));
+    PreconditionerInputs inputs;
+    inputs.coordinates = problem.coordinates;
+    DeviceGroupSolver solver(group_of(3));
+    EXPECT_FALSE(solver.has_matrix());
+    const auto solved = [&] {
+        std::vector<double> x(b.size());
+        const auto reports = solver.solve(Vectors<const double>(b.data(), n, 2, n),
+                                          Vectors<double>(x.data(), n, 2, n));
+        EXPECT_EQ(reports.size(), 2U);
+        for (const SolveReport& report : reports) EXPECT_EQ(report.status, Status::converged);
+        return x;
+    };
+    const auto residual = [&](const CsrMatrix<double>& matrix, const std::vector<double>& x) {
+        return relative_residual(matrix.view(), std::span(b).first(std::size_t(n)),
+                                 std::span(x).first(std::size_t(n)));
+    };
+    EXPECT_THROW(solved(), InvalidArgument);
+    solver.setup(a.view(), inputs);
+    const std::vector<double> first = solved();
+    EXPECT_EQ(solved(), first);
+    EXPECT_LE(residual(a, first), 1.001e-8);
+    EXPECT_EQ(solve_on(3, a, b, inputs).x, first);
+    solver.update(other.view());
+    EXPECT_EQ(solver.report().devices.size(), 3U);
+    EXPECT_TRUE(solver.report().solves.empty());
+    const std::vector<double> second = solved();
+    EXPECT_LE(residual(other, second), 1.001e-8);
+    EXPECT_EQ(solver.report().solves.size(), 2U);
+    solver.update(a.view());
+    EXPECT_EQ(solved(), first);
+
+    // Updates that fail, and setups after them.
+    CsrMatrix<double> bad = copy_to(host(), a);
+    for (Offset k = a.view().row_offsets[4]; k < a.view().row_offsets[5]; ++k) {
+        if (a.view().column_indices[k] == 4) bad.values().data()[k] = -1;
+    }
+    EXPECT_THROW(solver.update(bad.view()), InvalidArgument);
+    EXPECT_TRUE(solver.has_matrix());
+    EXPECT_EQ(solved(), first);
+    // A diagonal block that is not definite, of a positive diagonal.
+    for (const auto& [row, column] : {std::pair<Index, Index>{3, 4}, {4, 3}, {4, 4}}) {
+        for (Offset k = a.view().row_offsets[row]; k < a.view().row_offsets[row + 1]; ++k) {
+            if (a.view().column_indices[k] == column) {
+                bad.values().data()[k] = row == column ? 1e-3 : 1e3;
+            }
+        }
+    }
+    EXPECT_THROW(solver.update(bad.view()), NotPositiveDefinite);
+    EXPECT_FALSE(solver.has_matrix());
+    EXPECT_THROW(solved(), InvalidArgument);
+    {
+        const TimeLimit limit(0);
+        EXPECT_THROW(solver.update(a.view()), Stopped);
+    }
+    solver.update(a.view());
+    EXPECT_EQ(solved(), first);
+    {
+        const TimeLimit limit(0);
+        EXPECT_THROW(solver.setup(a.view(), inputs), Stopped);
+    }
+    EXPECT_FALSE(solver.has_matrix());
+    expect_contains(message_of<InvalidArgument>([&] { solver.update(a.view()); }), "call setup");
+    DeviceGroupSolver moved = std::move(solver);
+    moved.setup(a.view(), inputs);
+    solver = std::move(moved);
+    EXPECT_EQ(solved(), first);
+    EXPECT_THROW(static_cast<void>(moved.has_matrix()), InvalidArgument);
+}
+
+TEST(device_group_solver, observers) {
+    const auto problem = problems::generate<double>(host(), "poisson2d:60");
+    const Offset n = problem.matrix.rows();
+    const std::vector<double> b(std::size_t(n), 1);
+    DeviceGroupSolver solver(group_of(2));
+    solver.setup(problem.matrix.view());
+    std::vector<double> x(b.size(), 0.5);
+    const auto solve_with = [&](const SolveOptions& options) {
+        return solver.solve(Vectors<const double>(b.data(), n, 1, n),
+                            Vectors<double>(x.data(), n, 1, n), options);
+    };
+    SolveOptions options;
+    options.observer = [](const Progress&) -> bool { throw OutOfMemory("in the observer"); };
+    EXPECT_THROW(solve_with(options), OutOfMemory);
+    EXPECT_EQ(x, std::vector<double>(b.size(), 0.5));
+    options.observer = [&](const Progress&) {
+        EXPECT_THROW(solver.update(problem.matrix.view()), InUse);
+        EXPECT_THROW(solve_with({}), InUse);
+        return true;
+    };
+    const auto reports = solve_with(options);
+    EXPECT_EQ(reports[0].status, Status::converged);
+    std::ranges::fill(x, 0.5);
+    options = {.max_seconds = 0};
+    EXPECT_EQ(solve_with(options)[0].status, Status::max_seconds);
+    EXPECT_TRUE(solver.has_matrix());
+}
+
 TEST(solve_on_devices, observers_and_time_limits) {
     const auto problem = problems::generate<double>(host(), "poisson2d:60");
     const std::vector<double> b(std::size_t(problem.matrix.rows()), 1), start(b.size(), 0.5);

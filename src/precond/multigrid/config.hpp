@@ -47,8 +47,8 @@ struct AmgConfig {
     // As ConfigOverRanks.
     int unknowns_of_node() const { return options.block; }
     PreconditionerInputs inputs_for(Index rows, const PreconditionerInputs& given) const;
-    PreconditionerOverRanks make_over_ranks(const Context& context, OwnRows matrix,
-                                            const PreconditionerInputs& own) const;
+    std::unique_ptr<PreconditionerOverRanks> make_over_ranks(const Context& context, OwnRows matrix,
+                                                             const PreconditionerInputs& own) const;
 };
 
 /// The text of the options, as Amg::describe.
