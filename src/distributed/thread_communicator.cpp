@@ -1,6 +1,7 @@
 #include "distributed/thread_communicator.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "base/checks.hpp"
@@ -22,10 +23,15 @@ std::string message_of(const std::exception_ptr& error) {
 }
 
 void copy_from(const Context& context, const Shown& other, std::span<const std::byte> from,
-               std::span<std::byte> to) {
+               std::span<std::byte> to, void* stream) {
     if (to.empty()) return;
-    TESSERA_RUN(copy_from_peer, context, from.data(), other.device, to.data(), Offset(to.size()));
+    TESSERA_RUN(copy_from_peer, context, from.data(), other.device, to.data(), Offset(to.size()),
+                stream);
 }
+
+/// An exchange in which a rank receives fewer bytes is no longer than the product beside it and two
+/// waits between streams: it is on the stream of the Context.
+constexpr std::size_t min_bytes_beside = 1 << 16;
 
 }  // namespace
 
@@ -106,36 +112,60 @@ void ThreadCommunicator::all_gather(const Context& context, std::span<const std:
     require(all.size() == mine.size() * std::size_t(size()),
             "all_gather: the result must have the bytes of ", size(), " ranks");
     show(context).bytes = mine;
-    const auto everyone = [](int) { return true; };
-    copy_between_meetings(context, everyone, [&](int r, const Shown& other) {
-        require(other.bytes.size() == mine.size(), "all_gather: ranks ", rank_, " and ", r,
-                " give ", mine.size(), " and ", other.bytes.size(), " bytes");
-        copy_from(context, other, other.bytes,
-                  all.subspan(std::size_t(r) * mine.size(), mine.size()));
-    });
+    partners_.resize(std::size_t(size()));
+    std::iota(partners_.begin(), partners_.end(), 0);
+    copy_between_meetings(
+        context, partners_,
+        [&](int r, const Shown& other) {
+            require(other.bytes.size() == mine.size(), "all_gather: ranks ", rank_, " and ", r,
+                    " give ", mine.size(), " and ", other.bytes.size(), " bytes");
+            copy_from(context, other, other.bytes,
+                      all.subspan(std::size_t(r) * mine.size(), mine.size()), nullptr);
+        },
+        nullptr);
+    wait_for_copies(context);
 }
 
 void ThreadCommunicator::begin(const Context& context, std::span<const Message> send,
                                std::span<const Message> receive) const {
     show(context).messages.assign(send.begin(), send.end());
-    const auto takes_part = [&](int r) {
-        const auto is_with = [r](const Message& message) { return message.peer == r; };
-        return std::ranges::any_of(send, is_with) || std::ranges::any_of(receive, is_with);
-    };
-    copy_between_meetings(context, takes_part, [&](int r, const Shown& other) {
-        auto sent = other.messages.begin();
-        for (const Message& message : receive) {
-            if (message.peer != r) continue;
-            sent = std::find_if(sent, other.messages.end(),
-                                [&](const Message& each) { return each.peer == rank_; });
-            const bool found = sent != other.messages.end();
-            require(found && sent->bytes.size() == message.bytes.size(), "exchange: rank ", r,
-                    " sends rank ", rank_, " ", found ? sent->bytes.size() : 0, " bytes, not ",
-                    message.bytes.size());
-            copy_from(context, other, sent->bytes, message.bytes);
-            ++sent;
-        }
-    });
+    partners_.clear();
+    std::size_t bytes = 0;
+    for (const Message& message : send) partners_.push_back(message.peer);
+    for (const Message& message : receive) {
+        partners_.push_back(message.peer);
+        bytes += message.bytes.size();
+    }
+    std::ranges::sort(partners_);
+    partners_.erase(std::ranges::unique(partners_).begin(), partners_.end());
+    if (!copy_stream_) {
+        copy_stream_ = select(context, &cpu::make_copy_stream,
+                              TESSERA_IF_CUDA(cuda::make_copy_stream))(context);
+    }
+    void* const stream = bytes < min_bytes_beside ? nullptr : copy_stream_.get();
+    has_begun_ = true;
+    copy_between_meetings(
+        context, partners_,
+        [&](int r, const Shown& other) {
+            auto sent = other.messages.begin();
+            for (const Message& message : receive) {
+                if (message.peer != r) continue;
+                sent = std::find_if(sent, other.messages.end(),
+                                    [&](const Message& each) { return each.peer == rank_; });
+                const bool found = sent != other.messages.end();
+                require(found && sent->bytes.size() == message.bytes.size(), "exchange: rank ", r,
+                        " sends rank ", rank_, " ", found ? sent->bytes.size() : 0, " bytes, not ",
+                        message.bytes.size());
+                copy_from(context, other, sent->bytes, message.bytes, stream);
+                ++sent;
+            }
+        },
+        stream);
+}
+
+void ThreadCommunicator::end(const Context& context) const {
+    has_begun_ = false;
+    wait_for_copies(context);
 }
 
 void ThreadCommunicator::agree(std::exception_ptr error) const {
@@ -170,35 +200,45 @@ Shown& ThreadCommunicator::show(const Context& context) const {
         }
         knows_devices_ = true;
     }
-    TESSERA_RUN(record_event, context, mine.ready);
+    if (has_begun_) end(context);  // An exchange that an error ended.
+    TESSERA_RUN(record_event, context, mine.ready, nullptr);
     return mine;
 }
 
-/// copy(r, what rank r shows) for the ranks that take part. No rank goes on, to change what it
+/// copy(r, what rank r shows) for the partners, on a stream. No rank goes on, to change what it
 /// shows or to end with an error, before all others have copied.
-void ThreadCommunicator::copy_between_meetings(
-    const Context& context, const std::function<bool(int)>& takes_part,
-    const std::function<void(int, const Shown&)>& copy) const {
+void ThreadCommunicator::copy_between_meetings(const Context& context,
+                                               const std::vector<int>& partners,
+                                               const std::function<void(int, const Shown&)>& copy,
+                                               void* stream) const {
     meet();
     std::exception_ptr error;
+    Shown& mine = meeting_.shown(rank_);
     try {
-        for (int r = 0; r < size(); ++r) {
-            if (!takes_part(r)) continue;
+        // What is written has been read before.
+        if (stream != nullptr) TESSERA_RUN(wait_for_event, context, mine.ready, stream);
+        for (const int r : partners) {
             const Shown& other = meeting_.shown(r);
-            if (r != rank_) TESSERA_RUN(wait_for_event, context, other.ready);
+            if (r != rank_) TESSERA_RUN(wait_for_event, context, other.ready, stream);
             copy(r, other);
         }
-        TESSERA_RUN(record_event, context, meeting_.shown(rank_).done);
+        TESSERA_RUN(record_event, context, mine.done, stream);
     } catch (...) {
         error = std::current_exception();
     }
     meet();
     if (error) std::rethrow_exception(error);
-    for (int r = 0; r < size(); ++r) {
+}
+
+/// Later work of the Context follows the copies of all partners, and its own.
+void ThreadCommunicator::wait_for_copies(const Context& context) const {
+    for (const int r : partners_) {
         const std::shared_ptr<void>& done = meeting_.shown(r).done;
-        if (r == rank_ || !takes_part(r) || (context.on_gpu() && !done)) continue;
-        TESSERA_RUN(wait_for_event, context, done);
+        if (r == rank_ || (context.on_gpu() && !done)) continue;
+        TESSERA_RUN(wait_for_event, context, done, nullptr);
     }
+    const std::shared_ptr<void>& done = meeting_.shown(rank_).done;
+    if (done) TESSERA_RUN(wait_for_event, context, done, nullptr);
 }
 
 }  // namespace tessera

@@ -57,7 +57,8 @@ class Meeting {
 };
 
 /// Shows addresses, meets, copies from the others, and meets again, so that these may go on. On
-/// GPUs the streams wait for each other, the host does not.
+/// GPUs the streams wait for each other, the host does not; the copies of an exchange are on a
+/// stream of their own, beside what the Context does until `end`.
 class ThreadCommunicator final : public Communicator {
   public:
     ThreadCommunicator(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -68,7 +69,7 @@ class ThreadCommunicator final : public Communicator {
                     std::span<std::byte> all) const override;
     void begin(const Context& context, std::span<const Message> send,
                std::span<const Message> receive) const override;
-    void end(const Context&) const override {}
+    void end(const Context& context) const override;
     void agree(std::exception_ptr error) const override;
     double seconds_waited() const override { return seconds_waited_; }
     bool can_be_captured() const override { return false; }
@@ -79,13 +80,18 @@ class ThreadCommunicator final : public Communicator {
   private:
     void meet() const;
     Shown& show(const Context& context) const;
-    void copy_between_meetings(const Context& context, const std::function<bool(int)>& takes_part,
-                               const std::function<void(int, const Shown&)>& copy) const;
+    void copy_between_meetings(const Context& context, const std::vector<int>& partners,
+                               const std::function<void(int, const Shown&)>& copy,
+                               void* stream) const;
+    void wait_for_copies(const Context& context) const;
 
     Meeting& meeting_;
     const int rank_;
     mutable bool knows_devices_ = false;
     mutable double seconds_waited_ = 0;
+    mutable std::shared_ptr<void> copy_stream_;
+    mutable std::vector<int> partners_;  ///< In the exchange that has begun.
+    mutable bool has_begun_ = false;
 };
 
 }  // namespace tessera
