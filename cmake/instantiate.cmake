@@ -61,7 +61,8 @@ foreach(type float double)
                       "${type}, false" "${type}, true")
 endforeach()
 tessera_instantiate(precond/incomplete/solve/triangular_solve.cuh incomplete::cuda
-                    "triangular_product;solve_rows;diagonal_product;factor_product" float double)
+                    "triangular_product;reset_solve;solve_rows;diagonal_product;factor_product"
+                    float double)
 tessera_instantiate(precond/incomplete/numeric/level_group.cuh incomplete::cuda factor_levels
                     float double)
 tessera_instantiate(precond/incomplete/numeric/schur.cuh incomplete::cuda

@@ -25,6 +25,7 @@ BEGIN {
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = public["tessera/ilu.hpp"] = 3
+    public["tessera/block_triangular_solve.hpp"] = 3
     public["tessera/direct.hpp"] = 3
     public["tessera/krylov.hpp"] = public["tessera/detail/report_json.hpp"] = 4
     public["tessera/solver.hpp"] = public["tessera/device_group.hpp"] = 4

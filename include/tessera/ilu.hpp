@@ -20,6 +20,8 @@ struct IluOptions {
     /// as in BlockLdltOptions.
     double epsilon = -1;
     double delta = 0.95;  ///< After each sweep epsilon is multiplied by this, 0..1.
+    /// Pivoting within the diagonal blocks: fixed, partial or full.
+    batched::Pivoting pivoting = batched::Pivoting::full;
     /// Permute large entries to the diagonal, and scale by a maximum product matching. Not set:
     /// where some |a_ii| is below 1e-3 of the largest entries of its row and column, or zero, and
     /// where some |a_ij| is above 1000 sqrt|a_ii a_jj|.
@@ -32,6 +34,9 @@ struct IluOptions {
     /// each triangle. 0..1.
     double drop = 0;
     double max_entries = 40;  ///< Above 0, at most 1e6.
+    /// Pivoting between block rows, as in BlockLdltOptions; not with `drop`.
+    bool outer = false;
+    double outer_threshold = 0.01;
     /// Test the factor and fall back to another one, as BlockLdlt does. Not set: with method
     /// jacobi. Without it the factor only has to give finite numbers.
     std::optional<bool> safeguard;
@@ -101,7 +106,8 @@ template <class T>
 Ilu(const Context&, const CsrMatrix<T>&, const IluOptions& = {}) -> Ilu<T>;
 
 /// Options from a text: ilu[:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
-/// [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=40][,safeguard=auto|on|off]
+/// [,pivoting=complete|partial|static][,matching=auto|on|off][,ordering=auto|amd|rcm|natural]
+/// [,outer=on|off][,outer_threshold=0.01][,drop=0][,max=40][,safeguard=auto|on|off]
 /// [,solve_sweeps=0][,precision=working|f32]. Throws InvalidArgument on others.
 TESSERA_API IluOptions parse_ilu(Spec spec);
 

@@ -5,6 +5,7 @@
 #include "tessera/batched.hpp"
 #include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"
+#include "tessera/block_triangular_solve.hpp"
 #include "tessera/blocks.hpp"
 #include "tessera/borrow.hpp"
 #include "tessera/choice.hpp"

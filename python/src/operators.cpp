@@ -76,6 +76,20 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
     });
 }
 
+/// `offsets`: the first row of each block, and the number of rows; empty: all have `block` rows.
+std::shared_ptr<Map> block_triangular_solve(const Context& context, std::shared_ptr<Matrix> matrix,
+                                            Index block, const std::vector<Index>& offsets,
+                                            bool upper, bool unit_diagonal) {
+    const BlockTriangularOptions options{upper, unit_diagonal};
+    return of_matrix(context, std::move(matrix), false, [&]<class T>(const CsrView<T>& view) {
+        if (offsets.empty()) {
+            return std::make_unique<BlockTriangularSolve<T>>(context, view, block, options);
+        }
+        return std::make_unique<BlockTriangularSolve<T>>(
+            context, view, blocks_from_offsets(context, view.rows, offsets), options);
+    });
+}
+
 std::shared_ptr<Map> multigrid(const Context& context, std::shared_ptr<Matrix> matrix,
                                const std::optional<Points>& points,
                                const std::vector<Index>& unknowns,
@@ -112,10 +126,14 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
             }
             const auto* const blocks = dynamic_cast<const BlockJacobi<T>*>(a.get());
             const auto* const ilu = dynamic_cast<const Ilu<T>*>(a.get());
-            if (!blocks && !ilu) throw InvalidArgument("rmatvec: the transpose is not known");
+            const auto* const triangle = dynamic_cast<const BlockTriangularSolve<T>*>(a.get());
+            if (!blocks && !ilu && !triangle) {
+                throw InvalidArgument("rmatvec: the transpose is not known");
+            }
             for (int j = 0; j < in.count; ++j) {
                 if (blocks) blocks->apply_transposed(context, in[j], out[j]);
                 if (ilu) ilu->apply_transposed(context, in[j], out[j]);
+                if (triangle) triangle->apply_transposed(context, in[j], out[j]);
             }
         },
         map.any);
@@ -264,6 +282,9 @@ void python_module::bind_operators(nb::module_& module) {
                nb::arg("points").none(), nb::arg("unknowns"), nb::arg("near_null").none(),
                nb::arg("block"), nb::arg("theta"), nb::arg("smoothing_steps"),
                nb::arg("coarse_rows"), nb::arg("max_levels"), nb::arg("single_precision"));
+    module.def("block_triangular_solve", &block_triangular_solve, nb::arg("context"),
+               nb::arg("matrix"), nb::arg("block"), nb::arg("offsets"), nb::arg("upper"),
+               nb::arg("unit_diagonal"));
     module.def("rigid_body_modes", &modes, nb::arg("points"));
     module.def("preconditioner_names", &preconditioner_names);
     module.def("preconditioner_help", &preconditioner_help);

@@ -39,6 +39,7 @@ from ._problems import (
 from ._result import Result
 from ._solve import solve
 from ._solver import Solver
+from ._triangular import BlockTriangularSolve, block_triangular_solve
 
 __version__: str = _core.version()
 
@@ -83,6 +84,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BlockTriangularSolve",
     "DeviceError",
     "Direct",
     "Inertia",
@@ -99,6 +101,7 @@ __all__ = [
     "bicgstab",
     "block_jacobi",
     "block_ldlt",
+    "block_triangular_solve",
     "cg",
     "devices",
     "direct",

@@ -49,7 +49,8 @@ def raise_named(
     if argument is None:
         raise error
     names = _NAMES | names
-    text = re.sub(r"^(borrow|write)_\w+: ", "", str(error))  # The name of a C++ function.
+    # The name of a C++ function.
+    text = re.sub(r"^(borrow_\w+|write_\w+|block_triangular_solve): ", "", str(error))
     found = text if matrix is None else fault(matrix, text)
     name = names["matrix"] if found != text else names.get(argument, default)
     raise ValueError(f"{name}: {found}") from None

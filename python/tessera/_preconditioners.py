@@ -403,10 +403,19 @@ def ilu(
     *,
     fill: int = 0,
     method: str = "level",
+    sweeps: int = 8,
     matching: bool | None = None,
+    ordering: str | None = None,
+    pivoting: str = "complete",
+    outer: bool = False,
+    outer_threshold: float = 0.01,
     drop: float | None = None,
     max_entries: float = 40,
     epsilon: float | None = None,
+    delta: float = 0.95,
+    safeguard: bool | None = None,
+    solve_sweeps: int = 0,
+    precision: str = "working",
     dtype: Any = None,
     stream: Any = None,
     device: str | None = None,
@@ -424,9 +433,21 @@ def ilu(
         Levels of block fill.
     method : {"level", "jacobi"}
         Level by level, or sweeps over all blocks at once.
+    sweeps : int
+        How many, 1 to 1000.
     matching : bool, optional
         Whether rows are permuted so that large entries are on the diagonal, and scaled; by default
         where the diagonal has entries that are small, or zero.
+    ordering : {"amd", "rcm", "natural"}, optional
+        Order of the rows: minimum degree, reverse Cuthill-McKee, or as they are; by default the
+        last, unless entries are far from the diagonal or rows are permuted.
+    pivoting : {"complete", "partial", "static"}
+        Within diagonal blocks.
+    outer : bool
+        Pivoting between block rows: those with a pivot below `outer_threshold` times the largest
+        entry are ordered last, and setup starts again.
+    outer_threshold : float
+        0 to 1.
     drop : float, optional
         Drops entries by value instead of by pattern, with blocks of one row: those up to `drop`
         times the mean of their row (1e-4).
@@ -435,6 +456,16 @@ def ilu(
         entries, k the number of entries of that row of `A`.
     epsilon : float, optional
         Lower bound of pivots, over the largest entry of the scaled matrix.
+    delta : float
+        `epsilon` is multiplied by it after each sweep, 0 to 1.
+    safeguard : bool, optional
+        Whether the factor is tested, and replaced by a simpler one if it is bad; by default for
+        `method` "jacobi".
+    solve_sweeps : int
+        Jacobi iterations in place of each triangular solve, 0 to 1000; 0: exact solves.
+    precision : {"working", "f32"}
+        f32: the factor is computed and stored in float32, in half of the memory, unless numbers
+        are beyond its range.
     dtype, stream, device
         See `preconditioner`.
 
@@ -455,10 +486,24 @@ def ilu(
     """
     if method not in ("level", "jacobi"):
         raise ValueError(f"method: {method!r} is neither 'level' nor 'jacobi'")
+    if ordering not in (None, "amd", "rcm", "natural"):
+        raise ValueError(f"ordering: {ordering!r} is none of 'amd', 'rcm', 'natural'")
+    if pivoting not in ("complete", "partial", "static"):
+        raise ValueError(f"pivoting: {pivoting!r} is none of 'complete', 'partial', 'static'")
+    if precision not in ("working", "f32"):
+        raise ValueError(f"precision: {precision!r} is neither 'working' nor 'f32'")
     size = 0 if block_size is None else whole(block_size, "block_size", 1, 32)
     text = f"ilu:{size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
-    if matching is not None:
-        text += f",matching={'on' if flag(matching, 'matching') else 'off'}"
+    text += f",sweeps={whole(sweeps, 'sweeps', 1, 1000)},delta={number(delta, 'delta', 0, 1)!r}"
+    text += f",solve_sweeps={whole(solve_sweeps, 'solve_sweeps', 0, 1000)},precision={precision}"
+    for name, choice in (("matching", matching), ("safeguard", safeguard)):
+        if choice is not None:
+            text += f",{name}={'on' if flag(choice, name) else 'off'}"
+    text += f",pivoting={pivoting}"
+    if flag(outer, "outer"):
+        text += f",outer=on,outer_threshold={number(outer_threshold, 'outer_threshold', 0, 1)!r}"
+    if ordering is not None:
+        text += f",ordering={ordering}"
     if drop is not None:
         share = number(drop, "drop", finite=True)
         text += f",drop={share!r},max={number(max_entries, 'max_entries', finite=True)!r}"

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from conftest import Arrays, general, relative_residual, spd, vector
 from scipy.sparse.linalg import aslinearoperator
 
@@ -213,6 +214,10 @@ FLAGS = {
     "strict": lambda flag: tessera.Solver(A).update(A.data, strict=flag),
     "symmetric": lambda flag: tessera.direct(A, symmetric=flag),
     "positive_definite": lambda flag: tessera.block_ldlt(A, positive_definite=flag),
+    "outer": lambda flag: tessera.ilu(A, outer=flag),
+    "unit_diagonal": lambda flag: tessera.block_triangular_solve(
+        sp.tril(A, format="csr"), unit_diagonal=flag
+    ),
     "single_precision": lambda flag: tessera.smoothed_aggregation_solver(A, single_precision=flag),
     "natural": lambda flag: tessera.find_blocks(A, natural=flag),
     "transposed": lambda flag: batched.lu(np.eye(2)).solve(np.ones(2), transposed=flag),

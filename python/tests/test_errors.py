@@ -186,6 +186,13 @@ CASES = [
     (lambda: tessera.block_ldlt(A, method="fast"), ValueError, "method: 'fast'"),
     (lambda: tessera.block_ldlt(A, fill=-1), ValueError, "fill: -1"),
     (lambda: tessera.block_ldlt(A, epsilon="x"), TypeError, "epsilon: expected a number"),
+    (lambda: tessera.ilu(A, ordering="any"), ValueError, "ordering: 'any'"),
+    (lambda: tessera.ilu(A, pivoting="rook"), ValueError, "pivoting: 'rook'"),
+    (lambda: tessera.ilu(A, outer=True, outer_threshold=2), ValueError, "outer_threshold: 2"),
+    (lambda: tessera.ilu(A, precision="f16"), ValueError, "precision: 'f16'"),
+    (lambda: tessera.ilu(A, sweeps=0), ValueError, "sweeps: 0"),
+    (lambda: tessera.ilu(A, delta=2), ValueError, "delta: 2"),
+    (lambda: tessera.ilu(A, solve_sweeps=-1), ValueError, "solve_sweeps: -1"),
     (lambda: tessera.jacobi(A).update(A.data[:2]), ValueError, "values: the shape"),
     # Multigrid.
     (lambda: tessera.rigid_body_modes(np.ones(5)), ValueError, "coordinates: expected the shape"),

@@ -92,6 +92,30 @@ def test_matrices_are_linear_operators(arrays):
     np.testing.assert_allclose(arrays.numpy(sliced @ arrays.array(x)), a @ x, rtol=1e-12)
 
 
+def test_options_of_ilu():
+    a = sp.csr_matrix(tessera.problems("convection2d:20").A)
+    b = vector(a.shape[0])
+    m = tessera.ilu(
+        a, 4, fill=1, method="jacobi", sweeps=5, matching=True, ordering="rcm", epsilon=1e-3,
+        delta=0.5, safeguard=False, solve_sweeps=3, precision="f32", pivoting="partial", outer=True,
+        outer_threshold=0.02,
+    )  # fmt: skip
+    assert m.text == tessera.preconditioner(
+        a, "ilu:4,fill=1,method=jacobi,sweeps=5,matching=on,ordering=rcm,epsilon=1e-3,delta=0.5,"
+        "safeguard=off,solve_sweeps=3,precision=f32,pivoting=partial,outer=on,outer_threshold=0.02"
+    ).text
+    assert tessera.ilu(a).text == tessera.preconditioner(a, "ilu").text
+    for ordering in ("amd", "rcm", "natural"):
+        m = tessera.ilu(a, 4, ordering=ordering)
+        assert m.report["values"]["ilu"]["ordering"] == ordering
+        assert tessera.gmres(a, b, M=m)[1] == 0
+    full, half = tessera.ilu(a, 4), tessera.ilu(a, 4, precision="f32")
+    assert half.report["values"]["ilu"]["bytes"] < 0.7 * full.report["values"]["ilu"]["bytes"]
+    x, y = full @ b, half @ b
+    # Stored in float32: the numbers differ, by little.
+    assert 0 < abs(x - y).max() <= 1e-4 * abs(x).max()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_in_scipy(name):
     a, b, _ = elastic()

@@ -22,6 +22,8 @@ void check_common_options(const char* who, const BlockLdltOptions& options) {
     require(options.sweeps >= 1 && options.sweeps <= 1000, who, ": sweeps must be within 1..1000");
     require(options.epsilon <= 1e6, who, ": epsilon must be within 0..1e6");
     require(options.delta >= 0 && options.delta <= 1, who, ": delta must be within 0..1");
+    require(options.outer_threshold >= 0 && options.outer_threshold <= 1, who,
+            ": outer_threshold must be within 0..1");
     require(options.solve_sweeps >= 0 && options.solve_sweeps <= 1000, who,
             ": solve_sweeps must be within 0..1000");
     require(options.method == BlockLdltStage::jacobi || options.method == BlockLdltStage::level,
@@ -52,6 +54,7 @@ NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>
                                          options.fill, Offset(max_blocks)));
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
     count_updates(pattern, context.threads());
+    const int products = !symmetric ? 0 : by_sweeps ? 2 : 1;
     const double operations = double(pattern.updates()) * square * options.block;
     if (operations > 100 * max_values) {
         throw OutOfMemory(
@@ -60,10 +63,7 @@ NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>
     }
     return {context,
             SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, symmetric,
-                           by_sweeps ? 3 : 1,
-                           !symmetric  ? 0
-                           : by_sweeps ? 2
-                                       : 1),
+                           FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, products)),
             options.pivoting, by_sweeps};
 }
 

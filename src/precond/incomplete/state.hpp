@@ -36,7 +36,7 @@ struct State {
         std::vector<T> l, u_transposed, f;
         PivotSummary pivots;
     };
-    std::optional<Taken> taken;
+    std::optional<Taken> taken = {};
 
     Scaling<T> scaling() const {
         return {row_scale.view(), column_scale.empty() ? row_scale.view() : column_scale.view()};

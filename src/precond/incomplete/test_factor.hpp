@@ -208,8 +208,9 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T
     const bool by_sweeps = method == BlockLdltStage::jacobi;
     incomplete::NumericFactor<T> factor(
         context,
-        incomplete::SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, symmetric,
-                                   by_sweeps ? 3 : 1, by_sweeps ? 2 : 1),
+        incomplete::SymbolicFactor(
+            context, std::move(grid), std::move(pattern), matrix, symmetric,
+            incomplete::FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, by_sweeps ? 2 : 1)),
         pivoting, by_sweeps);
     load(context, factor, matrix);
     factor.set_threshold(context, epsilon);

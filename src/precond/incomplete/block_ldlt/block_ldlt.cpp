@@ -16,8 +16,6 @@ void check_options(const BlockLdltOptions& options) {
     require(k == 1 || k == 4 || k == 8 || k == 16 || k == 32,
             "block_ldlt: blocks have 1, 4, 8, 16 or 32 rows");
     incomplete::check_common_options("block_ldlt", options);
-    require(options.outer_threshold >= 0 && options.outer_threshold <= 1,
-            "block_ldlt: outer_threshold must be within 0..1");
     require(options.pivoting != batched::Pivoting::partial,
             "block_ldlt: pivoting must be static, bunch_kaufman, rook or complete");
 }

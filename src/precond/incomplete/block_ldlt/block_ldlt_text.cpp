@@ -11,27 +11,10 @@ namespace tessera {
 namespace {
 
 using batched::Pivoting;
+using incomplete::on;
 using incomplete::on_or_off;
 using incomplete::ordering_name;
-
-/// As to_string, but `full` is the paper's "complete".
-const char* pivoting_name(Pivoting pivoting) {
-    switch (pivoting) {
-        case Pivoting::full:
-            return "complete";
-        case Pivoting::rook:
-            return "rook";
-        case Pivoting::bunch_kaufman:
-            return "bunch_kaufman";
-        default:
-            return "static";
-    }
-}
-
-bool on(Spec& spec, const char* key, bool otherwise) {
-    const std::string word = spec.word(key, on_or_off(otherwise), {"on", "off", "true", "false"});
-    return word == "on" || word == "true";
-}
+using incomplete::pivoting_name;
 
 }  // namespace
 

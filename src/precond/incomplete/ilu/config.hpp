@@ -12,7 +12,8 @@ void check_options(const IluOptions& options);
 struct IluConfig {
     static constexpr const char* help =
         R"([:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
-              [,matching=auto|on|off][,ordering=auto|amd|rcm|natural][,drop=0][,max=40]
+              [,pivoting=complete|partial|static][,matching=auto|on|off]
+              [,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01][,drop=0][,max=40]
               [,safeguard=auto|on|off][,solve_sweeps=0][,precision=working|f32]
                            incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1 to
                            32: rows of a block (natural blocks of equal size, about 4, on a GPU 8;

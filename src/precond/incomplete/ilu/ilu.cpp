@@ -56,6 +56,9 @@ BlockLdltOptions common_options(const IluOptions& options) {
     common.sweeps = options.sweeps;
     common.epsilon = options.epsilon;
     common.delta = options.delta;
+    common.pivoting = options.pivoting;
+    common.outer = options.outer;
+    common.outer_threshold = options.outer_threshold;
     common.safeguard = options.safeguard.value_or(options.method == IluStage::jacobi);
     common.solve_sweeps = options.solve_sweeps;
     common.max_growth = options.max_growth;
@@ -70,10 +73,14 @@ void check_options(const IluOptions& options) {
     require(options.drop >= 0 && options.drop <= 1, "ilu: drop must be within 0..1");
     require(options.max_entries > 0 && options.max_entries <= 1e6,
             "ilu: max must be above 0 and at most 1e6");
-    const bool by_rows =
-        options.block <= 1 && options.fill == 0 && options.method == IluStage::level;
+    const bool by_rows = options.block <= 1 && options.fill == 0 && !options.outer &&
+                         options.method == IluStage::level;
     require(options.drop == 0 || by_rows,
-            "ilu: with drop blocks have one row, fill is 0 and the method is level");
+            "ilu: with drop blocks have one row, fill is 0, outer is off and the method is level");
+    using batched::Pivoting;
+    require(options.pivoting == Pivoting::full || options.pivoting == Pivoting::partial ||
+                options.pivoting == Pivoting::fixed,
+            "ilu: pivoting must be full, partial or fixed");
 }
 
 namespace {
@@ -205,10 +212,11 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
         auto levels = incomplete::arrange_by_levels(arranged, union_of_triangles(values));
         levels.update_offsets.assign(levels.rows.size() + 1, 0);  // No products are needed.
         state_->taken = in_pattern<T>(grid, values, arranged, levels);
-        state_->factor = {context,
-                          incomplete::SymbolicFactor(context, std::move(arranged),
-                                                     std::move(levels), host_matrix, false, 1, 0),
-                          common.pivoting, false};
+        state_->factor = {
+            context,
+            incomplete::SymbolicFactor(context, std::move(arranged), std::move(levels), host_matrix,
+                                       false, incomplete::FactorArrays::of_factor(false, 1, 0)),
+            common.pivoting, false};
     } else {
         state_->factor = incomplete::make_factor<T>(context, grid, host_matrix, false, common);
     }

@@ -215,7 +215,9 @@ TEST(ilu, thresholds_drop_entries) {
     for (const char* text : {",drop=1e-6,max=1000", ",drop=1e-3", ",drop=0.1"}) {
         const Ilu<double> ilu(device, matrix.view(), options_of(text));
         EXPECT_EQ(solve_with(device, matrix, &ilu, "bicgstab").status, Status::converged) << text;
-        if (smallest > 0) EXPECT_LT(ilu.report().stored_blocks, smallest) << text;
+        if (smallest > 0) {
+            EXPECT_LT(ilu.report().stored_blocks, smallest) << text;
+        }
         smallest = ilu.report().stored_blocks;
         // An update is a setup.
         Ilu<double> updated(device, matrix.view(), options_of(text));
@@ -223,12 +225,83 @@ TEST(ilu, thresholds_drop_entries) {
         const std::vector<double> r(std::size_t(matrix.rows()), 1.0);
         EXPECT_EQ(apply(device, updated, r), apply(device, ilu, r)) << text;
     }
-    for (const char* text : {":8,drop=0.1", ",fill=1,drop=0.1", ",drop=0.1,method=jacobi"}) {
+    for (const char* text :
+         {":8,drop=0.1", ",fill=1,drop=0.1", ",drop=0.1,method=jacobi", ",drop=0.1,outer=on"}) {
         EXPECT_NE(message_of([&] {
                       Ilu<double>(device, matrix.view(), options_of(text));
                   }).find("with drop blocks have one row"),
                   std::string::npos)
             << text;
+    }
+}
+
+// Rows that begin with a zero need pivoting within blocks, or they are shifted.
+TEST(ilu, pivots_within_blocks) {
+    auto random = generator();
+    const Context device = context();
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<std::vector<Index>> columns(200);
+    std::vector<std::vector<double>> values(200);
+    for (Index i = 0; i < 200; ++i) {  // [0 a; b 0] on the diagonal, and a block before it.
+        for (Index j = i < 4 ? i / 4 * 4 : i / 4 * 4 - 4; j < i / 4 * 4 + 4; ++j) {
+            columns[std::size_t(i)].push_back(j);
+            const bool large = j / 2 == i / 2 && j != i;
+            values[std::size_t(i)].push_back(large           ? 5 + uniform(random)
+                                             : j / 4 < i / 4 ? uniform(random)
+                                                             : 0);
+        }
+    }
+    const auto matrix = copy_to(device, make_csr<double>(200, 200, columns, values).view());
+    const auto with = [&](const char* pivoting) {
+        const Ilu<double> ilu(
+            device, matrix.view(),
+            options_of(std::string(":4,matching=off,ordering=natural,epsilon=0.01,pivoting=") +
+                       pivoting));
+        return std::pair(ilu.report().perturbed, solve_with(device, matrix, &ilu).iterations);
+    };
+    for (const char* pivoting : {"complete", "partial"}) {
+        EXPECT_EQ(with(pivoting).first, 0) << pivoting;
+        EXPECT_LE(with(pivoting).second, 3) << pivoting;  // The factor is complete.
+    }
+    EXPECT_GT(with("static").first, 0);
+    EXPECT_GT(with("static").second, with("complete").second);
+}
+
+/// [0 B; C D] in blocks of four rows: diagonal blocks that are zero come first, and are regular
+/// after the others are eliminated.
+TEST(ilu, delays_bad_block_rows) {
+    auto random = generator();
+    const Context device = context();
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const Index zeros = 60, half = 4 * zeros;
+    std::vector<std::map<Index, double>> rows(std::size_t(2 * half));
+    for (Index i = 0; i < half; ++i) {
+        const Index other = half + Index(random() % std::uint64_t(half));
+        rows[std::size_t(i)][half + i] = 1.5 + 0.5 * uniform(random);
+        rows[std::size_t(half + i)][i] = -1.5 + 0.5 * uniform(random);
+        rows[std::size_t(half + i)][half + i] = 4;
+        if (other != half + i) rows[std::size_t(i)][other] = 0.3 * uniform(random);
+    }
+    std::vector<std::vector<Index>> columns(rows.size());
+    std::vector<std::vector<double>> values(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (const auto& [j, value] : rows[i]) {
+            columns[i].push_back(j);
+            values[i].push_back(value);
+        }
+    }
+    const auto matrix =
+        copy_to(device, make_csr<double>(2 * half, 2 * half, columns, values).view());
+    for (const char* method : {",method=level", ",method=jacobi"}) {
+        const std::string text = std::string(":4,matching=off,ordering=natural,epsilon=1e-6,") +
+                                 "safeguard=off" + method;
+        const Ilu<double> without(device, matrix.view(), options_of(text));
+        EXPECT_EQ(without.report().delayed, 0) << method;
+        const Ilu<double> with(device, matrix.view(), options_of(text + ",outer=on"));
+        EXPECT_EQ(with.report().delayed, zeros) << method;
+        const auto fast = solve_with(device, matrix, &with);
+        EXPECT_EQ(fast.status, Status::converged) << method;
+        EXPECT_LT(2 * fast.iterations, solve_with(device, matrix, &without).iterations) << method;
     }
 }
 
@@ -354,12 +427,15 @@ TEST(ilu, is_described_as_it_was_given) {
     for (const char* text :
          {"ilu:8,fill=0,method=jacobi,sweeps=8,delta=0.95,matching=on,ordering=rcm",
           "ilu:4,fill=2,method=level,epsilon=1e-06,matching=off,ordering=natural,safeguard=off",
-          "ilu:1,fill=1,method=level,matching=off,ordering=amd,solve_sweeps=4"}) {
+          "ilu:1,fill=1,method=level,matching=off,ordering=amd,solve_sweeps=4",
+          "ilu:4,fill=0,method=level,pivoting=partial,matching=off,ordering=rcm,outer=on,"
+          "outer_threshold=0.05",
+          "ilu:4,fill=0,method=level,pivoting=static,matching=on,ordering=rcm"}) {
         EXPECT_EQ(make_preconditioner<double>(device, Spec(text), matrix.view())->describe(), text);
     }
-    for (const char* text :
-         {":33", ":-1", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,delta=1.5",
-          ":8,matching=maybe", ":8,ordering=best", ":8,swep=3"}) {
+    for (const char* text : {":33", ":-1", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi",
+                             ":8,delta=1.5", ":8,matching=maybe", ":8,ordering=best", ":8,swep=3",
+                             ":8,pivoting=rook", ":8,outer=maybe", ":8,outer_threshold=2"}) {
         EXPECT_THROW(Ilu<double>(device, matrix.view(), options_of(text)), InvalidArgument) << text;
     }
     EXPECT_THROW(

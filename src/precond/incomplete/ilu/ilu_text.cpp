@@ -17,10 +17,16 @@ IluOptions parse_ilu(Spec spec) {
     options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
     options.epsilon = spec.real("epsilon", options.epsilon, 0, 1e6);
     options.delta = spec.real("delta", options.delta, 0, 1);
+    options.pivoting =
+        choose(spec, "pivoting",
+               {batched::Pivoting::full, batched::Pivoting::partial, batched::Pivoting::fixed},
+               incomplete::pivoting_name);
     options.matching = choose<std::optional<bool>>(spec, "matching", {{}, true, false}, on_or_off);
     options.ordering = choose<std::optional<OrderingMethod>>(
         spec, "ordering", {{}, OrderingMethod::amd, OrderingMethod::rcm, OrderingMethod::natural},
         ordering_name);
+    options.outer = incomplete::on(spec, "outer", options.outer);
+    options.outer_threshold = spec.real("outer_threshold", options.outer_threshold, 0, 1);
     options.drop = spec.real("drop", options.drop, 0, 1);
     options.max_entries = spec.real("max", options.max_entries, 1e-6, 1e6);
     options.safeguard =
@@ -38,7 +44,11 @@ std::string Ilu<T>::describe() const {
     if (o.method == IluStage::jacobi) text += concat(",sweeps=", o.sweeps);
     if (o.epsilon >= 0) text += ",epsilon=" + number_text(o.epsilon);
     if (o.method == IluStage::jacobi) text += ",delta=" + number_text(o.delta);
+    if (o.pivoting != batched::Pivoting::full) {
+        text += concat(",pivoting=", incomplete::pivoting_name(o.pivoting));
+    }
     text += concat(",matching=", on_or_off(o.matching), ",ordering=", to_string(report().ordering));
+    if (o.outer) text += ",outer=on,outer_threshold=" + number_text(o.outer_threshold);
     if (o.drop > 0) {
         text += concat(",drop=", number_text(o.drop), ",max=", number_text(o.max_entries));
     }

@@ -35,8 +35,7 @@ struct Workspace {
         return memory.view().subspan(std::size_t(j * size), std::size_t(size));
     }
     /// The pattern of the factor; sums of pieces of long rows are in this work space.
-    PatternView<T> pattern(const NumericFactor<T>& factor) const {
-        PatternView<T> view = factor.view();
+    PatternView<T> pattern(PatternView<T> view) const {
         view.split_rows.partial = view.split_columns.partial = partial.data();
         return view;
     }
@@ -72,31 +71,74 @@ struct InverseParts {
     Inverses<T> inverses;
 };
 
+/// The exact triangular solves with a pattern, one after the other.
+template <class T>
+class TriangularSolver {
+  public:
+    /// `first`, `second`: the results of the solves that follow; may be one, if there is one solve.
+    TriangularSolver(const Context& context, const SymbolicFactor& symbolic,
+                     const PatternView<T>& pattern, const Workspace<T>& work, T* first, T* second)
+        : context_(context), symbolic_(symbolic), pattern_(pattern), work_(work) {
+        if (!in_one_kernel() || pattern.block_rows == 0) return;
+        const decltype(&cuda::reset_solve<T>) reset = TESSERA_IF_CUDA(cuda::reset_solve<T>);
+        const Offset pieces = Offset(symbolic.lower_tasks.pieces) + symbolic.upper_tasks.pieces;
+        reset(context, work.size, first, second, pieces * pattern.k, work.partial.data(),
+              work.started_blocks.data());
+    }
+
+    /// y = (I + V)^-1 x; returns y: x itself where the solve is in place, else `to`.
+    T* solve_lower(const T* v, T* x, T* to) const {
+        if (in_one_kernel()) {
+            run(false, symbolic_.lower_tasks, 0, v, nullptr, x, to);
+            return to;
+        }
+        for (Index l = 1; l < symbolic_.levels(); ++l) {
+            TESSERA_RUN(triangular_product<T>, context_, pattern_, false, row(l), row(l + 1), v,
+                        T(-1), x, x, x);
+        }
+        return x;
+    }
+    /// y = (I + V)^-T X x.
+    void solve_upper(const T* v, const Inverses<T>& inverses, const T* x, T* y) const {
+        if (in_one_kernel()) {
+            return run(true, symbolic_.upper_tasks, symbolic_.lower_tasks.pieces, v,
+                       inverses.transposed, x, y);
+        }
+        TESSERA_RUN(diagonal_product<T>, context_, pattern_, inverses, x, y);
+        for (Index l = symbolic_.levels() - 1; l-- > 0;) {
+            TESSERA_RUN(triangular_product<T>, context_, pattern_, true, row(l), row(l + 1), v,
+                        T(-1), y, y, y);
+        }
+    }
+
+  private:
+    /// One kernel solves all levels of blocks of 8 rows and more.
+    bool in_one_kernel() const { return context_.on_gpu() && pattern_.k >= 8; }
+    Index row(Index level) const { return Index(symbolic_.level_starts[level].row); }
+    void run(bool upper, const SplitSolve& tasks, Offset first_piece, const T* v,
+             const T* transposes, const T* b, T* y) const {
+        if (pattern_.block_rows == 0) return;
+        const decltype(&cuda::solve_rows<T>) solve = TESSERA_IF_CUDA(cuda::solve_rows<T>);
+        solve(context_, pattern_, upper,
+              {tasks.data(), tasks.pieces, work_.partial.data() + first_piece * pattern_.k,
+               work_.started_blocks.data() + (upper ? 1 : 0)},
+              v, transposes, b, y);
+    }
+
+    const Context& context_;
+    const SymbolicFactor& symbolic_;
+    const PatternView<T>& pattern_;
+    const Workspace<T>& work_;
+};
+
 /// y = (I + V')^-T X (I + V)^-1 x; x is overwritten.
 template <class T>
 void solve_exactly(const Context& context, const NumericFactor<T>& factor,
                    const InverseParts<T>& parts, const Workspace<T>& work, T* x, T* y) {
-    const PatternView<T> a = work.pattern(factor);
-    const SymbolicFactor& symbolic = factor.symbolic();
-    if (context.on_gpu() && a.k >= 8) {
-        const decltype(&cuda::solve_rows<T>) solve_rows = TESSERA_IF_CUDA(cuda::solve_rows<T>);
-        const SplitSolve &down = symbolic.lower_tasks, &up = symbolic.upper_tasks;
-        solve_rows(context, a,
-                   {down.data(), up.data(), down.pieces, up.pieces, work.partial.data()}, parts.v,
-                   parts.transposes, parts.inverses, x, work.vector(2).data(), y,
-                   work.started_blocks.data());
-        return;
-    }
-    const auto row = [&](Index level) { return Index(symbolic.level_starts[level].row); };
-    for (Index l = 1; l < factor.levels(); ++l) {
-        TESSERA_RUN(triangular_product<T>, context, a, false, row(l), row(l + 1), parts.v, T(-1), x,
-                    x, x);
-    }
-    TESSERA_RUN(diagonal_product<T>, context, a, parts.inverses, x, y);
-    for (Index l = factor.levels() - 1; l-- > 0;) {
-        TESSERA_RUN(triangular_product<T>, context, a, true, row(l), row(l + 1), parts.transposes,
-                    T(-1), y, y, y);
-    }
+    const PatternView<T> a = work.pattern(factor.view());
+    T* const middle = work.vector(2).data();
+    const TriangularSolver<T> solver(context, factor.symbolic(), a, work, middle, y);
+    solver.solve_upper(parts.transposes, parts.inverses, solver.solve_lower(parts.v, x, middle), y);
 }
 
 /// y = F x.
@@ -132,7 +174,7 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor,
     if (sweeps == 0) {
         solve_exactly(context, factor, parts, work, x.data(), y.data());
     } else {
-        const PatternView<T> a = work.pattern(factor);
+        const PatternView<T> a = work.pattern(factor.view());
         const std::span<T> b = work.vector(2), next = work.vector(3);
         solve_by_iteration(context, a, parts.v, false, sweeps, x, b, next);
         TESSERA_RUN(diagonal_product<T>, context, a, parts.inverses, x.data(), y.data());
@@ -142,11 +184,33 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor,
 }
 
 template <class T>
+void solve_triangular(const Context& context, const TriangularFactor<T>& factor, bool transposed,
+                      const T* b, T* x) {
+    const SymbolicFactor& symbolic = factor.symbolic;
+    const Workspace<T> work(context, symbolic);
+    const PatternView<T> a = work.pattern(factor.pattern);
+    const std::span<T> in = work.vector(0), middle = work.vector(1), out = work.vector(2);
+    const Index* const slots = symbolic.slots.data();
+    for_each_index(context, work.size, GatherVector<T>{slots, nullptr, b, nullptr, in.data()});
+    const TriangularSolver<T> solver(context, symbolic, a, work,
+                                     transposed ? out.data() : middle.data(),
+                                     transposed ? out.data() : middle.data());
+    const T *const inverses = factor.inverses.data(), *const turned = factor.transposes.data();
+    if (transposed) {
+        solver.solve_upper(factor.v.data(), {turned, inverses}, in.data(), out.data());
+    } else {
+        const T* const y = solver.solve_lower(factor.v.data(), in.data(), middle.data());
+        TESSERA_RUN(diagonal_product<T>, context, a, Inverses<T>{inverses, turned}, y, out.data());
+    }
+    for_each_index(context, work.size, ScatterVector<T>{slots, nullptr, out.data(), x});
+}
+
+template <class T>
 double reconstruction_error(const Context& context, const NumericFactor<T>& factor,
                             const Scaling<T>& scaling, const CsrView<T>& matrix,
                             const SpmvPlan& plan) {
     const Workspace<T> work(context, factor.symbolic());
-    const PatternView<T> a = work.pattern(factor);
+    const PatternView<T> a = work.pattern(factor.view());
     const SymbolicFactor& symbolic = factor.symbolic();
     const auto rows = std::size_t(matrix.rows);
     const std::span<T> w = work.vector(0), x = work.vector(1), y = work.vector(2),
@@ -214,6 +278,7 @@ std::vector<T> diagonal_blocks(const Context& context, const NumericFactor<T>& f
 #define TESSERA_INSTANTIATE(T)                                                     \
     template decltype(apply_inverse<T>) apply_inverse<T>;                          \
     template void reserve_apply_inverse<T>(const Context&, const SymbolicFactor&); \
+    template decltype(solve_triangular<T>) solve_triangular<T>;                    \
     template decltype(reconstruction_error<T>) reconstruction_error<T>;            \
     template decltype(diagonal_blocks<T>) diagonal_blocks<T>;
 TESSERA_INSTANTIATE(float)

@@ -20,6 +20,20 @@ void apply_inverse(const Context& context, const NumericFactor<T>& factor,
 template <class T>
 void reserve_apply_inverse(const Context& context, const SymbolicFactor& symbolic);
 
+/// The triangular block matrix T = (I + V) D with X = D^-1, in slots.
+template <class T>
+struct TriangularFactor {
+    SymbolicFactor symbolic;
+    PatternView<T> pattern;
+    Buffer<T> v, inverses, transposes;  ///< V, X and X^T.
+};
+
+/// x = T^-1 b or, `transposed`, T^-T b, both in the order of the matrix; x may be b. No wait. Work
+/// space as of apply_inverse.
+template <class T>
+void solve_triangular(const Context& context, const TriangularFactor<T>& factor, bool transposed,
+                      const T* b, T* x);
+
 /// ||(M - P R A C Q) w|| / ||P R A C Q w|| for random w, infinity if it is not finite. `matrix` is
 /// A, `plan` its plan. Waits.
 template <class T>

@@ -31,24 +31,27 @@ TESSERA_BACKENDS(
     void factor_product(const Context& context, const PatternView<T>& a, const T* factors,
                         const Index* rows, const Index* columns, const T* x, T* y);)
 
-/// Task lists of the lower and the upper triangular solve; a task follows those that it depends on.
-/// A null pointer: no row is split, and the rows are solved one after the other in their order.
+/// The task list of a triangular solve; a task follows those that it depends on. A null pointer: no
+/// row is split, and the rows are solved one after the other in their order.
 template <class T>
 struct SolveTasks {
-    const SolveTask* lower = nullptr;
-    const SolveTask* upper = nullptr;
-    Index lower_pieces = 0, upper_pieces = 0;
-    T* partial = nullptr;  ///< k elements per piece.
+    const SolveTask* list = nullptr;
+    Index pieces = 0;
+    T* partial = nullptr;                ///< k elements per piece.
+    unsigned* started_blocks = nullptr;  ///< A counter of this solve.
 };
 
 namespace cuda {
-/// y = (I + V')^-T X (I + V)^-1 x by exact triangular solves with V and V' = `transposes`, for
-/// blocks of 8 rows and more.
-/// Workspace: the vector `middle`, two counters `started_blocks`, the partial sums of `tasks`.
+/// Before solve_rows: marks the `count` elements of the result of each of two solves, which may be
+/// one, and `partials` partial sums as not computed; zeroes two counters.
 template <class T>
-void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
-                const T* v, const T* transposes, const Inverses<T>& inverses, const T* x, T* middle,
-                T* y, unsigned* started_blocks);
+void reset_solve(const Context& context, Offset count, T* first, T* second, Offset partials,
+                 T* partial, unsigned* started_blocks);
+/// Exact triangular solve for blocks of 8 rows and more: y = (I + V)^-1 b or, `upper`, y = (I +
+/// V)^-T X b with the blocks X^T of `transposes`; no overlap.
+template <class T>
+void solve_rows(const Context& context, const PatternView<T>& a, bool upper,
+                const SolveTasks<T>& tasks, const T* v, const T* transposes, const T* b, T* y);
 }  // namespace cuda
 
 }  // namespace tessera::incomplete

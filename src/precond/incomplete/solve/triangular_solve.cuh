@@ -120,31 +120,24 @@ __global__ void __launch_bounds__(product_threads)
 }
 
 template <class T>
-void solve_rows(const Context& context, const PatternView<T>& a, const SolveTasks<T>& tasks,
-                const T* v, const T* transposes, const Inverses<T>& inverses, const T* x, T* middle,
-                T* y, unsigned* started_blocks) {
-    if (a.block_rows == 0) return;
+void reset_solve(const Context& context, Offset count, T* first, T* second, Offset partials,
+                 T* partial, unsigned* started_blocks) {
+    launch_dependent(&reset_kernel<T>, blocks_for(std::max(count, partials), 4 * product_threads),
+                     product_threads, 0, stream_of(context), count, first, second, partials,
+                     partial, started_blocks);
+}
+
+template <class T>
+void solve_rows(const Context& context, const PatternView<T>& a, bool upper,
+                const SolveTasks<T>& tasks, const T* v, const T* transposes, const T* b, T* y) {
     with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
         if constexpr (k >= 8) {
-            using Team = ProductTeam<T, k>;
-            const cudaStream_t stream = stream_of(context);
-            const Offset count = Offset(a.block_rows) * k;
-            const Offset partials = Offset(tasks.lower_pieces + tasks.upper_pieces) * k;
-            launch_dependent(&reset_kernel<T>,
-                             blocks_for(std::max(count, partials), 4 * product_threads),
-                             product_threads, 0, stream, count, middle, y, partials, tasks.partial,
-                             started_blocks);
-            const Offset lower = a.block_rows + tasks.lower_pieces;
-            launch_dependent(&solve_kernel<false, k, T>, blocks_for(lower, Team::teams),
-                             product_threads, 0, stream, a, tasks.lower, lower, v,
-                             inverses.transposed, x, middle, tasks.partial, started_blocks);
-            const Offset upper = a.block_rows + tasks.upper_pieces;
-            T* const partial = tasks.partial + Offset(tasks.lower_pieces) * k;
-            launch_dependent(&solve_kernel<true, k, T>, blocks_for(upper, Team::teams),
-                             product_threads, 0, stream, a, tasks.upper, upper, transposes,
-                             inverses.transposed, static_cast<const T*>(middle), y, partial,
-                             started_blocks + 1);
+            const Offset count = a.block_rows + tasks.pieces;
+            launch_dependent(upper ? &solve_kernel<true, k, T> : &solve_kernel<false, k, T>,
+                             blocks_for(count, ProductTeam<T, k>::teams), product_threads, 0,
+                             stream_of(context), a, tasks.list, count, v, transposes, b, y,
+                             tasks.partial, tasks.started_blocks);
         }
     });
 }

@@ -37,7 +37,7 @@ struct CheckSource {
     }
 };
 
-/// values_e = row_scale matrix[source_e] column_scale; 1 where source is -1.
+/// values_e = row_scale matrix[source_e] column_scale; 1 where source is -1. Null scales: 1.
 template <class T>
 struct LoadValue {
     static constexpr int work = 4;
@@ -51,13 +51,19 @@ struct LoadValue {
 
     TESSERA_HOST_DEVICE void operator()(Offset e) const {
         const Offset position = source[e];
-        values[e] =
-            position < 0 ? T(1) : row_scale[rows[e]] * matrix[position] * column_scale[columns[e]];
+        if (position < 0) {
+            values[e] = T(1);
+        } else if (row_scale == nullptr) {
+            values[e] = matrix[position];
+        } else {
+            values[e] = row_scale[rows[e]] * matrix[position] * column_scale[columns[e]];
+        }
     }
 };
 
 /// To the order of the factor: x_s = scale_i r_i for the row (or column) i = slots_s of A in slot s
-/// (position s of the permuted, padded system); in padding slots w_s, or 0 if w is null.
+/// (position s of the permuted, padded system); in padding slots w_s, or 0 if w is null. A null
+/// scale: 1.
 template <class T>
 struct GatherVector {
     static constexpr int work = 1;
@@ -70,11 +76,16 @@ struct GatherVector {
     TESSERA_HOST_DEVICE void operator()(Offset s) const {
         const Index row = slots[s];
         const T padding = w == nullptr ? T(0) : w[s];
-        x[s] = row < 0 ? padding : scale[row] * r[row];
+        if (row < 0) {
+            x[s] = padding;
+        } else {
+            x[s] = scale == nullptr ? r[row] : scale[row] * r[row];
+        }
     }
 };
 
-/// Back to the order of A: z_i = scale_i x_s for i = slots_s; padding slots are skipped.
+/// Back to the order of A: z_i = scale_i x_s for i = slots_s; padding slots are skipped. A
+/// null scale: 1.
 template <class T>
 struct ScatterVector {
     static constexpr int work = 1;
@@ -85,7 +96,7 @@ struct ScatterVector {
 
     TESSERA_HOST_DEVICE void operator()(Offset s) const {
         const Index row = slots[s];
-        if (row >= 0) z[row] = scale[row] * x[s];
+        if (row >= 0) z[row] = scale == nullptr ? x[s] : scale[row] * x[s];
     }
 };
 
@@ -101,6 +112,16 @@ struct TransposeBlocks {
         const Offset square = Offset(k) * k, block = e / square, in_block = e % square;
         transposes[e] = blocks[block * square + in_block / k + in_block % k * k];
     }
+};
+
+/// Ones on the diagonals of k x k blocks, of which slot s has column s % k.
+template <class T>
+struct SetUnitDiagonal {
+    static constexpr int work = 1;
+    Index k;
+    T* blocks;
+
+    TESSERA_HOST_DEVICE void operator()(Offset s) const { blocks[s * k + s % k] = T(1); }
 };
 
 /// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.

@@ -9,6 +9,7 @@ TESSERA_FOR_EACH_REAL(incomplete::LoadValue)
 TESSERA_FOR_EACH_REAL(incomplete::GatherVector)
 TESSERA_FOR_EACH_REAL(incomplete::ScatterVector)
 TESSERA_FOR_EACH_REAL(incomplete::TransposeBlocks)
+TESSERA_FOR_EACH_REAL(incomplete::SetUnitDiagonal)
 TESSERA_FOR_EACH_REAL(incomplete::LargestEntry)
 TESSERA_FOR_EACH_REAL(incomplete::SummarisePivots)
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/concat.hpp"
 #include "base/for_each.hpp"
 #include "base/zeros.hpp"
 #include "precond/incomplete/symbolic/entries.hpp"
@@ -14,13 +15,13 @@ namespace {
 /// returns their bytes.
 template <class T>
 Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k, Offset entries,
-                     bool symmetric, int sets, int products) {
+                     bool symmetric, const FactorArrays& arrays) {
     const double square = double(k) * k * sizeof(T), m = pattern.block_rows;
     const int triangles = symmetric ? 1 : 2;
-    const double bytes = double(pattern.blocks()) * (triangles * (square * (sets + products) + 8) +
-                                                     3 * sizeof(Index) + 16) +
-                         m * ((1 + triangles) * sets * square +
-                              k * (triangles * sets * sizeof(Index) + 4 * sizeof(T)) + 72) +
+    const double bytes = double(pattern.blocks()) *
+                             (square * arrays.blocks + 8 * triangles + 3 * sizeof(Index) + 16) +
+                         m * (arrays.diagonals * square +
+                              k * (arrays.permutations * sizeof(Index) + 4 * sizeof(T)) + 72) +
                          double(pattern.updates()) * 2 * sizeof(Index) +
                          double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
     const auto free = double(context.free_memory());
@@ -28,24 +29,22 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     const auto megabytes = [](double count) {
         return std::to_string(Offset(std::ceil(count / 1e6))) + " MB";
     };
-    throw OutOfMemory(
-        "incomplete factors: " + std::to_string(pattern.blocks() + pattern.block_rows) +
-        " blocks of " + std::to_string(k) + " x " + std::to_string(k) + " need " +
-        megabytes(bytes) + ", " + megabytes(free) +
-        " are free; use a smaller fill or smaller blocks, or method=level");
+    throw OutOfMemory(concat(arrays.who, ": ", pattern.blocks() + pattern.block_rows, " blocks of ",
+                             k, " x ", k, " need ", megabytes(bytes), ", ", megabytes(free),
+                             " are free; ", arrays.remedy));
 }
 
 }  // namespace
 
 template <class T>
 SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPattern pattern,
-                               const CsrView<T>& matrix, bool symmetric, int sets, int products)
+                               const CsrView<T>& matrix, bool symmetric, const FactorArrays& arrays)
     : grid(std::move(the_grid)), nonzeros(matrix.nonzeros) {
     const Index k = grid.k;
     if (pattern.update_offsets.empty()) count_updates(pattern, context.threads());
     updates = pattern.updates();
     const Offset entry_count = matrix.nonzeros / (symmetric ? 2 : 1) + Offset(grid.slots.size());
-    bytes = checked_bytes<T>(context, pattern, k, entry_count, symmetric, sets, products);
+    bytes = checked_bytes<T>(context, pattern, k, entry_count, symmetric, arrays);
     if (updates > 0) list_updates(pattern, context.threads());
     for (const Index row : pattern.level_offsets) {
         level_starts.push_back({row, pattern.column_offsets[row]});
@@ -116,7 +115,7 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
-                                            bool, int, int);                                       \
+                                            bool, const FactorArrays&);                            \
     template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -4,15 +4,30 @@
 
 namespace tessera::incomplete {
 
+/// The arrays of a factor, for the prediction of its memory, and words for the error.
+struct FactorArrays {
+    int blocks = 1;        ///< Arrays of all blocks off the diagonal,
+    int diagonals = 1;     ///< of all diagonal blocks,
+    int permutations = 0;  ///< and of one index for each row.
+    const char* who = "incomplete factors";
+    const char* remedy = "use a smaller fill or smaller blocks, or method=level";
+
+    /// `sets` versions of V and F, and `products` of W.
+    static FactorArrays of_factor(bool symmetric, int sets, int products) {
+        const int triangles = symmetric ? 1 : 2;
+        return {triangles * (sets + products), (1 + triangles) * sets, triangles * sets};
+    }
+};
+
 /// Symbolic factorisation: all lists that depend on the pattern of the matrix alone, in the memory
 /// of a Context.
 struct SymbolicFactor {
     SymbolicFactor() = default;
     /// Runs on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
-    /// the whole factor, with `sets` versions of V and F and `products` of W.
+    /// the whole factor with these arrays.
     template <class T>
     SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
-                   const CsrView<T>& matrix, bool symmetric, int sets, int products);
+                   const CsrView<T>& matrix, bool symmetric, const FactorArrays& arrays);
 
     /// Whether a matrix (a symmetric one, if these are its lists) has their pattern. Waits.
     template <class T>
