@@ -162,6 +162,26 @@ test_inside() {
     done
 }
 
+# tesserailu of the subdomains of ASM and bjacobi: nonsymmetric matrices, their transposes, new values,
+# and at most a tenth more iterations than with ILU of PETSc.
+test_subdomains() {
+    local n outer own ours
+    for outer in bjacobi asm; do
+        for n in 1 2 4; do
+            run_case $n apply -pc_type $outer -sub_pc_type tesserailu -skew
+            run_case $n updates -pc_type $outer -sub_pc_type tesserailu
+            own=$(elast $n -ksp_type gmres -pc_type $outer -sub_pc_type ilu | result iterations)
+            ours=$(elast $n -ksp_type gmres -pc_type $outer -sub_pc_type tesserailu |
+                result iterations)
+            echo "$n ranks, $outer: ilu $own, tesserailu $ours iterations"
+            ((10 * ours <= 11 * own)) || fail "more iterations than with ILU"
+        done
+        elast 2 -ksp_type gmres -pc_type $outer -sub_pc_type tesserailu -sub_pc_tesserailu_block 3 \
+            -sub_pc_tesserailu_fill 1 -ksp_view >"$scratch/log"
+        grep -q 'ilu:3,fill=1' "$scratch/log" || fail "the options of subdomains are not read"
+    done
+}
+
 # Blocks, near-null vectors and formats come from the matrix where the options name none.
 test_defaults() {
     elast 2 -pc_type tesserabjacobi -ksp_view >"$scratch/log"
