@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/checks.hpp"
 #include "base/context_state.hpp"
+#include "base/parallel.hpp"
 #include "base/scratch/scratch.hpp"
 #include "krylov/choice/graph_growth.hpp"
 #include "krylov/row_scan.hpp"
@@ -45,21 +47,41 @@ void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts&
         product(scan.largest, scan.smallest_fixed_inverse) > 1e6 * facts.row_span;
 }
 
+/// The smallest box around points of up to three dimensions.
+struct Box {
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    double low[3] = {infinity, infinity, infinity}, high[3] = {-infinity, -infinity, -infinity};
+
+    void add(const double* lowest, const double* highest, int dimensions) {
+        for (int c = 0; c < dimensions; ++c) {
+            low[c] = std::min(low[c], lowest[c]);
+            high[c] = std::max(high[c], highest[c]);
+        }
+    }
+};
+
 /// The longest side of the box around the nodes over the mean distance of nodes.
-double nodes_along(const NodeCoordinates& points) {
-    const auto dimensions = std::size_t(std::max(points.dimensions, 1));
-    const std::size_t nodes = points.values.size() / dimensions;
+double nodes_along(const Context& context, const NodeCoordinates& points) {
+    const int dimensions = std::clamp(points.dimensions, 1, 3);
+    const Offset nodes = Offset(points.values.size()) / dimensions;
+    const double* const x = points.values.data();
+    Box box;
+    std::mutex joining;
+    parallel_ranges(context.threads(), nodes, [&](Offset first, Offset last) {
+        Box mine;
+        for (Offset k = first * dimensions; k < last * dimensions; k += dimensions) {
+            mine.add(x + k, x + k, dimensions);
+        }
+        const std::lock_guard lock(joining);
+        box.add(mine.low, mine.high, dimensions);
+    });
     double longest = 0, volume = 1;
     int sides = 0;
-    for (std::size_t c = 0; c < dimensions; ++c) {
-        double least = points.values[c], most = least;
-        for (std::size_t k = 1; k < nodes; ++k) {
-            least = std::min(least, points.values[k * dimensions + c]);
-            most = std::max(most, points.values[k * dimensions + c]);
-        }
-        longest = std::max(longest, most - least);
-        if (!(most > least)) continue;  // All in one plane or line.
-        volume *= most - least;
+    for (int c = 0; c < dimensions; ++c) {
+        const double side = box.high[c] - box.low[c];
+        longest = std::max(longest, side);
+        if (!(side > 0)) continue;  // All in one plane or line.
+        volume *= side;
         ++sides;
     }
     return sides == 0 ? 0 : longest * std::pow(double(nodes) / volume, 1.0 / sides);
@@ -124,7 +146,7 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
         facts.memory_share = bytes / double(context.state().device_memory_bytes);
     }
     facts.has_coordinates = !coordinates.values.empty();
-    if (facts.has_coordinates) facts.nodes_along = nodes_along(coordinates);
+    if (facts.has_coordinates) facts.nodes_along = nodes_along(context, coordinates);
     if (matrix.rows == 0) {
         facts.symmetric = facts.positive_diagonal = true;
         return facts;
