@@ -87,7 +87,8 @@ class TESSERA_API DeviceGroupSolver {
     /// Solves A x_j = b_j; x holds the initial guesses, and the solutions where no exception is
     /// thrown. `options`: the observer, called on this thread, has no Progress::copy_x. Results
     /// depend on the number of devices, within the tolerance. backward_error is not computed;
-    /// phases of the iterations are not timed on GPUs. Blocks until the work is complete. Throws
+    /// phases of the iterations are not timed on GPUs. After a setup or update that a TimeLimit ended
+    /// the status is max_seconds, without an iteration. Blocks until the work is complete. Throws
     /// InvalidArgument without a matrix. After an exception of the observer the solver can be used
     /// again; after others, as for lack of memory, it has no matrix.
     std::vector<SolveReport> solve(Vectors<const double> b, Vectors<double> x,

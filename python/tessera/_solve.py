@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ._arguments import Callback
-from ._devices import is_one, solve_on_devices
 from ._result import Result
 from ._solver import Solver
 from ._typing import Array, Coordinates, Matrix, Preconditioning
@@ -106,11 +105,6 @@ def solve(
     >>> tessera.solve(p.A, p.b, method="cg", M="jacobi", maxiter=3).status
     'max_iterations'
     """
-    if not is_one(devices):
-        return solve_on_devices(
-            A, b, devices, method, M, coordinates, near_null, nullspace, x0, rtol, atol, maxiter,
-            max_seconds, left, callback, format, device, stream, threads,
-        )  # fmt: skip
     start = time.perf_counter()
     with Solver(
         A,
@@ -121,6 +115,7 @@ def solve(
         nullspace=nullspace,
         format=format,
         device=device,
+        devices=devices,
         stream=stream,
         threads=threads,
         max_seconds=max_seconds,

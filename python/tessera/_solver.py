@@ -29,6 +29,7 @@ from ._coordinates import (
     null_space_array,
     require_use,
 )
+from ._devices import group_solver, is_one, memory_of, require_for_group, require_on_host
 from ._errors import raise_named, refuse_pickle
 from ._maps import map_solver, operator_map, operator_type
 from ._matrices import (
@@ -75,7 +76,10 @@ class Solver:
         Format of the matrix in products: "auto", "csr", "sbell:3", ...
     device : str, optional
         "cuda:0" or "auto" copies a matrix of the host to a GPU and solves there; x is where b is.
-        By default the solve is where the arrays are.
+        By default the solve is where the arrays are. With `devices` "cpu", "cuda" or "auto".
+    devices : int, str or list of str, optional
+        Several GPUs that solve together, as in `solve`: A, b and x are in host memory, in float64.
+        One thread a device lives as long as the solver.
     stream : int or object with ``__cuda_stream__``, optional
         By default the stream that is current in the library of `A` now; all solves use it. Of an
         int the stream must live until the solver is closed.
@@ -118,6 +122,7 @@ class Solver:
         nullspace: str | Array | None = None,
         format: str = "auto",
         device: str | None = None,
+        devices: int | str | list[str] | None = None,
         stream: Any = None,
         threads: int = 0,
         max_seconds: float = np.inf,
@@ -143,7 +148,12 @@ class Solver:
         self._notes: list[str] = []  # What the next result says about the setup.
         self._core: Any = None
         own = isinstance(A, SparseMatrix)
-        if own or (is_matrix(A) and not isinstance(A, LinearOperator)):
+        with_matrix = own or (is_matrix(A) and not isinstance(A, LinearOperator))
+        self._devices = None if is_one(devices) else devices
+        if self._devices is not None:
+            require_for_group(with_matrix, M, nullspace, stream, device)
+            self._group_device, device = device, None
+        if with_matrix:
             self._take_matrix(A, device, stream, start)
         else:
             self._take_operator(A, device, stream)
@@ -154,6 +164,8 @@ class Solver:
             raise ValueError(f"A: a square matrix is needed, the shape is {parts.shape}")
         self._size: int | None = parts.shape[0]
         self._device = parts.device  # The device of b and x.
+        if self._devices is not None:
+            require_on_host(parts.device, self.dtype)
         self._context = setup_context(parts.kind, parts.device, device, stream, self._threads)
         self._place = place_of(self._context)
         self._matrix = build(parts, self._context, self.dtype)
@@ -179,6 +191,9 @@ class Solver:
                 self._m, self._size, self.dtype, kind, self._place, self._context, "M"
             )
             text = "none"
+        if self._devices is not None:
+            self._setup_group(text, near_null, seconds)
+            return
         self._core = core.Solver(self._context, self._method, text, self._format)
         self._core.__dict__["maps"] = m  # Keeps functions of Python.
         try:
@@ -190,6 +205,18 @@ class Solver:
         except ValueError as error:
             name = "A" if self._m in ("auto", "none") or near_null is not None else "M"
             raise_named(error, name, self._matrix, preconditioner=name)
+
+    def _setup_group(self, m: str, near_null: Any, seconds: float) -> None:
+        try:
+            self._core = group_solver(
+                self._devices, self._group_device, self._threads, self._method, m, self._format
+            )
+            self._core.setup(self._matrix, self._points, self._unknowns or [], near_null, seconds)
+        except ValueError as error:
+            raise_named(
+                error, "A", self._matrix, devices="devices", device="device", preconditioner="M",
+                solver="method", format="format",
+            )  # fmt: skip
 
     def _take_operator(self, a: Any, device: Any, stream: Any) -> None:
         if device is not None:
@@ -370,8 +397,10 @@ class Solver:
             rtol, atol, whole(maxiter, "maxiter", 0), progress_hook(callback), max_seconds,
             left,
         )  # fmt: skip
-        if left and self._method != "auto" and not core.allows_left(self._method):
+        if left and self._devices is None and self._method != "auto" and not core.allows_left(self._method):
             raise ValueError(f"left: {self._method} takes preconditioners from the right alone")
+        if self._devices is not None:
+            require_on_host(found.device)
         if found.device != self._device:
             raise ValueError(
                 f"b: it is {place_text(found.device)}, the matrix {place_text(self._device)}; "
@@ -388,15 +417,21 @@ class Solver:
         result = found.kind.finished(x, self._context)
         seconds, self._setup_seconds = self._setup_seconds, 0.0
         notes, self._notes = self._notes, []
-        return result_of(
-            found.kind.transposed(result) if len(reports) > 1 else result, reports, setup,
-            seconds, self._context, notes,
+        shares = [] if self._devices is None else self._core.devices()
+        made = result_of(
+            found.kind.transposed(result) if len(reports) > 1 else result, reports, setup, seconds,
+            memory_of(self._core, shares) if shares else self._context, notes,
         )  # fmt: skip
+        made.devices = shares
+        return made
 
     def _run(self, systems: Any, options: Any) -> tuple[list[dict[str, Any]], Setup]:
         made = self._core
         if made is None:  # Another thread has closed it.
             self._require_open()
+        if self._devices is not None:
+            reports, method, precond, format, about = made.solve(systems, options)
+            return reports, Setup(method, precond, format, about, [], 0)
         operators = [self._operator, self._m]
         updates = sum(each._updates for each in operators if isinstance(each, LinearOperator))
         reports, chosen, attempt, precond, format, about = made.solve(

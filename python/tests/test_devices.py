@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse.linalg as sl
@@ -95,3 +98,82 @@ def test_single_precision_is_an_error(problem):
     for devices in ([], [1], True, 1.5):
         with pytest.raises(TypeError, match="devices"):
             tessera.solve(problem.A, problem.b, devices=devices)
+
+
+def test_solver_keeps_its_setup(problem):
+    given = {"coordinates": problem.coordinates, "device": "cpu", "devices": 2}
+    with tessera.Solver(problem.A, **given) as solver:
+        first = solver.solve(problem.b)
+        assert first.converged and len(first.devices) == 2
+        assert np.array_equal(first.x, tessera.solve(problem.A, problem.b, **given).x)
+        assert np.array_equal(solver.solve(problem.b).x, first.x)
+        solver.update(4 * problem.A.data)
+        r = solver.solve(problem.b)
+        assert r.converged and relative_residual(4 * problem.A, r.x, problem.b) <= 1.001e-8
+        assert r.timings["setup"] > 0
+        solver.update(problem.A)
+        assert np.array_equal(solver.solve(problem.b).x, first.x)
+        both = solver.solve(np.column_stack([problem.b, 3 * problem.b]), x0=None)
+        assert len(both.columns) == 2 and np.array_equal(both.x[:, 0], first.x)
+        # Another pattern is set up anew.
+        other = problem.A.copy().tolil()
+        other[0, -1] = other[-1, 0] = 1e-3 * problem.A[0, 0]
+        solver.update(other.tocsr())
+        r = solver.solve(problem.b)
+        assert r.converged and any("set up anew" in each for each in r.warnings)
+        with pytest.raises(ValueError, match="values"):
+            solver.update(np.full(other.nnz, np.nan))
+        with pytest.raises(RuntimeError, match="update failed"):
+            solver.solve(problem.b)
+        solver.update(problem.A)
+        assert np.array_equal(solver.solve(problem.b).x, first.x)
+    with pytest.raises(RuntimeError, match="closed"):
+        solver.solve(problem.b)
+
+
+def test_solver_ends_in_time_and_from_callbacks(problem):
+    given = {"coordinates": problem.coordinates, "device": "cpu", "devices": 2}
+    with tessera.Solver(problem.A, max_seconds=0, **given) as solver:
+        late = solver.solve(problem.b, max_seconds=0)
+        assert late.status == "max_seconds" and late.iterations == 0 and not late.x.any()
+        assert solver.solve(problem.b).converged
+
+        def fail(progress):
+            raise KeyError("in the callback")
+
+        with pytest.raises(KeyError, match="in the callback"):
+            solver.solve(problem.b, callback=fail)
+
+        def call(progress):
+            with pytest.raises(RuntimeError, match="in use|being used|another"):
+                solver.solve(problem.b)
+
+        assert solver.solve(problem.b, callback=call).converged
+
+
+def test_solvers_end_with_the_interpreter():
+    program = """if True:
+        import os, signal, threading, time
+        import tessera
+        p = tessera.problems("elasticity3d:8")
+        left = tessera.Solver(p.A, coordinates=p.coordinates, device="cpu", devices=3)
+        assert left.solve(p.b).converged
+        if os.fork() == 0:
+            assert left.solve(p.b).converged
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+        def stop(progress):
+            if progress.iterations == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.1)
+        try:
+            left.solve(p.b, callback=stop)
+        except KeyboardInterrupt:
+            print("stopped")
+        assert left.solve(p.b).converged
+    """
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0 and ended.stdout == "stopped\n", ended.stderr

@@ -133,9 +133,22 @@ struct DeviceGroupSolver::State {
     Index rows = 0;
     Offset nonzeros = 0;
     bool has_matrix = false;
+    bool was_stopped = false;  ///< The time of the latest setup or update was over.
     bool in_use = false;
     DeviceGroupReport report;
 };
+
+namespace {
+
+SolveReport late_report() {
+    SolveReport late;
+    late.status = Status::max_seconds;
+    late.message = "the time was over before the first iteration";
+    late.relative_residual = late.true_relative_residual = std::numeric_limits<double>::quiet_NaN();
+    return late;
+}
+
+}  // namespace
 
 template <class F>
 void DeviceGroupSolver::State::run(F&& f) {
@@ -167,9 +180,9 @@ void DeviceGroupSolver::State::setup(const CsrView<double>& matrix,
     report.preconditioner = method.preconditioner_text;
     report.devices.resize(parts.size());
     double before = now();
-    deal = deal_out(host_of(group), matrix, *over_ranks(method), inputs, group.size());
     rows = matrix.rows;
     nonzeros = matrix.nonzeros;
+    deal = deal_out(host_of(group), matrix, *over_ranks(method), inputs, group.size());
     report.partition = deal.by_coordinates ? "coordinates" : "ordering";
     report.partition_seconds = now() - std::exchange(before, now());
     run([&](const Communicator& communicator, Part& part) {
@@ -257,6 +270,13 @@ void DeviceGroupSolver::State::update_part(const Communicator& communicator,
 
 void DeviceGroupSolver::State::solve(GroupSolve& work) {
     const AtWork at_work(in_use);
+    if (was_stopped) {
+        for (int j = 0; j < work.b.count; ++j)
+            std::ranges::copy(work.start[j], work.x_of(j).begin());
+        report.solves.assign(std::size_t(work.b.count), late_report());
+        work.reports = report.solves;
+        return;
+    }
     require(has_matrix, "DeviceGroupSolver::solve: there is no matrix; call setup");
     run([&](const Communicator& communicator, Part& part) {
         solve_part(communicator, work, part);
@@ -318,18 +338,34 @@ void check_systems(Index rows, Vectors<const double> b, Vectors<const double> x)
 
 }  // namespace
 
+namespace {
+
+/// f(), after which `was_stopped` says whether the time was over.
+template <class F>
+void note_stop(bool& was_stopped, F&& f) {
+    was_stopped = false;
+    try {
+        f();
+    } catch (const Stopped& stopped) {
+        was_stopped = !stopped.interrupted();
+        throw;
+    }
+}
+
+}  // namespace
+
 void DeviceGroupSolver::setup(const CsrView<double>& matrix, const PreconditionerInputs& inputs) {
     const detail::DefaultFloatingPoint environment;
     check_host_matrix(matrix);
     const AtWork at_work(state().in_use);
-    state_->setup(matrix, inputs);
+    note_stop(state_->was_stopped, [&] { state_->setup(matrix, inputs); });
 }
 
 void DeviceGroupSolver::update(const CsrView<double>& matrix) {
     const detail::DefaultFloatingPoint environment;
     check_host_matrix(matrix);
     const AtWork at_work(state().in_use);
-    state_->update(matrix);
+    note_stop(state_->was_stopped, [&] { state_->update(matrix); });
 }
 
 bool DeviceGroupSolver::has_matrix() const { return state().has_matrix; }
@@ -368,7 +404,6 @@ void check_method_over_devices(const MethodConfig& method, const SolveOptions& o
 DeviceGroupReport solve(const DeviceGroup& group, const MethodConfig& method,
                         const CsrView<double>& matrix, Vectors<const double> b, Vectors<double> x,
                         const PreconditionerInputs& inputs, const SolveOptions& options) {
-    const double begin = now();
     check_method_over_devices(method, options);
     check_host_matrix(matrix);
     check_systems(matrix.rows, b, x);
@@ -381,15 +416,6 @@ DeviceGroupReport solve(const DeviceGroup& group, const MethodConfig& method,
         } catch (const Stopped& stopped) {
             // Limits of the caller end the call.
             if (stopped.interrupted() || limit.seconds_left() > 0) throw;
-            DeviceGroupReport report = solver.report();
-            SolveReport late;
-            late.status = Status::max_seconds;
-            late.message = "the time was over before the first iteration";
-            late.relative_residual = late.true_relative_residual =
-                std::numeric_limits<double>::quiet_NaN();
-            report.setup_seconds = now() - begin - report.partition_seconds;
-            report.solves.assign(std::size_t(b.count), late);
-            return report;
         }
         rest.max_seconds = limit.seconds_left();
     }
