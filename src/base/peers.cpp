@@ -4,16 +4,16 @@
 
 namespace tessera::cpu {
 
-std::shared_ptr<void> make_copy_stream(const Context&) {
-    return nullptr;
-}
+std::shared_ptr<void> make_copy_stream(const Context&) { return nullptr; }
 
-void copy_from_peer(const Context& context, const void* from, int, void* to, Offset bytes, void*) {
-    context.state().copy_bytes(from, to, bytes);
+void copy_from_peers(const Context& context, std::span<const PeerCopy> copies, void*) {
+    for (const PeerCopy& each : copies) {
+        context.state().copy_bytes(each.from, each.to, each.bytes);
+    }
 }
 
 // The work of a call is complete when it returns.
-void share_with_device(const Context&, int) {}
+bool share_with_device(const Context&, int) { return true; }
 void record_event(const Context&, std::shared_ptr<void>&, void*) {}
 void wait_for_event(const Context&, const std::shared_ptr<void>&, void*) {}
 

@@ -48,6 +48,36 @@ class Communicator {
     virtual bool can_be_captured() const = 0;
 };
 
+/// An exchange, which ends with the object at the latest: what it reads and writes must live as
+/// long, also where an error ends the work beside it.
+class PendingExchange {
+  public:
+    PendingExchange(const Communicator& communicator, const Context& context,
+                    std::span<const Communicator::Message> send,
+                    std::span<const Communicator::Message> receive)
+        : communicator_(communicator), context_(context) {
+        communicator.begin(context, send, receive);
+    }
+    ~PendingExchange() {
+        if (is_over_) return;
+        try {
+            communicator_.end(context_);
+        } catch (...) {  // Another one is on its way.
+        }
+    }
+    PendingExchange(const PendingExchange&) = delete;
+    PendingExchange& operator=(const PendingExchange&) = delete;
+    void end() {
+        is_over_ = true;
+        communicator_.end(context_);
+    }
+
+  private:
+    const Communicator& communicator_;
+    const Context& context_;
+    bool is_over_ = false;
+};
+
 /// Runs `work`, which sends no messages, on every rank; if it throws on some, throws on all.
 template <class Work>
 void on_all_ranks(const Communicator& communicator, Work&& work) {

@@ -24,10 +24,10 @@ void gather_parts(const Communicator& communicator, const Context& context,
         }
         first += count;
     }
-    communicator.begin(context, send, receive);
+    PendingExchange exchange(communicator, context, send, receive);
     copy<T>(context, std::span<const T>(mine, std::size_t(own)),
             std::span<T>(all + own_first, std::size_t(own)));
-    communicator.end(context);
+    exchange.end();
 }
 
 }  // namespace tessera

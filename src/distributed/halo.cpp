@@ -81,7 +81,7 @@ void Halo::find_nodes_to_send(const Context& context) {
 template <class T>
 Halo::Exchange<T>::Exchange(const Halo& halo, const Context& context, int width, const T* own,
                             T* ghosts)
-    : halo_(halo), context_(context), packed_(context, halo.nodes_to_send_.size() * width) {
+    : packed_(context, halo.nodes_to_send_.size() * width) {
     for_each_index(context, halo.nodes_to_send_.size() * width,
                    PackItems<T>{width, halo.nodes_to_send_.data(), own, packed_.data()});
     std::vector<Communicator::Message> send, receive;
@@ -93,7 +93,7 @@ Halo::Exchange<T>::Exchange(const Halo& halo, const Context& context, int width,
         receive.push_back(
             {part.peer, bytes_of(ghosts + part.first * width, (part.end - part.first) * width)});
     }
-    halo.communicator_->begin(context, send, receive);
+    pending_.emplace(*halo.communicator_, context, send, receive);
 }
 
 Halo::RowMessages Halo::row_messages(const Context& context, const Offset* row_offsets) const {

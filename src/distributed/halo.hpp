@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "base/scratch/scratch.hpp"
 #include "distributed/communicator.hpp"
 #include "distributed/numbering.hpp"
@@ -32,12 +34,11 @@ class Halo {
     class Exchange {
       public:
         Exchange(const Halo& halo, const Context& context, int width, const T* own, T* ghosts);
-        void finish() { halo_.communicator_->end(context_); }
+        void finish() { pending_->end(); }
 
       private:
-        const Halo& halo_;
-        const Context& context_;
         Scratch<T> packed_;
+        std::optional<PendingExchange> pending_;
     };
     template <class T>
     void exchange(const Context& context, int width, const T* own, T* ghosts) const {

@@ -2,6 +2,7 @@
 
 #include "base/context_state.hpp"
 #include "base/cuda/event.hpp"
+#include "base/cuda/word_copies.hpp"
 
 namespace tessera::cuda {
 
@@ -21,17 +22,44 @@ std::shared_ptr<void> make_copy_stream(const Context& context) {
     return {stream, [](cudaStream_t made) { cudaStreamDestroy(made); }};
 }
 
-/// Memory of the pool of another device is reached by copies between peers alone.
-void copy_from_peer(const Context& context, const void* from, int from_device, void* to,
-                    Offset bytes, void* other_stream) {
+namespace {
+
+/// So few bytes come sooner by a kernel that reads them from the other device than by copies, of
+/// which each takes as long to begin as the kernel.
+constexpr Offset max_bytes_of_kernel = 1 << 20;
+
+bool fits_kernel(const PeerCopy& copy) {
+    const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    return copy.is_shared &&
+           (address(copy.from) | address(copy.to) | std::size_t(copy.bytes)) % 4 == 0;
+}
+
+}  // namespace
+
+/// Memory of the pool of another device is reached by copies between peers, and by kernels where
+/// both devices are peers.
+void copy_from_peers(const Context& context, std::span<const PeerCopy> copies, void* other_stream) {
     const int device = context.device();
     cudaStream_t stream = stream_of(context, other_stream);
-    if (from_device == device) {
-        TESSERA_CUDA(
-            cudaMemcpyAsync(to, from, std::size_t(bytes), cudaMemcpyDeviceToDevice, stream));
-    } else {
-        TESSERA_CUDA(
-            cudaMemcpyPeerAsync(to, device, from, from_device, std::size_t(bytes), stream));
+    Offset bytes = 0;
+    bool fit = copies.size() <= std::size_t(WordCopies::capacity);
+    for (const PeerCopy& each : copies) {
+        bytes += each.bytes;
+        fit = fit && fits_kernel(each);
+    }
+    if (fit && bytes <= max_bytes_of_kernel) {
+        WordCopies words;
+        for (const PeerCopy& each : copies) words.add(each.from, each.to, each.bytes / 4);
+        return copy_words(stream, words);
+    }
+    for (const PeerCopy& each : copies) {
+        if (each.from_device == device) {
+            TESSERA_CUDA(cudaMemcpyAsync(each.to, each.from, std::size_t(each.bytes),
+                                         cudaMemcpyDeviceToDevice, stream));
+        } else {
+            TESSERA_CUDA(cudaMemcpyPeerAsync(each.to, device, each.from, each.from_device,
+                                             std::size_t(each.bytes), stream));
+        }
     }
 }
 

@@ -203,14 +203,16 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
     /// The pool alone is shared: memory of a caller's allocator is copied through the host.
-    void share_with_device(int other) const {
+    bool share_with_device(int other) const {
+        if (other == device) return true;
         int can_access = 0;
         TESSERA_CUDA(cudaDeviceCanAccessPeer(&can_access, other, device));
-        if (pool_ == nullptr || can_access == 0) return;
+        if (pool_ == nullptr || can_access == 0) return false;
         cudaMemAccessDesc access{};
         access.location = {cudaMemLocationTypeDevice, other};
         access.flags = cudaMemAccessFlagsProtReadWrite;
         TESSERA_CUDA(cudaMemPoolSetAccess(pool_, &access, 1));
+        return true;
     }
 
     void synchronize() override {
@@ -350,8 +352,8 @@ bool is_device_memory(const void* memory) {
     return false;
 }
 
-void share_with_device(const Context& context, int device) {
-    static_cast<const CudaState&>(context.state()).share_with_device(device);
+bool share_with_device(const Context& context, int device) {
+    return static_cast<const CudaState&>(context.state()).share_with_device(device);
 }
 
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller) {
