@@ -12,7 +12,7 @@ tessera_add_script(language.self_test ${scripts}/language.sh --self-test)
 tessera_add_script(include_rule.self_test ${scripts}/include_rule.sh --self-test)
 tessera_add_script(launcher ${scripts}/launcher.sh ${PROJECT_SOURCE_DIR})
 
-foreach(example coarse_matrix matrix_free solve time_loop)
+foreach(example coarse_matrix matrix_free several_devices solve time_loop)
   add_executable(example_${example} ${PROJECT_SOURCE_DIR}/examples/${example}.cpp)
   target_link_libraries(example_${example} PRIVATE tessera::tessera)
   tessera_add_script(example.${example} example_${example})

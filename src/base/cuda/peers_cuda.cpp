@@ -1,5 +1,8 @@
 #include "base/peers.hpp"
 
+#include <cstdint>
+#include <cstring>
+
 #include "base/context_state.hpp"
 #include "base/cuda/event.hpp"
 #include "base/cuda/word_copies.hpp"
@@ -61,6 +64,12 @@ void copy_from_peers(const Context& context, std::span<const PeerCopy> copies, v
                                              std::size_t(each.bytes), stream));
         }
     }
+}
+
+void write_device_id(const Context& context, std::byte* id) {
+    cudaDeviceProp properties{};
+    TESSERA_CUDA(cudaGetDeviceProperties(&properties, context.device()));
+    std::memcpy(id, &properties.uuid, sizeof properties.uuid);
 }
 
 void record_event(const Context& context, std::shared_ptr<void>& event, void* other_stream) {

@@ -6,8 +6,9 @@ namespace tessera {
 namespace {
 
 /// A level of at most so many nodes is gathered: there messages take longer than the work that
-/// ranks would share. Groups of threads share the memory that each of them would read.
-constexpr Offset gather_nodes(bool on_gpu) { return on_gpu ? 10'000 : 2'000; }
+/// ranks would share (measured: docs/decisions/ranks.md). Groups of threads share the memory that
+/// each of them would read.
+constexpr Offset gather_nodes(bool on_gpu) { return on_gpu ? 20'000 : 2'000; }
 
 class AmgOverRanks final : public PreconditionerOverRanks {
   public:
