@@ -16,13 +16,15 @@
 #   fills   n = 20,000: the smallest fill that reaches 1e-8 where fill 1 does not (cpu)
 #   real    every symmetric indefinite matrix of the folder (cpu)
 #   sizes   1,000,000 rows: setup, update and application
+#   nonsymmetric  every nonsymmetric matrix of the folder: GMRES(50) with `ilu:8,fill=1`, what matching,
+#           inner and outer pivoting and dual lists are worth (cpu); PYTHON has the package
 set -euo pipefail
 here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 device=${1:-cuda}
 folder=${2:-$here/results/block_ldlt}
 matrices=${TESSERA_TEST_MATRICES:-$here/matrices}
 if [[ $device != cuda && $device != cpu ]]; then
-    sed -n 's/^# \?//; 2,18p' "${BASH_SOURCE[0]}" >&2
+    sed -n 's/^# \?//; 2,20p' "${BASH_SOURCE[0]}" >&2
     exit 2
 fi
 parts=("${@:3}")
@@ -122,6 +124,18 @@ PYTHON
 
 measure_sizes() {
     record sizes kkt:666667 --measure setup,apply,solve --way block_ldlt:8 --seconds 0.05
+}
+
+measure_nonsymmetric() {
+    local -a ways=()
+    local text
+    for text in ilu:{1,4,16},fill=1 ilu:8,fill=1,pivoting=partial \
+        ilu:8,fill=1{,",matching=on",",matching=off"}{,",pivoting=static"}{,",outer=on"}; do
+        ways+=(--precond "$text")
+    done
+    python3 "$here/nonsymmetric.py" --run "$folder/block_ldlt_nonsymmetric.json" "${ways[@]}" \
+        --solver gmres:50 --only real --threads 1 --device "$device" --matrices "$matrices"
+    "${PYTHON:-python3}" "$here/dual_lists.py" "$folder/block_ldlt_dual_lists.json" --matrices "$matrices"
 }
 
 for part in "${parts[@]}"; do

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Counts which nonsymmetric systems one preconditioner lets GMRES and BiCGSTAB solve.
+"""Counts which nonsymmetric systems preconditioners let GMRES and BiCGSTAB solve.
 
-usage: nonsymmetric.py --run FILE --precond TEXT [--solver NAME]... [--matrices FOLDER]
+usage: nonsymmetric.py --run FILE --precond TEXT... [--solver NAME]... [--matrices FOLDER]
                        [--tessera PROGRAM] [--device cpu|cuda] [--threads N] [--max-iterations N]
                        [--seconds N] [--only real|generated] [SYSTEM...]
        nonsymmetric.py [FILE...]
 
 --run solves A x = b, b = ones, for every square real matrix (NAME.mtx.gz) of FOLDER (default:
 $TESSERA_TEST_MATRICES) whose values are not symmetric, and for the generated systems below, or for
-those that are named, with --precond TEXT and each --solver (default: gmres:50 and bicgstab), to
+those that are named, with each --precond TEXT and each --solver (default: gmres:50 and bicgstab), to
 ||b - A x|| <= 1e-8 ||b||, in at most 500 iterations and 60 seconds, and writes FILE of schema
-tessera-bench/1 with one row for each system and solver:
+tessera-bench/1 with one row for each system, solver and preconditioner:
 
   status                  of `tessera solve`; refused, with a message, where it made no report
   iterations              also of runs that did not converge
@@ -90,11 +90,11 @@ def factor_entries(report):
     return report.get("direct", {}).get("factor_entries")
 
 
-def solve(arguments, name, solver):
+def solve(arguments, name, solver, preconditioner):
     """The report of a run as a dict, or what it says on stderr."""
     path = name if ":" in name else matrix_path(arguments, name)
     command = [arguments.tessera, "solve", path, "--rhs", "ones", "--solver", solver, "--precond",
-               arguments.precond, "--rtol", str(RESIDUAL), "--device", arguments.device,
+               preconditioner, "--rtol", str(RESIDUAL), "--device", arguments.device,
                "--max-iterations", str(arguments.max_iterations), "--threads",
                str(arguments.threads), "--max-seconds", str(arguments.seconds), "--quiet",
                "--json", "-"]
@@ -102,9 +102,9 @@ def solve(arguments, name, solver):
     return json.loads(run.stdout) if run.stdout else run.stderr.strip()
 
 
-def measure(arguments, name, solver):
-    row = {"op": "solve", "matrix": name, "solver": solver, "preconditioner": arguments.precond}
-    report = solve(arguments, name, solver)
+def measure(arguments, name, solver, preconditioner):
+    row = {"op": "solve", "matrix": name, "solver": solver, "preconditioner": preconditioner}
+    report = solve(arguments, name, solver, preconditioner)
     if isinstance(report, str):
         return {}, row | {"status": "refused", "message": report}
     found = report.get("ilu", {})
@@ -117,6 +117,8 @@ def measure(arguments, name, solver):
             "factor_entries": factor_entries(report), "levels": found.get("levels"),
             "setup_seconds": report["seconds"]["setup"],
             "solve_seconds": report["seconds"]["solve"]}
+    row = {key: float(f"{value:.4g}") if isinstance(value, float) else value
+           for key, value in row.items()}
     return {key: report[key] for key in ("version", "commit", "device", "threads")}, row
 
 
@@ -125,23 +127,22 @@ def run(arguments):
     if not names:
         names = [] if arguments.only == "generated" else real_matrices(arguments)
         names += [] if arguments.only == "real" else GENERATED
-    solvers = arguments.solver or SOLVERS
-    for solver in solvers:  # Any error here is one of the options.
-        if isinstance(message := solve(arguments, "convection3d:4", solver), str):
+    ways = [(solver, text) for text in arguments.precond for solver in arguments.solver or SOLVERS]
+    for way in ways:  # Any error here is one of the options.
+        if isinstance(message := solve(arguments, "convection3d:4", *way), str):
             sys.exit(message)
     for name in names:
         if ":" not in name and not os.path.exists(matrix_path(arguments, name)):
             sys.exit(f"{matrix_path(arguments, name)} is missing")
     rows, head = [], {}
     for count, name in enumerate(names, 1):
-        for solver in solvers:
-            found, row = measure(arguments, name, solver)
+        for way in ways:
+            found, row = measure(arguments, name, *way)
             head = head or found
             rows.append(row)
         print(f"{count} of {len(names)}: {name}", file=sys.stderr, flush=True)
         document = {"schema": "tessera-bench/1", "bench": "nonsymmetric", **head,
-                    "kind": arguments.device, "max_iterations": arguments.max_iterations,
-                    "preconditioner": arguments.precond}
+                    "kind": arguments.device, "max_iterations": arguments.max_iterations}
         text = ",\n".join(json.dumps(row) for row in rows)
         pathlib.Path(arguments.run).write_text(
             f'{json.dumps(document)[:-1]}, "rows": [\n{text}\n]}}\n')
@@ -188,13 +189,19 @@ def summary(rows, title):
 
 
 def table(path):
-    """Counts of real and generated systems, then a line for each generated one."""
+    """Tables of each preconditioner of a file."""
     found = json.loads(pathlib.Path(path).read_text())
-    rows = found["rows"]
+    for text in dict.fromkeys(row["preconditioner"] for row in found["rows"]):
+        rows = [row for row in found["rows"] if row["preconditioner"] == text]
+        print(f"{text}: {found.get('device')}, commit {found.get('commit')}, at most "
+              f"{found['max_iterations']} iterations\n")
+        tables(rows)
+
+
+def tables(rows):
+    """Counts of real and generated systems, then a line for each generated one."""
     generated = [row for row in rows if ":" in row["matrix"]]
     real = [row for row in rows if ":" not in row["matrix"]]
-    print(f"{found['preconditioner']}: {found.get('device')}, commit {found.get('commit')}, at most "
-          f"{found['max_iterations']} iterations\n")
     print("| Systems | Solver | Solved | Backward stably | Iterations | Products | Entries / nonzero "
           "| Levels | Setups, s | Solves, s |")
     print("| --- " * 10 + "|")
@@ -223,7 +230,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--run")
-    parser.add_argument("--precond")
+    parser.add_argument("--precond", action="append")
     parser.add_argument("--solver", action="append")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=0)
