@@ -11,7 +11,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
     split("csr borrow mesh blocks batched factor", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
-    split("vector_ops operator formats io elasticity problems products spectrum solution_errors", list, " ")
+    split("vector_ops operator ranks formats io elasticity problems products spectrum solution_errors", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
     public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
     public["tessera/detail/floating_point.hpp"] = 0
@@ -21,7 +21,7 @@ BEGIN {
     split("sliced vector_steps ordering bsr rank_rows symmetric_product", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2
     public["tessera/precond.hpp"] = 3
-    public["tessera/amg.hpp"] = 3
+    public["tessera/amg.hpp"] = public["tessera/amg_over_ranks.hpp"] = 3
     public["tessera/polynomial.hpp"] = 3
     public["tessera/block_jacobi.hpp"] = 3
     public["tessera/block_ldlt.hpp"] = public["tessera/ilu.hpp"] = 3

@@ -2,6 +2,7 @@
 
 /// All of Tessera's public API.
 #include "tessera/amg.hpp"
+#include "tessera/amg_over_ranks.hpp"
 #include "tessera/batched.hpp"
 #include "tessera/block_jacobi.hpp"
 #include "tessera/block_ldlt.hpp"
@@ -25,6 +26,7 @@
 #include "tessera/precond.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/products.hpp"
+#include "tessera/ranks.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 #include "tessera/spec.hpp"

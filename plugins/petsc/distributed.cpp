@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "device.hpp"
-#include "product.hpp"
 
 namespace tessera::petsc {
 
@@ -26,105 +25,55 @@ CsrMatrix<Scalar> diagonal_matrix(const Context& context, std::span<const Scalar
 
 }  // namespace
 
-DistributedOperator::~DistributedOperator() {
-    static_cast<void>(MatDestroy(&converted_));
-    static_cast<void>(PetscSFDestroy(&exchange_));
-}
+DistributedOperator::~DistributedOperator() { static_cast<void>(PetscSFDestroy(&exchange_)); }
 
-/// The matrix itself, or for SBAIJ of several ranks, whose upper triangle alone is stored, one in
-/// AIJ.
-PetscErrorCode DistributedOperator::use_aij(Mat matrix, Mat& usable) {
-    PetscBool symmetric_half;
-
-    PetscFunctionBegin;
-    usable = matrix;
-    PetscCall(PetscObjectBaseTypeCompare(PetscObject(matrix), MATMPISBAIJ, &symmetric_half));
-    if (!symmetric_half) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(MatDestroy(&converted_));
-    PetscCall(MatConvert(matrix, MATMPIAIJ, MAT_INITIAL_MATRIX, &converted_));
-    usable = converted_;
-    PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode DistributedOperator::set_up_exchange(Mat matrix, const PetscInt* ghosts,
-                                                    PetscInt count, PetscInt block) {
+PetscErrorCode DistributedOperator::set_up_exchange() {
     PetscLayout columns;
 
     PetscFunctionBegin;
-    ghosts_ = count * block;
-    std::vector<PetscInt> all(std::size_t(ghosts_) + 1);
-    for (PetscInt k = 0; k < ghosts_; ++k) {
-        all[std::size_t(k)] = ghosts[k / block] * block + k % block;
-    }
+    const std::vector<PetscInt>& ghosts = parts_.columns_of_others();
     PetscCall(PetscSFDestroy(&exchange_));
     PetscCall(PetscSFCreate(comm_, &exchange_));
-    PetscCall(MatGetLayouts(matrix, nullptr, &columns));
-    PetscCall(
-        PetscSFSetGraphLayout(exchange_, columns, ghosts_, nullptr, PETSC_OWN_POINTER, all.data()));
+    PetscCall(MatGetLayouts(parts_.matrix(), nullptr, &columns));
+    PetscCall(PetscSFSetGraphLayout(exchange_, columns, PetscInt(ghosts.size()), nullptr,
+                                    PETSC_OWN_POINTER, ghosts.data()));
     PetscCall(PetscSFSetFromOptions(exchange_));
     PetscCall(PetscSFSetUp(exchange_));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode DistributedOperator::set(Mat matrix, const FormatOptions& format, bool& positive) {
-    LocalBlocks blocks;
-    PetscInt rows, columns, ghosts = 0, block = 1;
-    PetscBool in_blocks;
+    PetscInt rows;
 
     PetscFunctionBegin;
     format_ = format;
     comm_ = PetscObjectComm(PetscObject(matrix));
-    PetscCall(use_aij(matrix, matrix));
-    PetscCall(local_blocks(matrix, blocks));
+    PetscCall(parts_.read(matrix, true));
     PetscCall(MatGetSize(matrix, &all_rows_, nullptr));
-    PetscCall(MatGetLocalSize(matrix, &rows, &columns));
-    int differ = rows != columns, any = differ;
-    PetscCallMPI(MPI_Allreduce(&differ, &any, 1, MPI_INT, MPI_MAX, comm_));
-    PetscCheck(!any, comm_, PETSC_ERR_ARG_SIZ,
-               "tesserachebyshev takes square matrices whose columns are distributed as the rows");
+    PetscCall(MatGetLocalSize(matrix, &rows, nullptr));
     PetscCall(MatGetOwnershipRange(matrix, &first_row_, nullptr));
-    if (blocks.off_diagonal) {
-        PetscCall(PetscObjectBaseTypeCompare(PetscObject(matrix), MATMPIBAIJ, &in_blocks));
-        if (in_blocks) PetscCall(MatGetBlockSize(matrix, &block));
-        PetscCall(MatGetSize(blocks.off_diagonal, nullptr, &ghosts));
-        ghosts /= block;
-    }
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
         rows_ = local_size(rows);
-        PetscCall(LocalMatrix::read(blocks.diagonal, true, diagonal_));
-        has_off_diagonal_ = blocks.off_diagonal != nullptr && ghosts > 0;
-        if (has_off_diagonal_) {
-            PetscCall(LocalMatrix::read(blocks.off_diagonal, true, off_diagonal_));
-        }
-        scaling_ = Buffer<Scalar>(*context(), rows + ghosts * block);
-        ghost_values_ = Buffer<Scalar>(*context(), ghosts * block);
+        const Offset ghosts = Offset(parts_.columns_of_others().size());
+        scaling_ = Buffer<Scalar>(*context(), rows + ghosts);
+        ghost_values_ = Buffer<Scalar>(*context(), ghosts);
         return PETSC_SUCCESS;
     }));
-    PetscCall(set_up_exchange(matrix, blocks.ghosts, ghosts, block));
-    PetscCall(scale_and_convert(blocks.diagonal, positive));
+    PetscCall(set_up_exchange());
+    PetscCall(scale_and_convert(positive));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode DistributedOperator::update(Mat matrix, bool& positive) {
-    LocalBlocks blocks;
-
     PetscFunctionBegin;
-    PetscCall(use_aij(matrix, matrix));
-    PetscCall(local_blocks(matrix, blocks));
-    PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
-        PetscCall(LocalMatrix::read(blocks.diagonal, false, diagonal_));
-        if (has_off_diagonal_) {
-            PetscCall(LocalMatrix::read(blocks.off_diagonal, false, off_diagonal_));
-        }
-        return PETSC_SUCCESS;
-    }));
-    PetscCall(scale_and_convert(blocks.diagonal, positive));
+    PetscCall(parts_.read(matrix, false));
+    PetscCall(scale_and_convert(positive));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode DistributedOperator::scale_and_convert(Mat block, bool& positive) {
+PetscErrorCode DistributedOperator::scale_and_convert(bool& positive) {
     PetscFunctionBegin;
-    PetscCall(compute_scaling(block, positive));
+    PetscCall(compute_scaling(positive));
     if (!positive) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
         convert();
@@ -135,14 +84,14 @@ PetscErrorCode DistributedOperator::scale_and_convert(Mat block, bool& positive)
 
 /// The scaling of this rank's rows, and of its ghosts. All that can fail on one rank alone comes
 /// before the first message.
-PetscErrorCode DistributedOperator::compute_scaling(Mat block, bool& positive) {
+PetscErrorCode DistributedOperator::compute_scaling(bool& positive) {
     PetscFunctionBegin;
     int mine = 1, all = 1;
     PetscCall(guarded_on_all(comm_, [&]() -> PetscErrorCode {
         Vec diagonal;
         PetscReal least = 0;
-        PetscCall(MatCreateVecs(block, &diagonal, nullptr));
-        PetscCall(MatGetDiagonal(block, diagonal));
+        PetscCall(MatCreateVecs(parts_.own_block(), &diagonal, nullptr));
+        PetscCall(MatGetDiagonal(parts_.own_block(), diagonal));
         PetscCall(VecMin(diagonal, nullptr, &least));
         mine = rows_ == 0 || least > 0;
         PetscCall(VecSqrtAbs(diagonal));
@@ -170,7 +119,7 @@ PetscErrorCode DistributedOperator::compute_scaling(Mat block, bool& positive) {
 /// The off-diagonal block times the scaling of its rows and of its columns.
 void DistributedOperator::scale_off_diagonal(bool fresh) {
     const Context& where = *context();
-    const CsrView<Scalar> block = off_diagonal_->view();
+    const CsrView<Scalar> block = parts_.others()->view();
     const std::span<const Scalar> of_ghosts =
         std::as_const(scaling_).view().subspan(std::size_t(rows_));
     if (fresh) {
@@ -192,11 +141,11 @@ void DistributedOperator::convert() {
     using Sliced = SlicedMatrix<Scalar>;
     if (fresh) {
         inner_ = std::make_unique<Sliced>(
-            Sliced::from_csr(where, diagonal_->view(), format_, scaling()));
+            Sliced::from_csr(where, parts_.own().view(), format_, scaling()));
     } else {
-        inner_->update(where, diagonal_->view(), scaling());
+        inner_->update(where, parts_.own().view(), scaling());
     }
-    if (!has_off_diagonal_) return;
+    if (parts_.others() == nullptr) return;
     scale_off_diagonal(fresh);
     if (fresh) {
         FormatOptions outer = format_;
@@ -208,7 +157,7 @@ void DistributedOperator::convert() {
 }
 
 void DistributedOperator::begin_exchange(std::span<const Scalar> x) const {
-    const PetscMemType memory = diagonal_->memory();
+    const PetscMemType memory = parts_.own().memory();
     throw_failure(PetscSFBcastWithMemTypeBegin(exchange_, MPIU_SCALAR, memory, x.data(), memory,
                                                ghost_values_.data(), MPI_REPLACE));
 }

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "local_matrix.hpp"
 #include "petsc.hpp"
+#include "rank_rows.hpp"
 
 namespace tessera::petsc {
 
@@ -34,7 +34,7 @@ class DistributedOperator final : public Operator<Scalar> {
 
     /// The diagonal of S, the rows of this rank.
     std::span<const Scalar> scaling() const { return scaling_.view().first(std::size_t(rows_)); }
-    std::optional<Context>& context() { return diagonal_->context(); }
+    std::optional<Context>& context() { return parts_.context(); }
     MPI_Comm comm() const { return comm_; }
     /// Rows of all ranks, and the first one of this rank.
     PetscInt all_rows() const { return all_rows_; }
@@ -44,13 +44,10 @@ class DistributedOperator final : public Operator<Scalar> {
     Offset nonzeros() const;
 
   private:
-    PetscErrorCode use_aij(Mat matrix, Mat& usable);
-    /// Makes the exchange that brings the entries of x of other ranks: `count` blocks of `block`
-    /// entries, whose global block columns are `ghosts`.
-    PetscErrorCode set_up_exchange(Mat matrix, const PetscInt* ghosts, PetscInt count,
-                                   PetscInt block);
-    PetscErrorCode compute_scaling(Mat block, bool& positive);
-    PetscErrorCode scale_and_convert(Mat block, bool& positive);
+    /// Makes the exchange that brings the entries of x of other ranks.
+    PetscErrorCode set_up_exchange();
+    PetscErrorCode compute_scaling(bool& positive);
+    PetscErrorCode scale_and_convert(bool& positive);
     void scale_off_diagonal(bool fresh);
     void convert();
     void begin_exchange(std::span<const Scalar> x) const;
@@ -58,12 +55,10 @@ class DistributedOperator final : public Operator<Scalar> {
 
     FormatOptions format_;
     MPI_Comm comm_ = MPI_COMM_NULL;
-    Mat converted_ = nullptr;  ///< A parallel SBAIJ matrix in AIJ.
+    RankRows parts_;
     PetscSF exchange_ = nullptr;
     Index rows_ = 0;
-    PetscInt all_rows_ = 0, first_row_ = 0, ghosts_ = 0;
-    std::shared_ptr<LocalMatrix> diagonal_, off_diagonal_;
-    bool has_off_diagonal_ = false;
+    PetscInt all_rows_ = 0, first_row_ = 0;
     Buffer<Scalar> scaling_;               ///< Factors of the rows, then of the ghosts.
     mutable Buffer<Scalar> ghost_values_;  ///< Ghosts of the x at work.
     CsrMatrix<Scalar> row_scaling_, ghost_scaling_, half_scaled_, scaled_;  ///< Off-diagonal.

@@ -1,5 +1,5 @@
-// The PC types tessera, tesserabjacobi, tesserabildl and tesserailu: preconditioners of the diagonal block of a
-// rank.
+// The PC types tessera, tesserabjacobi, tesserabildl and tesserailu: preconditioners of the
+// diagonal block of a rank.
 
 #include <algorithm>
 #include <limits>
@@ -22,47 +22,6 @@ FormatOptions inner_format(PC pc) {
     if (block == 2 || block == 3 || block == 4 || block == 6) format.block = block;
     return format;
 }
-
-/// The near-null vectors of the matrix, the rows of this rank; empty if it has none.
-PetscErrorCode near_null_space(PC pc, Index rows, NearNullSpace& space) {
-    MatNullSpace given;
-    PetscBool constant;
-    PetscInt count;
-    const Vec* vectors;
-
-    PetscFunctionBegin;
-    space = {};
-    PetscCall(MatGetNearNullSpace(pc->pmat, &given));
-    if (!given) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(MatNullSpaceGetVecs(given, &constant, &count, &vectors));
-    const std::size_t columns = std::size_t(count) + (constant ? 1 : 0);
-    if (columns == 0) PetscFunctionReturn(PETSC_SUCCESS);
-    space.columns = int(columns);
-    space.values.assign(std::size_t(rows) * columns, 1.);
-    for (std::size_t c = 0; c < std::size_t(count); ++c) {
-        const Scalar* values;
-        PetscCall(VecGetArrayRead(vectors[c], &values));
-        for (std::size_t i = 0; i < std::size_t(rows); ++i) {
-            space.values[i * columns + c] = values[i];
-        }
-        PetscCall(VecRestoreArrayRead(vectors[c], &values));
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/// What PETSc may apply where a preconditioner could not be made: NaN.
-class NotMade final : public Operator<Scalar> {
-  public:
-    explicit NotMade(Index rows) : rows_(rows) {}
-    Index rows() const override { return rows_; }
-    Index columns() const override { return rows_; }
-    void apply(const Context& where, std::span<const Scalar>, std::span<Scalar> z) const override {
-        fill(where, std::numeric_limits<Scalar>::quiet_NaN(), z);
-    }
-
-  private:
-    Index rows_;
-};
 
 class LocalMethod : public Method {
   public:

@@ -31,14 +31,16 @@ PetscErrorCode apply_any(PC pc, Vec x, Vec y, bool transpose) {
     PetscCall(begin_device_time(*method.context));
     bool applied = true;
     PetscCall(guarded([&]() -> PetscErrorCode {
-        VectorAccess from(*method.context, x, Mode::read), to(*method.context, y, Mode::write);
-        if (transpose) {
-            applied = method.apply_transpose(pc, from.input(), to.output());
-        } else {
-            method.map()->apply(*method.context, from.input(), to.output());
-        }
-        from.restore();
-        to.restore();
+        method.run([&] {
+            VectorAccess from(*method.context, x, Mode::read), to(*method.context, y, Mode::write);
+            if (transpose) {
+                applied = method.apply_transpose(pc, from.input(), to.output());
+            } else {
+                method.map()->apply(*method.context, from.input(), to.output());
+            }
+            from.restore();
+            to.restore();
+        });
         return PETSC_SUCCESS;
     }));
     PetscCheck(applied, PetscObjectComm(PetscObject(pc)), PETSC_ERR_SUP,
@@ -103,9 +105,11 @@ PetscErrorCode apply_matrix(PC pc, Mat x, Mat y) {
     PetscCall(PetscLogEventBegin(events.apply, pc, x, y, 0));
     PetscCall(begin_device_time(*method.context));
     PetscCall(guarded([&]() -> PetscErrorCode {
-        method.map()->apply_vectors(*method.context,
-                                    Vectors<const Scalar>(from, rows, int(columns), x_leading),
-                                    Vectors<Scalar>(to, rows, int(columns), y_leading));
+        method.run([&] {
+            method.map()->apply_vectors(*method.context,
+                                        Vectors<const Scalar>(from, rows, int(columns), x_leading),
+                                        Vectors<Scalar>(to, rows, int(columns), y_leading));
+        });
         return PETSC_SUCCESS;
     }));
     PetscCall(end_device_time(*method.context));
@@ -172,6 +176,32 @@ PetscErrorCode create(PC pc, std::unique_ptr<Method> method) {
     pc->ops->reset = reset;
     pc->ops->destroy = destroy;
     PetscCall(PetscObjectComposeFunction(PetscObject(pc), "PCSetCoordinates_C", set_coordinates));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode near_null_space(PC pc, Index rows, NearNullSpace& space) {
+    MatNullSpace given;
+    PetscBool constant;
+    PetscInt count;
+    const Vec* vectors;
+
+    PetscFunctionBegin;
+    space = {};
+    PetscCall(MatGetNearNullSpace(pc->pmat, &given));
+    if (!given) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(MatNullSpaceGetVecs(given, &constant, &count, &vectors));
+    const std::size_t columns = std::size_t(count) + (constant ? 1 : 0);
+    if (columns == 0) PetscFunctionReturn(PETSC_SUCCESS);
+    space.columns = int(columns);
+    space.values.assign(std::size_t(rows) * columns, 1.);
+    for (std::size_t c = 0; c < std::size_t(count); ++c) {
+        const Scalar* values;
+        PetscCall(VecGetArrayRead(vectors[c], &values));
+        for (std::size_t i = 0; i < std::size_t(rows); ++i) {
+            space.values[i * columns + c] = values[i];
+        }
+        PetscCall(VecRestoreArrayRead(vectors[c], &values));
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -24,10 +26,27 @@ class Method {
     /// z = M^-T r; false if there is none (PETSc then reports it).
     virtual bool apply_transpose(PC pc, std::span<const Scalar> r, std::span<Scalar> z) = 0;
 
+    /// Runs an application. Where that is collective, an error on one rank is one on all.
+    virtual void run(const std::function<void()>& application) const { application(); }
+
     std::optional<Context> context;  ///< The Context of the setup.
     PetscLogDouble flops = 0;  ///< Operations of one application on this rank; 0: not counted.
     /// Format of products with the operator of the PC; empty: they stay PETSc's.
     char product[256] = "";
+};
+
+/// What PETSc may apply where a preconditioner could not be made: NaN.
+class NotMade final : public Operator<Scalar> {
+  public:
+    explicit NotMade(Index rows) : rows_(rows) {}
+    Index rows() const override { return rows_; }
+    Index columns() const override { return rows_; }
+    void apply(const Context& where, std::span<const Scalar>, std::span<Scalar> z) const override {
+        fill(where, std::numeric_limits<Scalar>::quiet_NaN(), z);
+    }
+
+  private:
+    Index rows_;
 };
 
 /// Gives `pc` the functions of a PC that is a Method.
@@ -60,6 +79,9 @@ PetscErrorCode report_singular(PC pc, const std::string& reason);
 
 /// Whether the matrix of the PC is known to be symmetric, so that M is M^T for functions of it.
 bool known_symmetric(PC pc);
+
+/// The near-null vectors of the matrix, the rows of this rank; empty if it has none.
+PetscErrorCode near_null_space(PC pc, Index rows, NearNullSpace& space);
 
 /// The number of rows of a node: the block size of the matrix.
 Index block_size(PC pc);

@@ -109,5 +109,6 @@ PetscErrorCode create_block_jacobi(PC pc);
 PetscErrorCode create_block_ldlt(PC pc);
 PetscErrorCode create_ilu(PC pc);
 PetscErrorCode create_chebyshev(PC pc);
+PetscErrorCode create_amg(PC pc);
 
 }  // namespace tessera::petsc

@@ -118,6 +118,7 @@ PetscErrorCode PetscDLLibraryRegister_petsctessera(void) {
     PetscCall(PCRegister("tesserabildl", own::create_block_ldlt));
     PetscCall(PCRegister("tesserailu", own::create_ilu));
     PetscCall(PCRegister("tesserachebyshev", own::create_chebyshev));
+    PetscCall(PCRegister("tesseraamg", own::create_amg));
     PetscCall(MatSeqAIJRegister("seqaijtessera", own::use_own_products));
     PetscCall(PetscRegisterFinalize(own::release_contexts));
     PetscFunctionReturn(PETSC_SUCCESS);

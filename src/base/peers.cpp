@@ -21,4 +21,8 @@ bool share_with_device(const Context&, int) { return true; }
 void record_event(const Context&, std::shared_ptr<void>&, void*) {}
 void wait_for_event(const Context&, const std::shared_ptr<void>&, void*) {}
 
+std::shared_ptr<std::byte> page_locked_memory(const Context&, Offset bytes) {
+    return {new std::byte[std::size_t(bytes)], std::default_delete<std::byte[]>()};
+}
+
 }  // namespace tessera::cpu

@@ -34,6 +34,8 @@ TESSERA_BACKENDS(
     void record_event(const Context& context, std::shared_ptr<void>& event, void* stream);
     /// Later work of a stream follows the point recorded on another one.
     void wait_for_event(const Context& context, const std::shared_ptr<void>& event, void* stream);
+    /// Memory of the host, for copies that do not wait.
+    std::shared_ptr<std::byte> page_locked_memory(const Context& context, Offset bytes);
 )
 // clang-format on
 

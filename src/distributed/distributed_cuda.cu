@@ -27,6 +27,8 @@ TESSERA_FOR_EACH(CopyMarked)
 TESSERA_FOR_EACH(CountInRange)
 TESSERA_FOR_EACH(CopyRange)
 TESSERA_FOR_EACH(ListRows)
+TESSERA_FOR_EACH(AddOffsets)
+TESSERA_FOR_EACH(JoinRows)
 template void exclusive_scan(const Context&, Offset, ListedLength, Offset*);
 template void exclusive_scan(const Context&, Offset, HasBlocks, Offset*);
 

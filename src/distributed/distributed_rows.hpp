@@ -293,6 +293,39 @@ struct ListRows {
     }
 };
 
+/// Offsets of the rows of two matrices side by side.
+struct AddOffsets {
+    static constexpr int work = 3;
+    const Offset* a;
+    const Offset* b;
+    Offset* to;
+    TESSERA_HOST_DEVICE void operator()(Offset i) const { to[i] = a[i] + b[i]; }
+};
+
+/// The entries of a row of both; `lanes` threads share it. Column j of `others` becomes places[j].
+struct JoinRows {
+    static constexpr int work = 128;
+    int lanes;
+    CsrView<double> own, others;
+    const Index* places;
+    const Offset* row_offsets;
+    Index* columns;
+    double* values;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes, first = own.row_offsets[i],
+                     count = own.row_offsets[i + 1] - first, second = others.row_offsets[i];
+        const Offset to = row_offsets[i], end = row_offsets[i + 1];
+        for (Offset k = to + place % lanes; k < end; k += lanes) {
+            const Offset at = k - to;
+            const bool is_own = at < count;
+            columns[k] = is_own ? own.column_indices[first + at]
+                                : places[others.column_indices[second + at - count]];
+            values[k] = is_own ? own.values[first + at] : others.values[second + at - count];
+        }
+    }
+};
+
 /// y of listed nodes += alpha x.
 template <class T>
 struct AddListed {

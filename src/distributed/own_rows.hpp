@@ -23,4 +23,10 @@ OwnRows own_rows(const Context& context, const Communicator& communicator,
 BsrMatrix<double> own_rows(const Context& context, const Halo& halo, const CsrView<double>& rows,
                            int block);
 
+/// As own_rows, from rows in the two parts of MPI codes; each rank has whole nodes.
+OwnRows own_rows(const Context& context, const Communicator& communicator, const RowsOfRank& rows,
+                 int block);
+BsrMatrix<double> own_rows(const Context& context, const Halo& halo, const RowsOfRank& rows,
+                           int block);
+
 }  // namespace tessera

@@ -20,3 +20,4 @@ PetscErrorCode Singular(void);
 PetscErrorCode Repaired(void);
 PetscErrorCode Types(void);
 PetscErrorCode Exhausted(void);
+PetscErrorCode Faults(void);

@@ -70,19 +70,23 @@ PetscErrorCode Few(void) {
     PetscFunctionReturn(0);
 }
 
-/* Sets the block of one node of the last rank to zero. */
+/* Sets the block of one node of the last rank to zero, or with -nan to what is no number. */
 static PetscErrorCode Break(Mat A) {
     PetscInt first, last, a, b;
     PetscMPIInt rank, size;
+    PetscBool nan = PETSC_FALSE;
+    PetscScalar value = 0;
 
     PetscFunctionBeginUser;
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-nan", &nan, NULL));
+    if (nan) value = PETSC_INFINITY - PETSC_INFINITY;
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
     PetscCall(MatGetOwnershipRange(A, &first, &last));
     if (rank == size - 1)
         for (a = 0; a < BLOCK; ++a)
             for (b = 0; b < BLOCK; ++b)
-                PetscCall(MatSetValue(A, last - 1 - a, last - 1 - b, 0, INSERT_VALUES));
+                PetscCall(MatSetValue(A, last - 1 - a, last - 1 - b, value, INSERT_VALUES));
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     PetscFunctionReturn(0);
@@ -191,6 +195,59 @@ PetscErrorCode Exhausted(void) {
     PetscCallMPI(MPI_Allreduce(&failed, &all, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
     PetscCheck(all == size, PETSC_COMM_WORLD, PETSC_ERR_PLIB,
                "%d of %d ranks report that memory is exhausted", all, size);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+    PetscFunctionReturn(0);
+}
+
+/* Something is wrong on the last rank, as -fault says: PCSetFromOptions or PCSetUp fails on all.
+   With -report the error is PETSc's to handle. */
+PetscErrorCode Faults(void) {
+    Mat A;
+    PC pc;
+    PetscMPIInt rank, size, failed, all = 0;
+    PetscErrorCode code;
+    PetscBool report = PETSC_FALSE, last, few, three, value, word;
+    char fault[64] = "";
+    PetscInt n, k;
+    PetscReal* places;
+
+    PetscFunctionBeginUser;
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-report", &report, NULL));
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-fault", fault, sizeof(fault), NULL));
+    PetscCall(PetscStrcmp(fault, "few_coordinates", &few));
+    PetscCall(PetscStrcmp(fault, "coordinates_of_plane", &three));
+    PetscCall(PetscStrcmp(fault, "other_value", &value));
+    PetscCall(PetscStrcmp(fault, "wrong_word", &word));
+    PetscCheck(few || three || value || word, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "no fault %s",
+               fault);
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+    last = rank == size - 1 ? PETSC_TRUE : PETSC_FALSE;
+    if (value && last) PetscCall(PetscOptionsSetValue(NULL, "-pc_tesseraamg_theta", "0.25"));
+    if (word && last) PetscCall(PetscOptionsSetValue(NULL, "-pc_tesseraamg_values", "f8"));
+    PetscCall(CreateMatrix(300, 1, PETSC_FALSE, &A));
+    PetscCall(MatGetLocalSize(A, &n, NULL));
+    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+    PetscCall(PCSetOperators(pc, A, A));
+    if (!report) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    code = PCSetFromOptions(pc);
+    if (few || three) {
+        PetscCall(PetscMalloc1(n, &places));
+        for (k = 0; k < n; ++k) places[k] = k;
+        PetscCall(PCSetCoordinates(pc, three && last ? 2 : BLOCK, n / BLOCK - (few && last ? 1 : 0),
+                                   places));
+        PetscCall(PetscFree(places));
+    }
+    if (!code) code = PCSetUp(pc);
+    if (report)
+        PetscCall(code);
+    else
+        PetscCall(PetscPopErrorHandler());
+    failed = code != 0;
+    PetscCallMPI(MPI_Allreduce(&failed, &all, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+    PetscCheck(all == size, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "%d of %d ranks report the fault",
+               all, size);
     PetscCall(PCDestroy(&pc));
     PetscCall(MatDestroy(&A));
     PetscFunctionReturn(0);

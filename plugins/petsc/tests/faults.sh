@@ -4,7 +4,7 @@
 # PCView, help and notes.
 test_texts() {
     local type
-    for type in tessera tesserabjacobi tesserachebyshev tesserabildl tesserailu; do
+    for type in tessera tesserabjacobi tesserachebyshev tesserabildl tesserailu tesseraamg; do
         elast 1 -pc_type $type "-pc_${type}_product" sbell -ksp_view -info :pc >"$scratch/log"
         grep -q "type: $type" "$scratch/log" && grep -q '  Tessera .* on CPU' "$scratch/log" &&
             grep -q 'products with the operator: sbell' "$scratch/log" || fail "PCView of $type"
@@ -20,6 +20,7 @@ test_leaks() {
     for n in 1 2; do
         for options in "tesserabjacobi -pc_tesserabjacobi_product sbell" tesserachebyshev \
             tesserabildl "tessera -pc_tessera_spec amg" "tesserachebyshev -dm_mat_type sbaij" \
+            "tesseraamg -pc_tesseraamg_gather_nodes 50" \
             "gamg -mg_levels_pc_type tesserabjacobi -mg_levels_pc_tesserabjacobi_singular generalised
                 -mat_seqaij_type seqaijtessera"; do
             # shellcheck disable=SC2086
@@ -33,6 +34,7 @@ test_leaks() {
     done
     run_case 1 cycles -pc_type tesserabjacobi -pc_tesserabjacobi_product sbell
     run_case 2 cycles -pc_type tesserachebyshev
+    run_case 2 cycles -pc_type tesseraamg -cycles 90
 }
 
 # Singular blocks and matrices that are not positive definite are reported as PETSc does it, and end

@@ -34,7 +34,7 @@ test_chebyshev() {
 test_bitwise() {
     local n type first second
     for n in 2 4; do
-        for type in tesserabjacobi tesserachebyshev tesserabildl tesserailu; do
+        for type in tesserabjacobi tesserachebyshev tesserabildl tesserailu tesseraamg; do
             first=$(elast "$n" -pc_type $type "-pc_${type}_product" sbell | result bits)
             second=$(elast "$n" -pc_type $type "-pc_${type}_product" sbell | result bits)
             [[ -n $first && $first == "$second" ]] || fail "$type on $n ranks: $first, then $second"
@@ -99,7 +99,7 @@ test_matrices() {
     elast 2 -pc_type tesserabjacobi -pc_tesserabjacobi_product sbell -dm_mat_type baij -log_view \
         >"$scratch/log"
     (($(count TesseraConvert) == 2 && $(count PCSetUp) == 1)) || fail "BAIJ is converted repeatedly"
-    for type in tesserabjacobi tesserachebyshev; do
+    for type in tesserabjacobi tesserachebyshev tesseraamg; do
         expect_error 1 "this one is seqdense" types -pc_type $type
         expect_error 2 "this one is mpidense" types -pc_type $type
         expect_error 2 "this one is mpisell" types -pc_type $type -case_mat_type sell
@@ -112,13 +112,14 @@ test_calls() {
     for n in 1 2; do
         for options in "tesserabjacobi -skew" tesserachebyshev tesserabildl "tesserailu -skew" \
             "tessera -pc_tessera_spec amg,precision=working" "tessera -pc_tessera_spec jacobi -skew" \
+            "tesseraamg -pc_tesseraamg_precision working" \
             "tesserachebyshev -skew -has_transpose 0" \
             "tessera -pc_tessera_spec chebyshev -skew -has_transpose 0"; do
             # shellcheck disable=SC2086
             run_case $n apply -pc_type $options
         done
         for options in tesserabjacobi tesserachebyshev tesserabildl "tessera -pc_tessera_spec amg" \
-            "tesserachebyshev -mat_type baij"; do
+            "tesserachebyshev -mat_type baij" "tesseraamg -pc_tesseraamg_gather_nodes 10"; do
             # shellcheck disable=SC2086
             run_case $n updates -pc_type $options
         done
@@ -130,7 +131,7 @@ test_few_rows() {
     local n options
     for n in 1 2 4; do
         for options in "tesserabjacobi -pc_tesserabjacobi_product sbell" \
-            "tesserachebyshev -pc_tesserachebyshev_product sbell" tesserabildl tesserailu \
+            "tesserachebyshev -pc_tesserachebyshev_product sbell" tesserabildl tesserailu tesseraamg \
             "tessera -pc_tessera_spec amg"; do
             # shellcheck disable=SC2086
             run_case $n few -pc_type $options

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh NAME FOLDER BUILD-FOLDER PETSC-INCLUDE-FOLDERS
 #
-# Runs the test test_NAME of numbers.sh, faults.sh or surroundings.sh with the library and the programs
+# Runs the test test_NAME of numbers.sh, multigrid.sh, faults.sh or surroundings.sh with the library and the programs
 # in FOLDER; tests.cmake makes a ctest entry of each. A command that hangs is ended, and the test fails.
 set -euo pipefail
 # shellcheck disable=SC2034 # used by the parts
@@ -60,7 +60,7 @@ expect_error() {
 result() { awk -v name="$1" '/^ranks/ { for (i = 1; i < NF; ++i) if ($i == name) value = $(i + 1) } END { print value }'; }
 within_one() { (($1 - $2 <= 1 && $2 - $1 <= 1)); }
 
-for file in numbers faults surroundings; do
+for file in numbers multigrid faults surroundings; do
     # shellcheck source=/dev/null
     source "$here/$file.sh"
 done

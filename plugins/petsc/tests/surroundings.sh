@@ -24,7 +24,7 @@ test_installed() {
     grep -q CONVERGED_RTOL "$scratch/log"
 }
 
-# The example in Python.
+# The examples in Python.
 test_python() {
     /usr/bin/python3 -c 'import petsc4py' 2>/dev/null || skip "petsc4py was not found"
     local n
@@ -36,6 +36,16 @@ test_python() {
         }
         cat "$scratch/log"
         grep -q '^tesserachebyshev: .* reason 2' "$scratch/log" || fail "not solved"
+        timeout 60 mpirun --bind-to none -n $n /usr/bin/python3 "$here/../examples/elasticity.py" \
+            "$library" -pc_tesseraamg_gather_nodes 100 >"$scratch/log" 2>&1 || {
+            head -20 "$scratch/log" >&2
+            fail "elasticity.py on $n ranks"
+        }
+        cat "$scratch/log"
+        # Twice as stiff, the displacements are half as large.
+        awk '/^tesseraamg: .* reason 2/ { size[NR] = $NF }
+            END { exit !(size[1] > 0 && (size[1] - 2 * size[2])^2 <= 4e-8) }' "$scratch/log" ||
+            fail "not solved"
     done
 }
 

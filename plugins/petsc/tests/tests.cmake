@@ -2,7 +2,7 @@
 # petsc.also_K.NAME for the PETScs of TESSERA_PETSC_ALSO.
 set(script ${CMAKE_CURRENT_LIST_DIR}/run.sh)
 set(functions)
-foreach(part numbers faults surroundings)
+foreach(part numbers multigrid faults surroundings)
   set(file ${CMAKE_CURRENT_LIST_DIR}/${part}.sh)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(STRINGS ${file} found REGEX "^test_[a-z0-9_]+\\(\\)")
@@ -18,7 +18,7 @@ foreach(target IN LISTS petsc_targets)
   endif()
   foreach(function IN LISTS functions)
     string(REGEX REPLACE "^test_([a-z0-9_]+).*" "\\1" name ${function})
-    if(number AND name MATCHES "^(installed|python|dolfinx|ex56)$")
+    if(number AND name MATCHES "^(installed|python|dolfinx|ex56|messages)$")
       continue()
     endif()
     add_test(NAME ${prefix}.${name} COMMAND ${script} ${name} ${folder} ${PROJECT_BINARY_DIR}

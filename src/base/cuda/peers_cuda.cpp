@@ -84,4 +84,11 @@ void wait_for_event(const Context& context, const std::shared_ptr<void>& event,
                                      static_cast<cudaEvent_t>(event.get()), 0));
 }
 
+std::shared_ptr<std::byte> page_locked_memory(const Context& context, Offset bytes) {
+    TESSERA_CUDA(cudaSetDevice(context.device()));
+    void* memory = nullptr;
+    TESSERA_CUDA(cudaHostAlloc(&memory, std::size_t(bytes), cudaHostAllocPortable));
+    return {static_cast<std::byte*>(memory), [](std::byte* made) { cudaFreeHost(made); }};
+}
+
 }  // namespace tessera::cuda

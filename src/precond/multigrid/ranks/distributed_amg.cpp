@@ -32,6 +32,11 @@ AmgOptions resolved(const Context& context, const OwnRows& matrix, AmgOptions op
     for (const int other : gather_to_host(halo.communicator(), context, fits)) {
         dimensions = std::max(dimensions, other);
     }
+    on_all_ranks(halo.communicator(), [&] {
+        require_argument("coordinates", fits == 0 || fits == dimensions,
+                         "amg: a rank has coordinates of ", fits, " dimensions, another one of ",
+                         dimensions);
+    });
     const bool rotations =
         options.near_null_kind != AmgNearNull::translations && block >= 2 && dimensions == block;
     require(options.near_null_kind != AmgNearNull::rigid_body || rotations,
@@ -156,6 +161,19 @@ std::vector<AmgLevel> DistributedAmg<T>::levels() const {
 template <class T>
 int DistributedAmg<T>::distributed_levels() const {
     return visit([](const auto& made) { return int(made.levels().size()) - 1; });
+}
+
+template <class T>
+std::vector<Offset> DistributedAmg<T>::nodes_of_ranks(int level) const {
+    return visit([level](const auto& made) {
+        std::vector<Offset> nodes;
+        if (std::size_t(level) >= made.levels().size()) return nodes;
+        const std::vector<Offset>& starts = made.levels()[std::size_t(level)].halo->starts();
+        for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
+            nodes.push_back(starts[r + 1] - starts[r]);
+        }
+        return nodes;
+    });
 }
 
 template <class T>

@@ -38,6 +38,8 @@ class DistributedAmg final : public Operator<T> {
     std::vector<AmgLevel> levels() const;
     /// How many of them are over ranks: those before the gathered one.
     int distributed_levels() const;
+    /// Nodes of a level on each rank, in their order; empty for levels after the gathered one.
+    std::vector<Offset> nodes_of_ranks(int level) const;
     double operator_complexity() const;
     std::vector<std::string> warnings() const;
     /// Name of the type of stored values in the cycle.
