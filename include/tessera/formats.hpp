@@ -99,7 +99,7 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
                                  const FormatOptions& options,
                                  std::span<const std::type_identity_t<S>> scaling = {});
     /// Converts a matrix of dense blocks (tessera/detail/bsr.hpp) whose height and width
-    /// options.block divides; otherwise like from_csr.
+    /// options.block divides; otherwise like from_csr. Without values (null) only its pattern.
     static SlicedMatrix from_bsr(const Context& context, const BsrView<double>& matrix,
                                  const FormatOptions& options);
     ~SlicedMatrix() override;
@@ -107,7 +107,8 @@ class TESSERA_API SlicedMatrix final : public Operator<T> {
     SlicedMatrix& operator=(SlicedMatrix&&) noexcept;
 
     /// New values of the matrix of dense blocks that it was converted from; does not allocate, does
-    /// not block.
+    /// not block. Its rows may have further blocks, which matrix.blocks does not count and which are
+    /// not read.
     void update(const Context& context, const BsrView<double>& matrix);
     /// New values on the same pattern; does not allocate, does not block.
     template <class S>

@@ -36,44 +36,62 @@ std::unique_ptr<SlicedMatrix<T>> sliced(const Context& context, const BsrView<do
 template <class T>
 DistributedMatrix<T>::DistributedMatrix(const Context& context, const BsrView<double>& rows,
                                         const Halo* halo, ValueFormat values)
-    : halo_(halo),
+    : halo_(halo != nullptr && halo->communicator().size() > 1 ? halo : nullptr),
       rows_(rows.block_rows * rows.height),
       columns_((halo == nullptr ? rows.block_columns : halo->own()) * rows.width),
       height_(rows.height),
       width_(rows.width) {
-    if (halo == nullptr) {
+    if (halo_ == nullptr) {
         own_ = sliced<T>(context, rows, values);
         return;
     }
     require(rows.block_columns == halo->nodes(),
             "a distributed matrix has the columns of its numbering");
-    const auto [own, ghosts] = split(context, rows);
-    own_ = sliced<T>(context, own.view(), values);
-    if (ghosts.blocks() > 0) ghosts_ = sliced<T>(context, ghosts.view(), values);
+    BsrView<double> pattern = rows;
+    pattern.values = nullptr;
+    {
+        const BsrMatrix<double> own = column_range(context, pattern, 0, halo->own());
+        own_blocks_ = own.blocks();
+        own_ = sliced<T>(context, own.view(), values);
+    }
+    update_own(context, rows);
+    list_rows(context, rows);
+    if (rows_with_ghosts_.size() == 0) return;
+    ghosts_ = sliced<T>(context, ghost_part(context, rows).view(), values);
+}
+
+/// Own columns come first in each row: further blocks are not read.
+template <class T>
+void DistributedMatrix<T>::update_own(const Context& context, BsrView<double> rows) {
+    rows.block_columns = halo_->own();
+    rows.blocks = own_blocks_;
+    own_->update(context, rows);
 }
 
 template <class T>
-std::pair<BsrMatrix<double>, BsrMatrix<double>> DistributedMatrix<T>::split(
-    const Context& context, const BsrView<double>& rows) {
+BsrMatrix<double> DistributedMatrix<T>::ghost_part(const Context& context,
+                                                   const BsrView<double>& rows) const {
+    return column_range(context, rows, halo_->own(), halo_->ghosts(), &rows_with_ghosts_);
+}
+
+template <class T>
+void DistributedMatrix<T>::list_rows(const Context& context, const BsrView<double>& rows) {
     const Index count = rows.block_rows, own = halo_->own(), ghosts = halo_->ghosts();
-    BsrMatrix<double> own_part = column_range(context, rows, 0, own);
     Buffer<Index> counts(context, count);
     for_each_index(context, count, CountInRange{rows, own, own + ghosts, counts.data()});
     Buffer<Offset> positions(context, Offset(count) + 1);
     exclusive_scan(context, count, HasBlocks{counts.data()}, positions.data());
-    const auto listed = Index(read_value(context, positions.data() + count));
-    rows_with_ghosts_ = Buffer<Index>(context, listed);
+    rows_with_ghosts_ =
+        Buffer<Index>(context, Index(read_value(context, positions.data() + count)));
     for_each_index(context, count,
                    ListRows{counts.data(), positions.data(), rows_with_ghosts_.data()});
-    return {std::move(own_part), column_range(context, rows, own, ghosts, &rows_with_ghosts_)};
 }
 
 template <class T>
 void DistributedMatrix<T>::update(const Context& context, const BsrView<double>& rows) {
     if (halo_ == nullptr) return own_->update(context, rows);
-    const auto [own, ghosts] = split(context, rows);
-    own_->update(context, own.view());
-    if (ghosts_) ghosts_->update(context, ghosts.view());
+    update_own(context, rows);
+    if (ghosts_) ghosts_->update(context, ghost_part(context, rows).view());
 }
 
 template <class T>

@@ -46,13 +46,15 @@ class DistributedMatrix final : public Operator<T> {
     template <class MultiplyOwn>
     void with_ghosts(const Context& context, T alpha, std::span<const T> x, std::span<T> y,
                      MultiplyOwn&& multiply_own) const;
-    /// The blocks of own columns, and those of ghosts in the rows that have some.
-    std::pair<BsrMatrix<double>, BsrMatrix<double>> split(const Context& context,
-                                                          const BsrView<double>& rows);
+    /// Lists the rows that have ghosts.
+    void list_rows(const Context& context, const BsrView<double>& rows);
+    BsrMatrix<double> ghost_part(const Context& context, const BsrView<double>& rows) const;
+    void update_own(const Context& context, BsrView<double> rows);
 
     const Halo* halo_;
     Index rows_, columns_;
     int height_, width_;
+    Offset own_blocks_ = 0;  ///< With a halo.
     std::unique_ptr<SlicedMatrix<T>> own_, ghosts_;
     Buffer<Index> rows_with_ghosts_;
 };

@@ -67,7 +67,8 @@ TEST(thread_group, messages_arrive_in_the_order_sent) {
             const int number = 10 * rank + peer;
             numbers.insert(numbers.end(), {number, -number, -number});
         }
-        Buffer<int> sent = copy_to_buffer(own, numbers), received(own, 9);
+        Buffer<int> sent = copy_to_buffer(own, numbers),
+                    received = copy_to_buffer(own, std::vector<int>(9));
         std::vector<Communicator::Message> send, receive;
         for (int peer = 0; peer < 3; ++peer) {
             if (peer == rank) continue;

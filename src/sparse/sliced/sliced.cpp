@@ -390,7 +390,7 @@ SlicedMatrix<T> SlicedMatrix<T>::from_bsr(const Context& context, const BsrView<
     const Phase phase(context, "convert", 0);
     SlicedMatrix result(
         std::make_unique<State>(context, pattern_of(matrix), matrix.entries(), options));
-    result.update(context, matrix);
+    if (matrix.values != nullptr) result.update(context, matrix);
     return result;
 }
 
