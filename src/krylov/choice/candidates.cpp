@@ -53,6 +53,7 @@ constexpr Pair nonsymmetric[] = {
     {"bicgstab", "ilu", false},
     {"bicgstab", "ilu:8", false},
     {"bicgstab", "ilu:8,fill=1", false},
+    {"gmres:50", "amg,symmetric_part=on", false},
     {"bicgstab", "jacobi", true},
     {"bicgstab", "block_jacobi:32,singular=shift", true},
     {"idr:4,smoothing", "jacobi", false},

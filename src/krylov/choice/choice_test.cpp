@@ -167,6 +167,24 @@ TEST(choice, incomplete_factors_come_before_idr_on_a_cpu) {
     EXPECT_GT(place_of("bicgstab ilu", true), place_of("idr", true));
 }
 
+TEST(choice, multigrid_of_the_symmetric_part_for_large_plane_flows) {
+    MatrixFacts facts = facts_of(problem("recirculation:20"));
+    const auto second = [&] { return choose(facts, "auto", "auto", "auto").at(1).preconditioner; };
+    const std::string part = "amg,symmetric_part=on";
+    facts.blocks = facts.rows = 640'000;
+    facts.nonzeros = Offset(facts.rows) * 5;
+    for (const bool on_gpu : {true, false}) {
+        facts.on_gpu = on_gpu;
+        EXPECT_EQ(second(), part);
+    }
+    facts.positive_diagonal = false;
+    EXPECT_NE(second(), part);
+    facts.positive_diagonal = true;
+    facts.nonzeros = Offset(facts.rows) * 7;  // In space.
+    EXPECT_NE(second(), part);
+    EXPECT_EQ(choose(facts, "auto", part, "auto").at(0).solver, "gmres:50");
+}
+
 TEST(choice, multigrid_is_the_first_where_it_finds_the_nodes) {
     MatrixFacts facts;
     facts.rows = 2'000'000;

@@ -4,6 +4,7 @@
 #include "base/dispatch.hpp"
 #include "precond/choose.hpp"
 #include "precond/multigrid/config.hpp"
+#include "precond/multigrid/symmetric_part/symmetric_part.hpp"
 #include "tessera/detail/bsr.hpp"
 #include "tessera/io.hpp"
 
@@ -102,6 +103,7 @@ AmgConfig::AmgConfig(const Spec& text) {
     const std::string values = spec.word("values", "auto", {"auto", "working", "f16"});
     if (values != "auto")
         options.values = values == "f16" ? ValueFormat::f16 : ValueFormat::working;
+    symmetric_part = spec.word("symmetric_part", "off", {"on", "off"}) == "on";
     spec.finish();
 }
 
@@ -135,7 +137,10 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const
     chosen.near_null = used.near_null;
     chosen.natural_blocks = inputs.natural_blocks;
     chosen.refuses_fill = inputs.has_alternative;
-    return std::make_unique<Amg<T>>(context, matrix, chosen);
+    if (!symmetric_part) return std::make_unique<Amg<T>>(context, matrix, chosen);
+    return std::make_unique<OfSymmetricPart<T>>(context, matrix, [&](const CsrView<T>& part) {
+        return std::make_unique<Amg<T>>(context, part, chosen);
+    });
 }
 
 Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {

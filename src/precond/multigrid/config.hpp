@@ -20,6 +20,7 @@ struct AmgConfig {
               [,block=auto|B][,strength=both|distance|frobenius][,theta=T]
               [,second_pass=auto|N][,smoother=chebyshev4_optimal:M][,coarse=auto|ROWS]
               [,levels=N][,precision=f32|working][,values=auto|working|f16]
+              [,symmetric_part=on|off]
                            multigrid by smoothed aggregation, for fcg (or cg) and symmetric positive
                            definite matrices from elasticity and diffusion; iterations hardly grow
                            with the size. near_null: near-kernel vectors; auto: rigid body modes if
@@ -31,10 +32,12 @@ struct AmgConfig {
                            of neighbours for a node to start an aggregate in pass 2; coarse: a
                            level of at most ROWS rows is solved directly; levels (10): maximum
                            number of levels; values: of matrices in the cycle, auto: f16 unless the
-                           matrix seems to have eigenvalues below 1e-6 (of 1 on the diagonal)
+                           matrix seems to have eigenvalues below 1e-6 (of 1 on the diagonal);
+                           symmetric_part: of (A + A^T) / 2, for gmres, bicgstab and mild convection
 )";
     AmgOptions options;
     bool names_coordinates = false, names_near_null = false;  ///< The text does.
+    bool symmetric_part = false;                              ///< Multigrid of (A + A^T) / 2.
 
     /// Reads the files named. Throws InvalidArgument for other options.
     explicit AmgConfig(const Spec& text);

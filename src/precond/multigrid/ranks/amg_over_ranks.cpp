@@ -94,6 +94,7 @@ void agree_on_options(const Context& context, const Communicator& communicator,
 
 std::unique_ptr<PreconditionerOverRanks> AmgConfig::make_over_ranks(
     const Context& context, OwnRows matrix, const PreconditionerInputs& own) const {
+    require(!symmetric_part, "amg: symmetric_part=on is for one device");
     AmgOptions chosen = options;
     chosen.coordinates = own.coordinates;
     chosen.near_null = own.near_null;
