@@ -70,6 +70,30 @@ def petsc():
     return "\n".join(lines)
 
 
+def petsc_ranks():
+    document = load("cpu/petsc_ranks.json")
+    lines = [
+        f"Conjugate gradients to 1e-8 in PETSc {document['petsc']} on {document['cores']} cores "
+        f"({document['device']}), seconds of setup and solve, the best of {document['repeats']} runs:",
+        "",
+        "| Problem | Unknowns | Ranks | `-pc_type` | Iterations | Setup + solve |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    best = {}
+    for row in document["rows"]:
+        key = row["problem"], row["ranks"], row["pc_type"]
+        seconds = row["setup_seconds"] + row["solve_seconds"]
+        if key not in best or seconds < best[key][0]:
+            best[key] = seconds, row
+    names = {"tessera": "`tessera`, `amg`"}
+    for (problem, ranks, kind), (_, row) in best.items():
+        name = names.get(kind, f"`{kind}`") + (" of each rank" if kind == "tessera" and ranks > 1 else "")
+        lines.append(
+            f"| `{problem}` | {row['rows']:,} | {ranks} | {name} | {row['iterations']} | "
+            f"{row['setup_seconds']:.2f} + {row['solve_seconds']:.2f} s |")
+    return "\n".join(lines)
+
+
 def python_cpu():
     document = load("cpu/python.json")
     versions = document["versions"]

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <string>
 #include <tessera/amg.hpp>
-#include <thread>
 #include <utility>
 
 namespace tessera::petsc {
@@ -137,10 +136,8 @@ void MpiCommunicator::wait() const {
         check(MPI_Testall(int(requests_.size()), requests_.data(), &done, statuses_.data()),
               "an exchange by MPI");
         if (done) break;
-        if (tries % 8 != 0) continue;
-        // There may be more ranks than cores.
-        std::this_thread::yield();
-        if (look_for_notice()) {
+        // Whether a rank that waits gives its core away is for MPI to know.
+        if (tries % 8 == 0 && look_for_notice()) {
             const int first = recover();
             throw_notice(notices_[std::size_t(first)], first);
         }
