@@ -55,8 +55,12 @@ test_amg_partitions() {
     ((count == 14)) || fail "$count problems of 14 were solved"
 }
 
-# PCView tells the levels, and where they are.
+# PCView tells the levels, and where they are; new values are an update.
 test_amg_view() {
+    elast 2 $small -solves 2 -log_view >"$scratch/log"
+    awk '/Event Stage .*: Later solves/ { later = 1 }
+        $1 == "TesseraSetUp" { setups += $2 } later && $1 == "TesseraUpdate" { updates += $2 }
+        END { exit !(setups == 1 && updates == 1) }' "$scratch/log" || fail "new values are no update"
     elast 2 -pc_type tesseraamg -elements 16 -ksp_view >"$scratch/log"
     grep -q 'amg,block=3 over all ranks on CPU' "$scratch/log" &&
         grep -q 'near-null vectors: given' "$scratch/log" &&

@@ -68,7 +68,6 @@ void on_parts(const Body& body, int size,
 
 }  // namespace
 
-/// As one hierarchy: with M of ranks, r and z put together, z^T A z is close to r^T z.
 TEST(amg_over_ranks, rows_in_two_parts) {
     for (const Body& body : {cube(9), Body{"poisson2d:50", 1, 0, 50, 50}}) {
         const CsrMatrix<double> matrix = body.matrix();
@@ -101,8 +100,9 @@ TEST(amg_over_ranks, rows_in_two_parts) {
                          m.update(own, rows);
                          m.apply(own, from.view(), to.view());
                          put_part(own, to, starts, rank, body.block, again);
-                         if (size > 1)
+                         if (size > 1) {
                              EXPECT_THROW(m.update(own, {rows.own, {}, {}}), InvalidArgument);
+                         }
                      });
             EXPECT_EQ(z, again);
             const CsrView<double> a = matrix.view();
@@ -113,7 +113,7 @@ TEST(amg_over_ranks, rows_in_two_parts) {
                 }
                 work += r[std::size_t(i)] * z[std::size_t(i)];
             }
-            // The eigenvalues of M A are above those of any cycle that converges.
+            // Rayleigh quotients z^T A z / r^T z of M A, near 1 for a good cycle.
             EXPECT_GT(work, 0);
             EXPECT_LT(energy, 2 * work);
             EXPECT_GT(energy, 0.2 * work);
