@@ -1,3 +1,5 @@
+#include <fstream>
+
 #include "krylov/test_systems.hpp"
 #include "support/messages.hpp"
 
@@ -361,6 +363,42 @@ TEST(endings, unreachable_tolerance_is_accuracy_lost) {
         const Residual truth = residual(matrix, b, solved.x);
         EXPECT_LE(truth.norm, 100 * truth.rounding);
         EXPECT_FALSE(solved.report.message.empty());
+    }
+}
+
+// Factors with tiny pivots give x = M^-1 u in which digits cancel: the residual grows, until
+// further runs have corrected x.
+TEST(endings, residuals_that_grow_by_cancellation_are_corrected) {
+    if (matrix_folder().empty()) GTEST_SKIP() << "TESSERA_TEST_MATRICES is not set";
+    const Context where = context();
+    for (const char* name : {"nnc261", "nnc666", "lnsp3937"}) {
+        const std::string path = matrix_folder() + "/" + name + ".mtx.gz";
+        if (!std::ifstream(path)) continue;
+        SCOPED_TRACE(name);
+        const auto matrix = io::read_matrix<double>(host(), path);
+        const auto placed = copy_to(where, matrix.view());
+        const std::vector<double> b(std::size_t(matrix.rows()), 1);
+        Buffer<double> x(where, matrix.rows());
+        fill(where, 0.0, x.view());
+        Solver<double> solver(where, "gmres:50", "ilu:8,fill=1");
+        solver.setup(placed.view());
+        SolveOptions options;
+        options.rtol = 1e-8;
+        options.max_iterations = 1000;
+        const auto report = solver.solve(copy_to_buffer(where, b).view(), x.view(), options);
+        EXPECT_LT(report.true_relative_residual, 0.1) << to_string(report.status);
+        // As small as rounding of the products allows, componentwise.
+        const auto solved = copy_to_host(where, x);
+        const auto view = matrix.view();
+        for (Index i = 0; i < view.rows; ++i) {
+            double sum = 1, size = 1;
+            for (Offset e = view.row_offsets[i]; e < view.row_offsets[i + 1]; ++e) {
+                const double term = view.values[e] * solved[std::size_t(view.column_indices[e])];
+                sum -= term;
+                size += std::abs(term);
+            }
+            ASSERT_LE(std::abs(sum), 1e-10 * size) << "row " << i;
+        }
     }
 }
 

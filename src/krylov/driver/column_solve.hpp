@@ -99,6 +99,7 @@ class ColumnSolve {
     std::optional<Status> status_at_start(const ResidualNorms& norms);
     std::optional<Status> status_after_run(const ResidualNorms& now, bool other_preconditioner);
     bool recovered();
+    bool may_overshoot(const ResidualNorms& now);
     void start();
     SolveReport solve_zero();
     SolveReport finish();
@@ -118,6 +119,8 @@ class ColumnSolve {
     double target_ = 0;                  ///< Target of the true residual norm.
     double threshold_ = 0;               ///< Threshold of the method's residual norm.
     ResidualNorms at_start_, norms_;     ///< Norms at the first and the latest start.
+    ResidualNorms saved_norms_;          ///< Norms of the saved x.
+    int overshoots_ = 0;                 ///< Restarts from a larger residual.
     std::optional<double> square_of_x_;  ///< x^T x, if known; infinite where it overflows.
     Recurrence<T> state_{};              ///< State of the latest convergence check.
     std::optional<Status> host_status_;  ///< Set if the host ended the solve.
