@@ -14,7 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent / "figures"))
 from recorded_results import load, one, results, root, select
 from readme_auto import auto
 from readme_graphs import graphs
-from readme_interfaces import petsc, petsc_ranks, python, python_cpu
+from readme_interfaces import petsc, petsc_convection, petsc_ranks, python, python_cpu
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
 from readme_scaling import scaling, scaling_local, scaling_measured
 from readme_validation import makers as validation_makers
@@ -389,7 +389,7 @@ def block_ldlt():
 
 makers = [
     auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, graphs, multigrid,
-    multigrid_matrices, multigrid_peers, peers, petsc, petsc_ranks, plate_info, plate_msh, plate_mtx, products,
+    multigrid_matrices, multigrid_peers, peers, petsc, petsc_convection, petsc_ranks, plate_info, plate_msh, plate_mtx, products,
     python, python_cpu, scaling, scaling_local, scaling_measured, solves, *validation_makers,
 ]
 

@@ -94,6 +94,28 @@ def petsc_ranks():
     return "\n".join(lines)
 
 
+def petsc_convection():
+    document = load("cpu/petsc_convection.json")
+    device = document["device"].split(",")[0]
+    lines = [
+        f"gmres(50) from the right to 1e-8 in PETSc {document['petsc']}, {device}, one thread a rank "
+        "on a machine with other work (iterations; shortest seconds of setup + solve of three runs):",
+        "",
+        "| `-pc_type`, `-sub_pc_type` | " + " | ".join(
+            f"`{system}`, {ranks} rank{'s' if ranks > 1 else ''}"
+            for system, ranks in dict.fromkeys((r["matrix"], r["ranks"]) for r in document["rows"])) + " |",
+    ]
+    lines.append("| --- " * (lines[-1].count("|") - 1) + "|")
+    for name in dict.fromkeys(row["preconditioner"] for row in document["rows"]):
+        cells = [
+            f"{row['iterations']}; {row['setup_seconds']:.2f} + {row['solve_seconds']:.2f}"
+            for row in document["rows"] if row["preconditioner"] == name
+        ]
+        kinds = ", ".join(f"`{kind}`" for kind in name.split(" + "))
+        lines.append(f"| {kinds} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def python_cpu():
     document = load("cpu/python.json")
     versions = document["versions"]
