@@ -54,6 +54,15 @@ tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multipl
                     float double)
 tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined float double)
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda solve float double)
+foreach(pivoting true false)
+  foreach(type float double)
+    tessera_instantiate(batched/solve/solve_small.cuh batched::cuda solve_fixed_size
+                        "${type}, ${pivoting}, 1, 8" "${type}, ${pivoting}, 9, 16"
+                        "${type}, ${pivoting}, 17, 24" "${type}, ${pivoting}, 25, 32")
+    tessera_instantiate(batched/solve/solve_small.cuh batched::cuda solve_any_size
+                        "${type}, ${pivoting}")
+  endforeach()
+endforeach()
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)
 tessera_instantiate(precond/block_jacobi/apply/apply_pipeline.cuh cuda apply_pipeline float double)
 foreach(type float double)

@@ -9,7 +9,7 @@ BEGIN {
     # The layer of each public header.
     split("types context spec time_limit", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 0
-    split("csr borrow mesh blocks batched factor", list, " ")
+    split("csr borrow mesh blocks batched factor systems", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator ranks formats io elasticity problems products spectrum solution_errors", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2

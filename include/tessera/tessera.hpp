@@ -31,4 +31,5 @@
 #include "tessera/solver.hpp"
 #include "tessera/spec.hpp"
 #include "tessera/spectrum.hpp"
+#include "tessera/systems.hpp"
 #include "tessera/vector_ops.hpp"

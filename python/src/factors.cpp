@@ -30,11 +30,11 @@ struct Permutations {
     }
 };
 
-/// Factors column-major matrices, f may be a. `info`, `inertia`, `log_determinant` and `sign` are
-/// optional.
+/// Factors column-major matrices, f may be a. The results from `info` on are optional.
 void factor(const Context& context, const Batch& batch, int bytes, const std::string& kind,
             const std::string& pivoting, Address a, Address f, const Permutations& permutations,
-            Address info, Address inertia, Address log_determinant, Address sign) {
+            Address info, Address inertia, Address log_determinant, Address sign,
+            Address smallest) {
     const BatchPlan plan(context, batch);
     with_type(bytes, [&]<class T>(T) {
         batched::FactorResults<T> results;
@@ -42,6 +42,7 @@ void factor(const Context& context, const Batch& batch, int bytes, const std::st
         results.inertia = pointer<Index>(inertia);
         results.log_determinant = pointer<T>(log_determinant);
         results.determinant_sign = pointer<Index>(sign);
+        results.smallest_pivot = pointer<T>(smallest);
         const auto from = batch.matrices<const T>(a, true);
         const auto to = batch.matrices<T>(f, true);
         const auto order = permutations.view<Index>(batch);
@@ -53,6 +54,39 @@ void factor(const Context& context, const Batch& batch, int bytes, const std::st
         } else {
             batched::ldlt<T>(context, how, from, to, order, results, {}, plan.get());
         }
+    });
+}
+
+batched::Structure to_structure(const std::string& word) {
+    if (word == "general") return batched::Structure::general;
+    return word == "symmetric" ? batched::Structure::symmetric
+                               : batched::Structure::positive_definite;
+}
+
+/// x = A^-1 b for `vectors` vectors of each matrix, one after the other in both.
+void solve_systems(const Context& context, const Batch& batch, int bytes,
+                   const std::string& structure, Address a, Index vectors, Address vector_offsets,
+                   Address b, Address x, Address info) {
+    const BatchPlan plan(context, batch);
+    with_type(bytes, [&]<class T>(T) {
+        const auto* const offsets = pointer<const Offset>(vector_offsets);
+        const Offset n = batch.size;
+        batched::solve<T>(
+            context, batch.matrices<const T>(a),
+            batched::VectorsView<const T>{vectors, n, batch.stride(vectors), offsets,
+                                          pointer<const T>(b)},
+            batched::VectorsView<T>{vectors, n, batch.stride(vectors), offsets, pointer<T>(x)},
+            to_structure(structure), pointer<Index>(info), plan.get());
+    });
+}
+
+/// After `factor` of the same column-major matrices.
+void mark_near_singular(const Context& context, const Batch& batch, int bytes,
+                        const std::string& structure, Address a, Address smallest, Address info) {
+    with_type(bytes, [&]<class T>(T) {
+        batched::mark_near_singular<T>(context, batch.matrices<const T>(a, true),
+                                       to_structure(structure), pointer<const T>(smallest),
+                                       pointer<Index>(info));
     });
 }
 
@@ -98,7 +132,15 @@ void python_module::bind_factors(nb::module_& module) {
     module.def("factor", &factor, nb::arg("context"), nb::arg("batch"), nb::arg("bytes"),
                nb::arg("kind"), nb::arg("pivoting"), nb::arg("a"), nb::arg("f"),
                nb::arg("permutations"), nb::arg("info"), nb::arg("inertia"),
-               nb::arg("log_determinant"), nb::arg("sign"), nb::call_guard<Interruptible>());
+               nb::arg("log_determinant"), nb::arg("sign"), nb::arg("smallest") = 0,
+               nb::call_guard<Interruptible>());
+    module.def("solve_systems", &solve_systems, nb::arg("context"), nb::arg("batch"),
+               nb::arg("bytes"), nb::arg("structure"), nb::arg("a"), nb::arg("vectors"),
+               nb::arg("vector_offsets"), nb::arg("b"), nb::arg("x"), nb::arg("info"),
+               nb::call_guard<Interruptible>());
+    module.def("mark_near_singular", &mark_near_singular, nb::arg("context"), nb::arg("batch"),
+               nb::arg("bytes"), nb::arg("structure"), nb::arg("a"), nb::arg("smallest"),
+               nb::arg("info"), nb::call_guard<Interruptible>());
     module.def("solve_factored", &solve_factored, nb::arg("context"), nb::arg("batch"),
                nb::arg("bytes"), nb::arg("kind"), nb::arg("transposed"), nb::arg("f"),
                nb::arg("permutations"), nb::arg("vectors"), nb::arg("vector_offsets"), nb::arg("b"),

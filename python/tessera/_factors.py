@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arguments import flag
-from ._arrays import INT32, View, source_of, turned_values, values, view
+from ._arrays import HOST, INT32, View, source_of, turned_values, values, view
 from ._backend import core
 from ._batches import Batch, require_apart, require_untracked, take_batch, take_out
 from ._contexts import in_order, settle
@@ -85,7 +85,7 @@ def run_vectors(
     if out is not None:
         take_out(out, batch, (*batch.shape, batch.n, vectors), batch.dtype)
     x = kind.empty((*batch.shape, vectors, batch.n), batch.dtype, batch.device)
-    if vectors and batch.count:
+    if batch.count:
         run(context, vectors, found.pointer, kind.address(x))
     settle(context, kind, stream)
     if out is None:
@@ -286,19 +286,79 @@ def turned(a: Any, sizes: Any) -> Batch:
     return batch
 
 
+_STRUCTURES = {
+    "gen": "general",
+    "sym": "symmetric",
+    "pos": "positive definite",
+}
+_FUSED = 32  # Rows up to which the library factors and solves at once,
+_FUSED_COLUMNS = 4  # and right-hand sides, on a GPU.
+
+
+def structure_word(assume_a: Any) -> str:
+    for short, word in _STRUCTURES.items():
+        if assume_a in (short, word):
+            return word.replace(" ", "_")
+    words = ", ".join(repr(short) for short in _STRUCTURES)
+    raise ValueError(f"assume_a: {assume_a!r} is none of {words}")
+
+
+def solve_systems(
+    batch: Batch, b: Any, structure: str, return_info: bool, out: Any, stream: Any
+) -> tuple[Any, Any]:
+    """x and info, or None: at once where the library can, else by factors."""
+    largest = int(batch.sizes.max(initial=0)) if batch.ragged else batch.n
+    shape: tuple[int, ...] = () if batch.ragged else view(b, "b").shape
+    many = len(shape) > len(batch.shape) + 1 and shape[-1] > _FUSED_COLUMNS
+    if structure != "symmetric" and largest <= _FUSED and not (many and batch.device != HOST):
+        info, pointer = info_array(batch, return_info)
+        x = run_vectors(
+            batch, batch.found, b, "b", stream,
+            lambda context, vectors, given, to: core.solve_systems(
+                context, batch.core(not batch.turned), batch.dtype.itemsize, structure,
+                batch.found.pointer, vectors, batch.vector_offsets(), given, to, pointer,
+            ),
+            out,
+        )  # fmt: skip
+        return x, info if info is None else batch.kind.finished(info, batch.context(stream))
+    kind, pivoting = {
+        "general": ("ldu", "partial"), "symmetric": ("ldlt", "rook"),
+        "positive_definite": ("llt", "static"),
+    }[structure]  # fmt: skip
+    factors = factored(
+        batch, kind, pivoting, stream, kind != "llt", False, structure if return_info else ""
+    )
+    # Rows that are contiguous were factored as the columns of the transpose.
+    x = factors.solve(b, transposed=not batch.turned, out=out, stream=stream)
+    return x, factors.info if return_info else None
+
+
 def factored(
-    batch: Batch, kind: str, pivoting: str, stream: Any, rows: bool, columns: bool
+    batch: Batch,
+    kind: str,
+    pivoting: str,
+    stream: Any,
+    rows: bool,
+    columns: bool,
+    structure: str = "",
 ) -> Factors:
+    """The factors; with `structure` their info has n + 1 for matrices that are nearly singular."""
     context = batch.context(stream)
     f, pointer = batch.empty()
     first, row_order = batch.empty_vectors(INT32) if rows else (None, 0)
     second, column_order = batch.empty_vectors(INT32) if columns else (None, 0)
     info, info_pointer = batch.empty_each(INT32)
+    _smallest, smallest_pointer = batch.empty_each(batch.dtype) if structure else (None, 0)
     order = core.Permutations(row_order, column_order, batch.vector_offsets() if rows else 0)
     core.factor(
         context, batch.core(), batch.dtype.itemsize, kind, pivoting, batch.found.pointer,
-        pointer, order, info_pointer, 0, 0, 0,
+        pointer, order, info_pointer, 0, 0, 0, smallest_pointer,
     )  # fmt: skip
+    if structure and batch.count:
+        core.mark_near_singular(
+            context, batch.core(), batch.dtype.itemsize, structure, batch.found.pointer,
+            smallest_pointer, info_pointer,
+        )  # fmt: skip
     settle(context, batch.kind, stream)
     return Factors(kind, batch, f, first, second, info, context)
 

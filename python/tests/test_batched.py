@@ -175,6 +175,44 @@ def test_solve_and_matmul(arrays, dtype, columns):
     assert y.shape == shape and close(y, (a @ full).reshape(shape), factor=10)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 7, 32, 40])
+def test_solve_by_structure(arrays, dtype, n):
+    half = random(5, n, n, dtype=dtype)
+    definite = half @ half.swapaxes(-1, -2) + np.eye(n, dtype=dtype)
+    symmetric = half + half.swapaxes(-1, -2)
+    b = random(5, n, dtype=dtype, seed=2)
+    for a, words in ((symmetric, ("sym", "symmetric")), (definite, ("pos", "positive definite"))):
+        upper = np.where(np.tri(n, k=-1, dtype=bool), np.nan, a).astype(dtype)
+        for word in words:
+            x, info = batched.solve(
+                arrays.array(upper), arrays.array(b), assume_a=word, return_info=True
+            )
+            assert not arrays.numpy(info).any()
+            assert close(arrays.numpy(x), np.linalg.solve(a, b[..., None])[..., 0], a)
+    given = definite.copy()
+    given[2] = -given[2]
+    info = batched.solve(
+        arrays.array(given), arrays.array(b), assume_a="pos", return_info=True
+    )[1]
+    assert arrays.numpy(info).tolist() == [0, 0, 1, 0, 0]
+    with pytest.raises(ValueError, match="assume_a: 'her' is none of 'gen', 'sym', 'pos'"):
+        batched.solve(arrays.array(definite), arrays.array(b), assume_a="her")
+
+
+@pytest.mark.parametrize("n", [2, 9, 32, 40])
+def test_info_of_nearly_singular_matrices(arrays, n):
+    a = random(60, n, n)
+    a[:, -1] = a[:, 0]  # Singular, but the last pivot may be a rounding error.
+    b = random(60, n, seed=2)
+    info = batched.solve(arrays.array(a), arrays.array(b), return_info=True)[1]
+    assert ((arrays.numpy(info) > 0) & (arrays.numpy(info) <= n + 1)).all()
+    scaled = np.eye(n)[None] * np.array([1.0, 1e-30])[:, None, None]
+    scaled[0, -1, -1] = n * np.finfo(np.float64).eps / 2
+    info = batched.solve(arrays.array(scaled), arrays.array(b[:2]), return_info=True)[1]
+    assert arrays.numpy(info).tolist() == [n + 1, 0]
+
+
 def test_slogdet_cond_norm(arrays):
     a = random(5, 6, 6)
     sign, logarithm = batched.slogdet(arrays.array(a))

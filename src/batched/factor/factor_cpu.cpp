@@ -113,8 +113,8 @@ HWY_INLINE void ldu_interleaved_set(FactorSet<T>& set, Index first) {
     interleave_matrices(d, n, set.a + first, set.a_leading_dimension, false, a);
     const auto tau = hn::Load(d, set.tau + first);
     const auto pivots = set.pivoting == Pivoting::fixed
-                            ? ldu_interleaved<false>(d, n, a, tau, work, rows)
-                            : ldu_interleaved<true>(d, n, a, tau, work, rows);
+                            ? ldu_interleaved<false>(d, n, n, a, tau, work, rows)
+                            : ldu_interleaved<true>(d, n, n, a, tau, work, rows);
     store_interleaved(d, set, first, pivots);
     for (Index k = first; k < set.count && k < first + lanes; ++k) {
         for (Index s = 0; s < n; ++s) set.rows[k][s] = Index(rows[s * lanes + k - first]);

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstring>
 #include <limits>
 
 #include "batched/invert/kernels.hpp"
 #include "gpu/launch.cuh"
-#include "gpu/pack.cuh"
 #include "gpu/tiles/elimination/gauss_jordan_per_thread.cuh"
 #include "gpu/tiles/staging/contiguous_tile.cuh"
+#include "gpu/tiles/staging/packs.cuh"
 #include "gpu/tuning/batched_h200.hpp"
 
 /// Inversion of the smallest matrices, all of one size and contiguous, one per thread.
@@ -34,34 +33,6 @@ struct ThreadStage {
     /// Bytes that a thread moves at once: a divisor of `unit`.
     static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
 };
-
-/// Copies `Count` values in units of `Bytes`, to which `shared` is aligned. The units are integers:
-/// with values of T the compiler needs many more registers for FP32 and n = 6.
-template <int Bytes, int Count, class T>
-__device__ __forceinline__ void load_packs(const T* shared, T* registers) {
-    constexpr int each = Bytes / int(sizeof(T));
-#pragma unroll
-    for (int c = 0; c < Count / each; ++c) {
-        const auto bits = reinterpret_cast<const Pack<int, Bytes / 4>*>(shared)[c];
-        T values[each];
-        memcpy(values, &bits, Bytes);
-#pragma unroll
-        for (int q = 0; q < each; ++q) registers[c * each + q] = values[q];
-    }
-}
-template <int Bytes, int Count, class T>
-__device__ __forceinline__ void store_packs(T* shared, const T* registers) {
-    constexpr int each = Bytes / int(sizeof(T));
-#pragma unroll
-    for (int c = 0; c < Count / each; ++c) {
-        T values[each];
-#pragma unroll
-        for (int q = 0; q < each; ++q) values[q] = registers[c * each + q];
-        Pack<int, Bytes / 4> bits;
-        memcpy(&bits, values, Bytes);
-        reinterpret_cast<Pack<int, Bytes / 4>*>(shared)[c] = bits;
-    }
-}
 
 template <int n, class T>
 __device__ __forceinline__ T row_sum(const T (&a)[n * n], int i) {

@@ -57,11 +57,13 @@ HWY_INLINE V perturb_pivots(D d, V pivot, V tau, hn::TFromD<D> position, LanePiv
 ///   work   2 n vectors, aligned.
 ///   rows   n vectors, aligned: rows[s lanes + l] receives the row of matrix l in position s.
 /// Lanes are independent, so a matrix's bits do not depend on its neighbours. Rows are swapped by
-/// masks within the update.
-template <bool partial, class D, class T = hn::TFromD<D>,
+/// masks within the update. With `systems` right-hand sides follow as further columns, `columns` in
+/// all, which become D^-1 L^-1 P times themselves, and L is left unfinished.
+template <bool partial, bool systems = false, class D, class T = hn::TFromD<D>,
           class TI = hn::TFromD<hn::RebindToSigned<D>>>
-HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRICT a, hn::Vec<D> tau,
-                                                    T* HWY_RESTRICT work, TI* HWY_RESTRICT rows) {
+HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, Index columns, T* HWY_RESTRICT a,
+                                                    hn::Vec<D> tau, T* HWY_RESTRICT work,
+                                                    TI* HWY_RESTRICT rows) {
     const hn::RebindToSigned<D> di;
     const Index lanes = Index(hn::Lanes(d));
     const auto zero = hn::Zero(d);
@@ -112,11 +114,11 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> ldu_interleaved(D d, Index n, T* HWY_RESTRIC
         };
         for (Index i = s + 1; i < n; ++i) {
             const auto v = divide_by_reciprocal(below(i, column, top), used, reciprocal);
-            hn::Store(hn::IfThenElseZero(counts, v), d, column + i * lanes);
+            if (!systems) hn::Store(hn::IfThenElseZero(counts, v), d, column + i * lanes);
             hn::Store(hn::IfThenElseZero(counts, v), d, m + i * lanes);
         }
         const auto index = hn::Add(pivot_position, hn::Iota(di, TI(0)));
-        for (Index j = partial ? 0 : s + 1; j < n; ++j) {
+        for (Index j = partial && !systems ? 0 : s + 1; j < columns; ++j) {
             if (j == s) continue;
             T* const other = a + j * n * lanes;
             const auto old = hn::Load(d, other + s * lanes);
@@ -174,6 +176,44 @@ HWY_NOINLINE LanePivots<hn::Vec<D>> llt_interleaved(D d, Index n, T* HWY_RESTRIC
         }
     }
     return record;
+}
+
+/// y := U^-1 y with the unit triangle of ldu_interleaved; element i of the vector of lane l is
+/// y[i lanes + l].
+template <class D, class T = hn::TFromD<D>>
+HWY_NOINLINE void substitute_ldu(D d, Index n, const T* HWY_RESTRICT a, T* HWY_RESTRICT y) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index j = n - 1; j > 0; --j) {
+        const auto value = hn::Load(d, y + j * lanes);
+        for (Index i = 0; i < j; ++i) {
+            const auto entry = hn::Load(d, a + (i + j * n) * lanes);
+            hn::Store(hn::NegMulAdd(entry, value, hn::Load(d, y + i * lanes)), d, y + i * lanes);
+        }
+    }
+}
+
+/// y := A^-1 y with the factors of llt_interleaved.
+template <class D, class T = hn::TFromD<D>>
+HWY_NOINLINE void substitute_llt(D d, Index n, const T* HWY_RESTRICT a, T* HWY_RESTRICT y) {
+    const Index lanes = Index(hn::Lanes(d));
+    for (Index j = 0; j < n; ++j) {
+        const T* HWY_RESTRICT column = a + j * n * lanes;
+        const auto value = hn::Div(hn::Load(d, y + j * lanes), hn::Load(d, column + j * lanes));
+        hn::Store(value, d, y + j * lanes);
+        for (Index i = j + 1; i < n; ++i) {
+            const auto entry = hn::Load(d, column + i * lanes);
+            hn::Store(hn::NegMulAdd(entry, value, hn::Load(d, y + i * lanes)), d, y + i * lanes);
+        }
+    }
+    for (Index j = n - 1; j >= 0; --j) {
+        const T* HWY_RESTRICT column = a + j * n * lanes;
+        auto sum = hn::Load(d, y + j * lanes);
+        for (Index i = j + 1; i < n; ++i) {
+            const auto entry = hn::Load(d, column + i * lanes);
+            sum = hn::NegMulAdd(entry, hn::Load(d, y + i * lanes), sum);
+        }
+        hn::Store(hn::Div(sum, hn::Load(d, column + j * lanes)), d, y + j * lanes);
+    }
 }
 
 }  // namespace tessera::cpu::HWY_NAMESPACE
