@@ -1,9 +1,7 @@
 """Inverses and solves for torch with gradients, as operators of ``torch.library``.
 
 ``torch.compile`` takes them as they are; at a sparse solve, whose matrix torch does not trace, its
-graph is split. A CUDA graph takes the dense ones once they have run on
-the stream that captures: ``torch.cuda.graph(graph, stream=s)`` after a call under
-``torch.cuda.stream(s)``.
+graph is split. A CUDA graph takes the dense ones, as in ``torch.cuda.graph(graph)``.
 """
 
 from __future__ import annotations

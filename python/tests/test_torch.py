@@ -320,6 +320,37 @@ def test_cuda_graph():
     torch.testing.assert_close(y, torch.linalg.solve(a, b.unsqueeze(-1)).squeeze(-1))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, b: batched.inv(a),
+        lambda a, b: batched.solve(a, b),
+        lambda a, b: batched.solve(a, b, assume_a="pos", return_info=True)[0],
+        lambda a, b: batched.solve(a, b, assume_a="sym"),
+        lambda a, b: batched.lu(a).solve(b),
+        lambda a, b: batched.cholesky(a),
+        lambda a, b: batched.matmul(a, b),
+        lambda a, b: batched.norm(a),
+        lambda a, b: batched.cond(a),
+        lambda a, b: batched.slogdet(a)[1],
+    ],
+)
+@pytest.mark.parametrize("n", [3, 16, 40])
+def test_cuda_graph_of_a_stream_that_was_not_used(call, n):
+    if not (torch.cuda.is_available() and tessera.devices()):
+        pytest.skip("torch-cuda: no CUDA device, or tessera_cu13 is not installed")
+    half = dense("cuda", 50, n, n).detach()
+    a = half @ half.mT + torch.eye(n, dtype=half.dtype, device="cuda")
+    b = torch.randn(50, n, dtype=torch.float64, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):  # On a stream of its own, new to the library.
+        x = call(a, b)
+    a.mul_(2)
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(x, call(a, b), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("text", ["jacobi", "block_jacobi:8", "chebyshev:4", "amg"])
 def test_preconditioners_in_a_cuda_graph(text):
     if not (torch.cuda.is_available() and tessera.devices()):

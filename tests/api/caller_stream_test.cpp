@@ -5,6 +5,7 @@
 
 #include "support/messages.hpp"
 #include "support/test.hpp"
+#include "tessera/systems.hpp"
 
 #if TESSERA_WITH_CUDA
 #include <cuda_runtime.h>
@@ -213,8 +214,10 @@ TEST_F(caller_stream, the_default_pool_is_left_as_it_was) {
 class CallersGraph {
   public:
     template <class Work>
-    CallersGraph(cudaStream_t stream, Work work) : stream_(stream) {
-        EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    CallersGraph(cudaStream_t stream, Work work,
+                 cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal)
+        : stream_(stream) {
+        EXPECT_EQ(cudaStreamBeginCapture(stream, mode), cudaSuccess);
         work();
         cudaGraph_t graph = nullptr;
         EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
@@ -230,6 +233,32 @@ class CallersGraph {
     cudaStream_t stream_;
     cudaGraphExec_t executable_ = nullptr;
 };
+
+// Libraries capture on streams of their own, in the strictest mode.
+TEST_F(caller_stream, a_context_is_made_while_its_stream_is_captured) {
+    const Context device = Context::cuda(0);
+    Buffer<double> a = copy_to_buffer(device, std::vector<double>{4, 1, 1, 3, 2, 0, 0, 8});
+    const Buffer<double> b = copy_to_buffer(device, std::vector<double>{5, 4, 2, 8});
+    Buffer<double> x(device, 4);
+    Buffer<double> inverses(device, 8);
+    using View = batched::BatchView<double>;
+    std::optional<Context> inside;
+    const CallersGraph graph(
+        own_,
+        [&] {
+            inside.emplace(Context::cuda(0, own_));
+            batched::solve<double>(*inside, View::uniform(2, 2, a.data()),
+                                   {1, 2, 2, nullptr, b.data()}, {1, 2, 2, nullptr, x.data()});
+            batched::invert<double>(*inside, View::uniform(2, 2, a.data()),
+                                    View::uniform(2, 2, inverses.data()));
+        },
+        cudaStreamCaptureModeGlobal);
+    graph.launch();
+    EXPECT_EQ(cudaStreamSynchronize(own_), cudaSuccess);
+    EXPECT_EQ(copy_to_host(device, x), (std::vector<double>{1, 1, 1, 1}));
+    EXPECT_EQ(copy_to_host(device, inverses)[4], 0.5);
+    EXPECT_EQ(Buffer<double>(*inside, 3).size(), 3);  // Memory of its own, after the capture.
+}
 
 TEST_F(caller_stream, operators_are_recorded_in_a_graph_of_the_caller) {
     CountingAllocator counting;

@@ -80,17 +80,22 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         }
         stream = stream_;
         used = true;
-        if (allocator_.allocate == nullptr) make_pool();
     }
 
+    /// A stream in a capture does not tell its device; launches fail there if it is another.
     void check_device_of_stream() const {
         int device_of_stream = device;
-        if (stream_ != nullptr) TESSERA_CUDA(cudaStreamGetDevice(stream_, &device_of_stream));
+        if (stream_ != nullptr && !captured_by_caller()) {
+            TESSERA_CUDA(cudaStreamGetDevice(stream_, &device_of_stream));
+        }
         require(device_of_stream == device, "Context::cuda: the stream belongs to device ",
                 device_of_stream, ", not to ", device);
     }
 
+    /// Made when it is first needed: a Context may be made while its stream, or another one, is
+    /// captured.
     void make_pool() {
+        if (pool_ != nullptr || allocator_.allocate != nullptr) return;
         cudaMemPoolProps properties{};
         properties.allocType = cudaMemAllocationTypePinned;
         properties.location = {cudaMemLocationTypeDevice, device};
@@ -137,6 +142,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
             memory = allocator_.allocate(bytes, stream_, allocator_.data);
             if (memory == nullptr) error = cudaErrorMemoryAllocation;
         } else {
+            make_pool();
             error = cudaMallocFromPoolAsync(&memory, std::size_t(bytes), pool_, stream_);
         }
         if (error == cudaErrorMemoryAllocation) {
@@ -203,8 +209,9 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
     }
 
     /// The pool alone is shared: memory of a caller's allocator is copied through the host.
-    bool share_with_device(int other) const {
+    bool share_with_device(int other) {
         if (other == device) return true;
+        make_pool();
         int can_access = 0;
         TESSERA_CUDA(cudaDeviceCanAccessPeer(&can_access, other, device));
         if (pool_ == nullptr || can_access == 0) return false;
@@ -353,7 +360,7 @@ bool is_device_memory(const void* memory) {
 }
 
 bool share_with_device(const Context& context, int device) {
-    return static_cast<const CudaState&>(context.state()).share_with_device(device);
+    return static_cast<CudaState&>(context.state()).share_with_device(device);
 }
 
 std::shared_ptr<ContextState> make_state(int device, int threads, const CallerStream* caller) {
