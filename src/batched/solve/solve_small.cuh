@@ -82,6 +82,8 @@ __global__ void __launch_bounds__(32 * warps, thread_blocks)
     }
     const bool failed = lane < count && !range.fast;
     const unsigned skipped = __ballot_sync(full_warp, failed);
+    const bool run = job.order == nullptr && job.x.starts == nullptr && job.x.offsets == nullptr &&
+                     job.x.stride == n;
     for (int v = 0; v < (pivoting ? 1 : job.b.vectors); ++v) {
         if (!pivoting) load_vector(v);
         if constexpr (pivoting) {
@@ -92,13 +94,23 @@ __global__ void __launch_bounds__(32 * warps, thread_blocks)
         __syncwarp();  // The matrices, or the last solutions, have been read.
         if (lane < count) store_packs<width, n>(mine, here.y);
         __syncwarp();
+        const Offset shift = v * job.x.leading_dimension;
+        if (run) {
+            T* const to = job.x.values + position * n + shift;
 #pragma unroll
-        for (int c = 0; c < n; ++c) {
-            const int e = c * 32 + lane;
-            if (e / n < count && (skipped >> (e / n) & 1) == 0) {
-                T* const to = start_of(job.x, job.member(position + e / n));
-                to[v * job.x.leading_dimension + e % n] = staged[e / n * stage.stride + e % n];
+            for (int c = 0; c < n; ++c) {
+                const int e = c * 32 + lane;
+                if (e / n < count && (skipped >> (e / n) & 1) == 0) {
+                    to[e] = staged[e / n * stage.stride + e % n];
+                }
             }
+            continue;
+        }
+#pragma unroll 1
+        for (int e = lane; e < count * n; e += 32) {
+            if ((skipped >> (e / n) & 1) != 0) continue;
+            T* const to = start_of(job.x, job.member(position + e / n)) + shift;
+            to[e % n] = staged[e / n * stage.stride + e % n];
         }
     }
     if (lane < count && job.info != nullptr && !failed) {
