@@ -16,6 +16,7 @@ from readme_auto import auto
 from readme_graphs import graphs
 from readme_interfaces import petsc, petsc_convection, petsc_ranks, python, python_cpu
 from readme_multigrid import multigrid, multigrid_matrices, multigrid_peers
+from readme_ranks import ranks_measured, ranks_model
 from readme_scaling import scaling, scaling_local, scaling_measured
 from readme_validation import makers as validation_makers
 from study_results import Study, geometric_mean
@@ -389,8 +390,9 @@ def block_ldlt():
 
 makers = [
     auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, graphs, multigrid,
-    multigrid_matrices, multigrid_peers, peers, petsc, petsc_convection, petsc_ranks, plate_info, plate_msh, plate_mtx, products,
-    python, python_cpu, scaling, scaling_local, scaling_measured, solves, *validation_makers,
+    multigrid_matrices, multigrid_peers, peers, petsc, petsc_convection, petsc_ranks, plate_info, plate_msh,
+    plate_mtx, products, python, python_cpu, ranks_measured, ranks_model, scaling, scaling_local,
+    scaling_measured, solves, *validation_makers,
 ]
 
 

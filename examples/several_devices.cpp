@@ -90,7 +90,7 @@ void run_on_one(Run& run, const Context& context, int repetitions) {
         return now() - start;
     };
     for (int k = 0; k < repetitions; ++k) {
-        Solver<double> solver(context, "fcg", "amg");
+        Solver<double> solver(context, "fcg", "amg", "auto");
         solver.use_coordinates(run.problem.coordinates);
         const auto solve = [&] {
             fill<double>(context, 0, x.view());

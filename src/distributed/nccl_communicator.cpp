@@ -82,7 +82,7 @@ class NcclCommunicator final : public Communicator {
         on_all_ranks(control, [&] {
             if (rank() == 0) nccl_->check(nccl_->get_unique_id(&id));
         });
-        // The identifier of rank 0 is used; the copy makes the GPU that of this thread.
+        // The identifier of rank 0 is the one of all; the copy makes the GPU that of this thread.
         const auto all = gather_to_host<char>(control, context, id.bytes);
         std::copy_n(all.begin(), sizeof id.bytes, id.bytes);
         on_all_ranks(control, [&] { nccl_->check(nccl_->init_rank(&comm_, size(), id, rank())); });
