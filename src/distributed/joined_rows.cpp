@@ -9,24 +9,34 @@ using namespace distributed;
 
 void JoinedRows::set(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
                      const Numbering& columns, Offset all) {
-    const BsrView<double> from = own.view();
-    if (!has_pattern_) make_pattern(context, halo, from, columns, all);
-    const BsrView<double> to = std::as_const(rows_).view();
-    const int size = to.block_size();
-    require(from.block_size() == size && from.blocks + places_.size() == to.blocks,
-            "rows of new values must have the pattern of the first");
-    if (rows_.values().empty()) rows_.values() = Buffer<double>(context, to.entries());
+    set_pattern(context, halo, own, columns, all);
+    Buffer<double> values(context, view().entries());
     copy<double>(context, own.values().view(),
-                 rows_.values().view().first(std::size_t(from.entries())));
+                 values.view().first(std::size_t(own.view().entries())));
+    take_values(context, halo, own, std::move(values));
+}
+
+void JoinedRows::take_values(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
+                             Buffer<double> values) {
+    const BsrView<double> from = own.view(), to = view();
+    const int size = to.block_size();
+    require(from.block_size() == size && from.blocks + places_.size() == to.blocks &&
+                values.size() == to.entries(),
+            "rows of new values must have the pattern of the first");
     Buffer<double> received(context, places_.size() * size);
-    halo.exchange_rows(context, messages_, from.row_offsets, size, from.values, received.data());
-    place_blocks(context, size, places_, received.data(), rows_.values().data() + from.entries());
+    halo.exchange_rows(context, messages_, from.row_offsets, size, std::as_const(values).data(),
+                       received.data());
+    place_blocks(context, size, places_, received.data(), values.data() + from.entries());
+    rows_.values() = std::move(values);
 }
 
 /// Own columns keep their order in any numbering with the same own columns; those of ghosts' rows
 /// come in the numbering of their owners, and are sorted.
-void JoinedRows::make_pattern(const Context& context, const Halo& halo, const BsrView<double>& own,
-                              const Numbering& columns, Offset all) {
+void JoinedRows::set_pattern(const Context& context, const Halo& halo,
+                             const BsrMatrix<double>& own_rows, const Numbering& columns,
+                             Offset all) {
+    if (has_pattern_) return;
+    const BsrView<double> own = own_rows.view();
     messages_ = halo.row_messages(context, own.row_offsets);
     const Buffer<Offset> own_columns = global_columns(context, own, columns);
     Buffer<Offset> ghost_columns(context, messages_.received.back());

@@ -8,9 +8,15 @@ namespace tessera {
 /// other ranks, with columns in one numbering. Rows of new values come on the same pattern.
 class JoinedRows {
   public:
-    /// `own`: the rows of own nodes, with columns in `columns`; `all`: columns of all ranks. The
-    /// first call makes the pattern, and waits. Later ones take rows with the pattern of the first,
-    /// of which they read the values alone. Collective.
+    /// Makes the pattern from that of the rows of own nodes, with columns in `columns`, unless
+    /// there is one; `all`: columns of all ranks. Collective; waits.
+    void set_pattern(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
+                     const Numbering& columns, Offset all);
+    /// The values of own rows, in the first part of a Buffer of view().entries() numbers, become
+    /// those of all rows. Collective.
+    void take_values(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
+                     Buffer<double> values);
+    /// Both, with a copy of the values of own rows, on the pattern of the first call.
     void set(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
              const Numbering& columns, Offset all);
     BsrView<double> view() const { return rows_.view(); }
@@ -19,9 +25,6 @@ class JoinedRows {
     void release_values() { rows_.values() = {}; }
 
   private:
-    void make_pattern(const Context& context, const Halo& halo, const BsrView<double>& own,
-                      const Numbering& columns, Offset all);
-
     bool has_pattern_ = false;
     Numbering columns_;
     BsrMatrix<double> rows_;

@@ -82,6 +82,14 @@ BsrMatrix<T> multiply(const Context& context, const BsrView<T>& a, const BsrView
 }
 
 template <class T>
+BsrMatrix<T> pattern_of_product(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
+    bsr::check_blocks(context, "pattern_of_product", a);
+    bsr::check_blocks(context, "pattern_of_product", b);
+    bsr::check_factors("pattern_of_product", "A", a, "B", b);
+    return pattern_of(context, a, b);
+}
+
+template <class T>
 BsrMatrix<T> multiply_symmetric(const Context& context, const BsrView<T>& a, const BsrView<T>& b) {
     const char* const who = "multiply_symmetric";
     bsr::check_blocks(context, who, a);
@@ -165,6 +173,8 @@ void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& produ
 
 #define TESSERA_INSTANTIATE(T)                                                                    \
     template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);         \
+    template BsrMatrix<T> pattern_of_product(const Context&, const BsrView<T>&,                   \
+                                             const BsrView<T>&);                                  \
     template BsrMatrix<T> multiply_symmetric(const Context&, const BsrView<T>&,                   \
                                              const BsrView<T>&);                                  \
     template void update_symmetric_product(const Context&, const BsrView<T>&, const BsrView<T>&,  \

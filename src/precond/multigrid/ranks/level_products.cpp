@@ -38,6 +38,25 @@ void transpose_own_columns(const Context& context, BsrView<double> p, Index own,
     transpose_values(context, p, transposed);
 }
 
+/// A P of own rows, whose values are computed where those of ghosts' rows then follow.
+void multiply_joined(const Context& context, const Halo& halo, const BsrView<double>& a,
+                     ProductsOverRanks& made, Offset all) {
+    const BsrView<double> p = made.prolongator.view();
+    BsrMatrix<double>& own = made.own_product;
+    timed(context, "setup: A P", [&] {
+        if (own.view().row_offsets == nullptr) own = pattern_of_product(context, a, p);
+    });
+    timed(context, "setup: rows of others",
+          [&] { made.product.set_pattern(context, halo, own, made.prolongator.columns(), all); });
+    timed(context, "setup: A P", [&] {
+        own.values() = Buffer<double>(context, made.product.view().entries());
+        update_product(context, a, p, own);
+    });
+    timed(context, "setup: rows of others",
+          [&] { made.product.take_values(context, halo, own, std::move(own.values())); });
+    own.values() = {};
+}
+
 /// The numbering of the next level, one for its matrix and for P, and their patterns in it.
 void number_coarse_level(const Context& context, const Communicator& communicator,
                          std::vector<Offset> starts, ProductsOverRanks& made,
@@ -89,18 +108,8 @@ DeviceVectors make_products(const Context& context, DistributedLevel& level,
     join(made.own_prolongator, made.tentative.columns(), made.prolongator);
     const BsrView<double> p = made.prolongator.view();
     timed(context, "setup: P^T", [&] { transpose_own_columns(context, p, own, made.transposed); });
-    timed(context, "setup: A P", [&] {
-        BsrMatrix<double>& product = made.own_product;
-        if (first) {
-            product = multiply(context, a, p);
-        } else {
-            product.values() = Buffer<double>(context, std::as_const(product).view().entries());
-            update_product(context, a, p, product);
-        }
-    });
+    multiply_joined(context, halo, a, made, all);
     made.prolongator.release_values();
-    join(made.own_product, made.prolongator.columns(), made.product);
-    made.own_product.values() = {};
     timed(context, "setup: P^T (A P)", [&] {
         const BsrView<double> left = std::as_const(made.transposed.matrix).view(),
                               right = made.product.view();
