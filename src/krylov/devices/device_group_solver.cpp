@@ -297,7 +297,7 @@ void DeviceGroupSolver::State::solve_part(const Communicator& communicator, Grou
     const auto part_of = [&](std::span<const double> whole) {
         return copy_to_buffer(own, items_of_rank(cpu, whole, deal.block, deal.partition, rank));
     };
-    for (int j = 0; j < work.b.count && !work.error; ++j) {
+    for (int j = 0; j < work.b.count; ++j) {
         const Buffer<double> b = part_of(work.b[j]);
         Buffer<double> x = part_of(work.start[j]);
         SolveOptions options = work.options_of(rank, j);
@@ -306,6 +306,8 @@ void DeviceGroupSolver::State::solve_part(const Communicator& communicator, Grou
         put_items_of_rank(cpu, copy_to_host(own, x), deal.block, deal.partition, rank,
                           work.x_of(j));
         if (rank == 0) work.reports.push_back(report);
+        communicator.agree(nullptr);  // After it all know whether the observer has failed.
+        if (work.error) return;
     }
 }
 
