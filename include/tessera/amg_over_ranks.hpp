@@ -16,7 +16,7 @@ class TESSERA_API AmgOverRanks final : public Operator<double> {
     /// `options`, equal on all ranks but for coordinates and near-null vectors, which are those of
     /// own nodes and rows. AmgOptions::block unknowns of a node (0: one) divide the rows of each
     /// rank; all nodes have all of their unknowns (no NodeCoordinates::unknowns). A level of at
-    /// most `gather_nodes` nodes is collected on every rank (-1: 10,000 on GPUs, 2,000 on CPUs).
+    /// most `gather_nodes` nodes is collected on every rank (-1: chosen, more on GPUs).
     /// Blocks until the work is complete. Throws as Amg, and InvalidArgument for options that
     /// differ between ranks.
     AmgOverRanks(const Context& context, const Communicator& communicator, const RowsOfRank& rows,

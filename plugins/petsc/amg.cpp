@@ -1,6 +1,8 @@
 // The PC type tesseraamg: smoothed aggregation of the matrix over all ranks.
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "device.hpp"
 #include "pc.hpp"
@@ -52,6 +54,8 @@ class AmgMethod final : public Method {
     }
 
   private:
+    PetscErrorCode read_words(OptionItems PetscOptionsObject);
+    PetscErrorCode read_numbers(OptionItems PetscOptionsObject);
     PetscErrorCode read_options(OptionItems PetscOptionsObject);
     PetscErrorCode make_communicator(MPI_Comm comm);
     PetscErrorCode make_or_update(PC pc, bool fresh);
@@ -59,7 +63,7 @@ class AmgMethod final : public Method {
     PetscErrorCode view_levels(PetscViewer viewer);
 
     AmgOptions options_;
-    PetscInt gather_nodes_ = -1;
+    int gather_nodes_ = -1;
     NodeCoordinates coordinates_;
     std::unique_ptr<MpiCommunicator> communicator_;
     std::unique_ptr<RankRows> rows_;
@@ -68,7 +72,7 @@ class AmgMethod final : public Method {
     std::optional<NotMade> not_made_;  ///< In place of it.
 };
 
-PetscErrorCode AmgMethod::read_options(OptionItems PetscOptionsObject) {
+PetscErrorCode AmgMethod::read_words(OptionItems PetscOptionsObject) {
     using enum AmgNearNull;
     constexpr AmgNearNull near_null[] = {automatic, rigid_body, translations};
     constexpr AmgStrength strengths[] = {AmgStrength::both, AmgStrength::distance,
@@ -79,12 +83,8 @@ PetscErrorCode AmgMethod::read_options(OptionItems PetscOptionsObject) {
     Values values = !options_.values                       ? Values::automatic
                     : *options_.values == ValueFormat::f16 ? Values::f16
                                                            : Values::working;
-    PetscReal theta = options_.theta;
-    PetscInt steps = options_.smoothing_steps, second_pass = options_.second_pass,
-             coarse = options_.coarse_rows, levels = options_.max_levels;
 
     PetscFunctionBegin;
-    PetscOptionsHeadBegin(PetscOptionsObject, "Tessera multigrid options");
     PetscCall(choice_option(PetscOptionsObject, "-pc_tesseraamg_near_null",
                             "Near-null vectors of a matrix that names none (auto: rigid body modes "
                             "where PCSetCoordinates allows)",
@@ -93,26 +93,6 @@ PetscErrorCode AmgMethod::read_options(OptionItems PetscOptionsObject) {
                             "Strong couplings: of blocks, of nodes near each other, or both; "
                             "without coordinates of blocks",
                             strengths, options_.strength));
-    PetscCall(PetscOptionsReal("-pc_tesseraamg_theta", "Threshold of strong couplings, 0 to 1",
-                               "PCSetFromOptions", theta, &theta, nullptr));
-    PetscCall(
-        PetscOptionsInt("-pc_tesseraamg_second_pass",
-                        "Least neighbours of a node that begins an aggregate in pass 2; 0: no "
-                        "such pass; -1: chosen",
-                        "PCSetFromOptions", second_pass, &second_pass, nullptr));
-    PetscCall(PetscOptionsInt("-pc_tesseraamg_smoothing_steps",
-                              "Products of the smoother before and after the coarse correction, 2 "
-                              "to 16",
-                              "PCSetFromOptions", steps, &steps, nullptr));
-    PetscCall(PetscOptionsInt("-pc_tesseraamg_coarse_rows",
-                              "A level of at most so many rows is solved directly; 0: chosen",
-                              "PCSetFromOptions", coarse, &coarse, nullptr));
-    PetscCall(PetscOptionsInt("-pc_tesseraamg_levels", "Maximum number of levels, 1 to 50",
-                              "PCSetFromOptions", levels, &levels, nullptr));
-    PetscCall(PetscOptionsInt("-pc_tesseraamg_gather_nodes",
-                              "A level of at most so many nodes is collected on every rank; -1: "
-                              "10000 on GPUs, 2000 on CPUs",
-                              "PCSetFromOptions", gather_nodes_, &gather_nodes_, nullptr));
     PetscCall(choice_option(PetscOptionsObject, "-pc_tesseraamg_precision",
                             "Precision of the cycle (working: double)", precisions, precision));
     PetscCall(choice_option(PetscOptionsObject, "-pc_tesseraamg_values",
@@ -120,28 +100,60 @@ PetscErrorCode AmgMethod::read_options(OptionItems PetscOptionsObject) {
                             "allows)",
                             all_values, values));
     PetscCall(product_option(PetscOptionsObject, "-pc_tesseraamg_product", *this));
-    PetscOptionsHeadEnd();
-    PetscCheck(theta >= 0 && theta <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-pc_tesseraamg_theta %g: give a number from 0 to 1", double(theta));
-    PetscCheck(steps >= 2 && steps <= 16, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-pc_tesseraamg_smoothing_steps %" PetscInt_FMT ": give 2 to 16 products", steps);
-    PetscCheck(second_pass >= -1 && second_pass <= 1000, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-pc_tesseraamg_second_pass %" PetscInt_FMT ": give 0 to 1000 nodes, or -1",
-               second_pass);
-    PetscCheck(coarse >= 0 && coarse <= 6000, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-pc_tesseraamg_coarse_rows %" PetscInt_FMT ": give 1 to 6000 rows, or 0", coarse);
-    PetscCheck(levels >= 1 && levels <= 50, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "-pc_tesseraamg_levels %" PetscInt_FMT ": give 1 to 50 levels", levels);
-    options_.theta = theta;
-    options_.second_pass = int(second_pass);
-    options_.smoothing_steps = int(steps);
-    options_.coarse_rows = Index(coarse);
-    options_.max_levels = int(levels);
     options_.single_precision = precision == Precision::f32;
     options_.values = {};
     if (values != Values::automatic) {
         options_.values = values == Values::f16 ? ValueFormat::f16 : ValueFormat::working;
     }
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AmgMethod::read_numbers(OptionItems PetscOptionsObject) {
+    PetscReal theta = options_.theta;
+
+    PetscFunctionBegin;
+    const auto read = [&](const char* name, const char* help, int low, int high,
+                          auto& value) -> PetscErrorCode {
+        PetscInt number = value;
+
+        PetscFunctionBegin;
+        PetscCall(PetscOptionsInt(name, help, "PCSetFromOptions", number, &number, nullptr));
+        PetscCheck(number >= low && number <= high, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+                   "%s %" PetscInt_FMT ": give %d to %d", name, number, low, high);
+        value = std::remove_reference_t<decltype(value)>(number);
+        PetscFunctionReturn(PETSC_SUCCESS);
+    };
+    PetscCall(PetscOptionsReal("-pc_tesseraamg_theta", "Threshold of strong couplings, 0 to 1",
+                               "PCSetFromOptions", theta, &theta, nullptr));
+    PetscCheck(theta >= 0 && theta <= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "-pc_tesseraamg_theta %g: give a number from 0 to 1", double(theta));
+    options_.theta = theta;
+    PetscCall(
+        read("-pc_tesseraamg_second_pass",
+             "Least neighbours of a node that begins an aggregate in pass 2; 0: no such pass; "
+             "-1: chosen",
+             -1, 1000, options_.second_pass));
+    PetscCall(read("-pc_tesseraamg_smoothing_steps",
+                   "Products of the smoother before and after the coarse correction, 2 to 16", 2,
+                   16, options_.smoothing_steps));
+    PetscCall(read("-pc_tesseraamg_coarse_rows",
+                   "A level of at most so many rows is solved directly; 0: chosen", 0, 6000,
+                   options_.coarse_rows));
+    PetscCall(read("-pc_tesseraamg_levels", "Maximum number of levels, 1 to 50", 1, 50,
+                   options_.max_levels));
+    PetscCall(read(
+        "-pc_tesseraamg_gather_nodes",
+        "A level of at most so many nodes is collected on every rank; -1: chosen, more on GPUs", -1,
+        std::numeric_limits<int>::max(), gather_nodes_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AmgMethod::read_options(OptionItems PetscOptionsObject) {
+    PetscFunctionBegin;
+    PetscOptionsHeadBegin(PetscOptionsObject, "Tessera multigrid options");
+    PetscCall(read_words(PetscOptionsObject));
+    PetscCall(read_numbers(PetscOptionsObject));
+    PetscOptionsHeadEnd();
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 

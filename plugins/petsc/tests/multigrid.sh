@@ -137,5 +137,5 @@ test_amg_faults() {
     expect_error 2 "amg: rank 1 has other options than rank 0" faults $small -fault other_value -report
     expect_error 2 "f8" faults $small -fault wrong_word -report
     expect_error 2 "amg: the diagonal block of node 39" singular $small -ksp_error_if_not_converged
-    expect_error 2 "give 2 to 16 products" updates $small -pc_tesseraamg_smoothing_steps 1
+    expect_error 2 "smoothing_steps 1: give 2 to 16" updates $small -pc_tesseraamg_smoothing_steps 1
 }
