@@ -147,7 +147,8 @@ Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) con
     // As measured for Poisson's equation and elasticity in 2 and 3 dimensions, 0 to 50 % above
     // them; stretched elements may take several times as much.
     const Offset entry = 28 + (options.single_precision ? 0 : bytes_per_value);
-    return entry * nonzeros + 360 * Offset(rows);
+    const Offset part = symmetric_part ? 2 * (bytes_per_value + Offset(sizeof(Index))) : 0;
+    return (entry + part) * nonzeros + 360 * Offset(rows);
 }
 
 template <class T>
