@@ -8,8 +8,8 @@ namespace tessera {
 
 struct BlockTriangularOptions {
     bool upper = false;  ///< The matrix is block upper triangular, else block lower triangular.
-    /// The main diagonal is 1, and its entries are not read; those of a diagonal block beside it
-    /// are.
+    /// The main diagonal is 1 whatever its entries, which must be finite; those of a diagonal block
+    /// beside it are read.
     bool unit_diagonal = false;
 };
 

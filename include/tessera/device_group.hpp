@@ -12,7 +12,8 @@ namespace tessera {
 /// of threads of the CPU.
 class TESSERA_API DeviceGroup {
   public:
-    /// One Context or more, all on GPUs or all on the CPU; otherwise throws InvalidArgument.
+    /// One Context or more, all on GPUs or all on the CPU, none a copy of another one; otherwise
+    /// throws InvalidArgument.
     explicit DeviceGroup(std::vector<Context> contexts);
     /// `devices`: a number of GPUs, "all" of them, or a list such as "cuda:0,cuda:2"; with `device`
     /// "cpu" (not "auto" or "cuda") a number of groups of threads, to which `threads` (0: those of
@@ -87,10 +88,10 @@ class TESSERA_API DeviceGroupSolver {
     /// Solves A x_j = b_j; x holds the initial guesses, and the solutions where no exception is
     /// thrown. `options`: the observer, called on this thread, has no Progress::copy_x. Results
     /// depend on the number of devices, within the tolerance. backward_error is not computed;
-    /// phases of the iterations are not timed on GPUs. After a setup or update that a TimeLimit ended
-    /// the status is max_seconds, without an iteration. Blocks until the work is complete. Throws
-    /// InvalidArgument without a matrix. After an exception of the observer the solver can be used
-    /// again; after others, as for lack of memory, it has no matrix.
+    /// phases of the iterations are not timed on GPUs. After a setup or update that a TimeLimit
+    /// ended the status is max_seconds, without an iteration. Blocks until the work is complete.
+    /// Throws InvalidArgument without a matrix. After an exception of the observer the solver can
+    /// be used again; after others, as for lack of memory, it has no matrix.
     std::vector<SolveReport> solve(Vectors<const double> b, Vectors<double> x,
                                    const SolveOptions& options = {});
 

@@ -61,8 +61,8 @@ def block_triangular_solve(
     lower : bool
         Whether the matrix is block lower or upper triangular.
     unit_diagonal : bool
-        Whether the main diagonal is 1; its entries are then not read, those of a diagonal block
-        beside it are.
+        Whether the main diagonal is 1 whatever its entries, which must be finite; those of a
+        diagonal block beside it are read.
     blocks : sequence of int, optional
         Blocks of different sizes instead, up to 32 rows: the first row of each, and at last the
         number of rows.

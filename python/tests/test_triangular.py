@@ -148,7 +148,7 @@ def test_errors():
         make(a.tocsr(), 4, lower=False)
     missing = a.copy()
     missing[8:12, 8:12] = 0
-    with pytest.raises(ValueError, match="^A: rows 8 to 11 have no entry in their diagonal block"):
+    with pytest.raises(ValueError, match="^A: the diagonal block of rows 8 to 11 has no entry"):
         make(missing.tocsr(), 4)
     singular = a.copy()
     singular[8:12, 8:12] = np.ones((4, 4))

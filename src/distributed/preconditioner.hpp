@@ -13,6 +13,8 @@ struct PreconditionerInputs;  // tessera/precond.hpp
 /// A preconditioner on the own parts of vectors. All of it is collective but its reports.
 class PreconditionerOverRanks : public Operator<double> {
   public:
+    /// Whether the own rows have the pattern of the first ones, on all ranks.
+    virtual bool has_pattern(const Context& context, const BsrView<double>& rows) const = 0;
     /// New values of own rows, on the pattern of the first. Waits. Throws InvalidArgument on all
     /// ranks for other patterns; after other errors it can be updated again.
     virtual void update(const Context& context, BsrMatrix<double> rows) = 0;

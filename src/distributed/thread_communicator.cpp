@@ -210,9 +210,9 @@ void ThreadCommunicator::wait_for_readers() const {
 Shown& ThreadCommunicator::prepare(const Context& context) const {
     if (has_begun_) end(context);  // An exchange that an error ended.
     if (!knows_devices_) tell_devices(context);
-    ++round_;
     Shown& mine = meeting_.shown(rank_);
     TESSERA_RUN(record_event, context, mine.ready, nullptr);
+    ++round_;  // Not where the event fails: rounds of all ranks are equal.
     return mine;
 }
 

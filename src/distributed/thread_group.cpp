@@ -99,8 +99,8 @@ struct ThreadGroup::State {
     ~State() { abandon_workers_of_parent(); }
 
     void start_workers() {
-        forks = forks_above();
         workers = std::make_unique<Workers>(meeting.size() - 1);
+        forks = forks_above();  // Not where there are no threads.
     }
     /// The threads from before a fork do not exist here: they can be neither used nor ended.
     bool abandon_workers_of_parent() {

@@ -371,9 +371,11 @@ TEST(endings, unreachable_tolerance_is_accuracy_lost) {
 TEST(endings, residuals_that_grow_by_cancellation_are_corrected) {
     if (matrix_folder().empty()) GTEST_SKIP() << "TESSERA_TEST_MATRICES is not set";
     const Context where = context();
+    int found = 0;
     for (const char* name : {"nnc261", "nnc666", "lnsp3937"}) {
         const std::string path = matrix_folder() + "/" + name + ".mtx.gz";
         if (!std::ifstream(path)) continue;
+        ++found;
         SCOPED_TRACE(name);
         const auto matrix = io::read_matrix<double>(host(), path);
         const auto placed = copy_to(where, matrix.view());
@@ -400,6 +402,7 @@ TEST(endings, residuals_that_grow_by_cancellation_are_corrected) {
             ASSERT_LE(std::abs(sum), 1e-10 * size) << "row " << i;
         }
     }
+    if (found == 0) GTEST_SKIP() << "the folder of matrices has none of these";
 }
 
 }  // namespace tessera::test

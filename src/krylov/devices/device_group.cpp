@@ -52,9 +52,13 @@ std::vector<std::string> names_of_gpus(std::int64_t count) {
 
 DeviceGroup::DeviceGroup(std::vector<Context> contexts) : contexts_(std::move(contexts)) {
     require_argument("devices", !contexts_.empty(), "a group of devices has one or more");
-    for (const Context& each : contexts_) {
-        require_argument("devices", each.on_gpu() == contexts_.front().on_gpu(),
+    for (std::size_t k = 0; k < contexts_.size(); ++k) {
+        require_argument("devices", contexts_[k].on_gpu() == contexts_.front().on_gpu(),
                          "the devices of a group are all GPUs, or all groups of CPU threads");
+        for (std::size_t other = 0; other < k; ++other) {
+            require_argument("devices", &contexts_[k].state() != &contexts_[other].state(),
+                             "each device of a group needs a Context of its own, not a copy");
+        }
     }
 }
 
@@ -62,7 +66,7 @@ DeviceGroup DeviceGroup::from_text(const std::string& devices, const std::string
                                    int threads) {
     std::int64_t count = 0;
     const bool is_number = parse_integer(devices, count).empty();
-    constexpr std::int64_t most = 4096;
+    const std::int64_t most = device == "cpu" ? 1024 : 4096;
     require_argument("devices", !is_number || (count >= 1 && count <= most),
                      "the number of devices is 1 to ", most, ", not ", devices);
     if (device == "cpu") {

@@ -185,9 +185,14 @@ void DeviceGroupSolver::State::setup(const CsrView<double>& matrix,
     deal = deal_out(host_of(group), matrix, *over_ranks(method), inputs, group.size());
     report.partition = deal.by_coordinates ? "coordinates" : "ordering";
     report.partition_seconds = now() - std::exchange(before, now());
-    run([&](const Communicator& communicator, Part& part) {
-        set_up_part(communicator, matrix, part);
-    });
+    try {
+        run([&](const Communicator& communicator, Part& part) {
+            set_up_part(communicator, matrix, part);
+        });
+    } catch (...) {  // Other ranks may have ended well.
+        for (Part& part : parts) part = {};
+        throw;
+    }
     report.setup_seconds = now() - before;
     report.format = concat("sbell:", deal.block);
     report_setup();
@@ -261,6 +266,9 @@ void DeviceGroupSolver::State::update_part(const Communicator& communicator,
         own_rows(own, *part.halo, deal_rows(matrix, rank).view(), deal.block);
     own.synchronize();
     share.deal_seconds = now() - std::exchange(before, now());
+    require(part.m->has_pattern(own, values.view()),
+            "DeviceGroupSolver: update needs a matrix of "
+            "the pattern that it was set up with");
     on_all_ranks(communicator, [&] { part.a->update(own, values.view()); });
     part.m->update(own, std::move(values));
     part.solver->operators_changed();
@@ -337,10 +345,6 @@ void check_systems(Index rows, Vectors<const double> b, Vectors<const double> x)
     check_vectors("solve", "x", x, rows);
     require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);
 }
-
-}  // namespace
-
-namespace {
 
 /// f(), after which `was_stopped` says whether the time was over.
 template <class F>

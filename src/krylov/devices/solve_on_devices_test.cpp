@@ -2,6 +2,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "base/check_time.hpp"
 #include "krylov/test_systems.hpp"
 #include "support/messages.hpp"
 #include "tessera/amg.hpp"
@@ -253,6 +254,50 @@ TEST(device_group_solver, solves_and_updates) {
     solver = std::move(moved);
     EXPECT_EQ(solved(), first);
     EXPECT_THROW(static_cast<void>(moved.has_matrix()), InvalidArgument);
+}
+
+TEST(device_group_solver, patterns_of_as_many_entries_are_refused) {
+    const Index n = 90;
+    // A chain of rows in their order, or with two of them exchanged.
+    const auto chain = [](bool exchanged) {
+        return matrix_of<double>(n, [=](Index i, Index j) {
+            const auto place = [=](Index k) {
+                if (!exchanged || (k != 0 && k != n / 4)) return k;
+                return k == 0 ? n / 4 : 0;  // Both belong to the first rank.
+            };
+            const Index distance = std::abs(place(i) - place(j));
+            return distance == 0 ? 4.0 : distance == 1 ? -1.0 : 0.0;
+        });
+    };
+    const CsrMatrix<double> a = chain(false), other = chain(true);
+    ASSERT_EQ(a.nonzeros(), other.nonzeros());
+    DeviceGroupSolver solver(group_of(2));
+    solver.setup(a.view());
+    expect_contains(message_of<InvalidArgument>([&] { solver.update(other.view()); }), "pattern");
+    solver.update(a.view());
+    EXPECT_TRUE(solver.has_matrix());
+}
+
+TEST(device_group_solver, setups_that_end_anywhere_leave_no_matrix) {
+    const auto problem = problems::generate<double>(host(), "poisson2d:44");
+    DeviceGroupSolver solver(group_of(4));
+    for (int step = 0; step < 60; ++step) {
+        const TimeLimit limit(step * 5e-4);
+        try {
+            solver.setup(problem.matrix.view());
+            continue;
+        } catch (const Stopped&) {
+        }
+        EXPECT_FALSE(solver.has_matrix());
+        const UseTimeLimit none(nullptr);
+        EXPECT_THROW(solver.update(problem.matrix.view()), InvalidArgument);
+    }
+}
+
+TEST(device_group, has_a_context_for_each) {
+    const Context one = Context::cpu(1);
+    EXPECT_THROW(DeviceGroup({one, one}), InvalidArgument);
+    EXPECT_EQ(DeviceGroup({one, Context::cpu(1)}).size(), 2);
 }
 
 TEST(device_group_solver, observers) {

@@ -68,6 +68,26 @@ TEST(null_space, the_constant_is_found_and_left_out) {
     }
 }
 
+TEST(null_space, right_hand_sides_whose_squares_leave_the_range) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = free_laplacian(20);
+    const auto b = rounded_product(matrix, random_vector<double>(random, 400));
+    Solver<double> solver(context());
+    const Ended usual = solve_with(solver, matrix, b);
+    for (const int exponent : {-900, -600, 600, 900}) {
+        SCOPED_TRACE(exponent);
+        std::vector<double> scaled = b;
+        for (double& element : scaled) element = std::ldexp(element, exponent);
+        const Ended ended = solve_with(solver, matrix, scaled);
+        EXPECT_EQ(ended.report.status, Status::converged);
+        // Twice ||x - x*|| <= rtol ||b|| / lambda_2.
+        const double second = 2 - 2 * std::cos(3.14159265 / 20);
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            EXPECT_NEAR(std::ldexp(ended.x[i], -exponent), usual.x[i], 2.02e-8 * norm(b) / second);
+        }
+    }
+}
+
 TEST(null_space, a_right_hand_side_of_constants_alone) {
     Solver<double> solver(context());
     const Ended ended = solve_with(solver, free_laplacian(10), std::vector<double>(100, 3.0));

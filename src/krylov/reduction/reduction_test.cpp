@@ -105,6 +105,33 @@ TEST(reduction, rows_that_give_an_unknown) {
     expect_border_values<float>(1e12, 1);
 }
 
+/// x for a right-hand side times 2^exponent, divided by that, beside x for it as it is.
+template <class T>
+void expect_equal_solutions_of_scaled(int exponent) {
+    SCOPED_TRACE(exponent);
+    const Index side = 20;
+    const CsrMatrix<T> matrix = with_border<T>(side, 3, 0);
+    std::vector<T> b(std::size_t(matrix.rows()), T(1)), scaled(b.size());
+    for (std::size_t i = 0; i < b.size(); ++i) scaled[i] = std::ldexp(b[i], exponent);
+    const Automatic<T> usual = solve_by_auto(matrix, b), other = solve_by_auto(matrix, scaled);
+    EXPECT_FALSE(usual.reduction.empty());
+    EXPECT_TRUE(is_solved(other.report.status)) << other.report.message;
+    // Twice ||x - x*|| <= ||A_II^-1|| rtol ||b||.
+    const double smallest_eigenvalue = 4 - 4 * std::cos(3.14159265 / (side - 1));
+    const double error = 2 * default_rtol<T> * side / smallest_eigenvalue;
+    for (std::size_t i = 0; i < b.size(); ++i) {
+        EXPECT_NEAR(std::ldexp(other.x[i], -exponent), usual.x[i], error);
+    }
+}
+
+TEST(reduction, right_hand_sides_whose_squares_leave_the_range) {
+    for (const int exponent : {-900, -600, 600, 900}) {
+        expect_equal_solutions_of_scaled<double>(exponent);
+    }
+    for (const int exponent : {-85, -75, 75, 100})
+        expect_equal_solutions_of_scaled<float>(exponent);
+}
+
 /// Unknowns that no equation uses keep their start, and the rest is definite.
 TEST(reduction, unknowns_that_no_equation_uses) {
     const auto matrix = matrix_of<double>(40, [](Index i, Index j) {

@@ -43,8 +43,8 @@ void check_pattern(const CsrView<T>& matrix, std::span<const Index> offsets,
                 found = found || (j >= first && j < end);
             }
         }
-        require_argument("matrix", found, name, ": ", rows_of_block(offsets, block),
-                         " have no entry in their diagonal block");
+        require_argument("matrix", found, name, ": the diagonal block of ",
+                         rows_of_block(offsets, block), " has no entry");
     }
 }
 

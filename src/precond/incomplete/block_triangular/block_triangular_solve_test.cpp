@@ -374,7 +374,7 @@ TEST(block_triangular_solve, errors_name_rows) {
         for (Index j = 20; j < 24; ++j) wrong[i].erase(j);
     }
     expect_contains(message_of([&] { make(wrong); }),
-                    "rows 20 to 23 have no entry in their diagonal block");
+                    "the diagonal block of rows 20 to 23 has no entry");
     wrong = a;
     wrong[7][0] = std::numeric_limits<double>::infinity();
     expect_contains(message_of([&] { make(wrong); }), "row 7 holds NaN or infinity");

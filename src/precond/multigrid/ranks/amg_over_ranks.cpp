@@ -38,6 +38,9 @@ class AmgOfRows final : public PreconditionerOverRanks {
     }
     Offset recoveries() const override { return m_.recoveries(); }
 
+    bool has_pattern(const Context& context, const BsrView<double>& rows) const override {
+        return m_.has_pattern(context, rows);
+    }
     void update(const Context& context, BsrMatrix<double> rows) override {
         m_.update(context, std::move(rows));
     }
@@ -49,14 +52,14 @@ class AmgOfRows final : public PreconditionerOverRanks {
     PreconditionerReport make_report() const override {
         PreconditionerReport report;
         report.warnings = m_.warnings();
-        const bool is_given = !options_.near_null->values.empty();
+        const bool is_given = m_.given_vectors() > 0;
         const AmgNearNull kind = m_.near_null_kind();
         if (!is_given && options_.near_null_kind == AmgNearNull::automatic &&
             kind == AmgNearNull::translations) {
             const std::string warning = translations_warning(*options_.coordinates, block_);
             if (!warning.empty()) report.warnings.insert(report.warnings.begin(), warning);
         }
-        const int vectors = is_given                            ? options_.near_null->columns
+        const int vectors = is_given                            ? m_.given_vectors()
                             : kind == AmgNearNull::translations ? block_
                             : block_ == 2                       ? 3
                                                                 : 6;
@@ -103,7 +106,6 @@ std::unique_ptr<PreconditionerOverRanks> AmgConfig::make_over_ranks(
 
 struct AmgOverRanks::State {
     std::shared_ptr<const Halo> halo;
-    bool has_near_null;  ///< Some rank has: one without rows has none.
     AmgOfRows m;
 };
 
@@ -116,11 +118,10 @@ AmgOverRanks::AmgOverRanks(const Context& context, const Communicator& communica
     require_argument("block", chosen.block <= max_bsr_block, "amg: a node has 1 to ", max_bsr_block,
                      " unknowns, not ", chosen.block);
     OwnRows matrix = own_rows(context, communicator, rows, chosen.block);
-    const auto given =
-        gather_to_host(communicator, context, int(!chosen.near_null->values.empty()));
     const std::shared_ptr<const Halo> halo = matrix.halo;
-    state_.reset(new State{halo, std::ranges::count(given, 1) > 0,
-                           AmgOfRows(context, std::move(matrix), std::move(chosen), gather_nodes)});
+    state_.reset(
+        new State{halo, AmgOfRows(context, std::move(matrix), std::move(chosen), gather_nodes)});
+    communicator.agree(nullptr);  // The last part of a setup sends no messages.
 }
 
 AmgOverRanks::~AmgOverRanks() = default;
@@ -128,6 +129,7 @@ AmgOverRanks::~AmgOverRanks() = default;
 void AmgOverRanks::update(const Context& context, const RowsOfRank& rows) {
     const detail::DefaultFloatingPoint environment;
     state_->m.update(context, own_rows(context, *state_->halo, rows, state_->m.block()));
+    state_->halo->communicator().agree(nullptr);
 }
 
 Index AmgOverRanks::rows() const { return state_->m.rows(); }
@@ -148,7 +150,7 @@ std::vector<Offset> AmgOverRanks::nodes_of_ranks(int level) const {
 double AmgOverRanks::operator_complexity() const { return state_->m.amg().operator_complexity(); }
 std::string AmgOverRanks::stored_values() const { return state_->m.amg().stored_values(); }
 std::string AmgOverRanks::near_null() const {
-    return state_->has_near_null
+    return state_->m.amg().given_vectors() > 0
                ? "given"
                : near_null_name(state_->m.amg().near_null_kind(), state_->m.block());
 }

@@ -26,6 +26,10 @@ class DistributedAmg final : public Operator<T> {
     /// last bit. Waits. Throws as the constructor, on all ranks; after that only an update that
     /// succeeds lets it be applied.
     void update(const Context& context, BsrMatrix<double> rows);
+    /// Whether own rows are on that pattern, on all ranks.
+    bool has_pattern(const Context& context, const BsrView<double>& rows) const {
+        return visit([&](const auto& made) { return made.has_pattern(context, rows); });
+    }
 
     Index rows() const override { return rows_; }
     Index columns() const override { return rows_; }
@@ -44,6 +48,10 @@ class DistributedAmg final : public Operator<T> {
     std::vector<std::string> warnings() const;
     /// Name of the type of stored values in the cycle.
     const char* stored_values() const;
+    /// Near-null vectors that were given to any rank, or 0.
+    int given_vectors() const {
+        return visit([](const auto& made) { return made.given_vectors(); });
+    }
     /// What was chosen, unless near-null vectors are given.
     AmgNearNull near_null_kind() const { return near_null_kind_; }
 

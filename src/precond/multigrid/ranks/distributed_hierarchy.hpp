@@ -40,6 +40,8 @@ class DistributedHierarchy {
     void raise_bounds(double factor);
     /// Whether there is a cycle: not after an update that failed.
     bool complete() const { return complete_; }
+    /// Near-null vectors of the options, on any rank.
+    int given_vectors() const { return given_vectors_; }
     /// Whether own rows have the pattern that the hierarchy was made for, on all ranks. Collective.
     bool has_pattern(const Context& context, const BsrView<double>& rows) const;
     /// Takes the values of another matrix, for which has_pattern is true; keeps the aggregates.
