@@ -319,7 +319,7 @@ int MpiCommunicator::recover() const noexcept {
         check(MPI_Waitall(int(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
               "MPI_Waitall");
         check(MPI_Waitall(int(sending.size()), sending.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
-    } catch (...) {  // Others cannot be told any more.
+    } catch (...) {  // No notice can be sent any more.
         MPI_Abort(comm_, 1);
     }
     receive_.clear();

@@ -92,7 +92,7 @@ class MpiCommunicator final : public Communicator {
     mutable std::vector<std::byte> gathered_;
     mutable Stage send_stage_, receive_stage_;
     mutable int run_ = 0;
-    mutable Notice mine_;                  ///< What this rank tells others.
+    mutable Notice mine_;                  ///< What this rank sends to others.
     mutable std::vector<Notice> notices_;  ///< Received from each rank.
 };
 

@@ -258,7 +258,7 @@ def solve(
         negative), and the solution is not finite; or n + 1 where all pivots are usable, but one
         is below ``n * eps * abs(a).max()``, eps that of the type: then the matrix is singular but
         for rounding, or badly scaled, and the solution may be wrong in all digits.
-        ``cond(a, reciprocal=True)`` tells more.
+        ``cond(a, reciprocal=True)`` gives an estimate.
     sizes : sequence of int, optional
         Rows of each matrix in the vector `a`.
     stream : int or object with ``__cuda_stream__``, optional

@@ -28,7 +28,7 @@ TESSERA_BACKENDS(
     /// Lets another device, if it can, read the memory of this Context. Returns whether its kernels
     /// can; where they cannot, copies still can, through the host if need be.
     bool share_with_device(const Context& context, int device);
-    /// What tells a GPU from all others, in 16 bytes.
+    /// The unique identifier of a GPU, 16 bytes.
     void write_device_id(const Context& context, std::byte* id);
     /// A point after the work of a stream so far; `event` is made if it is null.
     void record_event(const Context& context, std::shared_ptr<void>& event, void* stream);

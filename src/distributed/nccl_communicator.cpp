@@ -14,7 +14,7 @@ namespace tessera {
 
 namespace {
 
-// As in nccl.h.
+/// Types and constants of nccl.h, which is not needed to build.
 struct UniqueId {
     char bytes[128];
 };

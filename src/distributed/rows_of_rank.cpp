@@ -32,19 +32,19 @@ std::vector<Offset> first_nodes(const Context& context, const Communicator& comm
     return starts;
 }
 
-/// Both parts in one matrix, with the columns of others behind the own ones; `places`: of the
+/// Both parts in one matrix, with the columns of others after the own ones; `places`: of the
 /// columns of others.
 CsrMatrix<double> joined_rows(const Context& context, const RowsOfRank& rows, Index columns,
                               const std::vector<Index>& places) {
     const Index count = rows.own.rows;
     CsrMatrix<double> made(context, count, columns, rows.own.nonzeros + rows.others.nonzeros);
-    const Buffer<Index> behind = copy_to_buffer(context, places);
+    const Buffer<Index> columns_of_others = copy_to_buffer(context, places);
     for_each_index(context, Offset(count) + 1,
                    distributed::AddOffsets{rows.own.row_offsets, rows.others.row_offsets,
                                            made.row_offsets().data()});
     const int lanes = sharing_threads(context, count, 8);
     for_each_index(context, Offset(count) * lanes,
-                   distributed::JoinRows{lanes, rows.own, rows.others, behind.data(),
+                   distributed::JoinRows{lanes, rows.own, rows.others, columns_of_others.data(),
                                          made.row_offsets().data(), made.column_indices().data(),
                                          made.values().data()});
     return made;

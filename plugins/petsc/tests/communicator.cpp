@@ -34,7 +34,7 @@ void expect(bool condition, const std::string& what) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// Bytes that tell sender, receiver and number of a message.
+/// Bytes that depend on sender, receiver and number of a message.
 Bytes pattern(int from, int to, int number, std::size_t size) {
     Bytes bytes(size);
     for (std::size_t k = 0; k < size; ++k) {

@@ -82,7 +82,7 @@ struct CudaState final : ContextState, std::enable_shared_from_this<CudaState> {
         used = true;
     }
 
-    /// A stream in a capture does not tell its device; launches fail there if it is another.
+    /// The device of a stream in a capture cannot be queried; launches fail there if it is another.
     void check_device_of_stream() const {
         int device_of_stream = device;
         if (stream_ != nullptr && !captured_by_caller()) {

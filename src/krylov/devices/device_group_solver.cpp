@@ -267,8 +267,7 @@ void DeviceGroupSolver::State::update_part(const Communicator& communicator,
     own.synchronize();
     share.deal_seconds = now() - std::exchange(before, now());
     require(part.m->has_pattern(own, values.view()),
-            "DeviceGroupSolver: update needs a matrix of "
-            "the pattern that it was set up with");
+            "DeviceGroupSolver: update needs a matrix of the pattern that it was set up with");
     on_all_ranks(communicator, [&] { part.a->update(own, values.view()); });
     part.m->update(own, std::move(values));
     part.solver->operators_changed();
