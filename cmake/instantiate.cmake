@@ -78,6 +78,8 @@ tessera_instantiate(precond/incomplete/numeric/schur.cuh incomplete::cuda
                     "schur_diagonals;schur_blocks;scale_blocks" float double)
 foreach(column std::uint16_t Index)
   list(TRANSFORM value_pairs PREPEND "${column}, " OUTPUT_VARIABLE columns_and_values)
-  tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda multiply_columns
-                      ${columns_and_values})
+  foreach(function multiply_one multiply_several)
+    tessera_instantiate(sparse/spmv_sliced/spmv_sliced.cuh cuda ${function}
+                        ${columns_and_values})
+  endforeach()
 endforeach()

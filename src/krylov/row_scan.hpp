@@ -4,12 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dispatch.hpp"
 #include "base/find_csr_entry.hpp"
-#include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// The loop body of for_each_index that looks at every row. A number that several rows raise is held
-// as the bits of a double that is not negative, which have its order.
+// A look at every row of a matrix.
 namespace tessera {
 
 /// A sum is 0 up to rounding if it is at most this times the sum of its absolute terms.
@@ -43,10 +42,11 @@ struct RowSums {
     }
 };
 
+/// Row i; with `lanes`, every `lanes`-th entry from number `lane` on.
 template <class T>
-TESSERA_HOST_DEVICE RowSums summed(const CsrView<T>& a, Index i) {
+TESSERA_HOST_DEVICE RowSums summed(const CsrView<T>& a, Index i, int lane = 0, int lanes = 1) {
     RowSums row;
-    for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+    for (Offset e = a.row_offsets[i] + lane; e < a.row_offsets[i + 1]; e += lanes) {
         const double value = double(a.values[e]), size = std::abs(value);
         row.largest = size > row.largest ? size : row.largest;
         row.sum += value;
@@ -59,45 +59,61 @@ TESSERA_HOST_DEVICE RowSums summed(const CsrView<T>& a, Index i) {
     return row;
 }
 
-/// What the rows of a matrix have in common.
+/// What the rows of a matrix have in common: maxima over the rows. Numbers with a fraction are held
+/// as the bits of a double that is not negative, which have its order.
 struct RowScan {
-    int has_positive, has_negative, has_zero;  ///< Whether a diagonal entry is so.
-    int has_row_sum;  ///< Whether the sum of a row is more than rounding errors of its entries.
-    int has_empty;    ///< Whether a row has no nonzero.
+    /// 1 if a diagonal entry is so.
+    Offset has_positive = 0, has_negative = 0, has_zero = 0;
+    Offset has_row_sum = 0;  ///< 1 if the sum of a row is more than rounding errors of its entries.
+    Offset has_empty = 0;    ///< 1 if a row has no nonzero.
     /// max and 1 / min of the largest |a_ij| of rows: first those that alone give their unknown,
     /// then the others.
-    Offset largest_fixed, smallest_fixed_inverse, largest, smallest_inverse;
-    Offset largest_share;  ///< The largest sum of |a_ij|, j != i, over |a_ii|.
-    Offset longest;        ///< Entries of the longest row.
-};
+    Offset largest_fixed = 0, smallest_fixed_inverse = 0, largest = 0, smallest_inverse = 0;
+    Offset largest_share = 0;  ///< The largest sum of |a_ij|, j != i, over |a_ii|.
+    Offset longest = 0;        ///< Entries of the longest row.
 
-/// Raises the numbers of `scan`.
-template <class T>
-struct ScanRow {
-    static constexpr int work = 32;
-    CsrView<T> a;
-    RowScan* scan;
+    /// raise(number, value) for each number and another scan's.
+    template <class Raise>
+    TESSERA_HOST_DEVICE void join(const RowScan& other, const Raise& raise) {
+        raise(has_positive, other.has_positive);
+        raise(has_negative, other.has_negative);
+        raise(has_zero, other.has_zero);
+        raise(has_row_sum, other.has_row_sum);
+        raise(has_empty, other.has_empty);
+        raise(largest_fixed, other.largest_fixed);
+        raise(smallest_fixed_inverse, other.smallest_fixed_inverse);
+        raise(largest, other.largest);
+        raise(smallest_inverse, other.smallest_inverse);
+        raise(largest_share, other.largest_share);
+        raise(longest, other.longest);
+    }
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const RowSums row = summed(a, Index(i));
-        raise_to(&scan->longest, a.row_offsets[i + 1] - a.row_offsets[i]);
-        raise_flag(row.diagonal > 0   ? &scan->has_positive
-                   : row.diagonal < 0 ? &scan->has_negative
-                                      : &scan->has_zero);
+    /// Row i, summed.
+    template <class T>
+    TESSERA_HOST_DEVICE void note(const CsrView<T>& a, Index i, const RowSums& row) {
+        RowScan one;
+        one.longest = a.row_offsets[i + 1] - a.row_offsets[i];
+        (row.diagonal > 0   ? one.has_positive
+         : row.diagonal < 0 ? one.has_negative
+                            : one.has_zero) = 1;
         const double limit = balance_limit<T> * (std::abs(row.diagonal) + row.others);
-        if (!(std::abs(row.sum) <= limit)) raise_flag(&scan->has_row_sum);
-        if (row.diagonal == 0 && row.others == 0) raise_flag(&scan->has_empty);
+        one.has_row_sum = !(std::abs(row.sum) <= limit);
+        one.has_empty = row.diagonal == 0 && row.others == 0;
         if (row.diagonal != 0) {
-            raise_to(&scan->largest_share,
-                     std::bit_cast<Offset>(row.others / std::abs(row.diagonal)));
+            one.largest_share = std::bit_cast<Offset>(row.others / std::abs(row.diagonal));
         }
-        const bool is_fixed = row.gives_unknown(a, Index(i));
-        if (!(row.largest > 0)) return;
-        raise_to(is_fixed ? &scan->largest_fixed : &scan->largest,
-                 std::bit_cast<Offset>(row.largest));
-        raise_to(is_fixed ? &scan->smallest_fixed_inverse : &scan->smallest_inverse,
-                 std::bit_cast<Offset>(1 / row.largest));
+        if (row.largest > 0) {
+            const bool is_fixed = row.gives_unknown(a, i);
+            (is_fixed ? one.largest_fixed : one.largest) = std::bit_cast<Offset>(row.largest);
+            (is_fixed ? one.smallest_fixed_inverse : one.smallest_inverse) =
+                std::bit_cast<Offset>(1 / row.largest);
+        }
+        join(one, [](Offset& number, Offset value) { number = value > number ? value : number; });
     }
 };
+
+TESSERA_BACKENDS(
+    /// Looks at all rows of a square matrix. Waits.
+    template <class T> RowScan scan_rows(const Context& context, const CsrView<T>& matrix);)
 
 }  // namespace tessera

@@ -25,11 +25,7 @@ double product(Offset one, Offset other) {
 /// Fills the facts that the rows tell one by one.
 template <class T>
 void look_at_rows(const Context& context, const CsrView<T>& matrix, MatrixFacts& facts) {
-    const Scratch<RowScan> memory(context, 1);
-    context.state().fill_bytes(memory.data(), 0, Offset(sizeof(RowScan)));
-    for_each_index(context, matrix.rows, ScanRow<T>{matrix, memory.data()});
-    RowScan scan;
-    copy_to_host(context, std::span<const RowScan>(memory.view()), std::span<RowScan>(&scan, 1));
+    const RowScan scan = TESSERA_RUN(scan_rows<T>, context, matrix);
     facts.positive_diagonal = scan.has_negative == 0 && scan.has_zero == 0;
     facts.negative_diagonal = scan.has_positive == 0 && scan.has_zero == 0;
     facts.zeros_on_diagonal = scan.has_zero != 0;

@@ -57,12 +57,14 @@ struct SlicedProduct {
     unsigned* counter = nullptr;  ///< Number of thread blocks that have written theirs.
 };
 
-/// The product with block columns stored as Column, Index or std::uint16_t, and with values as
-/// Stored. `cached`: the matrix stays in the L2 cache between products. Compiled in one file per
-/// type.
+/// The product of one vector with block columns stored as Column, Index or std::uint16_t, and with
+/// values as Stored. `cached`: the matrix stays in the L2 cache between products. Compiled in one
+/// file per type.
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedPattern& matrix, const Stored* values,
-                      const ProductVectors<T>& vectors, bool cached);
+void multiply_one(const Context& context, const SlicedProduct<Stored, T>& task, bool cached);
+/// The product of two to spmv_vectors vectors, in other files: a GPU loads all of a file.
+template <class Column, class Stored, class T>
+void multiply_several(const Context& context, const SlicedProduct<Stored, T>& task);
 }  // namespace cuda
 
 }  // namespace tessera

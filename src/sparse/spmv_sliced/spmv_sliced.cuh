@@ -325,23 +325,25 @@ void multiply_default_height(const Context& context, const SlicedProduct<Stored,
     launch_product<Shape, Column>(context, task);
 }
 
-/// The product with one vector.
-template <int B, class Column, class Stored, class T>
+template <class Column, class Stored, class T>
 void multiply_one(const Context& context, const SlicedProduct<Stored, T>& task, bool cached) {
-    if (task.matrix.slice_height != default_height<Stored>) {
-        using Shape = ProductShape<B, 1, 0, 1, false, false, Stored, T>;
-        return launch_product<Shape, Column>(context, task);
-    }
-    with_lanes(task.matrix.lanes, [&](auto lanes) {
-        constexpr int count = decltype(lanes)::value;
-        if (cached) return multiply_default_height<B, count, true, Column>(context, task);
-        multiply_default_height<B, count, false, Column>(context, task);
+    with_block(task.matrix.block, [&](auto b) {
+        constexpr int B = decltype(b)::value;
+        if (task.matrix.slice_height != default_height<Stored>) {
+            using Shape = ProductShape<B, 1, 0, 1, false, false, Stored, T>;
+            return launch_product<Shape, Column>(context, task);
+        }
+        with_lanes(task.matrix.lanes, [&](auto lanes) {
+            constexpr int count = decltype(lanes)::value;
+            if (cached) return multiply_default_height<B, count, true, Column>(context, task);
+            multiply_default_height<B, count, false, Column>(context, task);
+        });
     });
 }
 
 /// The product with 2 .. MaxVectors vectors: each block is read once.
 template <int B, int MaxVectors, class Column, class Stored, class T>
-void multiply_several(const Context& context, const SlicedProduct<Stored, T>& task) {
+void multiply_up_to(const Context& context, const SlicedProduct<Stored, T>& task) {
     // As for one vector.
     const bool one_lane = task.matrix.slice_height != default_height<Stored>;
     with_lanes(one_lane ? 1 : task.matrix.lanes, [&](auto lanes) {
@@ -352,22 +354,14 @@ void multiply_several(const Context& context, const SlicedProduct<Stored, T>& ta
 }
 
 template <class Column, class Stored, class T>
-void multiply_columns(const Context& context, const SlicedPattern& matrix, const Stored* values,
-                      const ProductVectors<T>& vectors, bool cached) {
-    with_block(matrix.block, [&](auto b) {
-        constexpr int block = decltype(b)::value;
-        constexpr int max_vectors = spmv_vectors(block, sizeof(Stored), sizeof(T));
-        for (int first = 0; first < vectors.x.count; first += max_vectors) {
-            const int count = std::min(max_vectors, vectors.x.count - first);
-            const SlicedProduct<Stored, T> task{matrix, values, vectors.part(first, count)};
-            if (count == 1) {
-                multiply_one<block, Column>(context, task, cached);
-            } else if (max_vectors == 8 && count <= 4) {
-                multiply_several<block, std::min(max_vectors, 4), Column>(context, task);
-            } else {
-                multiply_several<block, max_vectors, Column>(context, task);
-            }
+void multiply_several(const Context& context, const SlicedProduct<Stored, T>& task) {
+    with_block(task.matrix.block, [&](auto b) {
+        constexpr int B = decltype(b)::value;
+        constexpr int max_vectors = spmv_vectors(B, sizeof(Stored), sizeof(T));
+        if (max_vectors == 8 && task.vectors.x.count <= 4) {
+            return multiply_up_to<B, std::min(max_vectors, 4), Column>(context, task);
         }
+        multiply_up_to<B, max_vectors, Column>(context, task);
     });
 }
 

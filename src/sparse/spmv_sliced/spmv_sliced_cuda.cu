@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "base/check_cuda.hpp"
+#include "gpu/tuning/sparse_h200.hpp"
 #include "sparse/spmv_sliced/kernels.hpp"
 #include "sparse/stored_value.hpp"
 
@@ -10,6 +13,21 @@ Offset l2_cache_bytes(const Context& context) {
     int bytes = 0;
     TESSERA_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, context.device()));
     return bytes;
+}
+
+template <class Column, class Stored, class T>
+void multiply_columns(const Context& context, const SlicedPattern& matrix, const Stored* values,
+                      const ProductVectors<T>& vectors, bool cached) {
+    const int max_vectors = spmv_vectors(matrix.block, sizeof(Stored), sizeof(T));
+    for (int first = 0; first < vectors.x.count; first += max_vectors) {
+        const int count = std::min(max_vectors, vectors.x.count - first);
+        const SlicedProduct<Stored, T> task{matrix, values, vectors.part(first, count)};
+        if (count == 1) {
+            multiply_one<Column>(context, task, cached);
+        } else {
+            multiply_several<Column>(context, task);
+        }
+    }
 }
 
 }  // namespace

@@ -27,12 +27,11 @@ __device__ Index row_of(const CsrView<T>& matrix, Offset k, Index first_row, Ind
 /// f(row, k, inside) for all entries k, by whole warps: some threads of the last one have none, and
 /// are not inside. Then f.finish() by all threads, each of which has an f of its own. A thread
 /// block has consecutive entries, so that dense rows are balanced, and finds the few rows that hold
-/// them first; it does nothing where f.is_over() in any thread.
+/// them first.
 template <class T, class F>
 __global__ void __launch_bounds__(tile_threads)
     for_entries_kernel(const __grid_constant__ CsrView<T> matrix, F f) {
     begin_dependent();
-    if (__syncthreads_or(f.is_over())) return;
     __shared__ Index ends[2];
     const Offset first = Offset(blockIdx.x) * (tile_threads * entries_per_thread);
     const Offset last = min(first + tile_threads * entries_per_thread, matrix.nonzeros) - 1;
@@ -77,9 +76,59 @@ struct RaiseLargest {
             atomicMax(reinterpret_cast<Bits*>(to), std::bit_cast<Bits>(value));
         }
     }
-    __device__ bool is_over() const { return false; }
     __device__ void finish() const {}
 };
+
+/// Mixes 64 bits so that each bit of x changes about half of those of the result.
+__device__ __forceinline__ unsigned long long mixed(unsigned long long x) {
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    return x ^ (x >> 32);
+}
+
+/// Sums 64 mixed bits of the place and the value of all entries above the diagonal, less those of
+/// the mirrored places below: 0, modulo 2^64, for symmetric matrices, and by chance for one in 2^64
+/// of the others.
+template <class T>
+struct SumMirrored {
+    CsrView<T> matrix;
+    unsigned long long* sum;
+    int* not_finite;
+    unsigned long long own = 0;  ///< The sum of this thread.
+
+    __device__ void operator()(Index i, Offset k, bool inside) {
+        if (!inside) return;
+        const Index j = matrix.column_indices[k];
+        const double value = double(matrix.values[k]) + 0.0;  // -0 becomes 0.
+        if (!isfinite(value)) raise_flag(not_finite);
+        if (i == j) return;
+        const auto low = unsigned(min(i, j)), high = unsigned(max(i, j));
+        const unsigned long long place = static_cast<unsigned long long>(low) << 32 | high;
+        const auto bits = mixed(mixed(place) + std::bit_cast<unsigned long long>(value));
+        own += i < j ? bits : 0 - bits;
+    }
+    __device__ void finish() const {
+        static_assert(tile_threads == sum_threads);
+        __shared__ unsigned long long shared[tile_threads / 32];
+        const unsigned long long all = block_sum(own, shared);
+        if (threadIdx.x == 0 && all != 0) atomicAdd(sum, all);
+    }
+};
+
+/// Whether all entries are finite and equal to their mirror images, by their sum alone: each entry
+/// is read once, and none is searched.
+template <class T>
+bool are_mirrored(const Context& context, const CsrView<T>& matrix) {
+    struct Found {
+        unsigned long long sum;
+        int not_finite;
+    };
+    Buffer<Found> found = copy_to_buffer(context, std::vector{Found{0, 0}});
+    for_entries(context, matrix,
+                SumMirrored<T>{matrix, &found.data()->sum, &found.data()->not_finite});
+    const Found result = copy_to_host(context, found)[0];
+    return result.sum == 0 && result.not_finite == 0;
+}
 
 /// What CheckEntry finds. `excess`: entries below the diagonal less those above it with a mirror
 /// image; at 0 all of them are mirror images.
@@ -89,8 +138,7 @@ struct Findings {
 };
 
 /// Compares the entries on and above the diagonal with their mirror images, and with `below` those
-/// below it, too. Without `largest` values must be equal, and thread blocks that begin after a
-/// fault was found do nothing.
+/// below it, too.
 template <class T>
 struct CheckEntry {
     CsrView<T> matrix;
@@ -102,9 +150,6 @@ struct CheckEntry {
     __device__ bool found_fault_up_to(Offset k) const {
         return *static_cast<volatile unsigned long long*>(&findings->first_fault) <=
                static_cast<unsigned long long>(k);
-    }
-    __device__ bool is_over() const {
-        return largest == nullptr && found_fault_up_to(matrix.nonzeros - 1);
     }
     __device__ void operator()(Index i, Offset k, bool inside) {
         if (!inside) return;
@@ -143,15 +188,13 @@ Findings check_entries(const Context& context, const CsrView<T>& matrix, const T
 
 template <class T>
 SymmetryFindings compare_mirror_images(const Context& context, const CsrView<T>& matrix, bool) {
-    // Many matrices are symmetric to the last bit, and need no tolerances.
-    Findings found = check_entries<T>(context, matrix, nullptr, false);
-    if (Offset(found.first_fault) != matrix.nonzeros || found.excess != 0) {
-        Buffer<T> largest(context, matrix.rows);
-        fill(context, T(0), largest.view());
-        for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
-        found = check_entries<T>(context, matrix, largest.data(), false);
-        if (found.excess != 0) found = check_entries<T>(context, matrix, largest.data(), true);
-    }
+    // Many matrices are symmetric to the last bit.
+    if (are_mirrored(context, matrix)) return {matrix.nonzeros, false};
+    Buffer<T> largest(context, matrix.rows);
+    fill(context, T(0), largest.view());
+    for_entries(context, matrix, RaiseLargest<T>{matrix, largest.data()});
+    Findings found = check_entries<T>(context, matrix, largest.data(), false);
+    if (found.excess != 0) found = check_entries<T>(context, matrix, largest.data(), true);
     const auto first_fault = Offset(found.first_fault);
     return {first_fault, first_fault == matrix.nonzeros && found.unpaired != 0};
 }

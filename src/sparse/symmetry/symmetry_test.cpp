@@ -98,6 +98,22 @@ TEST(symmetry, unpaired_entries_are_compared_with_zero) {
     expect_unpaired_entries_are_zero<float>();
 }
 
+// Faults that cancel in sums over all entries.
+TEST(symmetry, exchanged_values_are_no_mirror_images) {
+    const Context device = test::context();
+    const auto holds = [&](double above, double below, double other_above, double other_below) {
+        const auto matrix =
+            test::make_csr<double>(4, 4, {{0, 1}, {0, 1}, {2, 3}, {2, 3}},
+                                   {{4, above}, {below, 4}, {4, other_above}, {other_below, 4}});
+        return is_symmetric(device, copy_to(device, matrix.view()).view());
+    };
+    EXPECT_TRUE(holds(1, 1, 2, 2));
+    EXPECT_TRUE(holds(0.0, -0.0, 2, 2));
+    EXPECT_FALSE(holds(1, 2, 2, 1));
+    EXPECT_FALSE(holds(1, -1, -1, 1));
+    EXPECT_FALSE(holds(1, 2, 1, 2));
+}
+
 /// The definition, entry by entry: max |a_ij| by rows, and every difference.
 bool is_symmetric_by_definition(const CsrView<double>& a) {
     std::vector<double> largest(std::size_t(a.rows), 0);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gpu/launch.cuh"
+#include "gpu/warp.cuh"
 #include "precond/multigrid/blocks/for_each_block.hpp"
 
 namespace tessera::cuda {
@@ -12,7 +13,7 @@ inline constexpr int block_loop_threads = 64;
 template <class Value, class F>
 __global__ void __launch_bounds__(block_loop_threads)
     for_each_block_kernel(const __grid_constant__ BsrView<double> matrix, Value* values, int lanes,
-                          const __grid_constant__ F f) {
+                          unsigned inverse_of_size, const __grid_constant__ F f) {
     extern __shared__ double all_blocks[];
     const int size = matrix.block_size(), stride = size | 1, lane = int(threadIdx.x) % lanes;
     const unsigned group = (~0u >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
@@ -22,8 +23,12 @@ __global__ void __launch_bounds__(block_loop_threads)
     const Offset end = matrix.row_offsets[i + 1];
     for (Offset begin = matrix.row_offsets[i]; begin < end; begin += lanes) {
         const int count = int(min(Offset(lanes), end - begin));
+        // Where number e of these blocks is held: stride - size numbers are left out after each.
+        const auto place = [&](int e) {
+            return e + quotient_of(e, inverse_of_size) * (stride - size);
+        };
         for (int e = lane; e < count * size; e += lanes) {
-            blocks[e / size * stride + e % size] = values[begin * size + e];
+            blocks[place(e)] = values[begin * size + e];
         }
         __syncwarp(group);
         if (lane < count) {
@@ -33,7 +38,7 @@ __global__ void __launch_bounds__(block_loop_threads)
         __syncwarp(group);
         if constexpr (!std::is_const_v<Value>) {
             for (int e = lane; e < count * size; e += lanes) {
-                values[begin * size + e] = blocks[e / size * stride + e % size];
+                values[begin * size + e] = blocks[place(e)];
             }
             __syncwarp(group);
         }
@@ -49,8 +54,8 @@ void for_each_block(const Context& context, const BsrView<double>& matrix, Value
     const std::size_t memory =
         block_loop_threads * std::size_t(matrix.block_size() | 1) * sizeof(double);
     for_each_block_kernel<<<blocks_for(matrix.block_rows, block_loop_threads / lanes),
-                            block_loop_threads, memory, stream_of(context)>>>(matrix, values, lanes,
-                                                                              f);
+                            block_loop_threads, memory, stream_of(context)>>>(
+        matrix, values, lanes, inverse_of(matrix.block_size()), f);
     TESSERA_CUDA(cudaGetLastError());
 }
 

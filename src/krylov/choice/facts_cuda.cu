@@ -1,8 +1,0 @@
-#include "gpu/for_each.cuh"
-#include "krylov/row_scan.hpp"
-
-namespace tessera::cuda {
-
-TESSERA_FOR_EACH_REAL(ScanRow)
-
-}  // namespace tessera::cuda

@@ -1,0 +1,3 @@
+#include "sparse/sliced/steps_of_blocks.cuh"
+
+TESSERA_STEPS_OF_BLOCKS(1)
