@@ -15,13 +15,13 @@ import re
 import sys
 
 option = re.compile(
-    r"-(pc_type|mg_levels_pc_type|(?:mg_levels_)?pc_\w+_(?:product|values|spec|precision)"
+    r"-(pc_type|mg_levels_pc_type|(?:mg_levels_)?pc_\w+_(?:product|values|spec|precision|messages)"
     r"|nodes_per_block|elements) (\S+)")
 
 
 def run_of(options, lines):
     """Options and results of a run as a dict; None if it did not end."""
-    run = {re.sub(r"^(?:mg_levels_)?pc_\w+_(product|values|spec|precision)$", r"\1", name): value
+    run = {re.sub(r"^(?:mg_levels_)?pc_\w+_(product|values|spec|precision|messages)$", r"\1", name): value
            for name, value in option.findall(options)}
     seconds = {}
     for line in lines:

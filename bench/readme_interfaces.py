@@ -62,6 +62,8 @@ def petsc():
             kind += f", {row['values']} values"
         if "precision" in row:
             kind += f", {row['precision']} precision"
+        if "messages" in row:
+            kind += f", messages by {row['messages'].upper()}"
         setup = 1e3 * row["PCSetUp_seconds"]
         setup = round(setup) if setup >= 1000 else setup
         lines.append(

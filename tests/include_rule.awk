@@ -13,6 +13,7 @@ BEGIN {
     for (i in list) public["tessera/" list[i] ".hpp"] = 1
     split("vector_ops operator ranks formats io elasticity problems products spectrum solution_errors", list, " ")
     for (i in list) public["tessera/" list[i] ".hpp"] = 2
+    public["tessera/nccl.hpp"] = 2
     public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
     public["tessera/detail/floating_point.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1

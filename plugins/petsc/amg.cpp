@@ -4,6 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include <tessera/nccl.hpp>
+
 #include "device.hpp"
 #include "pc.hpp"
 #include "rank_rows.hpp"
@@ -26,6 +28,12 @@ const char* to_string(Values values) {
     return values == Values::automatic ? "auto" : values == Values::working ? "working" : "f16";
 }
 
+/// How ranks send each other the numbers of their GPUs.
+enum class Messages { automatic, mpi, nccl };
+const char* to_string(Messages messages) {
+    return messages == Messages::automatic ? "auto" : messages == Messages::mpi ? "mpi" : "nccl";
+}
+
 class AmgMethod final : public Method {
   public:
     PetscErrorCode set_from_options(PC pc, OptionItems PetscOptionsObject) override;
@@ -34,6 +42,7 @@ class AmgMethod final : public Method {
         amg_.reset();
         not_made_.reset();
         rows_.reset();
+        nccl_.reset();
         communicator_.reset();
     }
     PetscErrorCode view(PC pc, PetscViewer viewer) override;
@@ -58,14 +67,17 @@ class AmgMethod final : public Method {
     PetscErrorCode read_numbers(OptionItems PetscOptionsObject);
     PetscErrorCode read_options(OptionItems PetscOptionsObject);
     PetscErrorCode make_communicator(MPI_Comm comm);
+    PetscErrorCode choose_messages(PC pc, bool on_gpus);
     PetscErrorCode make_or_update(PC pc, bool fresh);
     PetscErrorCode make_or_update_on_all(PC pc, bool fresh, std::string& reason);
     PetscErrorCode view_levels(PetscViewer viewer);
 
     AmgOptions options_;
     int gather_nodes_ = -1;
+    Messages messages_ = Messages::automatic;
     NodeCoordinates coordinates_;
     std::unique_ptr<MpiCommunicator> communicator_;
+    std::unique_ptr<Communicator> nccl_;  ///< Null where MPI sends all messages.
     std::unique_ptr<RankRows> rows_;
     PetscMemType memory_ = PETSC_MEMTYPE_HOST;
     std::unique_ptr<AmgOverRanks> amg_;
@@ -79,6 +91,7 @@ PetscErrorCode AmgMethod::read_words(OptionItems PetscOptionsObject) {
                                          AmgStrength::frobenius};
     constexpr Precision precisions[] = {Precision::f32, Precision::working};
     constexpr Values all_values[] = {Values::automatic, Values::working, Values::f16};
+    constexpr Messages all_messages[] = {Messages::automatic, Messages::mpi, Messages::nccl};
     Precision precision = options_.single_precision ? Precision::f32 : Precision::working;
     Values values = !options_.values                       ? Values::automatic
                     : *options_.values == ValueFormat::f16 ? Values::f16
@@ -99,6 +112,10 @@ PetscErrorCode AmgMethod::read_words(OptionItems PetscOptionsObject) {
                             "Stored values of matrices in the cycle (auto: f16 where the matrix "
                             "allows)",
                             all_values, values));
+    PetscCall(choice_option(PetscOptionsObject, "-pc_tesseraamg_messages",
+                            "Messages between GPUs (auto: NCCL where it can be loaded and each "
+                            "rank has a GPU of its own)",
+                            all_messages, messages_));
     PetscCall(product_option(PetscOptionsObject, "-pc_tesseraamg_product", *this));
     options_.single_precision = precision == Precision::f32;
     options_.values = {};
@@ -180,6 +197,28 @@ PetscErrorCode AmgMethod::make_communicator(MPI_Comm comm) {
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/// Makes the communicator of NCCL if the ranks have a GPU each, which `on_gpus` alone does not say.
+/// Collective.
+PetscErrorCode AmgMethod::choose_messages(PC pc, bool on_gpus) {
+    std::string reason;
+
+    PetscFunctionBegin;
+    const bool wanted =
+        messages_ == Messages::nccl || (messages_ == Messages::automatic && on_gpus);
+    if (!wanted || communicator_->size() == 1) nccl_.reset();
+    if (!wanted || communicator_->size() == 1 || nccl_) PetscFunctionReturn(PETSC_SUCCESS);
+    try {
+        communicator_->run([&] { nccl_ = nccl_communicator(*context, *communicator_); });
+    } catch (const std::exception& error) {
+        reason = error.what();
+    }
+    if (nccl_) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCheck(messages_ != Messages::nccl, PetscObjectComm(PetscObject(pc)), PETSC_ERR_SUP,
+               "-pc_tesseraamg_messages nccl: %s", reason.c_str());
+    PetscCall(PetscInfo(pc, "Tessera: messages by MPI: %s\n", reason.c_str()));
+    PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /// May throw; collective.
 PetscErrorCode AmgMethod::make_or_update(PC pc, bool fresh) {
     NearNullSpace near_null;
@@ -194,14 +233,14 @@ PetscErrorCode AmgMethod::make_or_update(PC pc, bool fresh) {
         amg_->update(*context, rows);
         PetscFunctionReturn(PETSC_SUCCESS);
     }
-    amg_.reset();
     AmgOptions chosen = options_;
     chosen.block = int(block_size(pc));
     chosen.coordinates = coordinates_;
     PetscCall(near_null_space(pc, rows.own.rows, near_null));
     chosen.near_null = std::move(near_null);
-    amg_ = std::make_unique<AmgOverRanks>(*context, *communicator_, rows, chosen,
-                                          Offset(gather_nodes_));
+    const Communicator& communicator = nccl_ ? *nccl_ : *communicator_;
+    amg_ =
+        std::make_unique<AmgOverRanks>(*context, communicator, rows, chosen, Offset(gather_nodes_));
     PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -228,21 +267,30 @@ PetscErrorCode AmgMethod::make_or_update_on_all(PC pc, bool fresh, std::string& 
 }
 
 PetscErrorCode AmgMethod::set_up(PC pc, bool fresh) {
+    const MPI_Comm comm = PetscObjectComm(PetscObject(pc));
     std::string reason;
 
     PetscFunctionBegin;
     not_made_.reset();
-    PetscCall(make_communicator(PetscObjectComm(PetscObject(pc))));
+    PetscCall(make_communicator(comm));
     fresh = fresh || !amg_;
     if (fresh) rows_ = std::make_unique<RankRows>();
     PetscCall(rows_->read(pc->pmat, fresh));
-    // Moved to a GPU, or from there: all ranks set up anew.
-    int moved = memory_ != rows_->own().memory(), any = moved;
-    PetscCallMPI(
-        MPI_Allreduce(&moved, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm(PetscObject(pc))));
-    fresh = fresh || any;
-    memory_ = rows_->own().memory();
     context = rows_->context();
+    // Moved to a GPU, or from there: all ranks set up anew.
+    const int words = int(messages_);
+    const int mine[4] = {memory_ != rows_->own().memory(), !context->on_gpu(), words, -words};
+    int any[4];
+    PetscCallMPI(MPI_Allreduce(mine, any, 4, MPI_INT, MPI_MAX, comm));
+    PetscCheck(any[2] == -any[3], comm, PETSC_ERR_ARG_INCOMP,
+               "-pc_tesseraamg_messages is not the same on all ranks");
+    memory_ = rows_->own().memory();
+    fresh = fresh || any[0] != 0;
+    if (fresh) {
+        amg_.reset();
+        if (any[0] != 0) nccl_.reset();
+        PetscCall(choose_messages(pc, any[1] == 0));
+    }
     PetscCall(make_or_update_on_all(pc, fresh, reason));
     if (!amg_) not_made_.emplace(rows_->own().view().rows);
     PetscCall(report_singular(pc, reason));
@@ -288,6 +336,7 @@ PetscErrorCode AmgMethod::view(PC, PetscViewer viewer) {
     PetscCall(PetscViewerASCIIPrintf(
         viewer, "  near-null vectors: %s; values in the cycle: %s; operator complexity %.3f\n",
         amg_->near_null().c_str(), amg_->stored_values().c_str(), amg_->operator_complexity()));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  messages by %s\n", nccl_ ? "NCCL" : "MPI"));
     PetscCall(view_levels(viewer));
     PetscFunctionReturn(PETSC_SUCCESS);
 }

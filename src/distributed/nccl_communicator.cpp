@@ -1,4 +1,4 @@
-#include "distributed/nccl_communicator.hpp"
+#include "tessera/nccl.hpp"
 
 #include <dlfcn.h>
 
@@ -9,6 +9,7 @@
 
 #include "base/checks.hpp"
 #include "base/peers.hpp"
+#include "distributed/communicator.hpp"
 
 namespace tessera {
 

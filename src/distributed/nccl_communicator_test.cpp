@@ -1,4 +1,4 @@
-#include "distributed/nccl_communicator.hpp"
+#include "tessera/nccl.hpp"
 
 #include "distributed/test_ranks.hpp"
 #include "support/messages.hpp"

@@ -82,8 +82,11 @@ test_wrong_options() {
         expect_error $n "PETSc's own products" updates -pc_type tesserabjacobi -pc_tesserabjacobi_product csr
         expect_error $n "give 1 to 16 products" updates -pc_type tesserachebyshev -pc_tesserachebyshev_degree 0
         expect_error $n "have 1, 4, 8, 16 or 32 rows" updates -pc_type tesserabildl -pc_tesserabildl_block 5
+        expect_error $n "Available options: auto mpi nccl" updates -pc_type tesseraamg -pc_tesseraamg_messages no
         expect_error $n "give 1 to 4096 threads" updates -pc_type tesserabjacobi -tessera_threads 0
     done
+    expect_error 2 "NCCL sends messages between GPUs, not between CPUs" \
+        updates -pc_type tesseraamg -pc_tesseraamg_messages nccl
 }
 
 # Memory that is exhausted on one rank is an error on all; none waits for the others.

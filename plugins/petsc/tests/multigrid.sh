@@ -64,6 +64,7 @@ test_amg_view() {
     elast 2 -pc_type tesseraamg -elements 16 -ksp_view >"$scratch/log"
     grep -q 'amg,block=3 over all ranks on CPU' "$scratch/log" &&
         grep -q 'near-null vectors: given' "$scratch/log" &&
+        grep -qx ' *messages by MPI' "$scratch/log" &&
         grep -qE 'level 0: 14739 rows, .* 6936 to 7803 rows on a rank' "$scratch/log" &&
         grep -qE 'level 2: .* blocks of 6 a row, all on every rank' "$scratch/log" || {
         grep -A6 'type: tesseraamg' "$scratch/log" >&2

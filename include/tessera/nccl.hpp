@@ -2,8 +2,9 @@
 
 #include <memory>
 
-#include "distributed/communicator.hpp"
+#include "tessera/ranks.hpp"
 
+// Not a part of tessera.hpp: only programs with a process for each GPU need it.
 namespace tessera {
 
 /// Messages by NCCL between ranks that have a GPU each, in one process or in several. The library
@@ -13,7 +14,7 @@ namespace tessera {
 /// leave the streams of the others waiting.) Collective; waits. Throws on all ranks DeviceError
 /// where the library is missing or fails, InvalidArgument for Contexts on the CPU, or two on one
 /// GPU.
-std::unique_ptr<Communicator> nccl_communicator(const Context& context,
-                                                const Communicator& control);
+TESSERA_API std::unique_ptr<Communicator> nccl_communicator(const Context& context,
+                                                            const Communicator& control);
 
 }  // namespace tessera
