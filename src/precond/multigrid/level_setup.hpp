@@ -15,7 +15,7 @@ inline constexpr double max_blocks_per_row = 200;
 inline constexpr double min_theta = 1e-4;
 /// A matrix with a smaller eigenvalue is not stored in 16 bits: their rounding, 5e-4 of 1, disturbs
 /// vectors of so little energy. Measured: docs/decisions/multigrid.md.
-inline constexpr double min_eigenvalue_for_f16 = 1e-6;
+inline constexpr double min_eigenvalue_for_f16 = 1e-7;
 
 /// Throws InvalidArgument for options that do not fit a matrix of so many nodes.
 void check_options(Index nodes, const AmgOptions& options);

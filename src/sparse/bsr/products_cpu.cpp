@@ -1,5 +1,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/bsr/products_cpu.cpp"
+#include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "simd/dispatch.hpp"
@@ -72,7 +73,7 @@ static HWY_INLINE void add_vector_product(const T* HWY_RESTRICT a, const T* HWY_
             right[k][v] = v + 1 < vectors ? hn::LoadU(d, from) : hn::MaskedLoad(used, d, from);
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 3
     for (int r = 0; r < Height; ++r) {
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) {
@@ -87,6 +88,24 @@ static HWY_INLINE void add_vector_product(const T* HWY_RESTRICT a, const T* HWY_
     }
 }
 
+/// Fetches what the next blocks of A meet in B: without it, each of them would wait for memory
+/// where the order of the unknowns has little structure.
+template <class T>
+static HWY_INLINE void prefetch_rows(const ProductRow<T>& row, Offset k) {
+    constexpr Offset values_ahead = 3, columns_ahead = 6, offsets_ahead = 12, line = 64;
+    const BsrView<T>&a = row.a, &b = row.b;
+    if (k + offsets_ahead >= a.blocks) return;
+    const Index* const rows = a.column_indices + k;
+    hwy::Prefetch(b.row_offsets + rows[offsets_ahead]);
+    hwy::Prefetch(b.column_indices + b.row_offsets[rows[columns_ahead]]);
+    const Offset last = b.row_offsets[rows[values_ahead] + 1], size = b.height * b.width;
+    Offset first = b.row_offsets[rows[values_ahead]];
+    while (first < last && b.column_indices[first] < row.least) ++first;
+    for (Offset e = first * size; e < last * size; e += line / Offset(sizeof(T))) {
+        hwy::Prefetch(b.values + e);
+    }
+}
+
 /// Adds the terms of a row.
 template <int Height, int Inner, int Width, class T>
 static void add_terms(const ProductRow<T>& row) {
@@ -94,6 +113,7 @@ static void add_terms(const ProductRow<T>& row) {
     const int left_size = a.height * a.width, right_size = b.height * b.width,
               size = a.height * row_length(b.width);
     for (Offset k = a.row_offsets[row.row]; k < a.row_offsets[row.row + 1]; ++k) {
+        prefetch_rows(row, k);
         const T* const left = a.values + k * left_size;
         const Index inner = a.column_indices[k];
         for (Offset t = b.row_offsets[inner]; t < b.row_offsets[inner + 1]; ++t) {
@@ -151,13 +171,17 @@ namespace tessera::cpu {
 template <class T>
 void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>& b,
                   const BsrView<T>& c, T* values, bool upper) {
+    constexpr std::size_t numbers_of_line = 64 / sizeof(T);
+    struct alignas(64) Line {  // Vectors of sums never cross cache lines.
+        T numbers[numbers_of_line];
+    };
     const auto choose = TESSERA_SIMD(context, choose_terms<T>);
     const auto add = choose(a.height, a.width, b.width);
     const int width = c.width, length = TESSERA_SIMD(context, row_length)(width);
     const Offset parts = std::clamp<Offset>(a.block_rows / 64, 1, 16 * context.threads());
     parallel_tasks(context.threads(), parts, [&](Offset part) {
         std::vector<Offset> position(std::size_t(b.block_columns), -1);
-        std::vector<T> sums;
+        std::vector<Line> lines;
         const Offset last = a.block_rows * (part + 1) / parts;
         for (Offset i = a.block_rows * part / parts; i < last; ++i) {
             if (i % 64 == 0) check_time();
@@ -165,11 +189,11 @@ void sum_products(const Context& context, const BsrView<T>& a, const BsrView<T>&
             for (Offset k = first; k < c.row_offsets[i + 1]; ++k) {
                 position[std::size_t(c.column_indices[k])] = k;
             }
-            sums.assign(std::size_t(rows * length), T(0));
-            add({a, b, Index(i), position.data(), first, upper ? Index(i) : 0, sums.data()});
+            lines.assign(std::size_t(rows * length) / numbers_of_line + 1, Line{});
+            T* const sums = lines[0].numbers;
+            add({a, b, Index(i), position.data(), first, upper ? Index(i) : 0, sums});
             T* const to = values + first * c.block_size();
-            for (Offset r = 0; r < rows; ++r)
-                std::copy_n(&sums[std::size_t(r * length)], width, to + r * width);
+            for (Offset r = 0; r < rows; ++r) std::copy_n(sums + r * length, width, to + r * width);
         }
     });
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/zeros.hpp"
+#include "sparse/round_to_f16.hpp"
 #include "sparse/stored_value.hpp"
 #include "sparse/test_sparse_matrices.hpp"
 #include "tessera/detail/bsr.hpp"
@@ -368,6 +369,25 @@ TEST(sliced, narrow_values_are_rounded_to_nearest) {
     check_rounding<bf16, double>("bf16", 8);
     check_rounding<f16, float>("f16", 11);
     check_rounding<bf16, float>("bf16", 8);
+}
+
+/// Near all FP16 numbers, halfway between them, and far outside of their range.
+TEST(sliced, rounding_without_branches_is_that_of_conversions) {
+    std::vector<double> values{0.0, 1e300, 0x1p-1074, std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::quiet_NaN()};
+    for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
+        const double below = f16_to_float(std::uint16_t(bits));
+        const double above = bits < 0x7bff ? f16_to_float(std::uint16_t(bits + 1)) : 65536.0;
+        for (const double value : {below, (below + above) / 2}) {
+            values.push_back(value);
+            values.push_back(std::nextafter(value, 0.0));
+            values.push_back(std::nextafter(value, 1e300));
+        }
+    }
+    for (const double value : values) {
+        ASSERT_EQ(round_to_f16(value), narrow_to<f16>(value).bits) << value;
+        ASSERT_EQ(round_to_f16(-value), narrow_to<f16>(-value).bits) << -value;
+    }
 }
 
 }  // namespace

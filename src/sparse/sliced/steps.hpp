@@ -4,6 +4,7 @@
 
 #include "base/for_each.hpp"
 #include "sparse/count_blocks.hpp"
+#include "sparse/round_to_f16.hpp"
 #include "sparse/scaled_value.hpp"
 #include "sparse/stored_value.hpp"
 #include "tessera/detail/bsr.hpp"
@@ -12,6 +13,15 @@
 // columns, CSR or in block sparse rows, to the sliced formats documented in formats.hpp. Block rows
 // have B rows; `Pattern` is CsrPattern or BsrPattern.
 namespace tessera::sliced {
+
+/// A value as it is stored, rounded once; on a CPU without branches, which took most of the time.
+template <class Stored, class T>
+TESSERA_HOST_DEVICE inline Stored stored_value(T value) {
+#ifndef __CUDA_ARCH__
+    if constexpr (std::is_same_v<Stored, f16>) return {round_to_f16(double(value))};
+#endif
+    return narrow_to<Stored>(value);
+}
 
 /// Whether the slice height can be chosen.
 constexpr bool has_slices(MatrixFormat format) {
@@ -256,7 +266,7 @@ struct FillValues {
                         e += columns[r][j] < column;
                         stored |= columns[r][j] == column;
                     }
-                    *to = narrow_to<Stored>(
+                    *to = stored_value<Stored>(
                         stored ? scaled_value(matrix, scaling, block_row * B + r, e) : S(0));
                 }
             }
@@ -274,8 +284,8 @@ struct FillValues {
             const Offset row = block_row * B + r, entry = matrix.row_offsets[row] + k * B;
             TESSERA_UNROLL
             for (int c = 0; c < B; ++c, to += pattern.slice_height) {
-                *to = narrow_to<Stored>(is_block ? scaled_value(matrix, scaling, row, entry + c)
-                                                 : S(0));
+                *to = stored_value<Stored>(is_block ? scaled_value(matrix, scaling, row, entry + c)
+                                                    : S(0));
             }
         }
     }
@@ -336,7 +346,7 @@ struct FillFromBlocks {
             Stored* to = values + (share.start + k * height) * (B * B) + share.lane;
             for (int r = 0; r < B; ++r) {
                 for (int c = 0; c < B; ++c, to += height) {
-                    *to = narrow_to<Stored>(k < length ? block[r * matrix.width + c] : 0.0);
+                    *to = stored_value<Stored>(k < length ? block[r * matrix.width + c] : 0.0);
                 }
             }
         }
