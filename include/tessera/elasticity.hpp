@@ -211,7 +211,9 @@ struct System {
     bool known_singular = false;
     /// In the second case the nodes between parts that move against each other in one such motion.
     std::vector<Index> hinge_nodes = {};
-    /// Row of each displacement; -1: prescribed, or in no element; -2: in `dependents`.
+    /// Row of each displacement; -1: prescribed, or in no element; -2: in `dependents`. Rows are in
+    /// the order of the nodes; of large meshes whose numbers put the nodes of an element far apart,
+    /// in an order along a curve that fills the body, so that products find vectors in caches.
     std::vector<Index> unknowns;
     /// Displacements, `dimensions` per node; 0: not prescribed; of dependent ones the constant
     /// part.

@@ -130,7 +130,8 @@ class Structure:
     ----------
     matrix : scipy.sparse.csr_array, or tuple
         The stiffness of the displacements that are neither prescribed nor follow from others by
-        equations; symmetric.
+        equations; symmetric. Rows are in the order of nodes; in large meshes whose numbers put the
+        nodes of an element far apart, along a curve that fills the body.
     load : numpy.ndarray of shape (n,), or (n, k) of k load cases
         Their forces, and those of displacements that follow from them by equations.
     coordinates : tuple

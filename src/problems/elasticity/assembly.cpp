@@ -7,50 +7,56 @@
 #include "problems/elasticity/elements/element_stiffness.hpp"
 #include "problems/elasticity/equations/element_reduction.hpp"
 #include "problems/elasticity/loads/springs.hpp"
+#include "problems/elasticity/node_order.hpp"
 #include "problems/memory.hpp"
 
 namespace tessera::elasticity {
 
 namespace {
 
-/// The nodes whose unknowns share an element with those of each node, ascending, the node itself
-/// among them: of nodes in ranges of equal length, one after the other.
+/// The nodes whose unknowns share an element with those of each node, the node itself among them,
+/// by their places in an order: ascending places, of nodes in ranges of equal length one after the
+/// other.
 class Neighbours {
   public:
     static constexpr Index range = 1024;
 
     /// `node_elements` are those of the active nodes.
-    Neighbours(const Context& cpu, const Elements& elements, const ActiveNodes& active,
-               const NodeElements& node_elements)
-        : ranges_(std::size_t(elements.mesh().node_count() / range + 1)),
-          ends_(std::size_t(elements.mesh().node_count())) {
+    Neighbours(const Context& cpu, const ActiveNodes& active, const NodeElements& node_elements,
+               NodeOrder order)
+        : order_(std::move(order)),
+          ranges_(order_.nodes.size() / range + 1),
+          ends_(order_.nodes.size()) {
         parallel_tasks(cpu.threads(), Offset(ranges_.size()), [&](Offset k) {
             std::vector<Index> near;
-            for (Index node = Index(k) * range; node < end_of(k); ++node) {
+            for (Index place = Index(k) * range; place < end_of(k); ++place) {
                 near.clear();
-                for (const Index element : node_elements[node]) {
-                    const std::span<const Index> nodes = active(element);
-                    near.insert(near.end(), nodes.begin(), nodes.end());
+                for (const Index element : node_elements[order_.nodes[std::size_t(place)]]) {
+                    for (const Index node : active(element)) near.push_back(place_of(node));
                 }
                 std::sort(near.begin(), near.end());
                 near.erase(std::unique(near.begin(), near.end()), near.end());
                 ranges_[k].insert(ranges_[k].end(), near.begin(), near.end());
-                ends_[node] = ranges_[k].size();
+                ends_[place] = ranges_[k].size();
             }
         });
     }
 
-    std::span<const Index> operator[](Index node) const {
-        const std::size_t first = node % range == 0 ? 0 : ends_[std::size_t(node) - 1];
-        return std::span(ranges_[std::size_t(node / range)]).subspan(first, ends_[node] - first);
+    Index place_of(Index node) const { return order_.places[std::size_t(node)]; }
+    Index node_at(Index place) const { return order_.nodes[std::size_t(place)]; }
+
+    /// The places of the neighbours of the node at a place.
+    std::span<const Index> operator[](Index place) const {
+        const std::size_t first = place % range == 0 ? 0 : ends_[std::size_t(place) - 1];
+        return std::span(ranges_[std::size_t(place / range)]).subspan(first, ends_[place] - first);
     }
 
-    /// visit(node, its neighbours) for all nodes, by all threads.
+    /// visit(place, places of its neighbours) for all nodes, by all threads.
     template <class Visit>
     void each(const Context& cpu, Visit&& visit) const {
         parallel_tasks(cpu.threads(), Offset(ranges_.size()), [&](Offset k) {
-            for (Index node = Index(k) * range; node < end_of(k); ++node) {
-                visit(node, (*this)[node]);
+            for (Index place = Index(k) * range; place < end_of(k); ++place) {
+                visit(place, (*this)[place]);
             }
         });
     }
@@ -60,6 +66,7 @@ class Neighbours {
         return Index(std::min<Offset>((k + 1) * range, Offset(ends_.size())));
     }
 
+    NodeOrder order_;
     std::vector<std::vector<Index>> ranges_;
     std::vector<std::size_t> ends_;  ///< The end of each node's neighbours in its range.
 };
@@ -68,25 +75,26 @@ class Neighbours {
 CsrMatrix<double> make_matrix(const Context& cpu, const Neighbours& neighbours, int d,
                               const System& system, Index rows) {
     std::vector<Offset> row_offsets(std::size_t(rows) + 1, 0);
-    /// visit(row) for the unknowns of a node.
-    const auto each_row = [&](Index node, auto&& visit) {
+    /// visit(row) for the unknowns of the node at a place.
+    const auto each_row = [&](Index place, auto&& visit) {
+        const std::size_t node = std::size_t(neighbours.node_at(place));
         for (int i = 0; i < d; ++i) {
-            const Index row = system.unknowns[std::size_t(node) * d + i];
+            const Index row = system.unknowns[node * d + i];
             if (row >= 0) visit(row);
         }
     };
-    neighbours.each(cpu, [&](Index node, std::span<const Index> near) {
+    neighbours.each(cpu, [&](Index place, std::span<const Index> near) {
         Offset length = 0;
         for (const Index other : near) each_row(other, [&](Index) { ++length; });
-        each_row(node, [&](Index row) { row_offsets[row + 1] = length; });
+        each_row(place, [&](Index row) { row_offsets[row + 1] = length; });
     });
     std::partial_sum(row_offsets.begin(), row_offsets.end(), row_offsets.begin());
     CsrMatrix<double> matrix(cpu, rows, rows, row_offsets.back());
     std::ranges::copy(row_offsets, matrix.row_offsets().data());
     Index* const columns = matrix.column_indices().data();
     double* const values = matrix.values().data();
-    neighbours.each(cpu, [&](Index node, std::span<const Index> near) {
-        each_row(node, [&](Index row) {
+    neighbours.each(cpu, [&](Index place, std::span<const Index> near) {
+        each_row(place, [&](Index row) {
             Offset position = row_offsets[row];
             for (const Index other : near) {
                 each_row(other, [&](Index column) { columns[position++] = column; });
@@ -198,7 +206,7 @@ class Assembly {
         if (neighbours_ == nullptr) return add_prescribed<d>(nodes, a, result);
         const Offset* const offsets = std::as_const(system_.matrix).row_offsets().data();
         double* const values = system_.matrix.values().data();
-        const std::span<const Index> near = (*neighbours_)[nodes[a]];
+        const std::span<const Index> near = (*neighbours_)[neighbours_->place_of(nodes[a])];
         // All rows of a node have the same columns.
         const Offset length = offsets[*some_row + 1] - offsets[*some_row];
         const Index* const columns =
@@ -208,7 +216,8 @@ class Assembly {
             const double* const entries = result + a * d * n + b * d;
             const std::size_t other = std::size_t(nodes[b]) * d;
             if (all_free) {
-                const Offset at = position_of(near.data(), near.size(), nodes[b]) * d;
+                const Index place = neighbours_->place_of(nodes[b]);
+                const Offset at = position_of(near.data(), near.size(), place) * d;
                 for (int i = 0; i < d; ++i) {
                     if (rows[i] < 0) continue;
                     double* const value = values + offsets[rows[i]] + at;
@@ -344,10 +353,11 @@ System assemble(const Context& cpu, const Model& model, const Elements& elements
     const ActiveNodes active(elements, system);
     std::optional<Neighbours> neighbours;
     if (with_matrix) {
+        NodeOrder order(system, model.mesh.dimensions);
         if (active.empty()) {
-            neighbours.emplace(cpu, elements, active, node_elements);
+            neighbours.emplace(cpu, active, node_elements, std::move(order));
         } else {
-            neighbours.emplace(cpu, elements, active, NodeElements(elements, active));
+            neighbours.emplace(cpu, active, NodeElements(elements, active), std::move(order));
         }
         system.matrix = make_matrix(cpu, *neighbours, model.mesh.dimensions, system, rows);
     }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "problems/elasticity/axes_of_nodes.hpp"
+#include "problems/elasticity/node_order.hpp"
 
 /// The unknowns of a system and the displacements of its nodes.
 namespace tessera::elasticity {
@@ -10,16 +11,15 @@ NodeCoordinates System::coordinates(const Mesh& mesh) const {
     require(mesh.points.size() == unknowns.size(), "the mesh is not that of the system");
     NodeCoordinates found{mesh.dimensions};
     std::vector<double> values;
-    Index nodes = 0;
-    for (std::size_t first = 0; first < unknowns.size(); first += d) {
-        const auto rows = std::span(unknowns).subspan(first, d);
-        if (std::ranges::all_of(rows, [](Index row) { return row < 0; })) continue;
+    const NodeOrder order(*this, mesh.dimensions);
+    for (Index place = 0; place < order.with_rows; ++place) {
+        const std::size_t first = std::size_t(order.nodes[std::size_t(place)]) * d;
         const double* const point = &mesh.points[first];
         values.insert(values.end(), point, point + d);
         for (std::size_t axis = 0; axis < d; ++axis) {
-            if (rows[axis] >= 0) found.unknowns.push_back(nodes * mesh.dimensions + Index(axis));
+            if (unknowns[first + axis] < 0) continue;
+            found.unknowns.push_back(place * mesh.dimensions + Index(axis));
         }
-        ++nodes;
     }
     if (found.unknowns.size() == values.size()) found.unknowns.clear();
     found.values = std::move(values);
@@ -52,10 +52,10 @@ std::vector<double> System::to_rows(const Mesh& mesh, std::span<const double> ve
     require(mesh.points.size() == unknowns.size(), "the mesh is not that of the system");
     const AxesOfNodes axes_of_nodes(*this, mesh.node_count());
     std::vector<double> found(load.size() * count, 0);
-    std::size_t place = 0;  // Among the nodes with unknowns.
-    for (Index node = 0; node < mesh.node_count(); ++node) {
+    const NodeOrder order(*this, mesh.dimensions);
+    for (std::size_t place = 0; place < std::size_t(order.with_rows); ++place) {
+        const Index node = order.nodes[place];
         const Index* const rows = &unknowns[std::size_t(node) * d];
-        if (std::all_of(rows, rows + d, [](Index row) { return row < 0; })) continue;
         require(vectors.size() >= (place + 1) * d * count, "there are ", vectors.size(),
                 " numbers, fewer than ", columns, " for each displacement of a node");
         const Axes* const axes = axes_of_nodes.find(node);
@@ -67,7 +67,6 @@ std::vector<double> System::to_rows(const Mesh& mesh, std::span<const double> ve
                 if (rows[i] >= 0) found[std::size_t(rows[i]) * count + c] = vector[i];
             }
         }
-        ++place;
     }
     return found;
 }

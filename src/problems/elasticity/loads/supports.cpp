@@ -3,6 +3,7 @@
 #include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/loads/faces.hpp"
 #include "problems/elasticity/loads/moments.hpp"
+#include "problems/elasticity/node_order.hpp"
 
 namespace tessera::elasticity {
 
@@ -270,10 +271,10 @@ NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
     numbered.equations = eliminate_equations(model, node_elements, system);
     Offset rows = 0;
     bool blocks = true;
-    for (std::size_t node = 0; node < used.size(); ++node) {
+    for (const Index node : order_nodes(elements)) {
         std::size_t free = 0;
         for (std::size_t i = 0; i < d; ++i) {
-            Index& unknown = system.unknowns[node * d + i];
+            Index& unknown = system.unknowns[std::size_t(node) * d + i];
             if (unknown < 0) continue;
             unknown = Index(rows++);
             ++free;
