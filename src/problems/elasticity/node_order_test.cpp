@@ -69,7 +69,7 @@ TEST(node_order, scattered_nodes_are_put_near_each_other) {
     ASSERT_EQ(a.nonzeros, b.nonzeros);
     // Random rows are a third of all rows apart.
     EXPECT_LT(mean_distance(b), b.rows / 20.);
-    std::vector<Index> rows(std::size_t(a.rows), -1);  // Those of the other system.
+    std::vector<Index> rows(std::size_t(a.rows), -1);  // Rows of the other system.
     for (std::size_t k = 0; k < system.unknowns.size(); ++k) {
         const Index row = other.unknowns[std::size_t(numbers[k / 3]) * 3 + k % 3];
         ASSERT_EQ(row < 0, system.unknowns[k] < 0);
