@@ -53,7 +53,7 @@ def solve(
         Positions of the nodes, whose unknowns are consecutive rows: give them in elasticity. Where
         many nodes lack unknowns (points, unknowns), as in `preconditioner`.
     near_null : array of shape (n, k), optional
-        Near-null vectors for multigrid, which `M` is then.
+        Near-null vectors for multigrid, which `M` then is: "auto" or "amg", with options.
     nullspace : "constant", "rigid_body" or array of shape (n, k), optional
         Vectors z with ``A @ z = 0``, A symmetric. Their part of b is left out
         (`Result.null_space_part`), and x is orthogonal to them. By default constants and rigid

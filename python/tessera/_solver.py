@@ -67,7 +67,7 @@ class Solver:
         Positions of the nodes, whose unknowns are consecutive rows; (points, unknowns) as in
         `preconditioner`. In float64 on the host they are not copied, and must not change.
     near_null : array of shape (n, k), optional
-        Near-null vectors for multigrid, which `M` is then.
+        Near-null vectors for multigrid, which `M` then is: "auto" or "amg", with options.
     nullspace : "constant", "rigid_body" or array of shape (n, k), optional
         Vectors z with ``A @ z = 0``, A symmetric. Their part of b is left out
         (`Result.null_space_part`), and x is orthogonal to them. By default constants and rigid
@@ -177,9 +177,11 @@ class Solver:
     def _setup_matrix(self, kind: Kind, seconds: float) -> None:
         text, m, near_null = self._m, None, None
         if self._near_null is not None:
-            if not isinstance(text, str) or text not in ("auto", "amg"):
+            if not isinstance(text, str) or text.split(",")[0] not in ("auto", "amg"):
                 raise ValueError(f"near_null: only 'amg' uses near-null vectors, M is {text!r}")
-            text = "amg"
+            if ",near_null=" in text:
+                raise ValueError(f"near_null: M names near-null vectors, too: {text!r}")
+            text = "amg" if text == "auto" else text
             near_null = near_null_array(self._near_null, "near_null", self._matrix.rows)
         elif isinstance(text, str):
             require_use(self._points, text, "M")

@@ -63,6 +63,11 @@ def test_modes_of_nodes_that_lack_unknowns():
     modes = tessera.rigid_body_modes(p.coordinates)
     np.testing.assert_array_equal(modes, tessera.rigid_body_modes(points)[unknowns])
     assert tessera.solve(p.A, p.b, near_null=modes).converged
+    r = tessera.solve(p.A, p.b, M="amg,theta=0.04,levels=2", near_null=modes)
+    assert r.converged and "theta=0.04" in r.preconditioner, r
+    assert r.report["values"]["amg"]["near_null"] == "given"
+    with pytest.raises(ValueError, match="^near_null: M names near-null vectors, too"):
+        tessera.solve(p.A, p.b, M="amg,near_null=translations", near_null=modes)
     with pytest.raises(ValueError, match="^coordinates: the unknowns of rows ascend"):
         tessera.rigid_body_modes((points, [points.size]))
 

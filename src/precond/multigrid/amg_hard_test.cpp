@@ -236,6 +236,24 @@ TEST(amg_hard, many_weak_couplings_matter) {
     EXPECT_LE(found, 10);
 }
 
+/// A threshold that leaves too few couplings for a coarser level is halved until they suffice.
+TEST(amg_hard, a_threshold_that_is_too_large_is_lowered) {
+    const Body body = cube(10);
+    const auto matrix = copy_to(context(), body.matrix());
+    AmgOptions options = body.options();
+    const Offset usual = iterations(matrix, Amg<double>(context(), matrix.view(), options));
+    for (const double theta : {0.1, 0.5}) {
+        options.theta = theta;
+        const Amg<double> m(context(), matrix.view(), options);
+        ASSERT_GE(m.warnings().size(), 1u);
+        expect_contains(m.warnings()[0], "for few couplings are stronger");
+        EXPECT_GE(m.levels().size(), 2u);
+        const Offset found = iterations(matrix, m);
+        EXPECT_GT(found, 0);
+        EXPECT_LE(found, 2 * usual);
+    }
+}
+
 namespace {
 
 /// The Laplacian of a graph, and 0.001 times the identity.
@@ -302,7 +320,8 @@ TEST(amg_hard, a_random_graph_has_few_levels) {
     const auto matrix = copy_to(context(), laplacian(n, edges));
     const Amg<double> m(context(), matrix.view(), {.block = 1, .coarse_rows = 100});
     ASSERT_FALSE(m.warnings().empty());
-    expect_contains(m.warnings().back(), "as the many entries of another level ended the coarsening");
+    expect_contains(m.warnings().back(),
+                    "as the many entries of another level ended the coarsening");
     EXPECT_LE(m.operator_complexity(), 7);
     const Offset found = iterations(matrix, m);
     EXPECT_GT(found, 0);

@@ -33,8 +33,9 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             // The sum of many weak couplings may be large.
             const bool coupled = level.matrix.blocks() > level.nodes();
-            if (level.aggregates.count > 0 || !coupled || theta <= min_theta) return false;
-            reason = ", as no coupling is stronger";
+            if (!coupled || theta <= min_theta) return false;
+            reason = level.aggregates.count > 0 ? ", for few couplings are stronger"
+                                                : ", as no coupling is stronger";
             continue;
         }
         if (cycle_.size() < levels_.size()) {
