@@ -337,8 +337,12 @@ System assemble(const Context& cpu, const Model& model, const Elements& elements
     const std::vector<SpringCell> springs = find_springs(model, node_elements);
     System system;
     const Index rows = number_unknowns(model, elements, node_elements, thickness, system).rows;
-    find_rigid_motions(elements, node_elements, thickness.axisymmetric,
-                       find_held_directions(model, springs, system), model.equations, system);
+    const std::vector<HeldDirection> held = find_held_directions(model, springs, system);
+    find_rigid_motions(elements, node_elements, thickness.axisymmetric, held, model.equations,
+                       system);
+    if (thickness.axisymmetric && model.equations.empty()) {
+        check_turning_triangles(elements, node_elements, held);
+    }
     std::vector<double> tractions(system.prescribed.size(), 0);
     add_surface_loads(model, elements, node_elements, thickness, tractions, system);
     for (const auto& [node, axes] : system.node_axes) {

@@ -276,6 +276,12 @@ void find_rigid_motions(const Elements& elements, const NodeElements& node_eleme
                         bool axisymmetric, const std::vector<HeldDirection>& held,
                         const std::vector<Equation>& equations, System& system);
 
+/// Throws InvalidArgument for parts of an axisymmetric mesh, made of triangles of 3 nodes alone,
+/// that turn in their plane without strain at the centres of these, which are at one height: a fan
+/// on a straight line, or one triangle.
+void check_turning_triangles(const Elements& elements, const NodeElements& node_elements,
+                             const std::vector<HeldDirection>& held);
+
 /// Adds the tractions, forces and pressures on groups of a model to the forces on its nodes,
 /// `dimensions` per node, and sets `load_shares` of a system with numbered unknowns. Throws
 /// InvalidArgument for groups that do not exist, have cells of other shapes, no area, or are not on

@@ -187,6 +187,47 @@ TEST(plane, means_at_nodes_are_weighted_by_volumes_of_rings) {
     EXPECT_DOUBLE_EQ(elasticity::node_means(test::host(), mesh, values, 1)[1], 6);
 }
 
+/// A fan of triangles on a line along the radius has its centres at one height: without a second
+/// support a rotation about that point takes no energy.
+TEST(plane, triangles_with_centres_at_one_height_do_not_turn) {
+    Model model;
+    model.plane = PlaneKind::axisymmetric;
+    model.mesh.points = {1, 0, 2, 0, 3, 0, 2.5, 3};
+    model.mesh.elements = {{CellShape::triangle, {0, 1, 3, 1, 2, 3}}};
+    model.mesh.groups = {{"pin", 0, {{CellShape::point, {0}}}},
+                         {"end", 0, {{CellShape::point, {2}}}},
+                         {"tip", 0, {{CellShape::point, {3}}}}};
+    const auto message = [&] {
+        try {
+            elasticity::assemble(test::host(), model);
+        } catch (const InvalidArgument& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const elasticity::FixedSupport pin{"pin", {false, true, false}};
+    model.fixed_supports = {pin};
+    test::expect_contains(message(), "the 2 triangles around node 0 are at one height");
+    for (const elasticity::FixedSupport& other :
+         {elasticity::FixedSupport{"end", {false, true, false}},
+          elasticity::FixedSupport{"tip", {true, false, false}},
+          elasticity::FixedSupport{"pin", {true, true, false}}}) {
+        model.fixed_supports = {pin, other};
+        EXPECT_EQ(message(), "");
+        const auto system = elasticity::assemble(test::host(), model);
+        for (const double entry : test::inverse(system.matrix.view())) {
+            ASSERT_LT(std::abs(entry), 1e3);
+        }
+    }
+    model.fixed_supports = {pin};
+    model.mesh.points[2] = 2.1;  // Still at one height.
+    EXPECT_NE(message(), "");
+    model.mesh.points[3] = 0.1;  // The centres remain at one height, as both have this node.
+    EXPECT_NE(message(), "");
+    model.mesh.points[5] = 0.1;
+    EXPECT_EQ(message(), "");
+}
+
 /// A body of revolution can only move along its axis; parts that share a node move as one.
 TEST(plane, the_only_rigid_motion_of_a_body_of_revolution_is_along_the_axis) {
     Model model;
