@@ -70,11 +70,10 @@ void check_turning_triangles(const Elements& elements, const NodeElements& node_
         for (const auto& [node, direction] : held) {
             if (part_of_node[std::size_t(node)] == start) check.hold(point(node), direction);
         }
-        require(
-            check.is_held(), "the centres of the ", part.size(), " triangles around node ",
-            elements.nodes(start)[0],
-            " are at one height: their one integration point feels no strain when they turn in "
-            "their plane; hold another node, or mesh with triangles of 6 nodes or more of them");
+        require(check.is_held(), "the triangles around node ", elements.nodes(start)[0],
+                " have their centres, the points of integration, at one height: turning in their "
+                "plane strains nothing there; hold another node, or mesh with quadrilaterals, "
+                "triangles of 6 nodes, or more triangles");
     }
 }
 
