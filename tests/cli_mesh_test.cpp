@@ -293,6 +293,13 @@ TEST_F(cli_mesh, single_precision_and_tune) {
     const Outcome tuned = run(words);
     EXPECT_EQ(tuned.code, 0) << tuned.err;
     expect_contains(tuned.out, "tessera solve bar.msh --fix left --load right=0,-1");
+    words = {"tune",     "bar.msh",    "--fix",     "left",  "--case", "down",
+             "--load",   "right=0,-1", "--case",    "along", "--load", "right=1,0",
+             "--device", "cpu",        "--seconds", "1"};
+    const Outcome of_cases = run(words);
+    EXPECT_EQ(of_cases.code, 0) << of_cases.err;
+    expect_contains(of_cases.err, "trials solve the first load case, 'down'");
+    expect_contains(of_cases.out, "--case down --load right=0,-1 --case along --load right=1,0");
 }
 
 TEST_F(cli_mesh, wrong_words_are_told_in_one_sentence) {

@@ -191,7 +191,7 @@ void add_solve(CLI::App& app, SolveArguments& to) {
     CLI::App& solve = *app.add_subcommand("solve", "Solve A x = b");
     solve.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(solve, to);
-    add_mesh(solve, to.mesh, true);
+    add_mesh(solve, to.mesh);
     solve
         .add_option("--vtu", to.mesh.vtu,
                     "Write displacements, stresses and von Mises stresses to a .vtu file")
@@ -233,7 +233,7 @@ void add_tune(CLI::App& app, TuneArguments& to) {
         "tune", "Find the solver, preconditioner and format that solve A x = b fastest");
     tune.footer(problems_help + methods_help() + formats_help + exit_codes_help);
     add_system(tune, to.solve);
-    add_mesh(tune, to.solve.mesh, false);
+    add_mesh(tune, to.solve.mesh);
     tune.add_option("--seconds", to.seconds, "Time limit of all trials together")
         ->transform(number());
     tune.add_option("--save", to.save,
@@ -290,7 +290,7 @@ void add_others(CLI::App& app, Arguments& to) {
     info.add_option("--threads", to.info.threads, threads_help)
         ->transform(whole_number(max_threads));
     info.add_flag("--allow-empty-rows", to.info.allow_empty_rows, empty_rows_help);
-    add_mesh(info, to.info.mesh, true);
+    add_mesh(info, to.info.mesh);
 
     CLI::App& convert = *app.add_subcommand("convert", "Write a matrix in another format");
     convert.add_option("A", to.convert.matrix, matrix_help)->required();
@@ -310,7 +310,7 @@ void add_others(CLI::App& app, Arguments& to) {
             "Also write the right-hand side, that of the file or the load of the mesh, to a "
             ".mtx, .mtx.gz or .petsc file")
         ->check(file_name());
-    add_mesh(convert, to.convert.mesh, true);
+    add_mesh(convert, to.convert.mesh);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");
     devices.add_flag("--test", to.devices.test, "Run small solves and inversions on each device");

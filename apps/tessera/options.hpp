@@ -20,8 +20,8 @@ struct Arguments {
 /// A value that is one of these words.
 CLI::Validator one_of(const std::vector<std::string>& words);
 
-/// The options of meshes of a command, with --case or without.
-void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases);
+/// The options of meshes of a command.
+void add_mesh(CLI::App& command, MeshArguments& to);
 
 /// The subcommands with their options and help, which fill `to`.
 void add_commands(CLI::App& app, Arguments& to);

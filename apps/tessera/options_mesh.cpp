@@ -29,7 +29,7 @@ void split_cases(const CLI::App& command, MeshArguments& to) {
     }
 }
 
-/// Load cases, for commands that have several right-hand sides.
+/// Load cases.
 void add_cases(CLI::App& command, MeshArguments& to) {
     command
         .add_option("--case", to.case_names,
@@ -44,7 +44,7 @@ void add_cases(CLI::App& command, MeshArguments& to) {
 
 }  // namespace
 
-void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
+void add_mesh(CLI::App& command, MeshArguments& to) {
     const auto add = [&](const char* name, auto& value, const char* type, const char* help) {
         command.add_option(name, value, help)
             ->type_name(type)
@@ -122,7 +122,7 @@ void add_mesh(CLI::App& command, MeshArguments& to, bool has_cases) {
                     "full")
         ->check(one_of({"incompatible", "full"}))
         ->group("Meshes");
-    if (has_cases) add_cases(command, to);
+    add_cases(command, to);
 }
 
 }  // namespace tessera::cli

@@ -34,6 +34,7 @@ class Tuning : SolveProblem<T> {
 
     int operator()() {
         Problem::read_system(given_);
+        take_first_case();
         Problem::upload_matrix();
         vectors_ = make_vectors<T>(context_, host_, parsed_.right_hand_side,
                                    CsrOperator<T>(context_, matrix_), system_.load);
@@ -56,6 +57,14 @@ class Tuning : SolveProblem<T> {
     }
 
   private:
+    /// Load cases have one matrix: the fastest way for one is that for all.
+    void take_first_case() {
+        if (!system_.structure || system_.structure->cases.size() < 2) return;
+        const std::vector<LoadCase>& cases = system_.structure->cases;
+        system_.load.resize(system_.load.size() / cases.size());
+        if (!given_.quiet) print_note("trials solve the first load case, '" + cases[0].name + "'");
+    }
+
     double left() const { return arguments_.seconds - clock_.seconds(); }
     bool must_stop() const { return left() <= 0 || interrupted(); }
 
