@@ -32,7 +32,8 @@ struct AmgConfig {
                            of neighbours for a node to start an aggregate in pass 2; coarse: a
                            level of at most ROWS rows is solved directly; levels (10): maximum
                            number of levels; values: of matrices in the cycle, auto: f16 unless the
-                           matrix seems to have eigenvalues below 1e-7 (of 1 on the diagonal);
+                           matrix seems to have eigenvalues below 1e-7, on a GPU 1e-6
+                           (of 1 on the diagonal);
                            symmetric_part: of (A + A^T) / 2, for gmres, bicgstab and mild convection
 )";
     AmgOptions options;

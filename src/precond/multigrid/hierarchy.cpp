@@ -75,7 +75,7 @@ template <class C>
 void Hierarchy<C>::choose_values(const Context& context) {
     if (options_.values || cycle_.values() == ValueFormat::working) return;
     const Phase phase(context, "setup: values", 0, PhaseStep::setup);
-    if (ends_directly() && cycle_.smallest_eigenvalue(context) >= min_eigenvalue_for_f16) {
+    if (ends_directly() && cycle_.smallest_eigenvalue(context) >= min_eigenvalue_for_f16(context)) {
         return;
     }
     values_ = ValueFormat::working;

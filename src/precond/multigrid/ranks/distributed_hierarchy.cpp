@@ -297,7 +297,7 @@ void DistributedHierarchy<C>::choose_values(const Context& context) {
         const UseRankSums use(context, &sums);
         dot<C>(context, z.view(), z.view(), products.data() + 1);
         const auto found = copy_to_host(context, products);
-        if (double(found[0]) >= min_eigenvalue_for_f16 * double(found[1])) return;
+        if (double(found[0]) >= min_eigenvalue_for_f16(context) * double(found[1])) return;
     }
     values_ = ValueFormat::working;
     for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
