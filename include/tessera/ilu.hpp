@@ -75,10 +75,10 @@ struct IluFactor {
 template <class T>
 class TESSERA_API Ilu final : public Preconditioner<T> {
   public:
-    /// The matrix is copied to the host, for matching, ordering and symbolic factorisation. Blocks
-    /// until the work is complete. Throws InvalidArgument if the matrix is not square, its values
-    /// are not finite, or options are out of range; OutOfMemory, before it allocates, if the factor
-    /// does not fit.
+    /// On a GPU the host orders blocks and finds their lists, from the pattern of groups of rows;
+    /// the matrix is copied to it for a matching and with `drop` only. Blocks until the work is
+    /// complete. Throws InvalidArgument if the matrix is not square, its values are not finite, or
+    /// options are out of range; OutOfMemory, before it allocates, if the factor does not fit.
     Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& options = {});
     ~Ilu() override;
     Index rows() const override;

@@ -5,23 +5,24 @@
 #include "base/gather_rows.hpp"
 #include "tessera/csr.hpp"
 
-// Scalings of a square matrix in host memory, and the symmetric pattern of a matrix whose rows are
+// Scalings of a square matrix, and the symmetric pattern of a matrix in host memory whose rows are
 // permuted, for factorisations.
 
 namespace tessera {
 
 /// Whether some diagonal entry is smaller than 1e-3 of the largest entries of its row and column.
+/// Waits.
 template <class T>
-bool has_small_diagonal(const CsrView<T>& a);
+bool has_small_diagonal(const Context& context, const CsrView<T>& a);
 
-/// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero.
+/// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero. No wait.
 template <class T>
-std::vector<double> diagonal_scaling(const CsrView<T>& a);
+Buffer<double> diagonal_scaling(const Context& context, const CsrView<T>& a);
 
 /// has_small_diagonal, or whether entries of S A S, S the diagonal_scaling, are far above its
-/// diagonal of ones, as where the rows of a matrix are in other units than its columns.
+/// diagonal of ones, as where the rows of a matrix are in other units than its columns. Waits.
 template <class T>
-bool needs_matching(const CsrView<T>& a);
+bool needs_matching(const Context& context, const CsrView<T>& a);
 
 /// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
 void round_to_powers_of_two(std::vector<double>& scaling);

@@ -72,6 +72,10 @@ class BsrMatrix {
 template <class T>
 TESSERA_API BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height,
                                 int width);
+/// The pattern of to_bsr, without values.
+template <class T>
+TESSERA_API BsrMatrix<T> bsr_pattern(const Context& context, const CsrView<T>& matrix, int height,
+                                     int width);
 /// The matrix with all entries of its blocks.
 template <class T>
 TESSERA_API CsrMatrix<T> to_csr(const Context& context, const BsrView<T>& matrix);

@@ -68,8 +68,9 @@ bool State<T>::compute_sweeps(const Context& context, const CsrView<T>& matrix) 
 }
 
 template <class T>
-void State<T>::compute_for_pivots(const Context& context, int sweeps) {
+void State<T>::compute_for_pivots(const Context& context, const CsrView<T>& matrix, int sweeps) {
     const double epsilon = initial_epsilon<T>(options);
+    factor.load(context, scaling(), matrix);
     factor.set_threshold(context, epsilon);
     if (options.method == BlockLdltStage::level) {
         factor.factor_by_levels(context);
@@ -85,6 +86,7 @@ bool State<T>::compute_stage(const Context& context, const CsrView<T>& matrix,
     stage = report.stage = next;
     report.perturbed = 0;
     bool good = true;
+    if (stage != BlockLdltStage::none) factor.load(context, scaling(), matrix);
     if (stage == BlockLdltStage::jacobi) {
         good = compute_sweeps(context, matrix);
     } else if (stage != BlockLdltStage::none) {
@@ -173,7 +175,7 @@ void State<T>::choose_stage(const Context& context, const CsrView<T>& matrix) {
     template decltype(initial_epsilon<T>) initial_epsilon<T>;                                 \
     template bool State<T>::compute_stage(const Context&, const CsrView<T>&, BlockLdltStage); \
     template void State<T>::apply_sign_option(const Context&);                                \
-    template void State<T>::compute_for_pivots(const Context&, int);                          \
+    template void State<T>::compute_for_pivots(const Context&, const CsrView<T>&, int);       \
     template void State<T>::choose_stage(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/concat.hpp"
-#include "base/dispatch.hpp"
+#include "base/for_each.hpp"
 
 namespace tessera::incomplete {
 
@@ -31,54 +31,55 @@ void check_common_options(const char* who, const BlockLdltOptions& options) {
 }
 
 template <class T>
-std::vector<T> scaling_in(const std::vector<double>& scaling) {
-    constexpr double smallest = double(std::numeric_limits<T>::min());
-    constexpr double largest = double(std::numeric_limits<T>::max());
-    std::vector<T> narrow(scaling.size());
-    std::ranges::transform(scaling, narrow.begin(),
-                           [&](double s) { return T(std::clamp(s, smallest, largest)); });
-    return narrow;
+Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling) {
+    Buffer<T> clamped(context, scaling.size());
+    for_each_index(context, scaling.size(), ClampScale<T>{scaling.data(), clamped.data()});
+    return clamped;
 }
 
 template <class T>
-NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& matrix,
-                             bool symmetric, const BlockLdltOptions& options) {
+NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
+                             const CsrView<T>& matrix, bool symmetric,
+                             const BlockLdltOptions& options) {
+    const int threads = context.threads();
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double square = double(options.block) * options.block;
     const double triangles = symmetric ? 1 : 2;
     const double max_values = options.max_growth * double(matrix.nonzeros) / triangles;
     const double max_blocks =
         std::min({2e9, 0.5 * double(context.free_memory()) / block_bytes, max_values / square});
-    BlockPattern pattern =
-        arrange_by_levels(grid, add_fill(lower_blocks(grid, matrix, symmetric, context.threads()),
-                                         options.fill, Offset(max_blocks)));
+    GridByLevels arranged = arrange_by_levels(
+        grid,
+        add_fill(lower_blocks(grid, pattern, symmetric, threads), options.fill, Offset(max_blocks)),
+        threads);
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
-    count_updates(pattern, context.threads());
+    count_updates(arranged.pattern, threads);
     const int products = !symmetric ? 0 : by_sweeps ? 2 : 1;
-    const double operations = double(pattern.updates()) * square * options.block;
+    const double operations = double(arranged.pattern.updates()) * square * options.block;
     if (operations > 100 * max_values) {
         throw OutOfMemory(
             concat("incomplete factors: the factorisation takes ", triangles * operations,
                    " multiplications, too many for a matrix with ", matrix.nonzeros, " entries"));
     }
-    return {context,
-            SymbolicFactor(context, std::move(grid), std::move(pattern), matrix, symmetric,
-                           FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, products)),
-            options.pivoting, by_sweeps};
+    return {
+        context,
+        SymbolicFactor(context, std::move(arranged.grid), std::move(arranged.pattern), matrix,
+                       symmetric, FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, products)),
+        options.pivoting, by_sweeps};
 }
 
 /// Outer pivoting: block rows with small pivots are ordered after the others, those found in most
 /// rounds last, and the factor is computed again.
 template <class T>
 void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
-                              const CsrView<T>& host_matrix) {
+                              const GroupPattern& pattern) {
     const auto k = std::size_t(grid.k);
     std::vector<int> found(std::size_t(grid.block_rows), 0);
     std::vector<Index> order(found.size());
     std::iota(order.begin(), order.end(), 0);
     for (int round = 0; round < max_rounds; ++round) {
         // An update reaches one more moved block with each sweep.
-        compute_for_pivots(context, round + 1);
+        compute_for_pivots(context, matrix, round + 1);
         const std::vector<Index> bad = factor.bad_block_rows(context, options.outer_threshold);
         if (bad.empty() || double(bad.size()) > max_delayed_share * grid.block_rows) return;
         for (const Index block : bad) {
@@ -97,8 +98,7 @@ void State<T>::delay_bad_rows(const Context& context, const Grid& grid, const Cs
         factor = {};
         factor = make_factor<T>(context,
                                 make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column),
-                                host_matrix, symmetric, options);
-        load(context, matrix);
+                                pattern, matrix, symmetric, options);
     }
 }
 
@@ -133,8 +133,8 @@ double State<T>::bytes_of_apply() const {
 
 template <class T>
 void State<T>::set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
-                      const CsrView<T>& host_matrix) {
-    if (options.outer) delay_bad_rows(context, grid, matrix, host_matrix);
+                      const GroupPattern& pattern) {
+    if (options.outer) delay_bad_rows(context, grid, matrix, pattern);
     reserve_apply_inverse<T>(context, factor.symbolic());
     describe_pattern();
     choose_stage(context, matrix);
@@ -144,7 +144,6 @@ void State<T>::set_up(const Context& context, const CsrView<T>& matrix, const Gr
 
 template <class T>
 void State<T>::update(const Context& context, const CsrView<T>& matrix) {
-    load(context, matrix);
     compute_stage(context, matrix, stage);
     apply_sign_option(context);
 }
@@ -187,7 +186,7 @@ ReportValue report_values(const char* name, const BlockLdltReport& details) {
     template void State<T>::apply(const Context&, const T*, T*, bool) const;       \
     template double State<T>::bytes_of_apply() const;                              \
     template void State<T>::set_up(const Context&, const CsrView<T>&, const Grid&, \
-                                   const CsrView<T>&);                             \
+                                   const GroupPattern&);                           \
     template void State<T>::update(const Context&, const CsrView<T>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

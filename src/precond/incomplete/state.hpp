@@ -4,18 +4,19 @@
 
 namespace tessera::incomplete {
 
-/// A scaling, rounded to T and clamped to its range.
+/// A scaling in the memory of `context`, rounded to T and clamped to its range. No wait.
 template <class T>
-std::vector<T> scaling_in(const std::vector<double>& scaling);
+Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling);
 
 /// Throws InvalidArgument, in the name of `who`, for numbers out of range that all have.
 void check_common_options(const char* who, const BlockLdltOptions& options);
 
-/// Symbolic factorisation of `matrix`, which is in host memory, and buffers for the numeric one.
-/// Throws OutOfMemory if the Context does not have the memory.
+/// Symbolic factorisation of `matrix` with this pattern, and buffers for the numeric one. Throws
+/// OutOfMemory if the Context does not have the memory.
 template <class T>
-NumericFactor<T> make_factor(const Context& context, Grid grid, const CsrView<T>& matrix,
-                             bool symmetric, const BlockLdltOptions& options);
+NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
+                             const CsrView<T>& matrix, bool symmetric,
+                             const BlockLdltOptions& options);
 
 /// The pivot threshold of the first sweep, or of the level factorisation.
 template <class T>
@@ -41,32 +42,29 @@ struct State {
     Scaling<T> scaling() const {
         return {row_scale.view(), column_scale.empty() ? row_scale.view() : column_scale.view()};
     }
-    void load(const Context& context, const CsrView<T>& matrix) {
-        factor.load(context, scaling(), matrix);
-    }
     /// z = M^-1 r, or M^-T r.
     void apply(const Context& context, const T* r, T* z, bool transposed = false) const;
     /// Bytes that an application moves.
     double bytes_of_apply() const;
-    /// After `load`: chooses and computes the stage. `grid`: that of the factor before its block
-    /// rows were numbered by levels; `host_matrix`: the matrix in host memory.
+    /// Chooses and computes the stage. `grid`: that of the factor before its block rows were
+    /// numbered by levels; `pattern`: that of the matrix.
     void set_up(const Context& context, const CsrView<T>& matrix, const Grid& grid,
-                const CsrView<T>& host_matrix);
+                const GroupPattern& pattern);
     /// Factors new values in the current stage.
     void update(const Context& context, const CsrView<T>& matrix);
 
   private:
-    /// Computes the factor of a stage from the loaded values of `matrix`; false if its
-    /// reconstruction error is too large.
+    /// Computes the factor of a stage from the values of `matrix`; false if its reconstruction
+    /// error is too large.
     bool compute_stage(const Context& context, const CsrView<T>& matrix, BlockLdltStage next);
     bool compute_sweeps(const Context& context, const CsrView<T>& matrix);
     /// Replaces D by |D| if requested; after the probes, which need the signs of D.
     void apply_sign_option(const Context& context);
     /// Runs `sweeps` sweeps, or the level factorisation, for outer pivoting.
-    void compute_for_pivots(const Context& context, int sweeps);
+    void compute_for_pivots(const Context& context, const CsrView<T>& matrix, int sweeps);
     /// Outer pivoting; `grid`: that before any block row was moved.
     void delay_bad_rows(const Context& context, const Grid& grid, const CsrView<T>& matrix,
-                        const CsrView<T>& host_matrix);
+                        const GroupPattern& pattern);
     void describe_pattern();
     /// Whether the factor gives finite numbers for a random vector. Waits.
     bool is_finite(const Context& context) const;

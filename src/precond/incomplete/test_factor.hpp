@@ -199,17 +199,21 @@ std::vector<T> solve(const Context& context, const incomplete::NumericFactor<T>&
 /// matrix with the pattern of its union with its transpose, rows as in the grid.
 template <class T>
 incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T>& matrix,
-                                         incomplete::Grid grid, bool symmetric, int fill,
+                                         const incomplete::Grid& grid, bool symmetric, int fill,
                                          BlockLdltStage method, double epsilon,
                                          batched::Pivoting pivoting) {
-    auto pattern = incomplete::arrange_by_levels(
-        grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix, symmetric, 2), fill,
-                                   Offset(1) << 30));
+    auto levels = incomplete::arrange_by_levels(
+        grid,
+        incomplete::add_fill(incomplete::lower_blocks(
+                                 grid, incomplete::group_pattern(host(2), matrix, 1), symmetric, 2),
+                             fill, Offset(1) << 30),
+        2);
     const bool by_sweeps = method == BlockLdltStage::jacobi;
+    const auto placed = copy_to(context, matrix);
     incomplete::NumericFactor<T> factor(
         context,
         incomplete::SymbolicFactor(
-            context, std::move(grid), std::move(pattern), matrix, symmetric,
+            context, std::move(levels.grid), std::move(levels.pattern), placed.view(), symmetric,
             incomplete::FactorArrays::of_factor(symmetric, by_sweeps ? 3 : 1, by_sweeps ? 2 : 1)),
         pivoting, by_sweeps);
     load(context, factor, matrix);
@@ -223,8 +227,8 @@ incomplete::NumericFactor<T> make_factor(const Context& context, const CsrView<T
                                          std::vector<Index> slots, int fill, BlockLdltStage method,
                                          double epsilon,
                                          batched::Pivoting pivoting = batched::Pivoting::full) {
-    auto grid = incomplete::make_grid(k, matrix.rows, std::move(slots));
-    return make_factor(context, matrix, std::move(grid), true, fill, method, epsilon, pivoting);
+    const auto grid = incomplete::make_grid(k, matrix.rows, std::move(slots));
+    return make_factor(context, matrix, grid, true, fill, method, epsilon, pivoting);
 }
 
 }  // namespace tessera::test

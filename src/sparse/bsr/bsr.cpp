@@ -36,17 +36,25 @@ BsrMatrix<T> as_blocks(const Context& context, const CsrView<T>& matrix) {
     return result;
 }
 
+template <class T>
+void check_division(const char* who, const Context& context, const CsrView<T>& matrix, int height,
+                    int width) {
+    check_matrix(who, matrix);
+    check_memory(context, who, matrix);
+    require(height >= 1 && height <= max_bsr_block && width >= 1 && width <= max_bsr_block, who,
+            ": blocks have 1 to ", max_bsr_block, " rows and columns");
+    require(matrix.rows % height == 0 && matrix.columns % width == 0, who, ": blocks of ", height,
+            " x ", width, " do not divide a matrix of ", matrix.rows, " x ", matrix.columns);
+}
+
+/// Threads that share a block row.
+int lanes_of_row(const Context& context) { return context.on_gpu() ? 16 : 1; }
+
 }  // namespace
 
 template <class T>
-BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height, int width) {
-    check_matrix("to_bsr", matrix);
-    check_memory(context, "to_bsr", matrix);
-    require(height >= 1 && height <= max_bsr_block && width >= 1 && width <= max_bsr_block,
-            "to_bsr: blocks have 1 to ", max_bsr_block, " rows and columns");
-    require(matrix.rows % height == 0 && matrix.columns % width == 0, "to_bsr: blocks of ", height,
-            " x ", width, " do not divide a matrix of ", matrix.rows, " x ", matrix.columns);
-    if (height == 1 && width == 1) return as_blocks(context, matrix);
+BsrMatrix<T> bsr_pattern(const Context& context, const CsrView<T>& matrix, int height, int width) {
+    check_division("bsr_pattern", context, matrix, height, width);
     const Index block_rows = matrix.rows / height;
     const CsrPattern pattern{matrix.rows, matrix.columns, matrix.row_offsets,
                              matrix.column_indices};
@@ -60,18 +68,31 @@ BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height
     Buffer<Offset> offsets(context, Offset(block_rows) + 1);
     exclusive_scan(context, block_rows, CountAt{counts.data()}, offsets.data());
     const Offset blocks = read_value(context, offsets.data() + block_rows);
-    BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width, blocks);
+    BsrMatrix<T> result(context, block_rows, matrix.columns / width, height, width, blocks, false);
     result.row_offsets() = std::move(offsets);
     const Offset* const starts = result.row_offsets().data();
     Index* const columns = result.column_indices().data();
-    if (result.entries() > matrix.nonzeros) fill<T>(context, T(0), result.values().view());
-    const int lanes = context.on_gpu() ? 16 : 1;
+    const int lanes = lanes_of_row(context);
     with_square(height, width, [&](auto n) {
         for_each_index(context, Offset(block_rows) * lanes,
                        bsr::FillColumns<n>{lanes, pattern, height, width, starts, columns});
-        for_each_index(context, Offset(matrix.rows) * lanes,
-                       bsr::FillValues<n, T>{lanes, matrix, height, width, starts, columns,
-                                             result.values().data()});
+    });
+    return result;
+}
+
+template <class T>
+BsrMatrix<T> to_bsr(const Context& context, const CsrView<T>& matrix, int height, int width) {
+    check_division("to_bsr", context, matrix, height, width);
+    if (height == 1 && width == 1) return as_blocks(context, matrix);
+    BsrMatrix<T> result = bsr_pattern(context, matrix, height, width);
+    result.values() = Buffer<T>(context, result.blocks() * height * width);
+    if (result.entries() > matrix.nonzeros) fill<T>(context, T(0), result.values().view());
+    const int lanes = lanes_of_row(context);
+    with_square(height, width, [&](auto n) {
+        for_each_index(
+            context, Offset(matrix.rows) * lanes,
+            bsr::FillValues<n, T>{lanes, matrix, height, width, result.row_offsets().data(),
+                                  result.column_indices().data(), result.values().data()});
     });
     return result;
 }
@@ -197,6 +218,8 @@ BsrMatrix<T> transpose(const Context& context, const BsrView<T>& matrix) {
 
 template decltype(to_bsr<float>) to_bsr<float>;
 template decltype(to_bsr<double>) to_bsr<double>;
+template decltype(bsr_pattern<float>) bsr_pattern<float>;
+template decltype(bsr_pattern<double>) bsr_pattern<double>;
 template CsrMatrix<float> to_csr(const Context&, const BsrView<float>&);
 template CsrMatrix<double> to_csr(const Context&, const BsrView<double>&);
 #define TESSERA_INSTANTIATE(T)                                                         \

@@ -83,7 +83,7 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     Arrangement result;
     result.symmetric = symmetric;
     result.memory_share = options.memory_share;
-    const bool is_weak = symmetric ? has_small_diagonal(matrix) : needs_matching(matrix);
+    const bool is_weak = symmetric ? has_small_diagonal(cpu, matrix) : needs_matching(cpu, matrix);
     result.matched = options.matching ? *options.matching : is_weak && !is_dense(matrix);
     result.structural_rank = matrix.rows;
     result.row_of_column.resize(std::size_t(matrix.rows));
@@ -92,7 +92,8 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     if (!result.matched && is_weak && is_dense(matrix)) {
         equilibrate(matrix, result.row_scaling, result.column_scaling);
     } else if (!result.matched) {
-        result.row_scaling = result.column_scaling = diagonal_scaling(matrix);
+        result.row_scaling = result.column_scaling =
+            copy_to_host(cpu, diagonal_scaling(cpu, matrix));
     } else if (symmetric) {
         SymmetricMatching matching = match_symmetric(cpu, matrix);
         result.row_scaling = result.column_scaling = std::move(matching.scaling);

@@ -77,17 +77,17 @@ BlockLdlt<T>::BlockLdlt(const Context& context, const CsrView<T>& matrix,
         options.block, matrix.rows,
         order_blocks<T>(host, to_order, matching.partner, options.block, report.ordering));
     report.padding = Index(grid.slots.size()) - grid.rows;
+    const incomplete::GroupPattern pattern = incomplete::group_pattern(host, host_matrix, 1);
 
     state_ = std::unique_ptr<State>(
         new State{{options,
                    report,
-                   copy_to_buffer(context, incomplete::scaling_in<T>(matching.scaling)),
+                   incomplete::scaling_in<T>(context, copy_to_buffer(context, matching.scaling)),
                    {},
                    plan_spmv(context, matrix),
-                   incomplete::make_factor<T>(context, grid, host_matrix, true, options)}});
-    state_->load(context, matrix);
+                   incomplete::make_factor<T>(context, grid, pattern, matrix, true, options)}});
     state_->report.symbolic_seconds = now() - start;
-    state_->set_up(context, matrix, grid, host_matrix);
+    state_->set_up(context, matrix, grid, pattern);
 }
 
 template <class T>

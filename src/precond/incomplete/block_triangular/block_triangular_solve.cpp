@@ -25,11 +25,11 @@ std::string rows_of_block(std::span<const Index> offsets, Index block) {
     return first == last ? concat("row ", first) : concat("rows ", first, " to ", last);
 }
 
-/// Throws InvalidArgument for an entry on the wrong side of the diagonal blocks, and for one of
-/// these without entries unless it has ones. In host memory.
+/// Throws InvalidArgument for the first entry on the wrong side of the diagonal blocks, and for one
+/// of these without entries unless it has ones. In host memory.
 template <class T>
-void check_pattern(const CsrView<T>& matrix, std::span<const Index> offsets,
-                   const BlockTriangularOptions& options) {
+void report_fault(const CsrView<T>& matrix, std::span<const Index> offsets,
+                  const BlockTriangularOptions& options) {
     for (Index block = 0; block + 1 < Index(offsets.size()); ++block) {
         const Index first = offsets[std::size_t(block)], end = offsets[std::size_t(block) + 1];
         bool found = options.unit_diagonal;
@@ -46,6 +46,28 @@ void check_pattern(const CsrView<T>& matrix, std::span<const Index> offsets,
         require_argument("matrix", found, name, ": the diagonal block of ",
                          rows_of_block(offsets, block), " has no entry");
     }
+}
+
+template <class T>
+void check_pattern(const Context& context, const CsrView<T>& matrix,
+                   const BlockPartition& partition, std::span<const Index> offsets,
+                   const BlockTriangularOptions& options) {
+    Buffer<int> fault = zeros<int>(context, 1);
+    for_each_index(
+        context, partition.count,
+        incomplete::CheckTriangle<T>{matrix, partition.block_offsets.data(), options.upper,
+                                     options.unit_diagonal, fault.data()});
+    if (copy_to_host(context, fault)[0] == 0) return;
+    const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
+    report_fault(context.on_gpu() ? copied.view() : matrix, offsets, options);
+}
+
+/// Rows of groups of which each block has a whole number.
+Index rows_of_groups(const BlockPartition& blocks) {
+    if (Offset(blocks.count) * blocks.largest != blocks.rows) return 1;
+    Index size = std::min(blocks.largest, incomplete::max_group);
+    while (size > 1 && blocks.largest % size != 0) --size;
+    return std::max<Index>(size, 1);
 }
 
 /// The blocks in slots, each padded to as many rows as all have.
@@ -66,17 +88,19 @@ namespace incomplete {
 
 namespace {
 
-/// X, X^T and V of T = (I + V) D from the entries of A, whose lists of updates are empty; T is A
-/// or, for an upper triangular matrix, A^T, whose blocks are those of A transposed. `info`: as
-/// batched::invert has it.
+/// X, X^T and V of T = (I + V) D; T is A or, for an upper triangular matrix, A^T, whose blocks are
+/// those of A transposed. `info`: as batched::invert has it.
 template <class T>
-void compute_blocks(const Context& context, const PatternView<T>& entries,
+void compute_blocks(const Context& context, const CsrView<T>& matrix,
                     const BlockTriangularOptions& options, TriangularFactor<T>& factor,
                     Index* info) {
-    const Index k = entries.k, block_rows = entries.block_rows;
+    const Index k = factor.pattern.k, block_rows = factor.pattern.block_rows;
     T* const inverses = (options.upper ? factor.transposes : factor.inverses).data();
     T* const transposes = (options.upper ? factor.inverses : factor.transposes).data();
-    TESSERA_RUN(schur_diagonals<T>, context, entries, 0, block_rows, nullptr, nullptr, transposes);
+    MatrixBlocks<T> blocks;
+    (options.upper ? blocks.upper : blocks.lower) = factor.v.data();
+    blocks.diagonal = transposes;
+    load_blocks(context, factor.symbolic, {}, matrix, blocks);
     if (options.unit_diagonal) {
         for_each_index(context, Offset(block_rows) * k, SetUnitDiagonal<T>{k, transposes});
     }
@@ -84,9 +108,8 @@ void compute_blocks(const Context& context, const PatternView<T>& entries,
                        batched::BatchView<T>::uniform(block_rows, k, inverses), info);
     for_each_index(context, Offset(block_rows) * k * k,
                    TransposeBlocks<T>{k, inverses, transposes});
-    TESSERA_RUN(schur_blocks<T>, context, options.upper ? entries.transposes() : entries, 0,
-                entries.blocks, nullptr, nullptr, factor.transposes.data(), factor.v.data(),
-                nullptr);
+    TESSERA_RUN(scale_blocks<T>, context, factor.pattern, factor.transposes.data(),
+                factor.v.data());
 }
 
 }  // namespace
@@ -101,11 +124,9 @@ struct BlockTriangularSolve<T>::State {
     Index rows = 0, largest = 0, singular = 0;
     std::vector<Index> offsets;  ///< First row of each block, and the number of rows.
     incomplete::TriangularFactor<T> factor;
-    Buffer<T> values;        ///< Entries of the matrix, by blocks.
-    Buffer<Offset> no_list;  ///< Offsets of empty lists.
-    Buffer<Index> info;      ///< For each block, as batched::invert has it.
+    Buffer<Index> info;  ///< For each block, as batched::invert has it.
 
-    State(const Context& context, const CsrView<T>& host_matrix, const BlockPartition& partition,
+    State(const Context& context, const CsrView<T>& matrix, const BlockPartition& partition,
           const BlockTriangularOptions& given);
     void load(const Context& context, const CsrView<T>& matrix);
     double bytes_of_apply() const {
@@ -124,7 +145,7 @@ struct BlockTriangularSolve<T>::State {
 };
 
 template <class T>
-BlockTriangularSolve<T>::State::State(const Context& context, const CsrView<T>& host_matrix,
+BlockTriangularSolve<T>::State::State(const Context& context, const CsrView<T>& matrix,
                                       const BlockPartition& partition,
                                       const BlockTriangularOptions& given)
     : home(context),
@@ -133,14 +154,17 @@ BlockTriangularSolve<T>::State::State(const Context& context, const CsrView<T>& 
       rows(partition.rows),
       largest(partition.largest),
       offsets(copy_to_host(context, partition.block_offsets)) {
-    check_pattern(host_matrix, offsets, options);
-    incomplete::Grid grid = padded_blocks(offsets, rows, std::max<Index>(1, largest));
-    incomplete::BlockPattern pattern = incomplete::arrange_by_levels(
-        grid, incomplete::lower_blocks(grid, host_matrix, false, context.threads()));
-    pattern.update_offsets.assign(std::size_t(pattern.blocks()) + 1, 0);
-    factor.symbolic =
-        incomplete::SymbolicFactor(context, std::move(grid), std::move(pattern), host_matrix, false,
-                                   incomplete::FactorArrays{1, 2, 0, name, "use smaller blocks"});
+    check_pattern(context, matrix, partition, offsets, options);
+    const int threads = context.threads();
+    const incomplete::GroupPattern groups =
+        incomplete::group_pattern(context, matrix, rows_of_groups(partition));
+    const incomplete::Grid grid = padded_blocks(offsets, rows, std::max<Index>(1, largest));
+    incomplete::GridByLevels levels = incomplete::arrange_by_levels(
+        grid, incomplete::lower_blocks(grid, groups, false, threads), threads);
+    levels.pattern.update_offsets.assign(std::size_t(levels.pattern.blocks()) + 1, 0);
+    factor.symbolic = incomplete::SymbolicFactor(
+        context, std::move(levels.grid), std::move(levels.pattern), matrix, false,
+        incomplete::FactorArrays{1, 2, 0, name, "use smaller blocks"});
     const incomplete::SymbolicFactor& symbolic = factor.symbolic;
     static_cast<incomplete::PatternLists&>(factor.pattern) = symbolic.lists;
     factor.pattern.split_rows = symbolic.split_rows.template view<T>(nullptr);
@@ -150,25 +174,13 @@ BlockTriangularSolve<T>::State::State(const Context& context, const CsrView<T>& 
     factor.v = Buffer<T>(context, symbolic.lists.blocks * square);
     factor.inverses = Buffer<T>(context, symbolic.lists.block_rows * square);
     factor.transposes = Buffer<T>(context, symbolic.lists.block_rows * square);
-    values = Buffer<T>(context, symbolic.entry_source.size());
-    no_list = zeros<Offset>(context, Offset(symbolic.lists.block_rows) + 1);
     info = Buffer<Index>(context, symbolic.lists.block_rows);
     incomplete::reserve_apply_inverse<T>(context, symbolic);
 }
 
 template <class T>
 void BlockTriangularSolve<T>::State::load(const Context& context, const CsrView<T>& matrix) {
-    const incomplete::SymbolicFactor& symbolic = factor.symbolic;
-    for_each_index(
-        context, values.size(),
-        incomplete::LoadValue<T>{symbolic.entry_source.data(), symbolic.entry_rows.data(),
-                                 symbolic.entry_columns.data(), nullptr, nullptr, matrix.values,
-                                 values.data()});
-    incomplete::PatternView<T> entries;
-    static_cast<incomplete::PatternLists&>(entries) = symbolic.lists;
-    entries.values = values.data();
-    entries.row_offsets = no_list.data();
-    incomplete::compute_blocks(context, entries, options, factor, info.data());
+    incomplete::compute_blocks(context, matrix, options, factor, info.data());
     singular = 0;
     for (const Index pivot : copy_to_host(context, info)) singular += pivot != 0;
 }
@@ -200,9 +212,7 @@ BlockTriangularSolve<T>::BlockTriangularSolve(const Context& context, const CsrV
     const Phase phase(context, "setup", 0, PhaseStep::setup);
     const Index bad = first_non_finite_row(context, matrix);
     require_argument("matrix", bad < 0, name, ": row ", bad, " holds NaN or infinity");
-    const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
-    state_ = std::make_unique<State>(context, context.on_gpu() ? copied.view() : matrix, blocks,
-                                     options);
+    state_ = std::make_unique<State>(context, matrix, blocks, options);
     state_->load(context, matrix);
 }
 

@@ -88,30 +88,22 @@ namespace {
 /// The scalings of rows and columns; the latter is empty where they are equal, as row_of_column is
 /// without a permutation.
 struct Arrangement {
-    std::vector<double> row_scaling, column_scaling;
+    Buffer<double> row_scaling, column_scaling;
     std::vector<Index> row_of_column;
     Index structural_rank = 0;
 };
 
-template <class T>
-Arrangement arrange(const Context& host, const CsrView<T>& matrix, bool matched) {
-    if (!matched) return {diagonal_scaling(matrix), {}, {}, 0};
-    ColumnMatching matching = match_columns(host, matrix);
-    return {std::move(matching.row_scaling), std::move(matching.column_scaling),
-            std::move(matching.row_of_column), matching.structural_rank};
-}
-
 /// Rows that stay together, and the rows of a block: those given, or the natural ones.
-///   H200, one application  convection3d:80  4 rows  1.5 ms  8 rows  0.5, which one kernel solves
+///   H200, convection3d:80  1 row, 4, 8 rows  setup 72, 35, 30 ms  application 0.37, 0.59, 0.48 ms
 template <class T>
-incomplete::RowOrder choose_blocks(const Context& context, const Context& host,
-                                   const CsrView<T>& matrix, const IluOptions& options) {
+incomplete::RowOrder choose_blocks(const Context& context, const CsrView<T>& matrix,
+                                   const IluOptions& options) {
     incomplete::RowOrder order;
     if (*options.matching || options.drop > 0) {
         order.block = options.block > 0 ? options.block : options.drop > 0 ? 1 : 8;
         return order;
     }
-    const Index natural = incomplete::rows_of_natural_blocks(host, matrix);
+    const Index natural = incomplete::rows_of_natural_blocks(context, matrix);
     const Index rows = context.on_gpu() ? 8 : 4;
     order.block = options.block > 0 ? options.block : std::max(natural, rows / natural * natural);
     if (order.block % natural == 0) order.together = natural;
@@ -125,10 +117,22 @@ incomplete::RowOrder choose_blocks(const Context& context, const Context& host,
 ///   euler2d:100,cfl=10, fill=1                      15, 0.12  13, 0.11    36, 0.17
 ///   recirculation:150, fill=1                       24, 0.05  24, 0.04   164, 0.07
 template <class T>
-OrderingMethod default_ordering(const CsrView<T>& matrix, const IluOptions& options) {
+OrderingMethod default_ordering(const Context& context, const CsrView<T>& matrix,
+                                const IluOptions& options) {
     if (options.drop > 0) return OrderingMethod::amd;
     if (*options.matching) return options.fill == 0 ? OrderingMethod::rcm : OrderingMethod::amd;
-    return incomplete::is_scattered(matrix) ? OrderingMethod::rcm : OrderingMethod::natural;
+    return incomplete::is_scattered(context, matrix) ? OrderingMethod::rcm
+                                                     : OrderingMethod::natural;
+}
+
+template <class T>
+Arrangement arrange(const Context& context, const CsrView<T>& matrix, const Context& host,
+                    const CsrView<T>& host_matrix, bool matched) {
+    if (!matched) return {diagonal_scaling(context, matrix), {}, {}, 0};
+    ColumnMatching matching = match_columns(host, host_matrix);
+    return {copy_to_buffer(context, matching.row_scaling),
+            copy_to_buffer(context, matching.column_scaling), std::move(matching.row_of_column),
+            matching.structural_rank};
 }
 
 /// The factor by thresholds as blocks of one row of the pattern, whose grid is `arranged`: `grid`
@@ -170,59 +174,60 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
     if constexpr (std::is_same_v<T, double>) {
         if (options.single_precision && set_up_single(context, matrix, options)) return;
     }
-    // Matching, ordering and symbolic factorisation run on the host.
-    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
-    const CsrMatrix<T> copied = context.on_gpu() ? copy_to_host(context, matrix) : CsrMatrix<T>();
-    const CsrView<T> host_matrix = context.on_gpu() ? copied.view() : matrix;
     IluOptions used = options;
     used.single_precision = options.single_precision && std::is_same_v<T, float>;
-    if (!used.matching) used.matching = needs_matching(host_matrix);
-    const bool matched = *used.matching;
-    const bool by_value = options.drop > 0;
-    incomplete::RowOrder order = choose_blocks(context, host, host_matrix, used);
+    if (!used.matching) used.matching = needs_matching(context, matrix);
+    const bool matched = *used.matching, by_value = options.drop > 0;
+    incomplete::RowOrder order = choose_blocks(context, matrix, used);
     used.block = order.block;
-    const Arrangement arrangement = arrange(host, host_matrix, matched);
-    order.row_of_column = arrangement.row_of_column;
+    // The host matches rows, drops entries, and orders blocks, whose pattern alone it needs.
+    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
+    const bool is_copied = context.on_gpu() && (matched || by_value);
+    const CsrMatrix<T> copied = is_copied ? copy_to_host(context, matrix) : CsrMatrix<T>();
+    const CsrView<T> host_matrix = is_copied ? copied.view() : matrix;
+    Arrangement arrangement = arrange(context, matrix, host, host_matrix, matched);
+    order.row_of_column = std::move(arrangement.row_of_column);
 
     IluReport report;
     report.structural_rank = arrangement.structural_rank;
-    order.method = options.ordering.value_or(default_ordering(host_matrix, used));
+    order.method = options.ordering.value_or(default_ordering(context, matrix, used));
     report.ordering = order.method;
-    const auto grid = incomplete::order_rows(host, host_matrix, order);
+    const auto pattern = is_copied ? incomplete::group_pattern(host, host_matrix, order.together)
+                                   : incomplete::group_pattern(context, matrix, order.together);
+    const auto grid = incomplete::order_rows(host, pattern, order);
     report.padding = Index(grid.slots.size()) - grid.rows;
 
     const BlockLdltOptions common = common_options(used);
-    const std::vector<double>& row_scaling = arrangement.row_scaling;
-    const std::vector<double>& column_scaling = matched ? arrangement.column_scaling : row_scaling;
     state_ = std::make_unique<State>();
     state_->given = used;
     state_->rows = matrix.rows;
     state_->options = common;
     state_->report = report;
-    state_->row_scale = copy_to_buffer(context, incomplete::scaling_in<T>(row_scaling));
+    state_->row_scale = incomplete::scaling_in<T>(context, arrangement.row_scaling);
     if (matched) {
-        state_->column_scale = copy_to_buffer(context, incomplete::scaling_in<T>(column_scaling));
+        state_->column_scale = incomplete::scaling_in<T>(context, arrangement.column_scaling);
     }
     state_->plan = plan_spmv(context, matrix);
     if (by_value) {
+        const auto row_scaling = copy_to_host(context, arrangement.row_scaling);
         const auto values = incomplete::threshold_factor(
-            grid, host_matrix, row_scaling, column_scaling,
+            grid, host_matrix, row_scaling,
+            matched ? copy_to_host(context, arrangement.column_scaling) : row_scaling,
             {options.drop, options.max_entries, incomplete::initial_epsilon<T>(common)});
-        auto arranged = grid;
-        auto levels = incomplete::arrange_by_levels(arranged, union_of_triangles(values));
-        levels.update_offsets.assign(levels.rows.size() + 1, 0);  // No products are needed.
-        state_->taken = in_pattern<T>(grid, values, arranged, levels);
-        state_->factor = {
-            context,
-            incomplete::SymbolicFactor(context, std::move(arranged), std::move(levels), host_matrix,
-                                       false, incomplete::FactorArrays::of_factor(false, 1, 0)),
-            common.pivoting, false};
+        auto levels =
+            incomplete::arrange_by_levels(grid, union_of_triangles(values), context.threads());
+        levels.pattern.update_offsets.assign(levels.pattern.rows.size() + 1, 0);  // No products.
+        state_->taken = in_pattern<T>(grid, values, levels.grid, levels.pattern);
+        state_->factor = {context,
+                          incomplete::SymbolicFactor(
+                              context, std::move(levels.grid), std::move(levels.pattern), matrix,
+                              false, incomplete::FactorArrays::of_factor(false, 1, 0)),
+                          common.pivoting, false};
     } else {
-        state_->factor = incomplete::make_factor<T>(context, grid, host_matrix, false, common);
+        state_->factor = incomplete::make_factor<T>(context, grid, pattern, matrix, false, common);
     }
-    state_->load(context, matrix);
     state_->report.symbolic_seconds = now() - start;
-    state_->set_up(context, matrix, grid, host_matrix);
+    state_->set_up(context, matrix, grid, pattern);
 }
 
 /// False where numbers are beyond the range of FP32.

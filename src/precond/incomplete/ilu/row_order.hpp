@@ -7,15 +7,15 @@
 
 namespace tessera::incomplete {
 
-/// The number of rows of the natural blocks of a matrix in host memory (consecutive rows of equal
-/// pattern), if all have the same, at most 8; else 1.
+/// The number of rows of the natural blocks of a matrix (consecutive rows of equal pattern), if all
+/// have the same, at most 8; else 1. Waits.
 template <class T>
-Index rows_of_natural_blocks(const Context& host, const CsrView<T>& matrix);
+Index rows_of_natural_blocks(const Context& context, const CsrView<T>& matrix);
 
-/// Whether the entries of a matrix in host memory are far from the diagonal: a tenth of the rows on
-/// average, as where rows are numbered at random.
+/// Whether the entries of a matrix are far from the diagonal: a tenth of the rows on average, as
+/// where rows are numbered at random. Waits.
 template <class T>
-bool is_scattered(const CsrView<T>& matrix);
+bool is_scattered(const Context& context, const CsrView<T>& matrix);
 
 /// The size of the blocks that kernels know in which `rows` rows fit: 1, 4, 8, 16 or 32.
 Index size_of_blocks(Index rows);
@@ -29,9 +29,8 @@ struct RowOrder {
     std::vector<Index> row_of_column;  ///< As in Grid.
 };
 
-/// The grid of a matrix in host memory: orders the graph of rows that stay together of A and its
-/// transpose, and fills blocks in this order.
-template <class T>
-Grid order_rows(const Context& host, const CsrView<T>& matrix, const RowOrder& order);
+/// The grid of a matrix with a pattern of groups of `together` rows: orders the graph of the groups
+/// of A and its transpose, and fills blocks in this order.
+Grid order_rows(const Context& host, const GroupPattern& pattern, const RowOrder& order);
 
 }  // namespace tessera::incomplete

@@ -6,7 +6,7 @@
 namespace tessera::incomplete {
 
 /// Arguments of the kernel for batched levels of a symmetric matrix: V, W, F with its permutations,
-/// F^-1, thresholds and results of all block rows.
+/// F^-1, thresholds and results of all block rows. W and F hold the blocks of A before.
 template <class T>
 struct LevelFactor {
     const LevelStart* levels = nullptr;  ///< levels + 1, in device memory.
@@ -25,20 +25,23 @@ struct LevelFactor {
 /// bits do not depend on threads or on how a range is split. None waits or allocates.
 ///
 /// schur_diagonals: B_i = A_ii - sum_k V_ik W_ik^T over the blocks of row i, for a symmetric matrix
-///   made symmetric by the mean with its transpose, for the block rows of the range.
+///   made symmetric by the mean with its transpose, for the block rows of the range. `from` has the
+///   blocks A_ii, of a symmetric matrix their lower triangles; it may be `b`.
 /// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the updates of the block, and V_ij = W_ij
-///   X_j^T with the blocks X_j of `multipliers`, for the blocks of the range. `v` and `w` are read,
-///   `v_out` and `w_out` written, if not null; they may be the same, as the updates of a level's
-///   blocks lie outside the level.
+///   X_j^T with the blocks X_j of `multipliers`, for the blocks of the range. `from`, which has the
+///   blocks A_ij, `v` and `w` are read, `v_out` and `w_out` written, if not null; they may be the
+///   same, as the updates of a level's blocks lie outside the level.
 /// scale_blocks: B_ij = B_ij X_j^T for all blocks.
-TESSERA_BACKENDS(
-    template <class T> void schur_diagonals(const Context& context, const PatternView<T>& a,
-                                            Index first, Index last, const T* v, const T* w, T* b);
-    template <class T>
-    void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
-                      const T* v, const T* w, const T* multipliers, T* v_out, T* w_out);
-    template <class T> void scale_blocks(const Context& context, const PatternView<T>& a,
-                                         const T* multipliers, T* blocks);)
+TESSERA_BACKENDS(template <class T>
+                 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first,
+                                      Index last, const T* from, const T* v, const T* w, T* b);
+                 template <class T>
+                 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
+                                   Offset last, const T* from, const T* v, const T* w,
+                                   const T* multipliers, T* v_out, T* w_out);
+                 template <class T>
+                 void scale_blocks(const Context& context, const PatternView<T>& a,
+                                   const T* multipliers, T* blocks);)
 
 namespace cuda {
 /// Factors the levels first .. last - 1 by one thread block, with complete pivoting; none may have

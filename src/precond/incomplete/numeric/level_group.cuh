@@ -146,26 +146,26 @@ __device__ __forceinline__ void store_diagonal_block(const LevelFactor<T>& facto
     __syncwarp();
 }
 
-/// Loads the entries of A of an item of a level to shared memory: a diagonal block or, from item
+/// Loads the block of A of an item of a level to shared memory: a diagonal block or, from item
 /// `rows` on, an off-diagonal block for each team.
 template <int k, class T>
-__device__ __forceinline__ void stage_item(const PatternView<T>& a, LevelStart start,
+__device__ __forceinline__ void stage_item(const LevelFactor<T>& factor, LevelStart start,
                                            LevelStart end, Offset item, T* staged) {
     using Shape = LevelGroupShape<T, k>;
     const int lane = int(threadIdx.x) % 32;
     const Offset rows = end.row - start.row;
     const Offset block = start.block + (item - rows) * Shape::teams + lane / Shape::lanes;
     const bool diagonal = item < rows;
-    stage_entries<k, Shape::lanes>(a, diagonal ? a.blocks + start.row + item : block,
-                                   diagonal ? lane < Shape::lanes : block < end.block,
-                                   lane % Shape::lanes, staged);
+    stage_block<k, Shape::lanes>(
+        diagonal ? factor.factors : factor.w, diagonal ? start.row + item : block,
+        diagonal ? lane < Shape::lanes : block < end.block, lane % Shape::lanes, staged);
 }
 
 /// Block LDL^T of consecutive small levels by one thread block. A level has two phases with a
 /// barrier after each: (1) one warp factors a diagonal block, other warps compute blocks of W;
 /// (2) V = W F^-1. If a level has no more items than there are warps, its blocks stay in shared
 /// memory between the phases, a warp delays the store of F_i until it gets its next item, and warps
-/// that are idle load the entries of A of the next level.
+/// that are idle load the blocks of A of the next level.
 template <int k, class T>
 __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
     level_group_kernel(const __grid_constant__ PatternView<T> a,
@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
         return to.row - from.row + (to.block - from.block + Shape::teams - 1) / Shape::teams;
     };
     int first_warp = 0;       // Warp of item 0 of the level.
-    bool is_staged = false;   // This warp has loaded the entries of A of its first item.
+    bool is_staged = false;   // This warp has loaded the block of A of its first item.
     Offset pending_row = -1;  // Row whose F_i this warp has not stored yet.
     const auto finish = [&] {
         if (pending_row >= 0) store_diagonal_block<k>(factor, pending_row, memory);
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
         const Offset first_item = (warp - first_warp) & (Shape::warps - 1);
         finish();
         for (Offset item = first_item; item < items; item += Shape::warps) {
-            if (!is_staged) stage_item<k>(a, start, end, item, staged);
+            if (!is_staged) stage_item<k>(factor, start, end, item, staged);
             is_staged = false;
             if (item < rows) {
                 factor_diagonal_block<k>(a, factor, start.row + item, memory);
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(LevelGroupShape<T, k>::threads, 1)
         }
         const Offset next_item = (first_item - items) & (Shape::warps - 1);
         if (items + items_of(end, next) <= Shape::warps && next_item < items_of(end, next)) {
-            stage_item<k>(a, end, next, next_item, staged);
+            stage_item<k>(factor, end, next, next_item, staged);
             is_staged = true;
         }
         __syncthreads();

@@ -35,10 +35,12 @@ CsrMatrix<T> sequences_around(std::mt19937_64& random, Index k, Index sequence, 
 
 incomplete::BlockPattern pattern_of(const CsrMatrix<double>& matrix, Index k,
                                     const std::vector<Index>& slots, int fill) {
-    auto grid = incomplete::make_grid(k, matrix.rows(), slots);
-    auto pattern = incomplete::arrange_by_levels(
-        grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 2), fill,
-                                   Offset(1) << 30));
+    const auto grid = incomplete::make_grid(k, matrix.rows(), slots);
+    const auto lower = incomplete::lower_blocks(
+        grid, incomplete::group_pattern(host(2), matrix.view(), 1), true, 2);
+    auto pattern =
+        incomplete::arrange_by_levels(grid, incomplete::add_fill(lower, fill, Offset(1) << 30), 2)
+            .pattern;
     incomplete::count_updates(pattern, 2);
     incomplete::list_updates(pattern, 2);
     return pattern;

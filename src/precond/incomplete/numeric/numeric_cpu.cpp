@@ -62,21 +62,13 @@ HWY_INLINE void subtract_products(Offset count, const Index* left, const Index* 
 }
 
 template <class T>
-HWY_INLINE void add_entries(const PatternView<T>& a, Offset item, T* c) {
-    for (Offset e = a.entry_offsets[item]; e < a.entry_offsets[item + 1]; ++e) {
-        c[a.positions[e]] += a.values[e];
-    }
-}
-
-template <class T>
-void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const T* v, const T* w,
-                        T* b) {
+void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const T* from, const T* v,
+                        const T* w, T* b) {
     with_block_size(a.k, [&](auto size) HWY_ATTR {
         constexpr Index k = decltype(size)::value;
         for (Index i = first; i < last; ++i) {
             T* c = b + Offset(i) * k * k;
-            for (Index e = 0; e < k * k; ++e) c[e] = T(0);
-            add_entries(a, a.blocks + i, c);
+            std::copy_n(from + Offset(i) * k * k, k * k, c);
             for (Index column = 1; a.symmetric && column < k; ++column) {
                 for (Index row = 0; row < column; ++row) c[row + column * k] = c[column + row * k];
             }
@@ -94,15 +86,15 @@ void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const 
 }
 
 template <class T>
-void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* v, const T* w,
-                     const T* multipliers, T* v_out, T* w_out) {
+void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* from, const T* v,
+                     const T* w, const T* multipliers, T* v_out, T* w_out) {
     with_block_size(a.k, [&](auto size) HWY_ATTR {
         constexpr Index k = decltype(size)::value;
         T block[k * k], product[k * k];
         const Index only = 0;
         for (Offset b = first; b < last; ++b) {
-            for (Index e = 0; e < k * k; ++e) block[e] = product[e] = T(0);
-            add_entries(a, b, block);
+            std::copy_n(from + b * k * k, k * k, block);
+            std::fill_n(product, k * k, T(0));
             const Offset triple = a.update_offsets[b];
             subtract_products<k>(a.update_offsets[b + 1] - triple, a.left + triple,
                                  a.right + triple, v, w, block);
@@ -144,13 +136,13 @@ constexpr Offset rows_between_looks = 16;
 
 template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
-                     const T* v, const T* w, T* b) {
+                     const T* from, const T* v, const T* w, T* b) {
     const auto f = TESSERA_SIMD(context, schur_diagonals_of<T>);
     parallel_ranges(
         context.threads(), last - first,
-        [&](Offset from, Offset to) {
-            in_pieces(from, to, rows_between_looks, [&](Offset begin, Offset end) {
-                f(a, first + Index(begin), first + Index(end), v, w, b);
+        [&](Offset start, Offset stop) {
+            in_pieces(start, stop, rows_between_looks, [&](Offset begin, Offset end) {
+                f(a, first + Index(begin), first + Index(end), from, v, w, b);
             });
         },
         std::max<Offset>(1, parallel_grain / (a.row_values() * a.k)));
@@ -158,13 +150,13 @@ void schur_diagonals(const Context& context, const PatternView<T>& a, Index firs
 
 template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
-                  const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
+                  const T* from, const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
     const auto f = TESSERA_SIMD(context, schur_blocks_of<T>);
     parallel_ranges(
         context.threads(), last - first,
-        [&](Offset from, Offset to) {
-            in_pieces(from, to, rows_between_looks, [&](Offset begin, Offset end) {
-                f(a, first + begin, first + end, v, w, multipliers, v_out, w_out);
+        [&](Offset start, Offset stop) {
+            in_pieces(start, stop, rows_between_looks, [&](Offset begin, Offset end) {
+                f(a, first + begin, first + end, from, v, w, multipliers, v_out, w_out);
             });
         },
         std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));

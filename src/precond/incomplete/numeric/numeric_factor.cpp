@@ -21,14 +21,17 @@ constexpr Offset max_parts = 4096;
 template <class T>
 NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
                                 batched::Pivoting pivoting, bool by_sweeps)
-    : symbolic_(std::move(symbolic)),
-      pivoting_(pivoting),
-      values_(context, symbolic_.entry_source.size()) {
+    : symbolic_(std::move(symbolic)), pivoting_(pivoting) {
     static_cast<PatternLists&>(view_) = symbolic_.lists;
     const Index k = view_.k, m = view_.block_rows;
     for (std::size_t s = 0; s < (by_sweeps ? 3 : 1); ++s) {
         sets_[s] = make_set(context);
         if (s < 2 && symmetric()) w_[s] = Buffer<T>(context, view_.blocks * k * k);
+    }
+    if (by_sweeps) {
+        matrix_[lower] = Buffer<T>(context, view_.blocks * k * k);
+        if (!symmetric()) matrix_[upper] = Buffer<T>(context, view_.blocks * k * k);
+        matrix_[2] = Buffer<T>(context, Offset(m) * k * k);
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
@@ -36,7 +39,6 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     const Offset pieces =
         std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_updates.pieces.size());
     partial_blocks_ = Buffer<T>(context, pieces * k * k);
-    view_.values = values_.data();
     view_.split_rows = symbolic_.split_rows.view(partial_blocks_.data());
     view_.split_columns = symbolic_.split_columns.template view<T>(nullptr);
     view_.split_updates = symbolic_.split_updates.view(partial_blocks_.data());
@@ -56,16 +58,20 @@ typename NumericFactor<T>::FactorSet NumericFactor<T>::make_set(const Context& c
 }
 
 template <class T>
+MatrixBlocks<T> NumericFactor<T>::matrix_blocks() {
+    if (!matrix_[2].empty()) {
+        return {matrix_[lower].data(), matrix_[upper].data(), matrix_[2].data()};
+    }
+    FactorSet& set = sets_[0];
+    return {(symmetric() ? w_[0] : set.v[lower]).data(), set.v[upper].data(), set.factors.data()};
+}
+
+template <class T>
 void NumericFactor<T>::load(const Context& context, const Scaling<T>& scaling,
                             const CsrView<T>& matrix) {
-    for_each_index(context, values_.size(),
-                   LoadValue<T>{symbolic_.entry_source.data(), symbolic_.entry_rows.data(),
-                                symbolic_.entry_columns.data(), scaling.rows.data(),
-                                scaling.columns.data(), matrix.values, values_.data()});
-    const Offset parts = std::min<Offset>(values_.size(), 16384);
     Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
-    for_each_index(context, parts,
-                   LargestEntry<T>{values_.size(), parts, values_.data(), largest.data()});
+    load_blocks(context, symbolic_, {scaling.rows.data(), scaling.columns.data()}, matrix,
+                matrix_blocks(), largest.data());
     largest_entry_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));
 }
 
@@ -118,12 +124,14 @@ void NumericFactor<T>::factor_range(const Context& context, LevelStart start, Le
     if (first == last) return;
     const T* const v = from.v[lower].data();
     const T* const other = symmetric() ? w : from.v[upper].data();
-    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, v, other, to.factors.data());
+    const MatrixBlocks<T> matrix = matrix_blocks();
+    TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, matrix.diagonal, v, other,
+                to.factors.data());
     factor_diagonals(context, first, last, to);
-    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, v, other,
+    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, matrix.lower, v, other,
                 in_triangle(to.inverses, upper).data(), to.v[lower].data(), w_out);
     if (symmetric()) return;
-    TESSERA_RUN(schur_blocks<T>, context, view_.transposes(), start.block, end.block, other, v,
+    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, matrix.upper, other, v,
                 nullptr, nullptr, to.v[upper].data());
 }
 

@@ -28,7 +28,8 @@ struct Scaling {
 ///   W_ij = A_ji^T - sum_k W_ik V_jk^T, and at last V_ij = W_ij F_j^-T     (of the upper one)
 ///   F_i = A_ii - sum_k V_ik W_ik^T, factored as L D U.
 /// For a symmetric matrix both triangles are the same array V, W_ij = A_ij - sum_k V_ik W_jk^T is
-/// one beside it, and F_i is factored as L D L^T. Memory is allocated once, by the constructor.
+/// one beside it, and F_i is factored as L D L^T. Memory is allocated once, by the constructor: the
+/// level factor replaces the blocks of A in place, sweeps keep them beside it.
 template <class T>
 class NumericFactor {
   public:
@@ -36,7 +37,8 @@ class NumericFactor {
     NumericFactor(const Context& context, SymbolicFactor symbolic, batched::Pivoting pivoting,
                   bool by_sweeps);
 
-    /// Loads the values of `matrix`, scaled, and finds the largest of them. Waits.
+    /// Loads the values of `matrix`, scaled, and finds the largest of them; before each
+    /// factorisation, but sweeps that follow each other. Waits.
     void load(const Context& context, const Scaling<T>& scaling, const CsrView<T>& matrix);
     /// Sets the pivot threshold to epsilon times the largest value.
     void set_threshold(const Context& context, double epsilon);
@@ -109,6 +111,8 @@ class NumericFactor {
         Triangles<Buffer<Index>> permutations;  ///< The rows and the columns.
     };
     FactorSet make_set(const Context& context) const;
+    /// Where the blocks of A are loaded to: in the factor, or beside it.
+    MatrixBlocks<T> matrix_blocks();
     /// Zeroes V, and W, of the first set.
     void start_from_zero(const Context& context);
     /// `w`, `w_out`: W of a symmetric matrix.
@@ -119,7 +123,7 @@ class NumericFactor {
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
     PatternView<T> view_;
-    Buffer<T> values_;
+    std::array<Buffer<T>, 3> matrix_;  ///< Blocks of A for sweeps: lower, upper, diagonal.
     std::array<FactorSet, 3> sets_;
     std::array<Buffer<T>, 2> w_;  ///< W of a symmetric matrix.
     int current_ = 0, best_ = 0, current_w_ = 0;

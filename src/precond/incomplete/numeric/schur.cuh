@@ -9,18 +9,12 @@ namespace tessera::incomplete::cuda {
 
 using namespace tessera::cuda;
 
-/// Scatters the entries of A of an item into the zeroed k x k values of `staged`. All lanes of the
-/// warp take part.
+/// Copies a block of A of a team to shared memory. All lanes of the warp take part.
 template <int k, int lanes, class T>
-__device__ __forceinline__ void stage_entries(const PatternView<T>& a, Offset item, bool active,
-                                              int lane, T* staged) {
-    for (int e = lane; e < k * k; e += lanes) staged[e] = T(0);
-    __syncwarp();
+__device__ __forceinline__ void stage_block(const T* blocks, Offset block, bool active, int lane,
+                                            T* staged) {
     if (active) {
-        const Offset end = a.entry_offsets[item + 1];
-        for (Offset e = a.entry_offsets[item] + lane; e < end; e += lanes) {
-            staged[a.positions[e]] = a.values[e];
-        }
+        for (int e = lane; e < k * k; e += lanes) staged[e] = blocks[block * (k * k) + e];
     }
     __syncwarp();
 }
@@ -148,8 +142,8 @@ __device__ __forceinline__ void divide_block(Offset block, bool active, int lane
 /// tensor cores, staged in shared memory.
 template <bool diagonal, int k, class T>
 __global__ void __launch_bounds__(schur_threads)
-    schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* v,
-                 const T* w, const T* multipliers, T* v_out, T* w_out) {
+    schur_kernel(const __grid_constant__ PatternView<T> a, Offset first, Offset last, const T* from,
+                 const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
     using Team = SchurTeam<T, k>;
     __shared__ __align__(16) T memory[Team::teams][k * k];
     begin_dependent();
@@ -157,7 +151,7 @@ __global__ void __launch_bounds__(schur_threads)
     const Offset item = first + team.item;
     const bool active = item < last;
     T* const staged = memory[team.index];
-    stage_entries<k, Team::lanes>(a, (diagonal ? a.blocks : 0) + item, active, team.lane, staged);
+    stage_block<k, Team::lanes>(from, item, active, team.lane, staged);
     schur_complement<diagonal, k>(a, item, active, team.lane, staged, v, w);
     if constexpr (diagonal) {
         if (!active) return;
@@ -174,8 +168,8 @@ __global__ void __launch_bounds__(schur_threads)
 }
 
 template <bool diagonal, class T>
-void schur(const Context& context, const PatternView<T>& a, Offset first, Offset last, const T* v,
-           const T* w, const T* multipliers, T* v_out, T* w_out) {
+void schur(const Context& context, const PatternView<T>& a, Offset first, Offset last,
+           const T* from, const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
     if (first == last) return;
     with_block_size(a.k, [&](auto size) {
         constexpr int k = decltype(size)::value;
@@ -186,21 +180,21 @@ void schur(const Context& context, const PatternView<T>& a, Offset first, Offset
                              0, stream_of(context), a, diagonal, first, last, v, w);
         }
         launch_dependent(&schur_kernel<diagonal, k, T>, blocks_for(last - first, teams),
-                         schur_threads, 0, stream_of(context), a, first, last, v, w, multipliers,
-                         v_out, w_out);
+                         schur_threads, 0, stream_of(context), a, first, last, from, v, w,
+                         multipliers, v_out, w_out);
     });
 }
 
 template <class T>
 void schur_diagonals(const Context& context, const PatternView<T>& a, Index first, Index last,
-                     const T* v, const T* w, T* b) {
-    schur<true, T>(context, a, first, last, v, w, nullptr, b, nullptr);
+                     const T* from, const T* v, const T* w, T* b) {
+    schur<true, T>(context, a, first, last, from, v, w, nullptr, b, nullptr);
 }
 
 template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
-                  const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
-    schur<false>(context, a, first, last, v, w, multipliers, v_out, w_out);
+                  const T* from, const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
+    schur<false>(context, a, first, last, from, v, w, multipliers, v_out, w_out);
 }
 
 /// Products of all blocks with those of their columns, in place; one team of lanes per block.

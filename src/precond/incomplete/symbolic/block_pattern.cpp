@@ -1,16 +1,18 @@
 #include "precond/incomplete/symbolic/block_pattern.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <queue>
 
 #include "base/dispatch.hpp"
 #include "base/gather_rows.hpp"
 #include "base/parallel.hpp"
-#include "base/transpose_pattern.hpp"
 
 namespace tessera::incomplete {
 
 namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
 
 /// Stable counting sort of the positions 0 .. keys.size() - 1 by key < `end`; `offsets`: start of
 /// each key.
@@ -25,17 +27,26 @@ void sort_by_key(const std::vector<Index>& keys, Index end, std::vector<Offsets>
     for (std::size_t k = 0; k < keys.size(); ++k) positions[next[keys[k]]++] = Index(k);
 }
 
-/// f(slot, slot of the column, position in the matrix) for each entry of block row i, and
-/// f(slot, slot, -1) for its padding. row_of(slot): the row of the matrix, or -1.
-template <class T, class RowOf, class F>
-void visit_entries(const Grid& grid, const CsrView<T>& matrix, Index i, RowOf&& row_of, F&& f) {
-    for (Index slot = i * grid.k; slot < (i + 1) * grid.k; ++slot) {
-        prefetch_rows(matrix, slot, Offset(grid.slots.size()), row_of);
-        const Index row = row_of(slot);
-        if (row < 0) f(slot, slot, Offset(-1));
-        if (row < 0) continue;
-        for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
-            f(slot, grid.slot_of_column[matrix.column_indices[e]], e);
+/// f(j) for the block column j of each entry of block row i; several times where rows or entries
+/// share a block.
+template <class F>
+void visit_block_columns(const Grid& grid, const GroupPattern& pattern, Index i, F&& f) {
+    struct {
+        const Offset* row_offsets;
+        const Index* column_indices;
+    } const rows{pattern.offsets, pattern.columns};
+    const auto group_at = [&](Offset slot) {
+        const Index row = grid.row(std::size_t(slot));
+        return row < 0 ? -1 : row / pattern.size;
+    };
+    const Index end = (i + 1) * grid.k;
+    for (Index slot = i * grid.k; slot < end;) {
+        prefetch_rows(rows, slot, Offset(grid.slots.size()), group_at);
+        const Index group = group_at(slot);
+        slot += group < 0 ? 1 : pattern.size;
+        if (group < 0) continue;
+        for (Offset e = pattern.offsets[group]; e < pattern.offsets[group + 1]; ++e) {
+            f(grid.slot_of_column[pattern.columns[e] * pattern.size] / grid.k);
         }
     }
 }
@@ -69,62 +80,107 @@ void visit_updates(const BlockPattern& pattern, int threads, F&& f) {
 
 }  // namespace
 
-Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index> row_of_column) {
+Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index> row_of_column,
+               int threads) {
     require(k >= 1, "incomplete factors: blocks need at least one row");
     while (slots.size() % std::size_t(k) != 0) slots.push_back(-1);
     std::vector<Index> slot_of_column(std::size_t(rows), -1);
-    constexpr const char* wrong =
-        "incomplete factors: the slots must hold each row once, and -1 as padding";
-    Index count = 0;
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-        const Index column = slots[s];
-        if (column == -1) continue;
-        require(column >= 0 && column < rows && slot_of_column[column] == -1, wrong);
-        slot_of_column[column] = Index(s);
-        ++count;
-    }
-    require(count == rows, wrong);
+    std::atomic<Index> count = 0;
+    std::atomic<bool> valid = true;
+    parallel_ranges(threads, Offset(slots.size()), [&](Offset first, Offset last) {
+        for (Offset s = first; s < last; ++s) {
+            const Index column = slots[s];
+            if (column == -1) continue;
+            if (column < 0 || column >= rows) {
+                valid = false;
+                return;
+            }
+            std::atomic_ref<Index>(slot_of_column[column]).store(Index(s), relaxed);
+        }
+    });
+    // Where a column is in several slots, the last one written stays.
+    parallel_ranges(threads, Offset(slots.size()), [&](Offset first, Offset last) {
+        Index found = 0;
+        for (Offset s = first; s < last && valid.load(relaxed); ++s) {
+            if (slots[s] >= 0 && slot_of_column[slots[s]] == s) ++found;
+            if (slots[s] >= 0 && slot_of_column[slots[s]] != s) valid = false;
+        }
+        count += found;
+    });
+    require(valid && count == rows,
+            "incomplete factors: the slots must hold each row once, and -1 as padding");
     const auto block_rows = Index(slots.size() / std::size_t(k));
     return {
         k, rows, block_rows, std::move(slots), std::move(slot_of_column), std::move(row_of_column)};
 }
 
+namespace {
+
+/// The rows of each column of a pattern, in any order; `keep(i, j)`: the entries.
+template <class Keep>
+GatheredRows transposed_in_any_order(int threads, const GatheredRows& rows, Keep&& keep) {
+    GatheredRows result;
+    result.offsets.assign(rows.offsets.size(), 0);
+    const auto for_items = [&](auto&& f) {
+        parallel_ranges(threads, Offset(rows.offsets.size()) - 1, [&](Offset first, Offset last) {
+            for (Offset i = first; i < last; ++i) {
+                if (i % 65536 == 0) check_time();
+                for (Offset e = rows.offsets[i]; e < rows.offsets[i + 1]; ++e) {
+                    if (keep(Index(i), rows.items[e])) f(Index(i), rows.items[e]);
+                }
+            }
+        });
+    };
+    for_items([&](Index, Index j) {
+        std::atomic_ref<Offset>(result.offsets[j + 1]).fetch_add(1, relaxed);
+    });
+    std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
+    std::vector<Offset> next(result.offsets);
+    result.items.resize(std::size_t(result.offsets.back()));
+    for_items([&](Index i, Index j) {
+        result.items[std::atomic_ref<Offset>(next[j]).fetch_add(1, relaxed)] = i;
+    });
+    return result;
+}
+
+}  // namespace
+
 GatheredRows union_with_transpose(int threads, const GatheredRows& rows,
                                   const GatheredRows& to_transpose) {
-    const auto count = Index(rows.offsets.size() - 1);
-    std::vector<Offset> offsets(rows.offsets.size());
-    std::vector<Index> transposed(to_transpose.items.size());
-    transpose_pattern(count, to_transpose.offsets.data(), to_transpose.items.data(), offsets,
-                      transposed.data(), [](Offset e, Offset) {
-                          if (e % 65536 == 0) check_time();
-                      });
-    return gather_rows(threads, count, [&](Offset i, std::vector<Index>& list) {
-        list.insert(list.end(), rows.items.begin() + rows.offsets[i],
-                    rows.items.begin() + rows.offsets[i + 1]);
-        list.insert(list.end(), transposed.begin() + offsets[i],
-                    transposed.begin() + offsets[i + 1]);
+    const GatheredRows transposed =
+        transposed_in_any_order(threads, to_transpose, [](Index, Index) { return true; });
+    return gather_rows(threads, Offset(rows.offsets.size()) - 1,
+                       [&](Offset i, std::vector<Index>& list) {
+                           for (const GatheredRows* one : {&rows, &transposed}) {
+                               list.insert(list.end(), one->items.begin() + one->offsets[i],
+                                           one->items.begin() + one->offsets[i + 1]);
+                           }
+                       });
+}
+
+GatheredRows lower_blocks(const Grid& grid, const GroupPattern& pattern, bool symmetric,
+                          int threads) {
+    const GatheredRows rows =
+        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+            Index last = -1;  // Neighbouring entries are in one block.
+            visit_block_columns(grid, pattern, Index(i), [&](Index j) {
+                if (j != last && j != i && (!symmetric || j < i)) list.push_back(j);
+                last = j;
+            });
+        });
+    if (symmetric) return rows;
+    const GatheredRows above =
+        transposed_in_any_order(threads, rows, [](Index i, Index j) { return i < j; });
+    return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+        for (Offset e = rows.offsets[i]; e < rows.offsets[i + 1] && rows.items[e] < i; ++e) {
+            list.push_back(rows.items[e]);
+        }
+        list.insert(list.end(), above.items.begin() + above.offsets[i],
+                    above.items.begin() + above.offsets[i + 1]);
     });
 }
 
-template <class T>
-GatheredRows lower_blocks(const Grid& grid, const CsrView<T>& matrix, bool symmetric, int threads) {
-    const auto row_of = [&](Offset slot) { return grid.row(std::size_t(slot)); };
-    const auto gather = [&](bool below) {
-        return gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
-            Index last = -1;  // Neighbouring entries are in one block.
-            visit_entries(grid, matrix, Index(i), row_of, [&](Index, Index other, Offset) {
-                const Index j = other / grid.k;
-                if (j == last) return;
-                last = j;
-                if (below ? j < i : j > i) list.push_back(j);
-            });
-        });
-    };
-    if (symmetric) return gather(true);
-    return union_with_transpose(threads, gather(true), gather(false));
-}
-
-GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks) {
+GatheredRows add_fill(GatheredRows lower, int fill, Offset max_blocks) {
     const auto check_count = [&](Offset blocks) {
         if (blocks <= max_blocks) return;
         throw OutOfMemory("incomplete factors: fill=" + std::to_string(fill) + " needs more than " +
@@ -170,46 +226,61 @@ GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks) {
     return blocks;
 }
 
-BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks) {
-    const auto m = std::size_t(grid.block_rows);
-    BlockPattern pattern;
-    pattern.block_rows = grid.block_rows;
-    std::vector<Index> level(m, 0);
+namespace {
+
+/// The level of each block row; returns their number.
+Index find_levels(const GatheredRows& blocks, std::vector<Index>& level) {
     Index levels = 0;
-    for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t i = 0; i < level.size(); ++i) {
         for (Offset b = blocks.offsets[i]; b < blocks.offsets[i + 1]; ++b) {
             level[i] = std::max(level[i], level[blocks.items[b]] + 1);
         }
         levels = std::max(levels, level[i] + 1);
     }
-    std::vector<Index> order;
-    sort_by_key(level, levels, pattern.level_offsets, order);
+    return levels;
+}
 
-    // Sorts the blocks by new rows, then, stably, by columns.
-    std::vector<Index> new_number(m), slots, rows, columns, by_columns;
-    for (std::size_t i = 0; i < m; ++i) {
-        new_number[order[i]] = Index(i);
-        const auto from = grid.slots.begin() + Offset(order[i]) * grid.k;
-        slots.insert(slots.end(), from, from + grid.k);
-    }
-    grid = make_grid(grid.k, grid.rows, std::move(slots), std::move(grid.row_of_column));
-    rows.reserve(blocks.items.size());
-    columns.reserve(blocks.items.size());
-    for (std::size_t i = 0; i < m; ++i) {
-        for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
-            rows.push_back(Index(i));
-            columns.push_back(new_number[blocks.items[b]]);
+}  // namespace
+
+GridByLevels arrange_by_levels(const Grid& grid, const GatheredRows& blocks, int threads) {
+    const auto m = std::size_t(grid.block_rows);
+    BlockPattern pattern;
+    pattern.block_rows = grid.block_rows;
+    std::vector<Index> level(m, 0), order, new_number(m), slots(grid.slots.size());
+    const Index levels = find_levels(blocks, level);
+    sort_by_key(level, levels, pattern.level_offsets, order);
+    parallel_ranges(threads, grid.block_rows, [&](Offset first, Offset last) {
+        for (Offset i = first; i < last; ++i) {
+            new_number[order[i]] = Index(i);
+            std::copy_n(grid.slots.begin() + Offset(order[i]) * grid.k, grid.k,
+                        slots.begin() + i * grid.k);
+        }
+    });
+    GatheredRows by_rows =
+        gather_rows(threads, grid.block_rows, [&](Offset i, std::vector<Index>& list) {
+            for (Offset b = blocks.offsets[order[i]]; b < blocks.offsets[order[i] + 1]; ++b) {
+                list.push_back(new_number[blocks.items[b]]);
+            }
+        });
+    pattern.column_offsets.assign(m + 1, 0);
+    for (const Index column : by_rows.items) ++pattern.column_offsets[column + 1];
+    std::partial_sum(pattern.column_offsets.begin(), pattern.column_offsets.end(),
+                     pattern.column_offsets.begin());
+    pattern.rows.resize(by_rows.items.size());
+    pattern.columns.resize(by_rows.items.size());
+    pattern.row_blocks.resize(by_rows.items.size());
+    std::vector<Offset> next(pattern.column_offsets);
+    for (Index i = 0; i < grid.block_rows; ++i) {
+        for (Offset e = by_rows.offsets[i]; e < by_rows.offsets[i + 1]; ++e) {
+            const Offset b = next[by_rows.items[e]]++;
+            pattern.rows[b] = i;
+            pattern.columns[b] = by_rows.items[e];
+            pattern.row_blocks[e] = Index(b);
         }
     }
-    sort_by_key(columns, grid.block_rows, pattern.column_offsets, by_columns);
-    pattern.rows.reserve(rows.size());
-    pattern.columns.reserve(rows.size());
-    for (const Index b : by_columns) {
-        pattern.rows.push_back(rows[b]);
-        pattern.columns.push_back(columns[b]);
-    }
-    sort_by_key(pattern.rows, grid.block_rows, pattern.row_offsets, pattern.row_blocks);
-    return pattern;
+    pattern.row_offsets = std::move(by_rows.offsets);
+    return {make_grid(grid.k, grid.rows, std::move(slots), grid.row_of_column, threads),
+            std::move(pattern)};
 }
 
 void count_updates(BlockPattern& pattern, int threads) {
@@ -228,76 +299,5 @@ void list_updates(BlockPattern& pattern, int threads) {
         pattern.right[next[b]++] = right;
     });
 }
-
-template <class T>
-BlockEntries find_entries(const Context& host, const Grid& grid, const BlockPattern& pattern,
-                          const CsrView<T>& matrix, bool symmetric) {
-    const Index k = grid.k;
-    const int threads = host.threads();
-    const Offset diagonals = pattern.blocks(), transposes = diagonals + pattern.block_rows;
-    BlockEntries entries;
-    entries.offsets.assign(std::size_t(transposes + (symmetric ? 0 : pattern.blocks())) + 1, 0);
-    const auto row_of = [&](Offset slot) { return grid.row(std::size_t(slot)); };
-    // Calls f(item, row slot, column slot, source) for each entry of each item; one thread visits
-    // all entries of an item, in the block row of the matrix.
-    const auto visit_all = [&](auto&& f) {
-        parallel_parts(
-            threads, pattern.block_rows, threads, [&](Offset, Offset first, Offset last) {
-                std::vector<Offset> item_of_column(std::size_t(pattern.block_rows), -1);
-                for (Index i = Index(first); i < Index(last); ++i) {
-                    const auto set_items = [&](bool present) {
-                        for (const Index b : blocks_of_row(pattern, i)) {
-                            item_of_column[pattern.columns[b]] = present ? b : -1;
-                        }
-                        item_of_column[i] = present ? diagonals + i : -1;
-                        if (symmetric) return;
-                        for (Offset b = pattern.column_offsets[i];
-                             b < pattern.column_offsets[i + 1]; ++b) {
-                            item_of_column[pattern.rows[b]] = present ? transposes + b : -1;
-                        }
-                    };
-                    set_items(true);
-                    visit_entries(grid, matrix, i, row_of,
-                                  [&](Index slot, Index other, Offset source) {
-                                      // A negligible entry a_ij without a_ji of a symmetric matrix
-                                      // may be in no block: it was above the diagonal before the
-                                      // rows were numbered by levels.
-                                      const Offset item = item_of_column[other / k];
-                                      if (item >= 0 && (!symmetric || other <= slot)) {
-                                          f(item, slot, other, source);
-                                      }
-                                  });
-                    set_items(false);
-                }
-            });
-    };
-    visit_all([&](Offset item, Index, Index, Offset) { ++entries.offsets[item + 1]; });
-    std::partial_sum(entries.offsets.begin(), entries.offsets.end(), entries.offsets.begin());
-    const Offset count = entries.offsets.back();
-    entries.source = Buffer<Offset>(host, count);
-    entries.position = Buffer<std::uint16_t>(host, count);
-    entries.row = Buffer<Index>(host, count);
-    entries.column = Buffer<Index>(host, count);
-    Offset* const source_of = entries.source.data();
-    std::uint16_t* const position_of = entries.position.data();
-    Index *const row_of_entry = entries.row.data(), *const column_of_entry = entries.column.data();
-    std::vector<Offset> next(entries.offsets);
-    visit_all([&](Offset item, Index slot, Index other, Offset source) {
-        const Offset e = next[item]++;
-        const Index in_row = slot % k, in_column = other % k;
-        source_of[e] = source;
-        position_of[e] =
-            std::uint16_t(item < transposes ? in_row + in_column * k : in_column + in_row * k);
-        row_of_entry[e] = grid.row(std::size_t(slot));
-        column_of_entry[e] = grid.slots[other];
-    });
-    return entries;
-}
-
-#define TESSERA_INSTANTIATE(T)                          \
-    template decltype(lower_blocks<T>) lower_blocks<T>; \
-    template decltype(find_entries<T>) find_entries<T>;
-TESSERA_INSTANTIATE(float)
-TESSERA_INSTANTIATE(double)
 
 }  // namespace tessera::incomplete

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "base/gather_rows.hpp"
-#include "tessera/csr.hpp"
+#include "precond/incomplete/symbolic/group_pattern.hpp"
 
 namespace tessera::incomplete {
 
@@ -25,22 +24,23 @@ struct Grid {
 
 /// The grid of a permutation with padding slots: each column once, -1 in padding slots, which are
 /// appended up to a multiple of k. Throws InvalidArgument for anything else.
-Grid make_grid(Index k, Index rows, std::vector<Index> slots,
-               std::vector<Index> row_of_column = {});
+Grid make_grid(Index k, Index rows, std::vector<Index> slots, std::vector<Index> row_of_column = {},
+               int threads = 1);
 
 /// The rows of two square patterns of the same size, the second one transposed.
 GatheredRows union_with_transpose(int threads, const GatheredRows& rows,
                                   const GatheredRows& to_transpose);
 
 /// The columns of the blocks of the strict lower triangle, row by row, that have an entry of the
-/// matrix, which is in host memory, or, unless it is `symmetric`, whose transposes have one.
-template <class T>
-GatheredRows lower_blocks(const Grid& grid, const CsrView<T>& matrix, bool symmetric, int threads);
+/// matrix or, unless it is `symmetric`, whose transposes have one. The rows of a group are in
+/// consecutive slots of a block.
+GatheredRows lower_blocks(const Grid& grid, const GroupPattern& pattern, bool symmetric,
+                          int threads);
 
 /// Symbolic factorisation: adds the blocks of fill levels up to `fill`. The `lower` blocks have
 /// level 0, one that arises from the blocks (i, k) and (j, k) 1 + the sum of theirs, the smallest
 /// over all k < j. Throws OutOfMemory beyond `max_blocks`.
-GatheredRows add_fill(const GatheredRows& lower, int fill, Offset max_blocks);
+GatheredRows add_fill(GatheredRows lower, int fill, Offset max_blocks);
 
 /// The blocks of the strict lower triangle of a block matrix with a symmetric pattern that a
 /// factorisation stores, column by column; diagonal blocks are stored separately, and those of the
@@ -70,27 +70,16 @@ struct BlockPattern {
     Offset updates() const { return update_offsets.back(); }
 };
 
-/// Numbers the block rows by levels (stable), in the grid and in the pattern it returns, which has
-/// all lists but the updates. Fill does not change, as each row stays after its dependencies.
-BlockPattern arrange_by_levels(Grid& grid, const GatheredRows& blocks);
+struct GridByLevels {
+    Grid grid;
+    BlockPattern pattern;  ///< All lists but the updates.
+};
+/// Numbers the block rows of a grid by levels (stable). Fill does not change, as each row stays
+/// after its dependencies.
+GridByLevels arrange_by_levels(const Grid& grid, const GatheredRows& blocks, int threads);
 
 /// Counts the updates of each block; then stores their lists.
 void count_updates(BlockPattern& pattern, int threads);
 void list_updates(BlockPattern& pattern, int threads);
-
-/// Maps entries of the matrix to blocks. Item b is block b of the pattern, item blocks() + i the
-/// diagonal block i (of a symmetric matrix its lower triangle), and, unless the matrix is
-/// symmetric, item blocks() + block_rows + b the transpose of the block above the diagonal that
-/// mirrors block b. Entry e goes to position[e] = row + k column of its item.
-struct BlockEntries {
-    std::vector<Offset> offsets;  ///< One more than there are items.
-    // Buffers in host memory.
-    Buffer<Offset> source;           ///< Entry of the matrix; -1: padding, with value 1.
-    Buffer<std::uint16_t> position;  ///< Position within the block.
-    Buffer<Index> row, column;       ///< Row and column of the source in the matrix.
-};
-template <class T>
-BlockEntries find_entries(const Context& host, const Grid& grid, const BlockPattern& pattern,
-                          const CsrView<T>& matrix, bool symmetric);
 
 }  // namespace tessera::incomplete

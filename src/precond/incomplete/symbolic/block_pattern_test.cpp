@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "precond/incomplete/test_symmetric.hpp"
+#include "precond/incomplete/test_general.hpp"
 
 namespace tessera::test {
 
@@ -97,6 +97,11 @@ void expect_triples(const BlockPattern& pattern) {
     EXPECT_EQ(pattern.updates(), at);
 }
 
+GatheredRows lower_blocks(const Grid& grid, const CsrMatrix<double>& matrix) {
+    return incomplete::lower_blocks(grid, incomplete::group_pattern(host(3), matrix.view(), 1),
+                                    true, 3);
+}
+
 /// The number in `to` of block row i of `numbered`, which is one of the other two grids.
 Index number(const Grid& from, const Grid& numbered, const Grid& to, Index i) {
     if (&numbered != &from) return i;
@@ -118,20 +123,18 @@ TEST(block_pattern, fill_lists_and_triples) {
                 symmetric_csr<double>(rows, random_indefinite(random, rows, 1.5 / k));
             const Grid grid = incomplete::make_grid(k, rows, random_slots(random, rows, rows / 5));
             for (const int fill : {0, 1, 2, 3, 1000}) {
-                Grid by_levels = grid;
-                auto pattern = incomplete::arrange_by_levels(
-                    by_levels,
-                    incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 3),
-                                         fill, 1 << 20));
+                auto [by_levels, pattern] = incomplete::arrange_by_levels(
+                    grid, incomplete::add_fill(lower_blocks(grid, matrix), fill, 1 << 20), 3);
                 // Numbered by levels, the blocks have the fill levels of the original order.
-                for (const Grid* numbered : {&grid, static_cast<const Grid*>(&by_levels)}) {
+                const Grid& final_grid = by_levels;
+                for (const Grid* numbered : {&grid, &final_grid}) {
                     const auto level = dense_levels(*numbered, matrix.view());
                     std::set<std::pair<Index, Index>> expected;
                     for (Index i = 0; i < grid.block_rows; ++i) {
                         for (Index j = 0; j < i; ++j) {
                             if (level[std::size_t(i)][std::size_t(j)] > fill) continue;
-                            Index row = number(grid, *numbered, by_levels, i);
-                            Index column = number(grid, *numbered, by_levels, j);
+                            Index row = number(grid, *numbered, final_grid, i);
+                            Index column = number(grid, *numbered, final_grid, j);
                             EXPECT_LT(column, row);
                             expected.emplace(row, column);
                         }
@@ -147,44 +150,125 @@ TEST(block_pattern, fill_lists_and_triples) {
     }
 }
 
-TEST(block_pattern, entries_give_the_matrix_again) {
+// The transposed lists are built by several threads in any order.
+TEST(block_pattern, blocks_of_the_matrix_or_its_transpose) {
     auto random = generator();
-    for (const Index k : {1, 4, 8, 32}) {
-        const Index rows = 70;
-        const auto matrix = symmetric_csr<double>(rows, random_indefinite(random, rows, 3));
-        Grid grid = incomplete::make_grid(k, rows, random_slots(random, rows, 11));
-        const auto pattern = incomplete::arrange_by_levels(
-            grid, incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 2), 1,
-                                       1 << 20));
-        const auto entries = incomplete::find_entries(host(2), grid, pattern, matrix.view(), true);
-        SymmetricEntries found;
-        Index padding = 0;
-        for (std::size_t item = 0; item + 1 < entries.offsets.size(); ++item) {
-            const bool off = item < pattern.columns.size();
-            const Index diagonal = Index(item - pattern.columns.size());
-            const Index i = off ? pattern.rows[item] : diagonal;
-            const Index j = off ? pattern.columns[item] : diagonal;
-            for (Offset e = entries.offsets[item]; e < entries.offsets[item + 1]; ++e) {
-                const auto at = std::size_t(e);
-                const Index row = grid.slots[std::size_t(i * k + entries.position.data()[at] % k)];
-                const Index column =
-                    grid.slots[std::size_t(j * k + entries.position.data()[at] / k)];
-                EXPECT_EQ(entries.row.data()[at], row);
-                EXPECT_EQ(entries.column.data()[at], column);
-                if (entries.source.data()[at] < 0) {
-                    EXPECT_EQ(row, -1);
-                    EXPECT_EQ(entries.position.data()[at] % k, entries.position.data()[at] / k);
-                    ++padding;
-                    continue;
+    const Index rows = fewer_run() ? 3000 : 40000;
+    const auto general = random_general<double>(random, rows, 3);
+    const auto grid = incomplete::make_grid(4, rows, random_slots(random, rows, rows / 5),
+                                            general.row_of_column, 3);
+    const auto matrix = general.matrix.view();
+    std::vector<std::set<Index>> expected(std::size_t(grid.block_rows));
+    for (std::size_t s = 0; s < grid.slots.size(); ++s) {
+        const Index row = grid.row(s);
+        if (row < 0) continue;
+        for (Offset e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e) {
+            const Index i = Index(s) / 4;
+            const Index j = grid.slot_of_column[std::size_t(matrix.column_indices[e])] / 4;
+            if (i != j) expected[std::size_t(std::max(i, j))].insert(std::min(i, j));
+        }
+    }
+    const auto lower =
+        incomplete::lower_blocks(grid, incomplete::group_pattern(host(1), matrix, 1), false, 3);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_TRUE(
+            std::ranges::equal(std::span(lower.items)
+                                   .subspan(std::size_t(lower.offsets[i]),
+                                            std::size_t(lower.offsets[i + 1] - lower.offsets[i])),
+                               expected[i]));
+    }
+}
+
+TEST(block_pattern, groups_of_rows) {
+    auto random = generator();
+    const Context device = context();
+    for (const Index size : {1, 2, 3, 5, 8}) {
+        for (const Index groups : {0, 1, 40}) {
+            const auto general = random_general<double>(random, groups * size, 3);
+            const auto matrix = general.matrix.view();
+            std::vector<std::set<Index>> expected(static_cast<std::size_t>(groups));
+            for (Index i = 0; i < matrix.rows; ++i) {
+                for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+                    expected[std::size_t(i / size)].insert(matrix.column_indices[e] / size);
                 }
-                EXPECT_EQ(matrix.view().column_indices[entries.source.data()[at]], column);
-                found[{std::max(row, column), std::min(row, column)}] =
-                    matrix.view().values[entries.source.data()[at]];
+            }
+            const auto placed = copy_to(device, matrix);
+            const auto pattern = incomplete::group_pattern(device, placed.view(), size);
+            EXPECT_EQ(pattern.size, size);
+            ASSERT_EQ(pattern.groups, groups);
+            for (Index i = 0; i < groups; ++i) {
+                const std::span<const Index> columns(pattern.columns + pattern.offsets[i],
+                                                     pattern.columns + pattern.offsets[i + 1]);
+                EXPECT_TRUE(std::ranges::equal(columns, expected[std::size_t(i)]));
             }
         }
-        EXPECT_EQ(padding, grid.block_rows * k - rows);
-        const auto again = symmetric_csr<double>(rows, found);
-        EXPECT_TRUE(std::ranges::equal(again.view().values_span(), matrix.view().values_span()));
+    }
+}
+
+// Entries of a general matrix in all blocks, their transposes above the diagonal; of a symmetric
+// one those up to the diagonal.
+TEST(block_pattern, loaded_blocks_have_the_entries) {
+    auto random = generator();
+    const Context device = context();
+    for (const Index k : {1, 4, 8, 32}) {
+        for (const bool symmetric : {false, true}) {
+            const Index rows = 70;
+            General<double> general = random_general<double>(random, rows, 3);
+            if (symmetric) {
+                general = {symmetric_csr<double>(rows, random_indefinite(random, rows, 3)), {}};
+            }
+            const auto matrix = general.matrix.view();
+            const auto grid = incomplete::make_grid(k, rows, random_slots(random, rows, 11),
+                                                    general.row_of_column);
+            const auto lower = incomplete::lower_blocks(
+                grid, incomplete::group_pattern(host(2), matrix, 1), symmetric, 2);
+            auto levels =
+                incomplete::arrange_by_levels(grid, incomplete::add_fill(lower, 1, 1 << 20), 2);
+            const BlockPattern pattern = levels.pattern;
+            const auto placed = copy_to(device, matrix);
+            const incomplete::SymbolicFactor symbolic(
+                device, std::move(levels.grid), std::move(levels.pattern), placed.view(), symmetric,
+                incomplete::FactorArrays::of_factor(symmetric, 1, 1));
+            const auto scale = random_vector<double>(random, std::size_t(2 * rows));
+            const auto scales = copy_to_buffer(device, scale);
+            const Offset square = Offset(k) * k, off = pattern.blocks() * square;
+            Buffer<double> below(device, off), above(device, off);
+            Buffer<double> diagonal(device, pattern.block_rows * square);
+            for (auto* blocks : {&below, &above, &diagonal}) fill(device, 7.0, blocks->view());
+            incomplete::load_blocks<double>(
+                device, symbolic, {scales.data(), scales.data() + rows}, placed.view(),
+                {below.data(), symmetric ? nullptr : above.data(), diagonal.data()});
+            Dense expected(symbolic.grid.slots.size()), found(expected.size());
+            for (std::size_t s = 0; s < expected.size(); ++s) {
+                const Index i = symbolic.grid.row(s);
+                if (i < 0) expected(s, s) = 1;
+                if (i < 0) continue;
+                for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+                    const Index j = matrix.column_indices[e];
+                    const auto other = std::size_t(symbolic.grid.slot_of_column[std::size_t(j)]);
+                    if (symmetric && other > s) continue;
+                    expected(s, other) =
+                        scale[std::size_t(i)] * matrix.values[e] * scale[std::size_t(rows + j)];
+                }
+            }
+            const auto lower_values = copy_to_host(device, below);
+            const auto upper_values = copy_to_host(device, above);
+            const auto on_diagonal = copy_to_host(device, diagonal);
+            for (Offset e = 0; e < off; ++e) {
+                const auto block = std::size_t(e / square);
+                const auto i = std::size_t(pattern.rows[block] * k + Index(e % square) % k);
+                const auto j = std::size_t(pattern.columns[block] * k + Index(e % square) / k);
+                found(i, j) = lower_values[std::size_t(e)];
+                if (!symmetric) found(j, i) = upper_values[std::size_t(e)];
+            }
+            for (Offset e = 0; e < Offset(on_diagonal.size()); ++e) {
+                const Index first = Index(e / square) * k, inside = Index(e % square);
+                found(std::size_t(first + inside % k), std::size_t(first + inside / k)) =
+                    on_diagonal[std::size_t(e)];
+            }
+            EXPECT_EQ(largest(sum(1, found, -1, expected)), 0) << "k=" << k;
+            EXPECT_TRUE(symbolic.has_pattern_of(device, placed.view()));
+        }
     }
 }
 
@@ -195,9 +279,7 @@ TEST(block_pattern, rejects) {
     auto random = generator();
     const auto matrix = symmetric_csr<double>(50, random_indefinite(random, 50, 4));
     const Grid grid = incomplete::make_grid(1, 50, random_slots(random, 50, 0));
-    EXPECT_THROW(
-        incomplete::add_fill(incomplete::lower_blocks(grid, matrix.view(), true, 1), 9, 100),
-        OutOfMemory);
+    EXPECT_THROW(incomplete::add_fill(lower_blocks(grid, matrix), 9, 100), OutOfMemory);
 }
 
 }  // namespace tessera::test

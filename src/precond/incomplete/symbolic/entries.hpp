@@ -6,11 +6,21 @@
 #include <limits>
 
 #include "base/for_each.hpp"
+#include "precond/incomplete/symbolic/pattern_view.hpp"
 #include "tessera/csr.hpp"
 
 // Loop bodies of for_each_index: one thread per entry, slot or block row of a matrix in its grid.
 
 namespace tessera::incomplete {
+
+/// *sum += value, where several i may do so at once.
+TESSERA_HOST_DEVICE inline void add_to(std::uint64_t* sum, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+    atomicAdd(reinterpret_cast<unsigned long long*>(sum), value);
+#else
+    std::atomic_ref<std::uint64_t>(*sum).fetch_add(value, std::memory_order_relaxed);
+#endif
+}
 
 /// Pivots of all diagonal blocks.
 struct PivotSummary {
@@ -18,46 +28,196 @@ struct PivotSummary {
     Offset perturbed = 0;                                       ///< Number of raised pivots.
 };
 
-/// Sets *fault if the source of an entry is not in its row, or not in its column.
-template <class T>
-struct CheckSource {
-    static constexpr int work = 4;
-    const Offset* source;
-    const Index* rows;
-    const Index* columns;
-    CsrView<T> matrix;
-    int* fault;
+/// The rows that each of many threads visits: a range of its own or, where `lanes` threads share a
+/// row, whose entries they read side by side, every so-many-th row.
+struct RowsOfThread {
+    Offset rows = 0;
+    int lanes = 1;
+    Offset threads = 0;  ///< A multiple of `lanes`.
 
-    TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset position = source[e];
-        if (position < 0) return;
-        const bool in_row =
-            position >= matrix.row_offsets[rows[e]] && position < matrix.row_offsets[rows[e] + 1];
-        if (!in_row || matrix.column_indices[position] != columns[e]) raise_flag(fault);
+    RowsOfThread(bool on_gpu, Offset row_count) : rows(row_count), lanes(on_gpu ? 8 : 1) {
+        const Offset max_threads = on_gpu ? 1 << 19 : 4096;
+        threads = rows * lanes < max_threads ? rows * lanes : max_threads;
+    }
+    /// f(row, lane) for the rows of a thread.
+    template <class F>
+    TESSERA_HOST_DEVICE void visit(Offset thread, F&& f) const {
+        const Offset teams = threads / lanes, team = thread / lanes;
+        const bool in_ranges = lanes == 1;
+        const Offset end = in_ranges ? rows * (team + 1) / teams : rows;
+        for (Offset row = in_ranges ? rows * team / teams : team; row < end;
+             row += in_ranges ? 1 : teams) {
+            f(row, thread % lanes);
+        }
     }
 };
 
-/// values_e = row_scale matrix[source_e] column_scale; 1 where source is -1. Null scales: 1.
+/// Adds the hashes of the entries of the rows of a thread to *sum. Two patterns with different
+/// entries have equal sums with a probability of 2^-64.
 template <class T>
-struct LoadValue {
-    static constexpr int work = 4;
-    const Offset* source;
-    const Index* rows;
-    const Index* columns;
-    const T* row_scale;
-    const T* column_scale;
-    const T* matrix;
-    T* values;
+struct HashPattern {
+    static constexpr int work = 256;
+    RowsOfThread rows;
+    CsrView<T> matrix;
+    std::uint64_t* sum;
 
-    TESSERA_HOST_DEVICE void operator()(Offset e) const {
-        const Offset position = source[e];
-        if (position < 0) {
-            values[e] = T(1);
-        } else if (row_scale == nullptr) {
-            values[e] = matrix[position];
-        } else {
-            values[e] = row_scale[rows[e]] * matrix[position] * column_scale[columns[e]];
+    TESSERA_HOST_DEVICE void operator()(Offset thread) const {
+        std::uint64_t own = 0;
+        rows.visit(thread, [&](Offset i, Offset lane) {
+            for (Offset e = matrix.row_offsets[i] + lane; e < matrix.row_offsets[i + 1];
+                 e += rows.lanes) {
+                std::uint64_t z = std::uint64_t(i) << 32 | std::uint64_t(matrix.column_indices[e]);
+                z = (z + 1) * 0x9e3779b97f4a7c15U;
+                z = (z ^ (z >> 32)) * 0xbf58476d1ce4e5b9U;
+                own += z ^ (z >> 29);
+            }
+        });
+        add_to(sum, own);
+    }
+};
+
+/// Adds |i - j| of the entries (i, j) of the rows of a thread to *sum.
+template <class T>
+struct SumDistances {
+    static constexpr int work = 256;
+    RowsOfThread rows;
+    CsrView<T> matrix;
+    std::uint64_t* sum;
+
+    TESSERA_HOST_DEVICE void operator()(Offset thread) const {
+        std::uint64_t own = 0;
+        rows.visit(thread, [&](Offset i, Offset lane) {
+            for (Offset e = matrix.row_offsets[i] + lane; e < matrix.row_offsets[i + 1];
+                 e += rows.lanes) {
+                const Index j = matrix.column_indices[e];
+                own += std::uint64_t(i < j ? j - i : i - j);
+            }
+        });
+        add_to(sum, own);
+    }
+};
+
+/// Sets *fault for a block with an entry on the wrong side of the diagonal blocks, or without any
+/// in its own unless that has ones.
+template <class T>
+struct CheckTriangle {
+    static constexpr int work = 256;
+    CsrView<T> matrix;
+    const Index* block_offsets;
+    bool upper, unit_diagonal;
+    int* fault;
+
+    TESSERA_HOST_DEVICE void operator()(Offset block) const {
+        const Index first = block_offsets[block], end = block_offsets[block + 1];
+        bool found = unit_diagonal;
+        for (Offset e = matrix.row_offsets[first]; e < matrix.row_offsets[end]; ++e) {
+            const Index j = matrix.column_indices[e];
+            if (upper ? j < first : j >= end) raise_flag(fault);
+            found = found || (j >= first && j < end);
         }
+        if (!found) raise_flag(fault);
+    }
+};
+
+/// Scalings of the rows and columns of a matrix; null: none.
+template <class T>
+struct Scales {
+    const T* rows = nullptr;
+    const T* columns = nullptr;
+};
+
+/// A scaling, rounded to T and clamped to its range.
+template <class T>
+struct ClampScale {
+    static constexpr int work = 2;
+    const double* scaling;
+    T* clamped;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        constexpr double smallest = double(std::numeric_limits<T>::min());
+        constexpr double largest = double(std::numeric_limits<T>::max());
+        const double s = scaling[i];
+        clamped[i] = T(s < smallest ? smallest : s > largest ? largest : s);
+    }
+};
+
+/// Writes the entries of a matrix, scaled, to the blocks of the lists, which are zero, and 1 to the
+/// diagonal of padding rows; raises *largest_bits, unless it is null, to the bits of the largest
+/// magnitude: nonnegative doubles are ordered as their bits, and NaN is ignored. Entries without a
+/// block are left out, as are those above the diagonal of a symmetric matrix.
+template <class T>
+struct LoadEntries {
+    static constexpr int work = 256;
+    RowsOfThread slots;
+    PatternLists lists;
+    const Index* row_in_slot;
+    const Index* slot_of_column;
+    Scales<T> scales;
+    CsrView<T> matrix;
+    MatrixBlocks<T> blocks;
+    std::uint64_t* largest_bits;
+
+    TESSERA_HOST_DEVICE void operator()(Offset thread) const {
+        T largest = T(0);
+        slots.visit(thread, [&](Offset slot, Offset lane) { load(Index(slot), lane, largest); });
+        if (largest_bits == nullptr) return;
+        raise_to(largest_bits, std::bit_cast<std::uint64_t>(double(largest)));
+    }
+
+  private:
+    /// Element (0, 0) of a block, null if it is not stored, and the distance of its rows and
+    /// columns.
+    struct Target {
+        T* values;
+        Index row_step, column_step;
+    };
+
+    TESSERA_HOST_DEVICE void load(Index slot, Offset lane, T& largest) const {
+        const auto write = [&](T& to, T value) {
+            to = value;
+            if (std::abs(value) > largest) largest = std::abs(value);
+        };
+        const Index k = lists.k, row = row_in_slot[slot], block_row = slot / k, in_row = slot % k;
+        if (row < 0) {
+            if (lane == 0) write(blocks.diagonal[Offset(slot) * k + in_row], T(1));
+            return;
+        }
+        Index last = -1;  // Neighbouring entries are in one block.
+        Target target{};
+        const Offset end = matrix.row_offsets[row + 1];
+        for (Offset e = matrix.row_offsets[row] + lane; e < end; e += slots.lanes) {
+            const Index column = matrix.column_indices[e], other = slot_of_column[column];
+            if (lists.symmetric && other > slot) continue;
+            const Index block_column = other / k;
+            if (block_column != last) target = find(block_row, block_column);
+            last = block_column;
+            if (target.values == nullptr) continue;
+            T value = matrix.values[e];
+            if (scales.rows != nullptr) value = scales.rows[row] * value * scales.columns[column];
+            write(target.values[in_row * target.row_step + other % k * target.column_step], value);
+        }
+    }
+    TESSERA_HOST_DEVICE Target find(Index i, Index j) const {
+        const Index k = lists.k;
+        if (i == j) return {blocks.diagonal + Offset(i) * k * k, 1, k};
+        const bool below = j < i;
+        T* const values = below ? blocks.lower : blocks.upper;
+        // The block rows or columns in the list of row or column i ascend.
+        const Offset* const offsets = below ? lists.row_offsets : lists.column_offsets;
+        const auto block_at = [&](Offset e) { return below ? Offset(lists.row_blocks[e]) : e; };
+        const Index* const others = below ? lists.columns : lists.rows;
+        Offset from = offsets[i], to = offsets[i + 1];
+        while (from < to) {
+            const Offset middle = (from + to) / 2;
+            if (others[block_at(middle)] < j) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        const Offset block = from < offsets[i + 1] ? block_at(from) : -1;
+        if (values == nullptr || block < 0 || others[block] != j) return {};
+        return {values + block * k * k, below ? 1 : k, below ? k : 1};
     }
 };
 
@@ -122,32 +282,6 @@ struct SetUnitDiagonal {
     T* blocks;
 
     TESSERA_HOST_DEVICE void operator()(Offset s) const { blocks[s * k + s % k] = T(1); }
-};
-
-/// max |a_e| over e = first, first + step, ... below `end`; 0 if there are none; NaN is ignored.
-template <class T>
-TESSERA_HOST_DEVICE T largest_entry(const T* a, Offset first, Offset end, Offset step) {
-    T largest = T(0);
-    for (Offset e = first; e < end; e += step) {
-        const T size = std::abs(a[e]);
-        if (size > largest) largest = size;
-    }
-    return largest;
-}
-
-/// max |a_e| over all parts: part i of `parts` has e = i, i + parts, ... below `count`. Nonnegative
-/// doubles are ordered as their bits.
-template <class T>
-struct LargestEntry {
-    static constexpr int work = 128;
-    Offset count, parts;
-    const T* values;
-    std::uint64_t* largest_bits;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const double largest = largest_entry(values, i, count, parts);
-        raise_to(largest_bits, std::bit_cast<std::uint64_t>(largest));
-    }
 };
 
 /// Pivots of the diagonal blocks i, i + parts, ... below `count`; NaN is ignored.

@@ -4,13 +4,15 @@
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(incomplete::CheckSource)
-TESSERA_FOR_EACH_REAL(incomplete::LoadValue)
+TESSERA_FOR_EACH_REAL(incomplete::HashPattern)
+TESSERA_FOR_EACH_REAL(incomplete::SumDistances)
+TESSERA_FOR_EACH_REAL(incomplete::CheckTriangle)
+TESSERA_FOR_EACH_REAL(incomplete::ClampScale)
+TESSERA_FOR_EACH_REAL(incomplete::LoadEntries)
 TESSERA_FOR_EACH_REAL(incomplete::GatherVector)
 TESSERA_FOR_EACH_REAL(incomplete::ScatterVector)
 TESSERA_FOR_EACH_REAL(incomplete::TransposeBlocks)
 TESSERA_FOR_EACH_REAL(incomplete::SetUnitDiagonal)
-TESSERA_FOR_EACH_REAL(incomplete::LargestEntry)
 TESSERA_FOR_EACH_REAL(incomplete::SummarisePivots)
 
 }  // namespace tessera::cuda

@@ -61,6 +61,9 @@ SplitSums::SplitSums(const Context& context, const std::vector<Offset>& offsets)
 SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offsets,
                        bool descending) {
     const Index rows = Index(offsets.size()) - 1;
+    Offset longest = 0;
+    for (Index i = 0; i < rows; ++i) longest = std::max(longest, offsets[i + 1] - offsets[i]);
+    if (longest <= max_piece) return;
     std::vector<SolveTask> all;
     all.reserve(std::size_t(rows));
     for (Index step = 0; step < rows; ++step) {
@@ -75,7 +78,7 @@ SplitSolve::SplitSolve(const Context& context, const std::vector<Offset>& offset
         }
         all.push_back({i, first, pieces - first, unsplit, offsets[i + 1]});
     }
-    if (pieces > 0) tasks = copy_to_buffer(context, all);
+    tasks = copy_to_buffer(context, all);
 }
 
 }  // namespace tessera::incomplete

@@ -24,7 +24,7 @@ struct SplitSumsView {
     T* partial = nullptr;  ///< One block per piece; for products with vectors k elements.
 };
 
-/// The lists of a BlockPattern and its BlockEntries in the memory of a Context.
+/// The lists of a BlockPattern in the memory of a Context.
 struct PatternLists {
     Index k = 1;
     Index block_rows = 0;
@@ -38,26 +38,25 @@ struct PatternLists {
     const Offset* update_offsets = nullptr;
     const Index* left = nullptr;
     const Index* right = nullptr;
-    const Offset* entry_offsets = nullptr;
-    const std::uint16_t* positions = nullptr;
 
     /// Average number of values in the blocks of a row.
     Offset row_values() const { return (1 + blocks / (block_rows > 0 ? block_rows : 1)) * k * k; }
 };
 
-/// Lists with the values of the permuted matrix: the argument of kernels.
+/// Lists with those that are split: the argument of kernels.
 template <class T>
 struct PatternView : PatternLists {
-    /// The lists for the transposes of the blocks above the diagonal.
-    PatternView transposes() const {
-        PatternView view = *this;
-        if (!symmetric) view.entry_offsets += blocks + block_rows;
-        return view;
-    }
-
-    const T* values = nullptr;
     SplitSumsView<T> split_rows, split_columns;  ///< Lists of block rows and block columns.
     SplitSumsView<T> split_updates;              ///< Lists of products for off-diagonal blocks.
+};
+
+/// The values of a matrix in the blocks of a pattern, column-major, one block after the other:
+/// those below the diagonal, the transposes of those above it, and those on it. Null: not stored.
+template <class T>
+struct MatrixBlocks {
+    T* lower = nullptr;
+    T* upper = nullptr;
+    T* diagonal = nullptr;
 };
 
 /// Task of a warp in a triangular solve: a block row (in a transposed solve a block column) with

@@ -5,7 +5,6 @@
 #include "base/concat.hpp"
 #include "base/for_each.hpp"
 #include "base/zeros.hpp"
-#include "precond/incomplete/symbolic/entries.hpp"
 
 namespace tessera::incomplete {
 
@@ -14,16 +13,14 @@ namespace {
 /// Throws OutOfMemory unless `context` has memory for all buffers that grow with the matrix;
 /// returns their bytes.
 template <class T>
-Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k, Offset entries,
-                     bool symmetric, const FactorArrays& arrays) {
+Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index k,
+                     const FactorArrays& arrays) {
     const double square = double(k) * k * sizeof(T), m = pattern.block_rows;
-    const int triangles = symmetric ? 1 : 2;
-    const double bytes = double(pattern.blocks()) *
-                             (square * arrays.blocks + 8 * triangles + 3 * sizeof(Index) + 16) +
-                         m * (arrays.diagonals * square +
-                              k * (arrays.permutations * sizeof(Index) + 4 * sizeof(T)) + 72) +
-                         double(pattern.updates()) * 2 * sizeof(Index) +
-                         double(entries) * (sizeof(T) + sizeof(Offset) + 2 * sizeof(Index) + 2);
+    const double bytes =
+        double(pattern.blocks()) * (square * arrays.blocks + 3 * sizeof(Index) + sizeof(Offset)) +
+        m * (arrays.diagonals * square + 72 +
+             k * ((arrays.permutations + 2) * sizeof(Index) + 4 * sizeof(T))) +
+        double(pattern.updates()) * 2 * sizeof(Index);
     const auto free = double(context.free_memory());
     if (bytes <= free) return Offset(bytes);
     const auto megabytes = [](double count) {
@@ -32,6 +29,15 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     throw OutOfMemory(concat(arrays.who, ": ", pattern.blocks() + pattern.block_rows, " blocks of ",
                              k, " x ", k, " need ", megabytes(bytes), ", ", megabytes(free),
                              " are free; ", arrays.remedy));
+}
+
+/// A hash of the pattern of a matrix.
+template <class T>
+std::uint64_t hash_of(const Context& context, const CsrView<T>& matrix) {
+    const RowsOfThread rows(context.on_gpu(), matrix.rows);
+    Buffer<std::uint64_t> sum = zeros<std::uint64_t>(context, 1);
+    for_each_index(context, rows.threads, HashPattern<T>{rows, matrix, sum.data()});
+    return copy_to_host(context, sum)[0];
 }
 
 }  // namespace
@@ -43,8 +49,7 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
     const Index k = grid.k;
     if (pattern.update_offsets.empty()) count_updates(pattern, context.threads());
     updates = pattern.updates();
-    const Offset entry_count = matrix.nonzeros / (symmetric ? 2 : 1) + Offset(grid.slots.size());
-    bytes = checked_bytes<T>(context, pattern, k, entry_count, symmetric, arrays);
+    bytes = checked_bytes<T>(context, pattern, k, arrays);
     if (updates > 0) list_updates(pattern, context.threads());
     for (const Index row : pattern.level_offsets) {
         level_starts.push_back({row, pattern.column_offsets[row]});
@@ -59,21 +64,10 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
         lower_tasks = SplitSolve(context, pattern.row_offsets, false);
         upper_tasks = SplitSolve(context, pattern.column_offsets, true);
     }
-    const Context host = context.on_gpu() ? Context::cpu(context.threads()) : context;
-    BlockEntries entries = find_entries(host, grid, pattern, matrix, symmetric);
     // Frees each host list after it is copied.
     const auto upload = [&](auto& list, auto& buffer) {
         buffer = copy_to_buffer(context, list);
         list = {};
-        return std::as_const(buffer).data();
-    };
-    const auto move_to_context = [&](auto& in_host, auto& buffer) {
-        if (context.on_gpu()) {
-            buffer = copy_to_buffer(context, std::as_const(in_host).view());
-            in_host = {};
-        } else {
-            buffer = std::move(in_host);
-        }
         return std::as_const(buffer).data();
     };
     lists = {k,
@@ -87,16 +81,13 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
              upload(pattern.row_blocks, row_blocks),
              upload(pattern.update_offsets, update_offsets),
              upload(pattern.left, left),
-             upload(pattern.right, right),
-             upload(entries.offsets, entry_offsets),
-             move_to_context(entries.position, entry_positions)};
-    move_to_context(entries.source, entry_source);
-    move_to_context(entries.row, entry_rows);
-    move_to_context(entries.column, entry_columns);
+             upload(pattern.right, right)};
+    pattern_hash = hash_of(context, matrix);
+    slot_of_column = copy_to_buffer(context, grid.slot_of_column);
     slots = copy_to_buffer(context, grid.slots);
     if (grid.row_of_column.empty()) return;
-    std::vector<Index> in_slots;
-    for (std::size_t s = 0; s < grid.slots.size(); ++s) in_slots.push_back(grid.row(s));
+    std::vector<Index> in_slots(grid.slots.size());
+    for (std::size_t s = 0; s < in_slots.size(); ++s) in_slots[s] = grid.row(s);
     row_slots = copy_to_buffer(context, in_slots);
 }
 
@@ -105,18 +96,35 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
     if (matrix.rows != grid.rows || matrix.columns != grid.rows || matrix.nonzeros != nonzeros) {
         return false;
     }
-    // One entry of each pair of a symmetric matrix is listed: if all match, so do the others.
-    Buffer<int> fault = zeros<int>(context, 1);
-    for_each_index(context, entry_source.size(),
-                   CheckSource<T>{entry_source.data(), entry_rows.data(), entry_columns.data(),
-                                  matrix, fault.data()});
-    return copy_to_host(context, fault)[0] == 0;
+    return hash_of(context, matrix) == pattern_hash;
+}
+
+template <class T>
+void load_blocks(const Context& context, const SymbolicFactor& symbolic, const Scales<T>& scales,
+                 const CsrView<T>& matrix, const MatrixBlocks<T>& blocks,
+                 std::uint64_t* largest_bits) {
+    const PatternLists& lists = symbolic.lists;
+    const Offset square = Offset(lists.k) * lists.k * Offset(sizeof(T));
+    const auto clear = [&](T* values, Offset count) {
+        if (values != nullptr && count > 0) {
+            context.state().fill_bytes(values, 0, count * square);
+        }
+    };
+    clear(blocks.lower, lists.blocks);
+    clear(blocks.upper, lists.blocks);
+    clear(blocks.diagonal, lists.block_rows);
+    const RowsOfThread slots(context.on_gpu(), symbolic.slots.size());
+    for_each_index(
+        context, slots.threads,
+        LoadEntries<T>{slots, lists, symbolic.rows_in_slots().data(),
+                       symbolic.slot_of_column.data(), scales, matrix, blocks, largest_bits});
 }
 
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template SymbolicFactor::SymbolicFactor(const Context&, Grid, BlockPattern, const CsrView<T>&, \
                                             bool, const FactorArrays&);                            \
-    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;
+    template bool SymbolicFactor::has_pattern_of(const Context&, const CsrView<T>&) const;         \
+    template decltype(load_blocks<T>) load_blocks<T>;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

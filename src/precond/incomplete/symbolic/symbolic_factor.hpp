@@ -1,5 +1,6 @@
 #pragma once
 
+#include "precond/incomplete/symbolic/entries.hpp"
 #include "precond/incomplete/symbolic/gpu_schedule.hpp"
 
 namespace tessera::incomplete {
@@ -12,10 +13,11 @@ struct FactorArrays {
     const char* who = "incomplete factors";
     const char* remedy = "use a smaller fill or smaller blocks, or method=level";
 
-    /// `sets` versions of V and F, and `products` of W.
+    /// `sets` versions of V and F, and `products` of W; of several, the blocks of A too.
     static FactorArrays of_factor(bool symmetric, int sets, int products) {
-        const int triangles = symmetric ? 1 : 2;
-        return {triangles * (sets + products), (1 + triangles) * sets, triangles * sets};
+        const int triangles = symmetric ? 1 : 2, copies = sets > 1 ? 1 : 0;
+        return {triangles * (sets + products + copies), (1 + triangles) * sets + copies,
+                triangles * sets};
     }
 };
 
@@ -23,13 +25,13 @@ struct FactorArrays {
 /// of a Context.
 struct SymbolicFactor {
     SymbolicFactor() = default;
-    /// Runs on the host, where `matrix` is. Throws OutOfMemory unless `context` has the memory for
-    /// the whole factor with these arrays.
+    /// Throws OutOfMemory unless `context`, where `matrix` is, has the memory for the whole factor
+    /// with these arrays.
     template <class T>
     SymbolicFactor(const Context& context, Grid grid, BlockPattern pattern,
                    const CsrView<T>& matrix, bool symmetric, const FactorArrays& arrays);
 
-    /// Whether a matrix (a symmetric one, if these are its lists) has their pattern. Waits.
+    /// Whether a matrix has the pattern of the setup, by a hash. Waits.
     template <class T>
     bool has_pattern_of(const Context& context, const CsrView<T>& matrix) const;
     Index levels() const { return Index(level_starts.size()) - 1; }
@@ -41,17 +43,23 @@ struct SymbolicFactor {
     Buffer<Index> slots;                   ///< Column of A in each slot, or -1, and
     Buffer<Index> row_slots;  ///< its row, if the rows do not belong to columns of their number.
     const Buffer<Index>& rows_in_slots() const { return row_slots.empty() ? slots : row_slots; }
-    PatternLists lists;  ///< Pointers to the following buffers: those of BlockPattern,
+    Buffer<Index> slot_of_column;
+    PatternLists lists;  ///< Pointers to the following buffers, those of BlockPattern.
     Buffer<Offset> column_offsets, row_offsets, update_offsets;
     Buffer<Index> rows, columns, row_blocks, left, right;
-    Buffer<Offset> entry_offsets, entry_source;  ///< and of BlockEntries.
-    Buffer<std::uint16_t> entry_positions;
-    Buffer<Index> entry_rows, entry_columns;
+    std::uint64_t pattern_hash = 0;
     // GPU schedule; on the CPU one group of all levels.
     std::vector<LevelGroup> level_groups;
     Buffer<LevelStart> device_level_starts;
     SplitSums split_rows, split_columns, split_updates;
     SplitSolve lower_tasks, upper_tasks;
 };
+
+/// Loads the values of `matrix`, scaled, into blocks of `symbolic`, ones in the diagonal blocks for
+/// padding; *largest_bits, 0 before, becomes the bits of the largest magnitude. No wait.
+template <class T>
+void load_blocks(const Context& context, const SymbolicFactor& symbolic, const Scales<T>& scales,
+                 const CsrView<T>& matrix, const MatrixBlocks<T>& blocks,
+                 std::uint64_t* largest_bits = nullptr);
 
 }  // namespace tessera::incomplete
