@@ -21,6 +21,11 @@ constexpr int product_width(int k) {
 }
 constexpr int blocks_in_flight(int steps) { return steps < 4 ? 4 / steps : 1; }
 
+/// Thread blocks of a triangular solve with one thread per row: with more, polling slows down the
+/// rows that others wait for (convection3d:80, 1 and 4 rows, an application: 66 blocks 0.42 and
+/// 0.63 ms, 264 0.37 and 0.59, 1056 0.45 and 0.89).
+inline constexpr unsigned solve_rows_blocks = 264;
+
 /// Threads of the thread block that factors a group of batched levels; largest number of products
 /// of 8 x 8 blocks in a level of it, where the factorisation of a diagonal block counts as
 /// `level_row_products`.

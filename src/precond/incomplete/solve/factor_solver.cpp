@@ -100,11 +100,13 @@ class TriangularSolver {
     }
     /// y = (I + V)^-T X x.
     void solve_upper(const T* v, const Inverses<T>& inverses, const T* x, T* y) const {
-        if (in_one_kernel()) {
+        const bool in_one = in_one_kernel(), scales = in_one && pattern_.k >= 8;
+        T* const scaled = in_one ? work_.vector(3).data() : y;
+        if (!scales) TESSERA_RUN(diagonal_product<T>, context_, pattern_, inverses, x, scaled);
+        if (in_one) {
             return run(true, symbolic_.upper_tasks, symbolic_.lower_tasks.pieces, v,
-                       inverses.transposed, x, y);
+                       inverses.transposed, scales ? x : scaled, y);
         }
-        TESSERA_RUN(diagonal_product<T>, context_, pattern_, inverses, x, y);
         for (Index l = symbolic_.levels() - 1; l-- > 0;) {
             TESSERA_RUN(triangular_product<T>, context_, pattern_, true, row(l), row(l + 1), v,
                         T(-1), y, y, y);
@@ -112,8 +114,8 @@ class TriangularSolver {
     }
 
   private:
-    /// One kernel solves all levels of blocks of 8 rows and more.
-    bool in_one_kernel() const { return context_.on_gpu() && pattern_.k >= 8; }
+    /// On a GPU one kernel solves all levels; that for blocks of 8 rows and more multiplies by X.
+    bool in_one_kernel() const { return context_.on_gpu(); }
     Index row(Index level) const { return Index(symbolic_.level_starts[level].row); }
     void run(bool upper, const SplitSolve& tasks, Offset first_piece, const T* v,
              const T* transposes, const T* b, T* y) const {

@@ -38,7 +38,7 @@ struct SolveTasks {
     const SolveTask* list = nullptr;
     Index pieces = 0;
     T* partial = nullptr;                ///< k elements per piece.
-    unsigned* started_blocks = nullptr;  ///< A counter of this solve.
+    unsigned* started_blocks = nullptr;  ///< A counter of this solve, of thread blocks or warps.
 };
 
 namespace cuda {
@@ -47,8 +47,8 @@ namespace cuda {
 template <class T>
 void reset_solve(const Context& context, Offset count, T* first, T* second, Offset partials,
                  T* partial, unsigned* started_blocks);
-/// Exact triangular solve for blocks of 8 rows and more: y = (I + V)^-1 b or, `upper`, y = (I +
-/// V)^-T X b with the blocks X^T of `transposes`; no overlap.
+/// Exact triangular solve: y = (I + V)^-1 b or, `upper`, y = (I + V)^-T b, for blocks of 8 rows and
+/// more (I + V)^-T X b with the blocks X^T of `transposes`; no overlap.
 template <class T>
 void solve_rows(const Context& context, const PatternView<T>& a, bool upper,
                 const SolveTasks<T>& tasks, const T* v, const T* transposes, const T* b, T* y);
