@@ -30,9 +30,10 @@ Index rows_of_natural_blocks(const Context& context, const CsrView<T>& matrix) {
 template <class T>
 bool is_scattered(const Context& context, const CsrView<T>& matrix) {
     const RowsOfThread rows(context.on_gpu(), matrix.rows);
-    Buffer<std::uint64_t> sum = zeros<std::uint64_t>(context, 1);
-    for_each_index(context, rows.threads, SumDistances<T>{rows, matrix, sum.data()});
-    return double(copy_to_host(context, sum)[0]) >
+    Buffer<std::uint64_t> sums = zeros<std::uint64_t>(context, RowsOfThread::results);
+    for_each_index(context, rows.threads, SumDistances<T>{rows, matrix, sums.data()});
+    const auto found = copy_to_host(context, sums);
+    return double(std::accumulate(found.begin(), found.end(), std::uint64_t(0))) >
            0.1 * double(matrix.rows) * double(matrix.nonzeros);
 }
 

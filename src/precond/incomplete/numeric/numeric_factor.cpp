@@ -69,10 +69,10 @@ MatrixBlocks<T> NumericFactor<T>::matrix_blocks() {
 template <class T>
 void NumericFactor<T>::load(const Context& context, const Scaling<T>& scaling,
                             const CsrView<T>& matrix) {
-    Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, 1);
+    Buffer<std::uint64_t> largest = zeros<std::uint64_t>(context, RowsOfThread::results);
     load_blocks(context, symbolic_, {scaling.rows.data(), scaling.columns.data()}, matrix,
                 matrix_blocks(), largest.data());
-    largest_entry_ = T(std::bit_cast<double>(copy_to_host(context, largest)[0]));
+    largest_entry_ = T(std::bit_cast<double>(std::ranges::max(copy_to_host(context, largest))));
 }
 
 template <class T>

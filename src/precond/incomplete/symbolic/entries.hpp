@@ -31,6 +31,9 @@ struct PivotSummary {
 /// The rows that each of many threads visits: a range of its own or, where `lanes` threads share a
 /// row, whose entries they read side by side, every so-many-th row.
 struct RowsOfThread {
+    /// Elements of a result to which threads add, each to its own: atomic operations on one address
+    /// wait for each other.
+    static constexpr Offset results = 1024;
     Offset rows = 0;
     int lanes = 1;
     Offset threads = 0;  ///< A multiple of `lanes`.
@@ -52,14 +55,14 @@ struct RowsOfThread {
     }
 };
 
-/// Adds the hashes of the entries of the rows of a thread to *sum. Two patterns with different
-/// entries have equal sums with a probability of 2^-64.
+/// Adds the hashes of the entries of the rows of a thread to one of RowsOfThread::results sums. Two
+/// patterns with different entries have equal sums of these with a probability of 2^-64.
 template <class T>
 struct HashPattern {
     static constexpr int work = 256;
     RowsOfThread rows;
     CsrView<T> matrix;
-    std::uint64_t* sum;
+    std::uint64_t* sums;
 
     TESSERA_HOST_DEVICE void operator()(Offset thread) const {
         std::uint64_t own = 0;
@@ -72,17 +75,17 @@ struct HashPattern {
                 own += z ^ (z >> 29);
             }
         });
-        add_to(sum, own);
+        add_to(sums + thread % RowsOfThread::results, own);
     }
 };
 
-/// Adds |i - j| of the entries (i, j) of the rows of a thread to *sum.
+/// Adds |i - j| of the entries (i, j) of the rows of a thread to one of RowsOfThread::results sums.
 template <class T>
 struct SumDistances {
     static constexpr int work = 256;
     RowsOfThread rows;
     CsrView<T> matrix;
-    std::uint64_t* sum;
+    std::uint64_t* sums;
 
     TESSERA_HOST_DEVICE void operator()(Offset thread) const {
         std::uint64_t own = 0;
@@ -93,7 +96,7 @@ struct SumDistances {
                 own += std::uint64_t(i < j ? j - i : i - j);
             }
         });
-        add_to(sum, own);
+        add_to(sums + thread % RowsOfThread::results, own);
     }
 };
 
@@ -142,9 +145,10 @@ struct ClampScale {
 };
 
 /// Writes the entries of a matrix, scaled, to the blocks of the lists, which are zero, and 1 to the
-/// diagonal of padding rows; raises *largest_bits, unless it is null, to the bits of the largest
-/// magnitude: nonnegative doubles are ordered as their bits, and NaN is ignored. Entries without a
-/// block are left out, as are those above the diagonal of a symmetric matrix.
+/// diagonal of padding rows; raises the RowsOfThread::results elements of `largest_bits`, unless it
+/// is null, to the bits of the largest magnitudes: nonnegative doubles are ordered as their bits,
+/// and NaN is ignored. Entries without a block are left out, as are those above the diagonal of a
+/// symmetric matrix.
 template <class T>
 struct LoadEntries {
     static constexpr int work = 256;
@@ -161,7 +165,8 @@ struct LoadEntries {
         T largest = T(0);
         slots.visit(thread, [&](Offset slot, Offset lane) { load(Index(slot), lane, largest); });
         if (largest_bits == nullptr) return;
-        raise_to(largest_bits, std::bit_cast<std::uint64_t>(double(largest)));
+        raise_to(largest_bits + thread % RowsOfThread::results,
+                 std::bit_cast<std::uint64_t>(double(largest)));
     }
 
   private:

@@ -35,9 +35,10 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
 template <class T>
 std::uint64_t hash_of(const Context& context, const CsrView<T>& matrix) {
     const RowsOfThread rows(context.on_gpu(), matrix.rows);
-    Buffer<std::uint64_t> sum = zeros<std::uint64_t>(context, 1);
-    for_each_index(context, rows.threads, HashPattern<T>{rows, matrix, sum.data()});
-    return copy_to_host(context, sum)[0];
+    Buffer<std::uint64_t> sums = zeros<std::uint64_t>(context, RowsOfThread::results);
+    for_each_index(context, rows.threads, HashPattern<T>{rows, matrix, sums.data()});
+    const auto found = copy_to_host(context, sums);
+    return std::accumulate(found.begin(), found.end(), std::uint64_t(0));
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ struct SymbolicFactor {
 };
 
 /// Loads the values of `matrix`, scaled, into blocks of `symbolic`, ones in the diagonal blocks for
-/// padding; *largest_bits, 0 before, becomes the bits of the largest magnitude. No wait.
+/// padding; the largest of the RowsOfThread::results elements of `largest_bits`, 0 before, becomes
+/// the bits of the largest magnitude. No wait.
 template <class T>
 void load_blocks(const Context& context, const SymbolicFactor& symbolic, const Scales<T>& scales,
                  const CsrView<T>& matrix, const MatrixBlocks<T>& blocks,
