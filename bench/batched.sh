@@ -11,6 +11,7 @@
 #   batched_mix_SIZES.json other mixes of sizes
 #   batched_layouts.json   padded matrices, arrays of addresses
 #   batched_large.json     n = 33..128, 10,000 matrices
+#   batched_solve.json, batched_solve_large.json  solves of one vector, n = 4..32, 33..128
 #   batched_many.json      norms and products, n = 4..12, 5,000,000 matrices
 #   batched_accuracy.json  errors of condition numbers; registers of the papers' kernels
 # On the CPU only batched.json: fewer sizes and matrices, one thread, OpenBLAS and Eigen.
@@ -59,6 +60,10 @@ else
     measure batched_layouts "${both[@]}" --op invert,multiply --sizes 4,8,15,16,31,32 \
         --batch 500000 --layout strided,pointers --peers --seconds 0.05
     measure batched_large "${both[@]}" --op invert --sizes 33,40,48,63,64,80,96,112,128 \
+        --batch 10000 --peers --seconds 0.03
+    measure batched_solve "${both[@]}" --op solve --sizes 4,8,12,16,24,32 --batch 500000 --peers \
+        --seconds 0.03
+    measure batched_solve_large "${both[@]}" --op solve --sizes 33,40,48,56,64,80,96,112,128 \
         --batch 10000 --peers --seconds 0.03
     measure batched_many "${both[@]}" --op norm,multiply --sizes 4-12 --batch 5000000 --seconds 0.03
     measure batched_accuracy "${both[@]}" --op accuracy,registers --sizes 1-32

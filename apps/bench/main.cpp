@@ -8,14 +8,15 @@
 namespace {
 
 void add_batched(CLI::App& app, tessera::bench::BatchedOptions& to, std::string& sizes) {
-    CLI::App* sub = app.add_subcommand("batched", "Inversion, condition, norm, multiplication");
+    CLI::App* sub =
+        app.add_subcommand("batched", "Inversion, solves, condition, norm, multiplication");
     const auto add_list_option = [&](const char* name, std::vector<std::string>& words,
                                      const char* help, const std::vector<std::string>& known) {
         sub->add_option(name, words, help)->delimiter(',')->check(CLI::IsMember(known));
     };
     add_list_option(
         "--op", to.ops, "Operations",
-        {"invert", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
+        {"invert", "solve", "condition", "norm", "norm_one", "multiply", "accuracy", "registers"});
     add_list_option("--type", to.types, "Types of the values", {"f32", "f64"});
     add_list_option("--layout", to.layouts, "Memory layouts of the batch",
                     {"uniform", "strided", "variable", "pointers"});

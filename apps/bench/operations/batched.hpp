@@ -5,7 +5,7 @@
 namespace tessera::bench {
 
 struct BatchedOptions {
-    /// invert, condition, norm, norm_one, multiply, accuracy, registers.
+    /// invert, solve, condition, norm, norm_one, multiply, accuracy, registers.
     std::vector<std::string> ops = {"invert"};
     std::vector<std::string> types = {"f64"};
     /// Rows of the matrices; for varying sizes the set that they are drawn from.
@@ -29,6 +29,7 @@ std::vector<int> parse_sizes(const std::string& text);
 ///              of ||X A - I|| and ||A X - I|| for peers
 ///   condition  |c / kappa - 1| over 10 n eps kappa
 ///   norm       |norm - exact| over n eps exact
+///   solve      |b - A x| over 3 n^2 eps max |a_ij| ||x||_1 max(1, pivot growth), the worst row
 ///   multiply   |y - A x| over (n + 1) eps |A| |x|, the worst row
 /// Rows `read` and `copy` beside norms and products are the times of the GPU for reading or copying
 /// an equal number of bytes.

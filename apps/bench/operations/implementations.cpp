@@ -5,6 +5,7 @@
 #include "harness/cuda_kernels.hpp"
 #include "operations/batched.hpp"
 #include "operations/residuals.hpp"
+#include "tessera/systems.hpp"
 
 namespace tessera::bench {
 
@@ -19,6 +20,19 @@ Implementation<T> inversion(Workload<T>& work, const std::string& name) {
         const InverseResidualRatios residuals =
             inverse_residual_ratios(work.shape().size(b), work.host_a(b), work.host_x(b));
         return std::min(residuals.left, residuals.right);
+    };
+    return implementation;
+}
+
+template <class T>
+Implementation<T> solution(Workload<T>& work, const std::string& name) {
+    const Shape& shape = work.shape();
+    Implementation<T> implementation{"solve", name};
+    implementation.bytes = sizeof(T) * (shape.sum(2) + 2 * shape.sum(1));
+    implementation.operations = 2 * shape.sum(3) / 3;
+    implementation.bound = peer_bound;
+    implementation.error = [&work](Index b) {
+        return solution_error(work.shape().size(b), work.host_a(b), work.host_w(b), work.host_v(b));
     };
     return implementation;
 }
@@ -128,6 +142,19 @@ Implementation<T> library_norm(Workload<T>& work, bool rows) {
 }
 
 template <class T>
+Implementation<T> library_solution(Workload<T>& work) {
+    Implementation<T> implementation = solution(work, "tessera");
+    implementation.bytes += 4.0 * work.shape().batch;
+    implementation.bound = 1;
+    implementation.writes_info = true;
+    implementation.run = [&work](Offset set) {
+        batched::solve<T>(work.context(), work.a(set), work.v(set), work.w(set),
+                          batched::Structure::general, work.info(set), work.plan());
+    };
+    return implementation;
+}
+
+template <class T>
 Implementation<T> library_product(Workload<T>& work) {
     Implementation<T> implementation = product(work, "tessera");
     implementation.bound = 1;
@@ -143,6 +170,7 @@ Implementation<T> library_product(Workload<T>& work) {
 template <class T>
 Implementations<T> library(const std::string& op, Workload<T>& work) {
     if (op == "invert") return {library_inversion(work)};
+    if (op == "solve") return {library_solution(work)};
     if (op == "condition") return condition_implementations(work);
     if (op == "norm") return {library_norm(work, true)};
     if (op == "norm_one") return {library_norm(work, false)};
@@ -205,6 +233,8 @@ Implementations<T> paper_peers([[maybe_unused]] const std::string& op,
 
 template Implementation<float> inversion(Workload<float>&, const std::string&);
 template Implementation<double> inversion(Workload<double>&, const std::string&);
+template Implementation<float> solution(Workload<float>&, const std::string&);
+template Implementation<double> solution(Workload<double>&, const std::string&);
 template Implementation<float> product(Workload<float>&, const std::string&);
 template Implementation<double> product(Workload<double>&, const std::string&);
 template Implementations<float> library(const std::string&, Workload<float>&);

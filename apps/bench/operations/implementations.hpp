@@ -29,6 +29,9 @@ using Implementations = std::vector<Implementation<T>>;
 /// Common data of all inversions of a workload; their inverses are in x.
 template <class T>
 Implementation<T> inversion(Workload<T>& work, const std::string& name);
+/// Common data of the solutions w of A w = v.
+template <class T>
+Implementation<T> solution(Workload<T>& work, const std::string& name);
 /// Common data of the products w = A v.
 template <class T>
 Implementation<T> product(Workload<T>& work, const std::string& name);

@@ -125,6 +125,24 @@ double norm_error(Index n, const std::vector<T>& a, bool rows, T norm) {
 }
 
 template <class T>
+double solution_error(Index n, const std::vector<T>& a, const std::vector<T>& x,
+                      const std::vector<T>& b) {
+    const Matrix<Real> wide = widen(n, a);
+    Real worst = 0, largest = 0, sum = 0;
+    for (Index i = 0; i < n; ++i) {
+        Real rest = b[std::size_t(i)];
+        for (Index j = 0; j < n; ++j) {
+            rest -= wide(i, j) * Real(x[std::size_t(j)]);
+            largest = std::max(largest, std::abs(wide(i, j)));
+        }
+        worst = larger(worst, std::abs(rest));
+        sum += std::abs(Real(x[std::size_t(i)]));
+    }
+    const Real unit = 3 * Real(n) * n * eps<T> * largest * sum;
+    return double(worst / (unit * invert_exactly(n, a).pivot_growth));
+}
+
+template <class T>
 double product_error(Index n, const std::vector<T>& a, const std::vector<T>& v,
                      const std::vector<T>& w) {
     const Matrix<Real> wide = widen(n, a);
@@ -151,6 +169,10 @@ template double condition_error(Index, const std::vector<float>&, double);
 template double condition_error(Index, const std::vector<double>&, double);
 template double norm_error(Index, const std::vector<float>&, bool, float);
 template double norm_error(Index, const std::vector<double>&, bool, double);
+template double solution_error(Index, const std::vector<float>&, const std::vector<float>&,
+                               const std::vector<float>&);
+template double solution_error(Index, const std::vector<double>&, const std::vector<double>&,
+                               const std::vector<double>&);
 template double product_error(Index, const std::vector<float>&, const std::vector<float>&,
                               const std::vector<float>&);
 template double product_error(Index, const std::vector<double>&, const std::vector<double>&,

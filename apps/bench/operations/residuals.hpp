@@ -40,6 +40,11 @@ double condition_error(Index n, const std::vector<T>& a, double condition);
 template <class T>
 double norm_error(Index n, const std::vector<T>& a, bool rows, T norm);
 
+/// The worst row of |b - A x| in units of 3 n^2 eps max |a_ij| ||x||_1 max(1, pivot growth).
+template <class T>
+double solution_error(Index n, const std::vector<T>& a, const std::vector<T>& x,
+                      const std::vector<T>& b);
+
 /// The worst row of |w - A v| in units of (n + 1) eps |A| |v|.
 template <class T>
 double product_error(Index n, const std::vector<T>& a, const std::vector<T>& v,

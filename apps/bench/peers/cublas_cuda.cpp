@@ -1,3 +1,5 @@
+#include <cuda_runtime_api.h>
+
 #include <memory>
 
 #include "operations/implementations.hpp"
@@ -27,6 +29,20 @@ struct CallOperands {
                     info.data(), batch),
               "getriBatched");
     }
+    /// Factors a in place, and writes the solutions to w.
+    void getrf_getrs(Offset set) {
+        check(getrf(handle, n, work.a_addresses(set), ld, pivots.data(), info.data(), batch),
+              "getrfBatched");
+        const auto stream = static_cast<cudaStream_t>(work.context().stream());
+        check(int(cudaMemcpyAsync(work.w(set).values, work.v(set).values,
+                                  sizeof(T) * std::size_t(n) * std::size_t(batch),
+                                  cudaMemcpyDeviceToDevice, stream)),
+              "cudaMemcpyAsync");
+        int argument = 0;
+        check(getrs(handle, CUBLAS_OP_N, n, 1, work.a_addresses(set), ld, pivots.data(),
+                    work.w_addresses(set), n, &argument, batch),
+              "getrsBatched");
+    }
     void matinv(Offset set) {
         check(matinv_(handle, n, work.a_addresses(set), ld, work.x_addresses(set), ld, info.data(),
                       batch),
@@ -54,6 +70,8 @@ struct CallOperands {
         cublas_function<T, typename Prototypes<T>::Getrf>("getrfBatched");
     typename Prototypes<T>::Getri getri =
         cublas_function<T, typename Prototypes<T>::Getri>("getriBatched");
+    typename Prototypes<T>::Getrs getrs =
+        cublas_function<T, typename Prototypes<T>::Getrs>("getrsBatched");
     typename Prototypes<T>::Matinv matinv_ =
         cublas_function<T, typename Prototypes<T>::Matinv>("matinvBatched");
     typename Prototypes<T>::Gemv gemv_ =
@@ -68,8 +86,9 @@ template <class T>
 Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
     const Shape& shape = work.shape();
     const bool inverts = op == "invert";
-    if ((!inverts && op != "multiply") || shape.has_varying_sizes() || !work.context().on_gpu() ||
-        !cublas_library().found()) {
+    const bool solves = op == "solve" && shape.layout == "uniform";
+    if ((!inverts && !solves && op != "multiply") || shape.has_varying_sizes() ||
+        !work.context().on_gpu() || !cublas_library().found()) {
         return {};
     }
     const auto calls = std::make_shared<CallOperands<T>>(work);
@@ -82,6 +101,12 @@ Implementations<T> cublas_peers(const std::string& op, Workload<T>& work) {
             implementations.push_back(inversion(work, "cublas_matinv"));
             implementations.back().run = [calls](Offset set) { calls->matinv(set); };
         }
+        return implementations;
+    }
+    if (solves) {
+        implementations.push_back(solution(work, "cublas_getrf_getrs"));
+        implementations.back().run = [calls](Offset set) { calls->getrf_getrs(set); };
+        implementations.back().overwrites = true;
         return implementations;
     }
     implementations.push_back(product(work, "cublas_gemv"));

@@ -20,6 +20,7 @@ struct Prototypes<float> {
     static constexpr char letter = 'S';
     using Getrf = decltype(&cublasSgetrfBatched);
     using Getri = decltype(&cublasSgetriBatched);
+    using Getrs = decltype(&cublasSgetrsBatched);
     using Matinv = decltype(&cublasSmatinvBatched);
     using Gemv = decltype(&cublasSgemvBatched);
     using GemvStrided = decltype(&cublasSgemvStridedBatched);
@@ -29,6 +30,7 @@ struct Prototypes<double> {
     static constexpr char letter = 'D';
     using Getrf = decltype(&cublasDgetrfBatched);
     using Getri = decltype(&cublasDgetriBatched);
+    using Getrs = decltype(&cublasDgetrsBatched);
     using Matinv = decltype(&cublasDmatinvBatched);
     using Gemv = decltype(&cublasDgemvBatched);
     using GemvStrided = decltype(&cublasDgemvStridedBatched);
