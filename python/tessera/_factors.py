@@ -291,8 +291,8 @@ _STRUCTURES = {
     "sym": "symmetric",
     "pos": "positive definite",
 }
-_FUSED = 32  # Rows up to which the library factors and solves at once,
-_FUSED_COLUMNS = 4  # and right-hand sides, on a GPU.
+_FUSED = 32  # Rows up to which the library factors and solves at once on a CPU,
+_FUSED_COLUMNS = 4  # and right-hand sides up to which it does so on a GPU.
 
 
 def structure_word(assume_a: Any) -> str:
@@ -310,7 +310,8 @@ def solve_systems(
     largest = int(batch.sizes.max(initial=0)) if batch.ragged else batch.n
     shape: tuple[int, ...] = () if batch.ragged else view(b, "b").shape
     many = len(shape) > len(batch.shape) + 1 and shape[-1] > _FUSED_COLUMNS
-    if structure != "symmetric" and largest <= _FUSED and not (many and batch.device != HOST):
+    at_once = largest <= _FUSED if batch.device == HOST else not many
+    if structure != "symmetric" and at_once:
         info, pointer = info_array(batch, return_info)
         x = run_vectors(
             batch, batch.found, b, "b", stream,

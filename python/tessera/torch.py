@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from . import batched
+from ._factors import structure_word
 from ._solver import Solver
 from ._torch_setups import setups, transposed
 
@@ -51,28 +52,32 @@ _inv.register_autograd(_inv_backward, setup_context=_inv_context)
 
 
 @torch.library.custom_op("tessera::solve", mutates_args=())
-def _dense(a: Tensor, b: Tensor) -> Tensor:
-    result: Tensor = batched.solve(a.detach(), b.detach())
+def _dense(a: Tensor, b: Tensor, assume_a: str) -> Tensor:
+    result: Tensor = batched.solve(a.detach(), b.detach(), assume_a=assume_a)
     return result.contiguous()
 
 
 @_dense.register_fake
-def _(a: Tensor, b: Tensor) -> Tensor:
+def _(a: Tensor, b: Tensor, assume_a: str) -> Tensor:
     return _empty(b, a)
 
 
 def _dense_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
     ctx.save_for_backward(inputs[0], output)
+    ctx.assume_a = inputs[2]
 
 
-def _dense_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def _dense_gradients(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
     a, x = ctx.saved_tensors
-    of_b = _dense(a.mT, gradient)
+    general = structure_word(ctx.assume_a) == "general"
+    of_b = _dense(a.mT if general else a, gradient, ctx.assume_a)
     if not ctx.needs_input_grad[0]:
-        return None, of_b
+        return None, of_b, None
     if x.dim() < a.dim():
-        return -(of_b.unsqueeze(-1) * x.unsqueeze(-2)), of_b
-    return -(of_b @ x.mT), of_b
+        of_a = -(of_b.unsqueeze(-1) * x.unsqueeze(-2))
+    else:
+        of_a = -(of_b @ x.mT)
+    return of_a if general else (of_a + of_a.mT) / 2, of_b, None
 
 
 _dense.register_autograd(_dense_gradients, setup_context=_dense_context)
@@ -253,6 +258,7 @@ def solve(
     a: Tensor,
     b: Tensor,
     *,
+    assume_a: str = "gen",
     method: str = "auto",
     M: str = "auto",
     coordinates: Any = None,
@@ -270,6 +276,8 @@ def solve(
     b : Tensor
         ``(*batch, n)`` or ``(*batch, n, k)``; (n,) or (n, k) for a sparse matrix. Converted to the
         type of `a`.
+    assume_a : {"gen", "sym", "pos"}
+        For dense matrices, see `tessera.batched.solve`: "sym" and "pos" read one triangle.
     method, M, coordinates, rtol, maxiter
         For sparse matrices, see `tessera.solve`; `coordinates` are points alone.
     solver : tessera.Solver, optional
@@ -291,14 +299,18 @@ def solve(
     Notes
     -----
     The backward pass of a sparse solve is one solve with the transpose; that of a symmetric matrix
-    uses the preconditioner of the forward pass. The gradient of `a` is that of its stored values.
+    uses the preconditioner of the forward pass. The gradient of `a` is that of its stored values;
+    with "sym" and "pos" it is symmetric, as that of `torch.linalg.cholesky`.
     """
     if a.layout == torch.strided:
         _require_no_tangents(a=a, b=b)
         if solver is not None:
             raise ValueError("solver: a is dense; leave it out")
-        dense: Tensor = _dense(a, b)
+        structure_word(assume_a)
+        dense: Tensor = _dense(a, b, assume_a)
         return dense
+    if structure_word(assume_a) != "general":
+        raise ValueError("assume_a: a is sparse; leave it out")
     if a.layout not in (torch.sparse_csr, torch.sparse_bsr):
         raise TypeError(f"a: the layout {a.layout} is not supported; use sparse_csr or sparse_bsr")
     _require_no_tangents(b=b)

@@ -46,6 +46,31 @@ def test_solve(device, columns):
     assert torch.autograd.gradgradcheck(tt.solve, (a, b))
 
 
+@pytest.mark.parametrize("assume_a", ["sym", "positive definite"])
+@pytest.mark.parametrize("columns", [None, 2])
+def test_solve_symmetric(device, assume_a, columns):
+    a = dense(device, 3, 4, 4)
+    shift = 2 * torch.eye(4, dtype=torch.float64, device=device)
+    shift[1, 1] = -30 if assume_a == "sym" else 2
+    shape = (3, 4) if columns is None else (3, 4, columns)
+    b = torch.randn(*shape, dtype=torch.float64, device=device, requires_grad=True)
+
+    def run(a, b, solve=tt.solve):
+        if solve is tt.solve:
+            return tt.solve(a @ a.mT + shift, b, assume_a=assume_a)
+        full = b if columns else b.unsqueeze(-1)
+        return solve(a @ a.mT + shift, full).reshape(shape)
+
+    torch.testing.assert_close(run(a, b), run(a, b, torch.linalg.solve))
+    assert torch.autograd.gradcheck(run, (a, b))
+    assert torch.autograd.gradgradcheck(run, (a, b))
+    c = (a @ a.mT + shift).detach().requires_grad_()
+    tt.solve(c, b, assume_a=assume_a).sum().backward()
+    assert torch.equal(c.grad, c.grad.mT)
+    with pytest.raises(ValueError, match="^assume_a: 'spd' is none of"):
+        tt.solve(a, b, assume_a="spd")
+
+
 @pytest.mark.parametrize("make", [spd, general])
 @pytest.mark.parametrize("block", [1, 2])
 @pytest.mark.parametrize("columns", [None, 2])
@@ -163,6 +188,8 @@ def test_a_solver_that_changed_is_an_error(device):
             tt.solve(a, b, **arguments)
     with pytest.raises(ValueError, match="^solver: a is dense"):
         tt.solve(a.to_dense(), b, solver=wrong)
+    with pytest.raises(ValueError, match="^assume_a: a is sparse"):
+        tt.solve(a, b, assume_a="pos")
 
 
 def test_a_solver_that_is_dropped_is_released(device):
