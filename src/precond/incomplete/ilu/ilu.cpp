@@ -94,7 +94,7 @@ struct Arrangement {
 };
 
 /// Rows that stay together, and the rows of a block: those given, or the natural ones.
-///   H200, convection3d:80  1 row, 4, 8 rows  setup 72, 35, 30 ms  application 0.37, 0.59, 0.48 ms
+///   H200, convection3d:80  1 row, 4, 8 rows  setup 91, 27, 23 ms  application 0.37, 0.59, 0.48 ms
 template <class T>
 incomplete::RowOrder choose_blocks(const Context& context, const CsrView<T>& matrix,
                                    const IluOptions& options) {
