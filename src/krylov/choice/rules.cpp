@@ -73,12 +73,13 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   convection3d:100, GPU, 1,000,000 rows  bicgstab 47 ms, 0.13 after 100 iterations  idr 130
     const bool may_factor = a.rows < 300'000;
     first.trial = may_factor || !a.on_gpu ? 100 : 0;
-    // Incomplete factors, which the host computes:
+    // Incomplete factors; on a GPU after idr, as thousands of levels take long there:
     //   two threads                     then idr  then ilu
     //   convection3d:40,strength=10      0.10 s    0.10, as bicgstab converges; ilu alone 0.14
     //   convection3d:80,strength=1000    4.2       0.83
     //   euler3d:40,cfl=10, blocks of 5   5.8       1.7
-    //   euler3d:74,cfl=10, H200          0.27      1.1, ilu alone
+    //   euler3d:74,cfl=10, H200          0.27      0.21, ilu alone
+    //   recirculation:300, H200          0.16, exact factors; 1.0, ilu alone
     Attempt incomplete{"bicgstab", "ilu,precision=f32", "csr", 500,
                        "bicgstab does not converge fast"};
     Attempt more_fill{"bicgstab", "ilu:8,fill=1,precision=f32", "csr", 500,
