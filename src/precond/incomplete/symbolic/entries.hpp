@@ -31,8 +31,8 @@ struct PivotSummary {
 /// The rows that each of many threads visits: a range of its own or, where `lanes` threads share a
 /// row, whose entries they read side by side, every so-many-th row.
 struct RowsOfThread {
-    /// Elements of a result to which threads add, each to its own: atomic operations on one address
-    /// wait for each other.
+    /// Elements of a result; thread t adds to number t % results, as atomic operations on one
+    /// address wait for each other.
     static constexpr Offset results = 1024;
     Offset rows = 0;
     int lanes = 1;
