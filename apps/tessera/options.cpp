@@ -310,6 +310,11 @@ void add_others(CLI::App& app, Arguments& to) {
             "Also write the right-hand side, that of the file or the load of the mesh, to a "
             ".mtx, .mtx.gz or .petsc file")
         ->check(file_name());
+    convert
+        .add_option("--coordinates", to.convert.coordinates,
+                    "Also write the coordinates of the nodes, in the order of their rows, for "
+                    "amg,coordinates=FILE")
+        ->check(file_name());
     add_mesh(convert, to.convert.mesh);
 
     CLI::App& devices = *app.add_subcommand("devices", "List the devices");

@@ -76,6 +76,23 @@ TEST_F(cli_mesh_system, the_system_of_a_mesh_is_written) {
                     "convert and --rhs name the same file");
 }
 
+/// Coordinates in a file beside the matrix give multigrid the rigid motions.
+TEST_F(cli_mesh_system, the_coordinates_of_rows_are_written) {
+    ASSERT_EQ(run({"convert", "bar.msh", "k.mtx", "--fix", "left", "--coordinates", "at.mtx"}).code,
+              0);
+    const auto values = io::read_vectors<double>(host(), path("at.mtx"), 24);
+    ASSERT_EQ(values.size(), 48u);
+    EXPECT_EQ(*std::min_element(values.begin(), values.begin() + 24), 0.5);  // Left is fixed.
+    EXPECT_EQ(*std::max_element(values.begin() + 24, values.end()), 1);
+    const Outcome solved = solve({"k.mtx", "--precond", "amg,coordinates=at.mtx", "--rhs", "ones"});
+    EXPECT_EQ(solved.code, 0) << solved.err;
+    expect_contains(solved.out, "near-null space rigid_body");
+    expect_contains(run({"convert", "k.mtx", "m.mtx", "--coordinates", "at2.mtx"}).err,
+                    "--coordinates: 'k.mtx' has no nodes");
+    expect_contains(run({"convert", "bar.msh", "k.mtx", "--coordinates", "k.mtx"}).err,
+                    "convert and --coordinates name the same file");
+}
+
 /// Right-hand sides from a file have results each, as load cases have.
 TEST_F(cli_mesh_system, several_right_hand_sides) {
     const Words cases = {"--fix",     "left",   "--case", "pull",   "--load",

@@ -80,6 +80,7 @@ struct ConvertArguments {
     MeshArguments mesh;
     std::string out;
     std::string right_hand_side;  ///< File for that of the mesh or file; empty: none.
+    std::string coordinates;      ///< File for those of the nodes; empty: none.
     std::string symmetry = "auto";
     int threads = 0;
     bool allow_empty_rows = false;

@@ -9,15 +9,35 @@
 
 namespace tessera::cli {
 
+namespace {
+
+/// A row for each node.
+void write_coordinates(const Context& host, const std::string& path,
+                       const NodeCoordinates& points) {
+    const SharedNumbers& values = points.values;
+    const std::size_t d = std::size_t(points.dimensions), nodes = values.size() / d;
+    std::vector<double> columns(values.size());
+    for (std::size_t k = 0; k < values.size(); ++k) {
+        columns[k % d * nodes + k / d] = values.data()[k];
+    }
+    io::write_vectors<double>(host, path, columns, points.dimensions);
+}
+
+}  // namespace
+
 int convert(const ConvertArguments& arguments) {
     const InterruptNote note("converting " + arguments.matrix);
     check_ending("convert", arguments.out);
     if (!arguments.right_hand_side.empty()) check_ending("--rhs", arguments.right_hand_side);
-    check_outputs({{"convert", arguments.out}, {"--rhs", arguments.right_hand_side}},
+    if (!arguments.coordinates.empty()) check_ending("--coordinates", arguments.coordinates);
+    check_outputs({{"convert", arguments.out},
+                   {"--rhs", arguments.right_hand_side},
+                   {"--coordinates", arguments.coordinates}},
                   {arguments.matrix});
     check_mesh_arguments(arguments.mesh);
     if (!arguments.mesh.section.empty()) {
-        throw InvalidArgument("convert --section has no effect: it is for results, which solve finds");
+        throw InvalidArgument(
+            "convert --section has no effect: it is for results, which solve finds");
     }
     const Context host = Context::cpu(arguments.threads);
     const System<double> system =
@@ -25,6 +45,10 @@ int convert(const ConvertArguments& arguments) {
                             !arguments.right_hand_side.empty());
     if (system.load.empty() && !arguments.right_hand_side.empty()) {
         throw InvalidArgument("--rhs: '" + arguments.matrix + "' has no right-hand side");
+    }
+    const NodeCoordinates& points = *system.coordinates;
+    if (points.values.empty() && !arguments.coordinates.empty()) {
+        throw InvalidArgument("--coordinates: '" + arguments.matrix + "' has no nodes");
     }
     const CsrView<double> matrix = system.matrix.view();
     // PETSc files have no symmetric form.
@@ -39,6 +63,10 @@ int convert(const ConvertArguments& arguments) {
             io::write_vectors<double>(host, arguments.right_hand_side, system.load,
                                       std::max(1, int(arguments.mesh.cases.size())));
         });
+    }
+    if (!arguments.coordinates.empty()) {
+        write_output(arguments.coordinates,
+                     [&] { write_coordinates(host, arguments.coordinates, points); });
     }
     if (system.known_singular) {
         print_note("the matrix is singular: " +
