@@ -65,6 +65,8 @@ def read_npz(file: str, dtype: Any) -> Any:
     with _named_damage(file):
         try:
             found = sp.load_npz(file)
+            if found.format in ("csr", "csc", "bsr"):
+                found.check_format(full_check=True)  # Conversions would read and write anywhere.
         except ValueError as error:
             raise Damaged(f"{file}: {error}") from None
     if found.dtype.kind not in "fiub":

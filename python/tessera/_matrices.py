@@ -216,6 +216,11 @@ def _scipy(a: Any, name: str) -> Parts:
             return _csr(shape, a.indptr, a.indices, a.data, name)
     converted = "" if layout == "csr" else f"{layout} matrix"
     if converted:
+        if layout in ("csc", "bsr") and hasattr(a, "check_format"):
+            try:
+                a.check_format(full_check=True)  # tocsr would read and write anywhere.
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
         a = a.tocsr()
     return _csr(shape, a.indptr, a.indices, a.data, name)._replace(converted=converted)
 

@@ -123,6 +123,8 @@ class AttemptEngine {
     void take_start_back(std::span<const T> b, std::span<const T> start, std::span<T> x,
                          const SolveOptions& options, SolveReport& report) const;
     const NullSpace<T>& null_space_of_given() const;
+    bool is_lost_in_rounding(const SolutionErrors& errors, std::span<const T> b,
+                             std::span<const T> x);
     bool is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
                               std::span<const T> x) const;
     void notify(const AttemptEvent& event) const {
@@ -146,6 +148,7 @@ class AttemptEngine {
     NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
     SoftModes<T> soft_modes_;
     mutable std::optional<NullSpace<T>> null_space_of_given_;  ///< Looked for where it is asked.
+    mutable std::optional<double> size_of_given_;              ///< ||A||_F; likewise.
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;

@@ -168,6 +168,11 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
         const bool is_small = residual <= 1.01 * target;
         if (!is_small) report.true_relative_residual = residual;
         const bool is_converged = report.status == Status::converged;
+        if (is_lost_in_rounding(errors, b, std::span<const T>(x))) {
+            report.status = Status::accuracy_lost;
+            report.message = status_message(report, {}, target, 0);
+            return report;
+        }
         if (!(is_converged && is_small) && is_at_rounding_limit(errors, b, std::span<const T>(x))) {
             report.status = Status::rounding_limit;
             report.message = status_message(report, {}, target, 0);
@@ -215,6 +220,34 @@ void AttemptEngine<T>::take_start_back(std::span<const T> b, std::span<const T> 
     report.backward_error = errors.backward_error;
     report.worst_row = errors.row;
     report.message = status_message(report, {}, options.rtol.value_or(default_rtol<T>), 0);
+}
+
+/// Whether A x has rounding errors of a share of b, because x has huge elements, and no digits, as
+/// where A is singular for b: no residual, even of 0, then means anything.
+template <class T>
+bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::span<const T> b,
+                                           std::span<const T> x) {
+    constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2, share = 0.1;
+    if (!size_of_given_) {
+        const std::span<const T> values(given_matrix_.values, std::size_t(given_matrix_.nonzeros));
+        size_of_given_ = norm<T>(context_, values);
+    }
+    // Sizes first: the growth takes as long as several products.
+    const double norm_x = norm<T>(context_, x);
+    if (*size_of_given_ * norm_x * roundoff < 0.1 * share * errors.right_hand_side) return false;
+    const double growth = equilibrated_errors<T>(context_, given_matrix_, b, x).growth;
+    if (growth < share / roundoff) return false;
+    if (!is_exact() || !system_->report().singular.empty()) return true;
+    // What a further solve adds to an x that has digits is rounding errors of its elements.
+    const Scratch<T> r(context_, Offset(b.size())), change(context_, Offset(b.size()));
+    CsrOperator<T>(context_, given_matrix_).apply(context_, x, r.view());
+    axpby<T>(context_, T(1), b, T(-1), r.view());
+    fill(context_, T(0), change.view());
+    SolveOptions options;
+    options.rtol = 0.1;
+    const SolveReport more = std::move(
+        solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
+    return !is_solved(more.status) || !(norm<T>(context_, change.view()) <= 1e-3 * norm_x);
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of

@@ -1,4 +1,7 @@
+#include <array>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "krylov/attempts.hpp"
 #include "krylov/choice/test_choice.hpp"
@@ -109,6 +112,79 @@ TEST(attempts, a_singular_matrix_is_called_so) {
     expect_contains(solved.report.message,
                     "In the reduced system the matrix is singular whatever its values");
     for (const double value : solved.x) EXPECT_TRUE(std::isfinite(value));
+}
+
+// The third column is the sum of the others, and b not among its combinations: x has elements of
+// 1e15, and b - A x is 0 by chance.
+TEST(attempts, residuals_that_cancel_by_chance_solve_nothing) {
+    const Context device = context();
+    const std::vector<std::vector<Index>> all(3, {0, 1, 2});
+    const auto a =
+        copy_to(device, make_csr<double>(3, 3, all, {{9, 4, 13}, {4, 2, 6}, {13, 6, 19}}));
+    const Buffer<double> b = copy_to_buffer(device, std::vector<double>{-3, 2, 0});
+    for (const char* preconditioner : {"auto", "direct"}) {
+        Solver<double> solver(device, "auto", preconditioner);
+        solver.setup(a.view());
+        Buffer<double> x = copy_to_buffer(device, std::vector<double>(3, 0));
+        const SolveReport report = solver.solve(b.view(), x.view());
+        EXPECT_EQ(report.status, Status::singular) << preconditioner << ": " << report.message;
+    }
+}
+
+/// The stiffness of a truss of `length` x 3 joints near a grid, of which the first three are held,
+/// with bars between neighbours: many are mechanisms.
+CsrMatrix<double> random_truss(std::mt19937_64& random, int length) {
+    std::uniform_real_distribution<double> shift(0, 0.3), stiffness(1, 5);
+    std::vector<std::array<double, 2>> joints;
+    for (int k = 0; k < 3 * length; ++k) {
+        joints.push_back({k / 3 + shift(random), k % 3 + shift(random)});
+    }
+    constexpr std::size_t held = 3;
+    std::vector<std::map<Index, double>> rows(2 * (joints.size() - held));
+    for (std::size_t p = 0; p < joints.size(); ++p) {
+        for (std::size_t q = 0; q < p; ++q) {
+            const double d[2] = {joints[p][0] - joints[q][0], joints[p][1] - joints[q][1]};
+            const double square = d[0] * d[0] + d[1] * d[1];
+            if (square >= 1.25 * 1.25) continue;
+            const double factor = stiffness(random) / square;
+            for (const auto& [of, to, sign] :
+                 {std::tuple(p, p, 1), {q, q, 1}, {p, q, -1}, {q, p, -1}}) {
+                if (of < held || to < held) continue;
+                for (std::size_t e = 0; e < 4; ++e) {
+                    rows[2 * (of - held) + e / 2][Index(2 * (to - held) + e % 2)] +=
+                        sign * factor * d[e / 2] * d[e % 2];
+                }
+            }
+        }
+    }
+    std::vector<std::vector<Index>> pattern(rows.size());
+    std::vector<std::vector<double>> values(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (const auto& [column, value] : rows[i]) {
+            pattern[i].push_back(column);
+            values[i].push_back(value);
+        }
+    }
+    return make_csr<double>(Index(rows.size()), Index(rows.size()), pattern, values);
+}
+
+// Rounding leaves pivots of mechanisms that are not small, but x has elements of 1e16.
+TEST(attempts, mechanisms_are_not_solved_to_working_accuracy) {
+    const Context device = context();
+    auto random = generator();
+    std::normal_distribution<double> load;
+    for (int run = 0; run < 400; ++run) {
+        const auto a = copy_to(device, random_truss(random, 3 + run % 3));
+        std::vector<double> b(std::size_t(a.rows()));
+        for (double& each : b) each = load(random);
+        const Buffer<double> placed = copy_to_buffer(device, b);
+        Solver<double> solver(device);
+        solver.setup(a.view());
+        Buffer<double> x = copy_to_buffer(device, std::vector<double>(b.size()));
+        const SolveReport report = solver.solve(placed.view(), x.view());
+        EXPECT_FALSE(is_solved(report.status) && report.true_relative_residual > 0.5)
+            << report.true_relative_residual << " in run " << run;
+    }
 }
 
 TEST(attempts, later_solves_and_updates_keep_the_attempt) {

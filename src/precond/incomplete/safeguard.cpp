@@ -124,6 +124,9 @@ bool State<T>::is_finite(const Context& context) const {
     Buffer<T> r(context, row_scale.size()), z(context, r.size()), square(context, 1);
     fill_normal(context, finite_seed, r.view());
     apply(context, r.data(), z.data());
+    // Squares of finite elements stay in the range.
+    const T small = std::ldexp(T(1), -(std::numeric_limits<T>::max_exponent / 2 + 16));
+    axpby<T>(context, small, z.view(), T(0), z.view());
     dot<T>(context, z.view(), z.view(), square.data());
     return std::isfinite(copy_to_host(context, square)[0]);
 }

@@ -279,7 +279,8 @@ TEST(bsr, sizes_that_do_not_agree_are_refused) {
     for (const auto* wrong : {&lower, &upper}) {
         EXPECT_EQ(
             message_of([&] { symmetric_triple_product(context(), copy_of(unit), wrong->view()); }),
-            "symmetric_triple_product: the matrix has no symmetric pattern");
+            "symmetric_triple_product: the pattern of the matrix is not symmetric: each stored "
+            "entry, zeros too, needs a mirror image");
     }
 }
 

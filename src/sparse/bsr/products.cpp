@@ -39,7 +39,9 @@ void mirror(const Context& context, const char* who, BsrMatrix<T>& matrix) {
     for_each_index(
         context, rows * lanes,
         bsr::MirrorBlocks<T>{lanes, sharers, matrix.view(), matrix.values().data(), fault.data()});
-    require(copy_to_host(context, fault)[0] == 0, who, ": the matrix has no symmetric pattern");
+    require(copy_to_host(context, fault)[0] == 0, who,
+            ": the pattern of the matrix is not symmetric: each stored entry, zeros too, needs a "
+            "mirror image");
 }
 
 template <class T>
