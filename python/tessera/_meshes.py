@@ -81,6 +81,20 @@ def _cells(given: Any, name: str) -> _Cells:
     return result
 
 
+def _refuse_elements_twice(blocks: _Cells) -> None:
+    """An element that is there twice is twice as stiff, and its faces are no surface."""
+    for kind, nodes in blocks:
+        ordered = np.sort(nodes, axis=1).astype(np.int64)
+        keys = ordered @ (np.int64(0x9E3779B97F4A7C1) ** np.arange(1, 1 + nodes.shape[1]))
+        order = np.argsort(keys, kind="stable")
+        alike = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+        same = (ordered[order[alike]] == ordered[order[alike + 1]]).all(axis=1)
+        if same.any():
+            place = alike[np.argmax(same)]
+            first, second = sorted((int(order[place]), int(order[place + 1])))
+            raise ValueError(f"cells: {kind} {first} and {second} have the same nodes")
+
+
 def _selection(chosen: Any, points: Any, name: str) -> Any:
     """Numbers of nodes, a mask, or a function of the points that returns one, as a mask."""
     if callable(chosen):
@@ -157,6 +171,7 @@ class Mesh:
         for kind, _ in blocks:
             if _dimensions(kind) != axes:
                 raise ValueError(f"cells: {kind} are no elements of points in {axes} dimensions")
+        _refuse_elements_twice(blocks)
         names = [*(nodes or {}), *(faces or {}), *(elements or {})]
         twice = {name for name in names if names.count(name) > 1}
         if twice:

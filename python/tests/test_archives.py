@@ -83,6 +83,19 @@ def test_damaged_files_are_named(text, tmp_path):
             tessera.read(tmp_path / name)
 
 
+def test_indices_of_scipy_beyond_the_matrix_are_refused(tmp_path):
+    for kind in ("csr", "csc", "bsr"):  # SciPy converts the last two without a look at the arrays.
+        wrong = A.asformat(kind, copy=True)
+        wrong.indices[1] = 50_000_000
+        sp.save_npz(tmp_path / "a.npz", wrong)
+        with pytest.raises(tessera.ParseError, match="a.npz: .*ind"):
+            tessera.read(tmp_path / "a.npz")
+    wrong = A.tocsc()
+    wrong.indices[1] = 50_000_000
+    with pytest.raises(ValueError, match="A: .*ind"):
+        tessera.solve(wrong, np.ones(wrong.shape[0]))
+
+
 def test_complex_matrices_of_scipy_are_refused(tmp_path):
     sp.save_npz(tmp_path / "a.npz", A * 1j)
     with pytest.raises(tessera.ParseError, match="complex128 are not supported"):

@@ -195,6 +195,10 @@ def test_wrong_arguments_are_named():
         Structure(3)
     for cells, text in (
         ({"quads": QUADS}, "the cell type 'quads' is none of"),
+        (
+            {"quad": np.concatenate([QUADS, np.roll(QUADS[1:2], 1, axis=1)])},
+            f"cells: quad 1 and {len(QUADS)} have the same nodes",
+        ),
         ({"tetra": [[0, 1, 2, 3]]}, "tetra are no elements of points in 2 dimensions"),
         ({"quad": [[0, 1, 2, 9]]}, "9"),
         ({"quad": [0, 1, 2, 3]}, "expected one row of nodes per cell"),
