@@ -81,7 +81,7 @@ TEST(symmetric_product, other_products_are_errors) {
     const auto multiplied = [&](const BsrMatrix<double>& b) {
         return message_of([&] { multiply_symmetric<double>(context(), unit.view(), b.view()); });
     };
-    expect_contains(multiplied(upper), "no symmetric pattern");
+    expect_contains(multiplied(upper), "the pattern of the matrix is not symmetric");
     expect_contains(multiplied(narrow), "square blocks");
 }
 
