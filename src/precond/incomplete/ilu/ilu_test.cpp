@@ -185,6 +185,28 @@ TEST(ilu, never_answers_with_numbers_that_are_not_finite) {
     }
 }
 
+// An unknown in units of 1e10, whose diagonal is 1e-20 times that of the others: squares of its
+// elements leave the range of float.
+TEST(ilu, units_whose_squares_leave_the_range) {
+    const Context device = context();
+    const std::vector<std::vector<Index>> pattern{{0, 1}, {0, 1, 2}, {1, 2}};
+    const float t = 1e-10F;
+    const auto matrix =
+        copy_to(device, make_csr<float>(3, 3, pattern, {{4, -t}, {-t, 4 * t * t, -t}, {-t, 4}}));
+    for (const char* text : {"", ":1", ",drop=1e-3,max=20"}) {
+        const Ilu<float> ilu(device, matrix.view(), options_of(text));
+        EXPECT_EQ(ilu.report().stage, BlockLdltStage::level) << text << ' ' << ilu.report().outcome;
+        const auto r = copy_to_buffer(device, std::vector<float>{1, 2 * t, 3});
+        Buffer<float> z(device, 3);
+        ilu.apply(device, r.view(), z.view());
+        // 4 -1 0, -1 4 -1, 0 -1 4 for the right-hand side 1, 2, 3.
+        const std::vector<float> found = copy_to_host(device, z);
+        EXPECT_NEAR(found[0], 26. / 56, 1e-5) << text;
+        EXPECT_NEAR(found[1] * t, 48. / 56, 1e-5) << text;
+        EXPECT_NEAR(found[2], 54. / 56, 1e-5) << text;
+    }
+}
+
 TEST(ilu, structural_singularity_is_said) {
     const Context device = context();
     const auto matrix = copy_to(
