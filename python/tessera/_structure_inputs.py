@@ -117,6 +117,8 @@ def at_nodes(mesh: Mesh, given: Any, name: str) -> Any:
         raise ValueError(f"{name}: the shape {found.shape} is not {mesh.points.shape}")
     if name == "node_forces" and not np.isfinite(found).all():
         raise ValueError(f"{name}: it holds NaN or infinity")
+    if np.isinf(found).any():  # NaN: free.
+        raise ValueError(f"{name}: it holds infinity")
     return found.ravel()
 
 

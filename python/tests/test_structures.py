@@ -254,6 +254,8 @@ def test_meshes_that_would_be_misread():
     assert Mesh(grid(), {"quad": QUADS}, nodes={"none": []}).nodes("none").size == 0
     with pytest.raises(ValueError, match="gravity: it needs a density"):
         pulled(gravity=(0, -9.81))
+    with pytest.raises(ValueError, match="node_displacements: it holds infinity"):
+        Structure(bar(), node_displacements=np.full((9, 2), np.inf))
     held = Structure(bar(), node_displacements=np.zeros((9, 2)))
     assert held.solve().converged  # Nothing is unknown.
 

@@ -183,6 +183,7 @@ class Surface {
 }  // namespace
 
 std::vector<Equation> tie(const Mesh& mesh, const std::string& group, const std::string& onto) {
+    require(group != onto, "group '", group, "' cannot be tied to itself");
     const MeshGroup &tied = mesh.group(group), &target = mesh.group(onto);
     check_nodes(mesh, tied);
     check_nodes(mesh, target);

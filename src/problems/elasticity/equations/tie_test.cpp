@@ -98,8 +98,12 @@ TEST(tie, closes_small_gaps_only) {
     EXPECT_EQ(tie(-0.05), 3 * 16U);
     test::expect_contains(test::message_of([&] { tie(0.1); }),
                           "of 'other left' is farther from 'right' than a tenth of its faces");
-    const Mesh mesh = test::unit_mesh(CellShape::hexahedron, 2, 0);
-    EXPECT_EQ(elasticity::tie(mesh, "right", "right").size(), 0U);  // All nodes are shared.
+    Mesh mesh = test::unit_mesh(CellShape::hexahedron, 2, 0);
+    test::expect_contains(test::message_of([&] { elasticity::tie(mesh, "right", "right"); }),
+                          "group 'right' cannot be tied to itself");
+    mesh.groups.push_back(mesh.group("right"));
+    mesh.groups.back().name = "again";
+    EXPECT_EQ(elasticity::tie(mesh, "again", "right").size(), 0U);  // All nodes are shared.
     Mesh points = mesh;
     points.groups.push_back({"corner", 0, {{CellShape::point, {0}}}});
     test::expect_contains(test::message_of([&] { elasticity::tie(points, "left", "corner"); }),
