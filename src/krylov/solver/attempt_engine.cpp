@@ -102,7 +102,7 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
     drop();  // Looking at the matrix may fail.
     given_matrix_ = matrix;
     null_space_of_given_.reset();
-    size_of_given_.reset();
+    largest_of_given_.reset();
     given_operator_ = nullptr;
     given_preconditioner_ = operator_m;
     stoppable([&] { choose_anew(); });
@@ -347,7 +347,7 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
             "Solver::update: the matrix must have the pattern of that in setup");
     given_matrix_ = matrix;
     null_space_of_given_.reset();
-    size_of_given_.reset();
+    largest_of_given_.reset();
     was_updated_ = true;
     if (was_stopped_) forget_attempts();
     stoppable([&] { update_to(matrix); });

@@ -11,6 +11,7 @@
 #include "krylov/norms.hpp"
 #include "krylov/row_scan.hpp"
 #include "krylov/solver/attempt_engine.hpp"
+#include "tessera/detail/largest_element.hpp"
 
 // The part of AttemptEngine that judges solutions.
 namespace tessera {
@@ -228,13 +229,14 @@ template <class T>
 bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::span<const T> b,
                                            std::span<const T> x) {
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2, share = 0.1;
-    if (!size_of_given_) {
+    if (!largest_of_given_) {
         const std::span<const T> values(given_matrix_.values, std::size_t(given_matrix_.nonzeros));
-        size_of_given_ = norm<T>(context_, values);
+        largest_of_given_ = largest_element<T>(context_, values);
     }
     // Sizes first: the growth takes as long as several products.
-    const double norm_x = norm<T>(context_, x);
-    if (*size_of_given_ * norm_x * roundoff < 0.1 * share * errors.right_hand_side) return false;
+    const double size = *largest_of_given_ * largest_element<T>(context_, x);
+    const double mean_b = errors.right_hand_side / std::sqrt(double(b.size()));
+    if (size * roundoff < 0.1 * share * mean_b) return false;
     const double growth = equilibrated_errors<T>(context_, given_matrix_, b, x).growth;
     if (growth < share / roundoff) return false;
     if (!is_exact() || !system_->report().singular.empty()) return true;
@@ -247,7 +249,8 @@ bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::sp
     options.rtol = 0.1;
     const SolveReport more = std::move(
         solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
-    return !is_solved(more.status) || !(norm<T>(context_, change.view()) <= 1e-3 * norm_x);
+    return !is_solved(more.status) ||
+           !(norm<T>(context_, change.view()) <= 1e-3 * norm<T>(context_, x));
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
