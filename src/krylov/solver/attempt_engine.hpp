@@ -148,7 +148,7 @@ class AttemptEngine {
     NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
     SoftModes<T> soft_modes_;
     mutable std::optional<NullSpace<T>> null_space_of_given_;  ///< Looked for where it is asked.
-    mutable std::optional<double> largest_of_given_;           ///< max |a_ij|; likewise.
+    std::optional<double> largest_of_given_;                   ///< max |a_ij|; likewise.
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;

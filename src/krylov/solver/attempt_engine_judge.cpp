@@ -247,6 +247,7 @@ bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::sp
     fill(context_, T(0), change.view());
     SolveOptions options;
     options.rtol = 0.1;
+    options.max_iterations = 10;
     const SolveReport more = std::move(
         solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
     return !is_solved(more.status) ||
