@@ -10,17 +10,44 @@
 
 namespace tessera {
 
+namespace {
+
+struct RowSizes {
+    Buffer<double> diagonal, in_row;
+    Buffer<std::uint64_t> in_column;
+
+    template <class T>
+    RowSizes(const Context& context, const ScaledMatrix<T>& matrix)
+        : diagonal(context, matrix.a.rows),
+          in_row(context, matrix.a.rows),
+          in_column(zeros<std::uint64_t>(context, matrix.a.rows)) {
+        for_each_index(context, matrix.a.rows,
+                       MeasureRow<T>{matrix, diagonal.data(), in_row.data(), in_column.data()});
+    }
+};
+
+}  // namespace
+
 template <class T>
 bool has_small_diagonal(const Context& context, const CsrView<T>& a) {
-    Buffer<double> diagonal(context, a.rows), in_row(context, a.rows);
-    Buffer<std::uint64_t> in_column = zeros<std::uint64_t>(context, a.rows);
+    const RowSizes sizes(context, ScaledMatrix<T>{a});
     Buffer<int> found = zeros<int>(context, 1);
     for_each_index(context, a.rows,
-                   MeasureRow<T>{a, diagonal.data(), in_row.data(), in_column.data()});
+                   FindSmallDiagonal{sizes.diagonal.data(), sizes.in_row.data(),
+                                     sizes.in_column.data(), found.data()});
+    return copy_to_host(context, found)[0] != 0;
+}
+
+template <class T>
+bool is_scaled(const Context& context, const CsrView<T>& a, std::span<const T> row_scale,
+               std::span<const T> column_scale) {
+    constexpr double bound = 1e3;
+    const RowSizes sizes(context, ScaledMatrix<T>{a, row_scale.data(), column_scale.data()});
+    Buffer<int> found = zeros<int>(context, 1);
     for_each_index(
         context, a.rows,
-        FindSmallDiagonal{diagonal.data(), in_row.data(), in_column.data(), found.data()});
-    return copy_to_host(context, found)[0] != 0;
+        FindOutOfScale{sizes.in_row.data(), sizes.in_column.data(), bound, found.data()});
+    return copy_to_host(context, found)[0] == 0;
 }
 
 template <class T>
@@ -85,6 +112,7 @@ GatheredRows union_pattern(const Context& cpu, const CsrView<T>& a, const Gather
 
 #define TESSERA_INSTANTIATE(T)                                      \
     template decltype(has_small_diagonal<T>) has_small_diagonal<T>; \
+    template decltype(is_scaled<T>) is_scaled<T>;                   \
     template decltype(diagonal_scaling<T>) diagonal_scaling<T>;     \
     template decltype(needs_matching<T>) needs_matching<T>;         \
     template decltype(transposed_pattern<T>) transposed_pattern<T>; \

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/gather_rows.hpp"
@@ -14,6 +15,12 @@ namespace tessera {
 /// Waits.
 template <class T>
 bool has_small_diagonal(const Context& context, const CsrView<T>& a);
+
+/// Whether the largest entries of all rows and columns of R A C are zero or within 1e-3..1e3, as
+/// where R and C were made for a matrix with similar values. Waits.
+template <class T>
+bool is_scaled(const Context& context, const CsrView<T>& a, std::span<const T> row_scale,
+               std::span<const T> column_scale);
 
 /// 1 / sqrt|a_ii|, or of the largest entry of the row where that is zero. No wait.
 template <class T>

@@ -39,14 +39,14 @@ TEST(arranged_rows, scaling_and_need_of_a_matching) {
     const auto opposite = [](Index i) { return 6 - 3 * (i % 5); };
     struct Case {
         CsrMatrix<double> matrix;
-        bool small_diagonal, needs_matching;
+        bool small_diagonal, needs_matching, scaled;
     };
     std::vector<Case> cases;
-    cases.push_back({scaled_matrix(random, rows, none, none), false, false});
-    cases.push_back({scaled_matrix(random, rows, mild, mild), false, false});
+    cases.push_back({scaled_matrix(random, rows, none, none), false, false, true});
+    cases.push_back({scaled_matrix(random, rows, mild, mild), false, false, true});
     // Entries of up to 2^12 beside a diagonal of ones; no row has them in its column, too.
-    cases.push_back({scaled_matrix(random, rows, varied, opposite), false, true});
-    cases.push_back({scaled_matrix(random, rows, none, none), true, true});
+    cases.push_back({scaled_matrix(random, rows, varied, opposite), false, true, false});
+    cases.push_back({scaled_matrix(random, rows, none, none), true, true, true});
     auto& last = cases.back().matrix;
     for (Index i = 0; i < rows; ++i) {
         for (Offset e = last.row_offsets().data()[i]; e < last.row_offsets().data()[i + 1]; ++e) {
@@ -58,6 +58,8 @@ TEST(arranged_rows, scaling_and_need_of_a_matching) {
         EXPECT_EQ(has_small_diagonal(device, placed.view()), one.small_diagonal);
         EXPECT_EQ(needs_matching(device, placed.view()), one.needs_matching);
         const auto scaling = copy_to_host(device, diagonal_scaling(device, placed.view()));
+        const auto ones = copy_to_buffer(device, std::vector<double>(std::size_t(rows), 1));
+        EXPECT_EQ(is_scaled<double>(device, placed.view(), ones.view(), ones.view()), one.scaled);
         const auto a = one.matrix.view();
         for (Index i = 0; i < rows; ++i) {
             double diagonal = 0, largest = 0;

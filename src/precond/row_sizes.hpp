@@ -11,21 +11,36 @@
 
 namespace tessera {
 
+/// A matrix, or R A C with scalings of rows and columns.
+template <class T>
+struct ScaledMatrix {
+    CsrView<T> a;
+    const T* row_scale = nullptr;
+    const T* column_scale = nullptr;
+
+    /// The magnitude of entry e, in row i and column j.
+    TESSERA_HOST_DEVICE double size(Offset e, Offset i, Index j) const {
+        const double size = std::abs(double(a.values[e]));
+        return row_scale == nullptr ? size : double(row_scale[i]) * size * double(column_scale[j]);
+    }
+};
+
 /// |a_ii|, max_j |a_ij|, and the bits of max_i |a_ij|, which are zero before: nonnegative doubles
 /// are ordered as their bits.
 template <class T>
 struct MeasureRow {
     static constexpr int work = 64;
-    CsrView<T> a;
+    ScaledMatrix<T> matrix;
     double* diagonal;
     double* in_row;
     std::uint64_t* in_column;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         double on_diagonal = 0, largest = 0;
+        const CsrView<T>& a = matrix.a;
         for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-            const double size = std::abs(double(a.values[e]));
             const Index j = a.column_indices[e];
+            const double size = matrix.size(e, i, j);
             if (size > largest) largest = size;
             if (i == j) on_diagonal = size;
             raise_to(in_column + j, std::bit_cast<std::uint64_t>(size));
@@ -48,6 +63,22 @@ struct FindSmallDiagonal {
         const double column = std::bit_cast<double>(in_column[i]);
         const double other = column < in_row[i] ? column : in_row[i];
         if (!(diagonal[i] >= 1e-3 * other) || diagonal[i] == 0) raise_flag(found);
+    }
+};
+
+/// Sets *found where the largest entry of a row or a column is not zero, but far from one.
+struct FindOutOfScale {
+    static constexpr int work = 4;
+    const double* in_row;
+    const std::uint64_t* in_column;
+    double bound;
+    int* found;
+
+    TESSERA_HOST_DEVICE bool is_far(double size) const {
+        return size > bound || (size > 0 && size * bound < 1);
+    }
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        if (is_far(in_row[i]) || is_far(std::bit_cast<double>(in_column[i]))) raise_flag(found);
     }
 };
 

@@ -7,5 +7,6 @@ TESSERA_FOR_EACH_REAL(MeasureRow)
 TESSERA_FOR_EACH_REAL(ScaleDiagonal)
 TESSERA_FOR_EACH_REAL(FindLargeEntry)
 template void for_each_index(const Context&, Offset, const FindSmallDiagonal&);
+template void for_each_index(const Context&, Offset, const FindOutOfScale&);
 
 }  // namespace tessera::cuda

@@ -3,6 +3,7 @@
 #include "base/checks.hpp"
 #include "base/find_csr_entry.hpp"
 #include "base/phases.hpp"
+#include "precond/arranged_rows.hpp"
 #include "precond/incomplete/block_ldlt/config.hpp"
 #include "precond/incomplete/state.hpp"
 
@@ -113,7 +114,13 @@ void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
     require(state_->factor.symbolic().has_pattern_of(context, matrix),
             "block_ldlt: update needs the pattern that it was set up with");
     check_symmetry(context, matrix, "block_ldlt");
-    state_->update(context, matrix);
+    const auto scale = std::as_const(state_->row_scale).view();
+    if (!state_->options.matching || is_scaled<T>(context, matrix, scale, scale)) {
+        return state_->update(context, matrix);
+    }
+    // Another matching, as for a matrix in other units.
+    BlockLdlt anew(context, matrix, state_->options);
+    state_ = std::move(anew.state_);
 }
 
 template <class T>

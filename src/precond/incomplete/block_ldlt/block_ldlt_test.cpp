@@ -320,6 +320,29 @@ TEST(block_ldlt, update_takes_new_values) {
     EXPECT_EQ(apply(device, ldlt, r), before);
 }
 
+TEST(block_ldlt, update_with_values_in_other_units_is_a_setup) {
+    auto random = generator();
+    const Context device = context();
+    const auto matrix = optimisation_system(random, 120, 60);
+    const auto r = random_vector<double>(random, 180);
+    auto scaled = copy_to(host(), matrix.view());
+    const auto a = scaled.view();
+    const auto unit = [](Index i) { return std::ldexp(1.0, 6 * (i % 7) - 18); };
+    for (Index i = 0; i < a.rows; ++i) {
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            scaled.values().data()[e] *= unit(i) * unit(a.column_indices[e]);
+        }
+    }
+    const auto first = copy_to(device, matrix.view()), other = copy_to(device, scaled.view());
+    BlockLdlt<double> ldlt(device, first.view(), options_of(":8"));
+    const auto before = apply(device, ldlt, r);
+    ldlt.update(device, other.view());
+    const BlockLdlt<double> anew(device, other.view(), options_of(":8"));
+    EXPECT_EQ(apply(device, ldlt, r), apply(device, anew, r));
+    ldlt.update(device, first.view());
+    EXPECT_EQ(apply(device, ldlt, r), before);
+}
+
 TEST(block_ldlt, update_rejects_other_patterns_and_unsymmetric_values) {
     auto random = generator();
     const Context device = context();

@@ -16,9 +16,23 @@ namespace tessera {
 
 template <class T>
 struct Ilu<T>::State : incomplete::State<T> {
+    IluOptions requested;
     IluOptions given;  ///< With the block size and matching used.
     Index rows = 0;
     std::unique_ptr<Ilu<float>> single;  ///< With single_precision; then there is no other factor.
+
+    /// Whether the arrangement of the setup serves other values; renews a scaling by the diagonal.
+    bool is_arranged_for(const Context& context, const CsrView<T>& matrix) {
+        if (given.drop > 0 || single) return false;
+        if (requested.single_precision && std::is_same_v<T, double>) return false;
+        if (*given.matching) {
+            const auto view = [](const Buffer<T>& scale) { return scale.view(); };
+            return is_scaled<T>(context, matrix, view(this->row_scale), view(this->column_scale));
+        }
+        if (!requested.matching && needs_matching(context, matrix)) return false;
+        this->row_scale = incomplete::scaling_in<T>(context, diagonal_scaling(context, matrix));
+        return true;
+    }
 };
 
 namespace {
@@ -199,6 +213,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
 
     const BlockLdltOptions common = common_options(used);
     state_ = std::make_unique<State>();
+    state_->requested = options;
     state_->given = used;
     state_->rows = matrix.rows;
     state_->options = common;
@@ -241,6 +256,7 @@ bool Ilu<T>::set_up_single(const Context& context, const CsrView<T>& matrix,
         state_ = std::make_unique<State>();
         state_->rows = matrix.rows;
         state_->single = std::make_unique<Ilu<float>>(context, single, options);
+        state_->requested = options;
         state_->given = state_->single->options();
         return true;
     }
@@ -287,31 +303,27 @@ void Ilu<T>::apply_transposed(const Context& context, std::span<const T> r, std:
 template <class T>
 void Ilu<T>::update(const Context& context, const CsrView<T>& matrix) {
     check_matrix("ilu", matrix);
+    require(matrix.rows == rows(), "ilu: update needs a matrix of the size of its setup");
+    check_values(context, matrix);
     if constexpr (std::is_same_v<T, double>) {
         if (state_->single) {
-            check_values(context, matrix);
             Buffer<float> values;
             const CsrView<float> single = rounded(context, matrix, values);
             if (first_non_finite_row(context, single) < 0) {
                 return state_->single->update(context, single);
             }
-            // Beyond the range of FP32: a factor in double precision from now on.
-            Ilu anew(context, matrix, state_->given);
-            state_ = std::move(anew.state_);
-            return;
         }
     }
-    if (state_->given.drop > 0) {
-        require(matrix.rows == rows(), "ilu: update needs a matrix of the size of its setup");
-        Ilu anew(context, matrix, state_->given);
-        state_ = std::move(anew.state_);
-        return;
+    if (!state_->single) {
+        require(state_->given.drop > 0 || state_->factor.symbolic().has_pattern_of(context, matrix),
+                "ilu: update needs the pattern that it was set up with");
     }
-    const Phase phase(context, "setup", 0, PhaseStep::setup);
-    require(state_->factor.symbolic().has_pattern_of(context, matrix),
-            "ilu: update needs the pattern that it was set up with");
-    check_values(context, matrix);
-    state_->update(context, matrix);
+    if (state_->is_arranged_for(context, matrix)) {
+        const Phase phase(context, "setup", 0, PhaseStep::setup);
+        return state_->update(context, matrix);
+    }
+    Ilu anew(context, matrix, state_->requested);
+    state_ = std::move(anew.state_);
 }
 
 template <class T>

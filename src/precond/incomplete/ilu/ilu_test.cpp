@@ -144,10 +144,10 @@ TEST(ilu, update_takes_new_values_and_rejects_other_patterns) {
     const auto r = random_vector<double>(random, 300);
     Ilu<double> ilu(device, copy_to(device, general.matrix.view()).view(), options_of(":8"));
     const auto before = apply(device, ilu, r);
-    for (double& value : general.matrix.values().view()) value *= 2;
+    for (double& value : general.matrix.values().view()) value *= 4;  // Scalings are halved.
     ilu.update(device, copy_to(device, general.matrix.view()).view());
     const auto after = apply(device, ilu, r);
-    for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 2);
+    for (std::size_t i = 0; i < r.size(); ++i) EXPECT_EQ(after[i], before[i] / 4);
     auto infinite = copy_to(host(), general.matrix.view());
     infinite.values().data()[7] = std::numeric_limits<double>::infinity();
     EXPECT_NE(message_of([&] {
@@ -160,6 +160,34 @@ TEST(ilu, update_takes_new_values_and_rejects_other_patterns) {
               }).find("pattern"),
               std::string::npos);
     EXPECT_EQ(apply(device, ilu, r), after);
+}
+
+TEST(ilu, update_with_values_in_other_units_is_a_setup) {
+    auto random = generator();
+    const Context device = context();
+    const auto general = random_general<double>(random, 300, 2);
+    const auto r = random_vector<double>(random, 300);
+    for (const bool rows : {true, false}) {
+        CsrMatrix<double> scaled = copy_to(host(), general.matrix.view());
+        const auto a = general.matrix.view();
+        for (Index i = 0; i < 300; ++i) {
+            for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+                const Index line = rows ? i : a.column_indices[e];
+                scaled.values().data()[e] *= std::ldexp(1.0, 8 * (line % 7) - 24);
+            }
+        }
+        for (const char* text : {":4", ":4,matching=on", ":4,matching=off", ":4,precision=f32"}) {
+            const auto matrix = copy_to(device, a);
+            const auto other = copy_to(device, scaled.view());
+            Ilu<double> ilu(device, matrix.view(), options_of(text));
+            const auto before = apply(device, ilu, r);
+            ilu.update(device, other.view());
+            const Ilu<double> anew(device, other.view(), options_of(text));
+            EXPECT_EQ(apply(device, ilu, r), apply(device, anew, r)) << text;
+            ilu.update(device, matrix.view());
+            EXPECT_EQ(apply(device, ilu, r), before) << text;
+        }
+    }
 }
 
 TEST(ilu, never_answers_with_numbers_that_are_not_finite) {
