@@ -167,7 +167,8 @@ struct Map : std::enable_shared_from_this<Map> {
     Context context;  ///< The Context of its setup.
     std::variant<std::shared_ptr<Operator<float>>, std::shared_ptr<Operator<double>>> any = {};
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
-    bool symmetric = true;                     ///< Its transpose is the same map.
+    bool symmetric = true;                     ///< Its transpose is the same map,
+    bool symmetric_as_matrix = false;          ///< if the matrix is symmetric.
     bool failed = false;                       ///< Its latest update.
     mutable Users users = {};                  ///< Calls that apply the map are readers.
 

@@ -68,12 +68,16 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
     PreconditionerInputs inputs;
     if (points) inputs.coordinates = to_coordinates(points, unknowns);
     const std::string name = Spec(text).name();
-    const bool symmetric = name != "block_jacobi" && name != "direct" && name != "ilu";
-    return of_matrix(context, std::move(matrix), symmetric, [&]<class T>(const CsrView<T>& view) {
-        auto made = config->make(context, view, inputs);
-        if (made == nullptr) throw InvalidArgument("'none' is no preconditioner");
-        return made;
-    });
+    const bool knows_transpose = name == "block_jacobi" || name == "direct" || name == "ilu";
+    auto map = of_matrix(context, std::move(matrix), !knows_transpose,
+                         [&]<class T>(const CsrView<T>& view) {
+                             auto made = config->make(context, view, inputs);
+                             if (made == nullptr)
+                                 throw InvalidArgument("'none' is no preconditioner");
+                             return made;
+                         });
+    map->symmetric_as_matrix = map->symmetric && !(name == "jacobi" || name == "amg");
+    return map;
 }
 
 /// `offsets`: the first row of each block, and the number of rows; empty: all have `block` rows.
@@ -120,6 +124,11 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
         [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
             const Vectors<T> out(pointer<T>(z), a->rows(), int(count), z_leading);
+            if (transposed && map.symmetric_as_matrix &&
+                !is_symmetric(context, map.matrix->view<T>())) {
+                throw InvalidArgument(
+                    "rmatvec: the transpose is not known, as the matrix is not symmetric");
+            }
             if (!transposed || map.symmetric) return a->apply_vectors(context, in, out);
             if (const auto* const direct = dynamic_cast<const Direct<T>*>(a.get())) {
                 return direct->apply_transposed(context, in, out);

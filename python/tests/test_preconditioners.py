@@ -69,6 +69,17 @@ def test_block_jacobi_of_a_nonsymmetric_matrix():
     np.testing.assert_allclose(m.rmatmat(x[:, None]), blocks.T @ x[:, None], rtol=1e-10)
 
 
+def test_polynomials_are_transposed_where_the_matrix_is_symmetric():
+    a, x = general(), vector(60)
+    m = tessera.preconditioner(a, "chebyshev:4")
+    with pytest.raises(ValueError, match="the matrix is not symmetric"):
+        m.T @ x
+    m = tessera.preconditioner(a + a.T, "chebyshev:4")
+    np.testing.assert_array_equal(m.T @ x, m @ x)
+    m = tessera.preconditioner(a, "jacobi")
+    np.testing.assert_array_equal(m.T @ x, m @ x)
+
+
 def test_matrices_are_linear_operators(arrays):
     a = general()
     m = tessera.matrix(arrays.csr(a))

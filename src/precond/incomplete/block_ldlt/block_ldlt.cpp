@@ -115,10 +115,11 @@ void BlockLdlt<T>::update(const Context& context, const CsrView<T>& matrix) {
             "block_ldlt: update needs the pattern that it was set up with");
     check_symmetry(context, matrix, "block_ldlt");
     const auto scale = std::as_const(state_->row_scale).view();
-    if (!state_->options.matching || is_scaled<T>(context, matrix, scale, scale)) {
+    // Values that were zero, or in other units, need another matching.
+    if (!state_->options.matching ||
+        (state_->report.structural_rank == rows() && is_scaled<T>(context, matrix, scale, scale))) {
         return state_->update(context, matrix);
     }
-    // Another matching, as for a matrix in other units.
     BlockLdlt anew(context, matrix, state_->options);
     state_ = std::move(anew.state_);
 }

@@ -339,6 +339,8 @@ TEST(block_ldlt, update_with_values_in_other_units_is_a_setup) {
     ldlt.update(device, other.view());
     const BlockLdlt<double> anew(device, other.view(), options_of(":8"));
     EXPECT_EQ(apply(device, ldlt, r), apply(device, anew, r));
+    std::ranges::fill(scaled.values().view(), 0.0);
+    ldlt.update(device, copy_to(device, scaled.view()).view());
     ldlt.update(device, first.view());
     EXPECT_EQ(apply(device, ldlt, r), before);
 }

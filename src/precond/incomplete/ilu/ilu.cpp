@@ -26,6 +26,7 @@ struct Ilu<T>::State : incomplete::State<T> {
         if (given.drop > 0 || single) return false;
         if (requested.single_precision && std::is_same_v<T, double>) return false;
         if (*given.matching) {
+            if (this->report.structural_rank < rows) return false;  // Values may have been zero.
             const auto view = [](const Buffer<T>& scale) { return scale.view(); };
             return is_scaled<T>(context, matrix, view(this->row_scale), view(this->column_scale));
         }

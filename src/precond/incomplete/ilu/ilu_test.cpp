@@ -167,6 +167,9 @@ TEST(ilu, update_with_values_in_other_units_is_a_setup) {
     const Context device = context();
     const auto general = random_general<double>(random, 300, 2);
     const auto r = random_vector<double>(random, 300);
+    CsrMatrix<double> zero = copy_to(host(), general.matrix.view());
+    std::ranges::fill(zero.values().view(), 0.0);
+    const auto zeros = copy_to(device, zero.view());
     for (const bool rows : {true, false}) {
         CsrMatrix<double> scaled = copy_to(host(), general.matrix.view());
         const auto a = general.matrix.view();
@@ -181,11 +184,16 @@ TEST(ilu, update_with_values_in_other_units_is_a_setup) {
             const auto other = copy_to(device, scaled.view());
             Ilu<double> ilu(device, matrix.view(), options_of(text));
             const auto before = apply(device, ilu, r);
+            const Index rank = ilu.report().structural_rank;
             ilu.update(device, other.view());
             const Ilu<double> anew(device, other.view(), options_of(text));
             EXPECT_EQ(apply(device, ilu, r), apply(device, anew, r)) << text;
             ilu.update(device, matrix.view());
             EXPECT_EQ(apply(device, ilu, r), before) << text;
+            ilu.update(device, zeros.view());
+            ilu.update(device, matrix.view());
+            EXPECT_EQ(apply(device, ilu, r), before) << text;
+            EXPECT_EQ(ilu.report().structural_rank, rank) << text;
         }
     }
 }
