@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,11 @@ class Direct(Preconditioner):
         numpy.linalg.LinAlgError
             If columns have no pivot: the matrix is singular.
 
+        Warns
+        -----
+        RuntimeWarning
+            If a pivot is within rounding of zero: the matrix is singular to working precision.
+
         Examples
         --------
         >>> import numpy as np, scipy.sparse as sp
@@ -91,8 +97,11 @@ class Direct(Preconditioner):
         steps = whole(refinements, "refinements", 0, 100)
         if self.report["unusable"]:
             raise ValueError(self.report["unusable"])
+        singular = self.report["singular"]
         if self.report["values"]["direct"]["null_pivots"] > 0:
-            raise np.linalg.LinAlgError(self.report["singular"])
+            raise np.linalg.LinAlgError(singular)
+        if singular:
+            warnings.warn(f"{singular}; x may have no correct digit", RuntimeWarning, stacklevel=2)
         transposed = trans == "T"
         several = len(b.shape) == 2
 

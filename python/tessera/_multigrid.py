@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ._arguments import (
@@ -105,6 +106,11 @@ class MultilevelSolver(Preconditioner):
         TypeError, ValueError
             For arguments that do not fit; the message names the argument.
 
+        Warns
+        -----
+        RuntimeWarning
+            If the solve fails, unless by `maxiter`; not with `return_info`.
+
         Notes
         -----
         Blocks until the work is complete.
@@ -136,7 +142,11 @@ class MultilevelSolver(Preconditioner):
         if residuals is not None:
             residuals[:] = report["residuals"]
         x = kind.finished(x, context)
-        return (x, info_of(report["status"], report["iterations"])) if return_info else x
+        if return_info:
+            return x, info_of(report["status"], report["iterations"])
+        if report["status"] not in ("converged", "max_iterations"):
+            warnings.warn(f"the solve failed: {report['status']}", RuntimeWarning, stacklevel=2)
+        return x
 
     def _operator(self) -> Any:
         if self._product is None:

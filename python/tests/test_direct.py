@@ -55,6 +55,12 @@ def test_singular():
         F.solve(np.ones(2))
 
 
+def test_singular_to_working_precision():
+    F = tessera.direct(sp.csr_matrix(np.array([[1.0, 3.0], [1.0, 3.0 + 4e-16]])))
+    with pytest.warns(RuntimeWarning, match="singular to working precision"):
+        F.solve(np.ones(2))
+
+
 def test_new_values():
     random = np.random.RandomState(3)
     A = square(random, 40)

@@ -240,6 +240,28 @@ TEST(minres, sqmr_says_when_it_breaks_down) {
     EXPECT_EQ(run(context(), "minres", swap, b).report.status, Status::converged);
 }
 
+/// The squares of M^-1 r are beyond the range.
+template <class T>
+void expect_sqmr_of_small_matrices(int exponent) {
+    const T size = std::ldexp(T(1), exponent);
+    CsrMatrix<T> matrix = easy<T>(20);
+    auto random = generator();
+    const std::vector<T> b = random_vector<T>(random, 20);
+    const auto expected = run(context(), "sqmr", matrix, b, {}, {}, std::vector<T>(20, T(0.25)));
+    EXPECT_EQ(expected.report.status, Status::converged);
+    for (T& value : matrix.values().view()) value *= size;
+    const auto solved =
+        run(context(), "sqmr", matrix, b, {}, {}, std::vector<T>(20, T(0.25) / size));
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+    EXPECT_EQ(solved.report.iterations, expected.report.iterations);
+    for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(solved.x[i] * size, expected.x[i]);
+}
+
+TEST(minres, sqmr_of_small_matrices) {
+    expect_sqmr_of_small_matrices<float>(-80);
+    expect_sqmr_of_small_matrices<double>(-600);
+}
+
 TEST(minres, sqmr_reports_the_residual_of_its_iterate) {
     const Context where = context();
     auto random = generator();

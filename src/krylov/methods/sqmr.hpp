@@ -23,14 +23,20 @@ struct SqmrState {
     T s_of_r, s_of_s;  ///< s = s_of_r r + s_of_s s
     T beta;            ///< q = u + beta q
 
+    /// Whether x^T y is rounding, from ||x|| and y^T y, which overflows where A is small and y thus
+    /// large: then nothing is known.
+    static TESSERA_HOST_DEVICE bool vanishes(T inner, T norm_x, T square_of_y) {
+        return std::isfinite(square_of_y) && is_negligible(inner, norm_x, std::sqrt(square_of_y));
+    }
+
     TESSERA_HOST_DEVICE void begin(bool preconditioned) {
         if (!preconditioned) ru_uu[0] = ru_uu[1] = rr;
         rho = ru_uu[0];
         tau = std::sqrt(rr);
         theta = 0;
-        if (!std::isfinite(rho) || !std::isfinite(ru_uu[1])) {
+        if (!std::isfinite(rho)) {
             recurrence.stop(Outcome::non_finite);
-        } else if (is_negligible(rho, tau, std::sqrt(ru_uu[1]))) {
+        } else if (vanishes(rho, tau, ru_uu[1])) {
             recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         }
     }
@@ -41,7 +47,7 @@ struct SqmrState {
         if (recurrence.begin()) {
             if (!std::isfinite(qt_tt[0]) || !std::isfinite(qt_tt[1])) {
                 recurrence.stop(Outcome::non_finite);
-            } else if (is_negligible(qt_tt[0], std::sqrt(qq), std::sqrt(qt_tt[1]))) {
+            } else if (vanishes(qt_tt[0], std::sqrt(qt_tt[1]), qq)) {
                 recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
             } else {
                 alpha = rho / qt_tt[0];
@@ -75,9 +81,9 @@ struct SqmrState {
         if (!recurrence.running()) return;
         if (!preconditioned) ru_uu[0] = ru_uu[1] = rr;
         const T new_rho = ru_uu[0];
-        if (!std::isfinite(new_rho) || !std::isfinite(ru_uu[1])) {
+        if (!std::isfinite(new_rho)) {
             recurrence.stop(Outcome::non_finite);
-        } else if (is_negligible(new_rho, std::sqrt(rr), std::sqrt(ru_uu[1]))) {
+        } else if (vanishes(new_rho, std::sqrt(rr), ru_uu[1])) {
             recurrence.stop(Outcome::breakdown, BreakdownCause::symmetric_breakdown);
         } else {
             beta = new_rho / rho;

@@ -349,8 +349,9 @@ void Direct<T>::update(const Context& context, const CsrView<T>& matrix) {
     }
     const HostMatrix<T> host(context, matrix);
     require(state.has_pattern_of(host.view()), other_pattern);
-    if (state.report.symmetric && !is_symmetric(state.host, host.view())) {
-        state.fronts = {};  // LU needs another analysis.
+    const bool symmetric = state.options.symmetric && is_symmetric(state.host, host.view());
+    if (state.report.symmetric != symmetric || !state.arrangement.suits(host.view())) {
+        state.fronts = {};  // Another analysis.
     } else if (state.is_worth_device(context) &&
                state.update_on_device(context, matrix, host.view())) {
         return;

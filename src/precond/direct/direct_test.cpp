@@ -277,6 +277,42 @@ TEST(direct, takes_values_that_are_no_longer_symmetric) {
     const auto b = random_vector<double>(random, 64);
     std::vector<double> residual;
     EXPECT_LE(backward_error(matrix.view(), b, applied(host(), factors, b), residual), 10);
+    matrix.values().view()[1] = -1;
+    factors.update(host(), matrix.view());
+    EXPECT_TRUE(factors.report().symmetric);
+}
+
+/// Values in other units, or that were zero, are factored as at a setup.
+TEST(direct, takes_values_in_other_units) {
+    auto random = generator();
+    const auto symmetric = problems::generate<double>(host(), Spec("poisson2d:8")).matrix;
+    const auto general = random_square(random, 64, 3).matrix<double>();
+    const auto b = random_vector<double>(random, 64);
+    for (const CsrView<double>& matrix : {symmetric.view(), general.view()}) {
+        const auto with_units = [&](int step) {
+            auto result = copy_to(host(), matrix);
+            for (Index i = 0; i < 64; ++i) {
+                for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+                    const Index j = matrix.column_indices[e];
+                    result.values().view()[e] *= std::ldexp(1.0, step * (i % 9 + j % 9));
+                }
+            }
+            return result;
+        };
+        const auto scaled = with_units(7);
+        auto zero = copy_to(host(), matrix);
+        std::ranges::fill(zero.values().view(), 0.0);
+        const Direct<double> fresh(host(), matrix), fresh_scaled(host(), scaled.view());
+        Direct<double> factors(host(), scaled.view());
+        factors.update(host(), matrix);
+        EXPECT_EQ(applied(host(), factors, b), applied(host(), fresh, b));
+        factors.update(host(), scaled.view());
+        EXPECT_EQ(applied(host(), factors, b), applied(host(), fresh_scaled, b));
+        factors.update(host(), zero.view());
+        factors.update(host(), matrix);
+        EXPECT_EQ(applied(host(), factors, b), applied(host(), fresh, b));
+        EXPECT_EQ(factors.Preconditioner<double>::report().singular, "");
+    }
 }
 
 TEST(direct, refuses_more_operations_than_allowed) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/check_time.hpp"
@@ -78,6 +79,29 @@ std::vector<Index> order_pairs(const Context& cpu, const PatternView& pattern,
 }  // namespace
 
 template <class T>
+bool Arrangement::suits(const CsrView<T>& matrix) const {
+    if (structural_rank < matrix.rows) return false;
+    double smallest = std::numeric_limits<double>::infinity(), largest = 0;
+    const auto measure = [&](double size) {
+        if (size > 0) smallest = std::min(smallest, size);
+        largest = std::max(largest, size);
+    };
+    std::vector<double> in_column(std::size_t(matrix.rows), 0);
+    for (Index i = 0; i < matrix.rows; ++i) {
+        double in_row = 0;
+        for (Offset e = matrix.row_offsets[i]; e < matrix.row_offsets[i + 1]; ++e) {
+            const Index j = matrix.column_indices[e];
+            const double size = std::abs(double(matrix.values[e])) * column_scaling[j];
+            in_row = std::max(in_row, size);
+            in_column[j] = std::max(in_column[j], row_scaling[i] * size);
+        }
+        measure(row_scaling[i] * in_row);
+    }
+    std::ranges::for_each(in_column, measure);
+    return largest <= 1e5 * smallest;
+}
+
+template <class T>
 Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric,
                     const DirectOptions& options) {
     Arrangement result;
@@ -137,6 +161,8 @@ std::vector<Index> elimination_order(const Context& cpu, const PatternView& patt
     return sorted;
 }
 
+template bool Arrangement::suits(const CsrView<float>&) const;
+template bool Arrangement::suits(const CsrView<double>&) const;
 template Arrangement arrange(const Context&, const CsrView<float>&, bool, const DirectOptions&);
 template Arrangement arrange(const Context&, const CsrView<double>&, bool, const DirectOptions&);
 

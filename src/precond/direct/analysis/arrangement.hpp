@@ -36,6 +36,10 @@ struct Arrangement {
     /// of A.
     GatheredRows symmetric_pattern;
 
+    /// Whether it serves other values in the same places: all rows were matched, and the largest
+    /// entries of the scaled rows and columns are within 1e5 of each other.
+    template <class T>
+    bool suits(const CsrView<T>& matrix) const;
     template <class T>
     PatternView pattern(const CsrView<T>& a) const {
         if (symmetric_pattern.offsets.empty()) return {a.rows, a.row_offsets, a.column_indices};
