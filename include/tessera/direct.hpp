@@ -86,14 +86,14 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     void apply_transposed(const Context& context, Vectors<const T> r, Vectors<T> z) const;
     bool can_be_captured() const override;
     /// Factors new values on the same pattern, with the permutations and scalings of the setup, or
-    /// anew where values of a symmetric matrix are no longer symmetric. Throws InvalidArgument, and
-    /// changes nothing, if the pattern differs; after another exception there are no factors until
-    /// an update succeeds.
+    /// with new ones where these do not fit: values turn symmetric or cease to be, or the sizes of
+    /// rows or columns change far. Throws InvalidArgument, and changes nothing, if the pattern
+    /// differs; after another exception there are no factors until an update succeeds.
     void update(const Context& context, const CsrView<T>& matrix) override;
     std::string describe() const override;
     const DirectOptions& options() const;
-    /// Describes factors in host memory, which are made for it where there are none of these values;
-    /// so are those for the determinant and the condition.
+    /// Describes factors in host memory, which are made for it where there are none of these
+    /// values; so are those for the determinant and the condition.
     const DirectReport& report() const;
     struct LogDeterminant {
         int sign;          ///< 1, -1, or 0 where columns have no pivot.

@@ -46,6 +46,8 @@ struct IluOptions {
     /// memory, applications in about half of the time.
     bool single_precision = false;
     double max_growth = std::numeric_limits<double>::infinity();  ///< As in BlockLdltOptions.
+    /// Refuse factors of more levels, which a triangular solve passes one after another; 0: none.
+    Index max_levels = 0;
 };
 
 /// The factor in host memory: P R A C Q ~ (I + L) F (I + U) in k x k blocks, column-major, one
@@ -108,7 +110,7 @@ Ilu(const Context&, const CsrMatrix<T>&, const IluOptions& = {}) -> Ilu<T>;
 /// Options from a text: ilu[:K][,fill=0][,method=level|jacobi][,sweeps=8][,epsilon=E][,delta=0.95]
 /// [,pivoting=complete|partial|static][,matching=auto|on|off][,ordering=auto|amd|rcm|natural]
 /// [,outer=on|off][,outer_threshold=0.01][,drop=0][,max=40][,safeguard=auto|on|off]
-/// [,solve_sweeps=0][,precision=working|f32]. Throws InvalidArgument on others.
+/// [,solve_sweeps=0][,precision=working|f32][,max_levels=0]. Throws InvalidArgument on others.
 TESSERA_API IluOptions parse_ilu(Spec spec);
 
 }  // namespace tessera

@@ -416,6 +416,7 @@ def ilu(
     safeguard: bool | None = None,
     solve_sweeps: int = 0,
     precision: str = "working",
+    max_levels: int | None = None,
     dtype: Any = None,
     stream: Any = None,
     device: str | None = None,
@@ -466,6 +467,8 @@ def ilu(
     precision : {"working", "f32"}
         f32: the factor is computed and stored in float32, in half of the memory, unless numbers
         are beyond its range.
+    max_levels : int, optional
+        Refuses factors of more levels, which a triangular solve passes one after another.
     dtype, stream, device
         See `preconditioner`.
 
@@ -499,6 +502,8 @@ def ilu(
     for name, choice in (("matching", matching), ("safeguard", safeguard)):
         if choice is not None:
             text += f",{name}={'on' if flag(choice, name) else 'off'}"
+    if max_levels is not None:
+        text += f",max_levels={whole(max_levels, 'max_levels', 1, 2**31 - 1)}"
     text += f",pivoting={pivoting}"
     if flag(outer, "outer"):
         text += f",outer=on,outer_threshold={number(outer_threshold, 'outer_threshold', 0, 1)!r}"

@@ -144,7 +144,7 @@ TEST(choice, exact_factors_come_first_where_they_pay) {
     EXPECT_TRUE(first(facts).preconditioner.starts_with("direct"));
 }
 
-TEST(choice, incomplete_factors_come_before_idr_on_a_cpu) {
+TEST(choice, incomplete_factors_come_before_idr) {
     MatrixFacts facts = facts_of(problem("euler3d:4"));
     EXPECT_EQ(facts.rows_per_node, 5);
     const auto place_of = [&](const char* word, bool on_gpu) {
@@ -161,10 +161,12 @@ TEST(choice, incomplete_factors_come_before_idr_on_a_cpu) {
         facts.blocks = nodes;
         facts.rows = 5 * nodes;
         facts.nonzeros = Offset(facts.rows) * 33;
-        EXPECT_LE(place_of("bicgstab ilu", false), 2) << nodes;
-        EXPECT_LT(place_of("bicgstab ilu", false), place_of("idr", false)) << nodes;
+        for (const bool on_gpu : {false, true}) {
+            if (on_gpu && nodes < 8'000) continue;  // Exact factors.
+            EXPECT_LE(place_of("bicgstab ilu", on_gpu), 2) << nodes;
+            EXPECT_LT(place_of("bicgstab ilu", on_gpu), place_of("idr", on_gpu)) << nodes;
+        }
     }
-    EXPECT_GT(place_of("bicgstab ilu", true), place_of("idr", true));
 }
 
 TEST(choice, multigrid_of_the_symmetric_part_for_large_plane_flows) {

@@ -73,15 +73,17 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   convection3d:100, GPU, 1,000,000 rows  bicgstab 47 ms, 0.13 after 100 iterations  idr 130
     const bool may_factor = a.rows < 300'000;
     first.trial = may_factor || !a.on_gpu ? 100 : 0;
-    // Incomplete factors; on a GPU after idr, as thousands of levels take long there:
     //   two threads                     then idr  then ilu
     //   convection3d:40,strength=10      0.10 s    0.10, as bicgstab converges; ilu alone 0.14
     //   convection3d:80,strength=1000    4.2       0.83
     //   euler3d:40,cfl=10, blocks of 5   5.8       1.7
-    //   euler3d:74,cfl=10, H200          0.27      0.21, ilu alone
-    //   recirculation:300, H200          0.16, exact factors; 1.0, ilu alone
-    Attempt incomplete{"bicgstab", "ilu,precision=f32", "csr", 500,
-                       "bicgstab does not converge fast"};
+    // On a GPU each level takes at least 1.3 us:
+    //   H200, alone                      idr       ilu, levels
+    //   convection3d:80,strength=1000     74 ms     40, 168
+    //   euler2d:600,cfl=10               271       172, 899
+    Attempt incomplete{"bicgstab",
+                       a.on_gpu ? "ilu,precision=f32,max_levels=1000" : "ilu,precision=f32", "csr",
+                       500, "bicgstab does not converge fast"};
     Attempt more_fill{"bicgstab", "ilu:8,fill=1,precision=f32", "csr", 500,
                       "factors without fill drop too much"};
     incomplete.trial = 60;
@@ -100,20 +102,33 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   convection3d:40,strength=1000, 64,000 rows  idr 67 ms  with exact factors before it 145
     //   recirculation:300, 90,000 rows              exact 140 ms  after idr 1,260
     const bool is_plane = a.entries_per_row() <= 5.5;
-    if (a.rows >= 40'000 && !(is_plane && a.rows < 300'000)) {
-        if (is_plane && a.positive_diagonal) {
+    const bool is_mild_plane = is_plane && a.positive_diagonal;
+    if (a.on_gpu && a.rows >= 40'000) {
+        //   H200, alone                    jacobi          block_jacobi:32  idr
+        //   convection3d:60,strength=100   breaks down     14 ms            57
+        //   convection3d:100,strength=10   46              62               over 62
+        //   euler3d:74,cfl=10              breaks down    155               231
+        first.preconditioner = second.preconditioner;
+    }
+    if (a.rows >= 40'000 && !(is_plane && a.rows < 300'000 && !(a.on_gpu && is_mild_plane))) {
+        if (is_mild_plane) {
             // Multigrid of the symmetric part, where convection is mild:
             //                                 two threads          H200
             //   recirculation:800,peclet=10   ilu 26.8 s   14.5    idr   0.77 s  0.15
             //                     peclet=100  idr over 60  25.3    exact 4.3     0.24
+            //   recirculation:300,peclet=10                        exact 0.12    0.022
+            //   convection2d:300                                   exact 0.117   0.022
             Attempt mild{"gmres:50", "amg,symmetric_part=on", "csr", 500,
                          "a large plane mesh, where convection may be mild"};
             first.trial = 100;
             mild.trial = 100;  // 1e-4 of 220 iterations with peclet=100; after 60 above 0.01.
-            if (a.on_gpu) return {first, mild, second, incomplete, exact, any_exact, third, last};
+            if (a.on_gpu && may_factor) {
+                return {first, mild, exact, incomplete, second, any_exact, third, last};
+            }
+            if (a.on_gpu) return {first, mild, incomplete, second, exact, any_exact, third, last};
             return {first, mild, incomplete, more_fill, second, exact, any_exact, third, last};
         }
-        if (a.on_gpu) return {first, second, incomplete, exact, any_exact, third, last};
+        if (a.on_gpu) return {first, incomplete, second, exact, any_exact, third, last};
         return {first, incomplete, more_fill, second, exact, any_exact, third, last};
     }
     Attempt trial = first;

@@ -40,7 +40,7 @@ Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling) {
 template <class T>
 NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
                              const CsrView<T>& matrix, bool symmetric,
-                             const BlockLdltOptions& options) {
+                             const BlockLdltOptions& options, Index max_levels) {
     const int threads = context.threads();
     const double block_bytes = double(options.block) * options.block * sizeof(T);
     const double square = double(options.block) * options.block;
@@ -52,6 +52,10 @@ NumericFactor<T> make_factor(const Context& context, const Grid& grid, const Gro
         grid,
         add_fill(lower_blocks(grid, pattern, symmetric, threads), options.fill, Offset(max_blocks)),
         threads);
+    const auto levels = Index(arranged.pattern.level_offsets.size()) - 1;
+    require_argument("preconditioner", max_levels == 0 || levels <= max_levels,
+                     "incomplete factors: they have ", levels,
+                     " levels, more than max_levels=", max_levels);
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
     count_updates(arranged.pattern, threads);
     const int products = !symmetric ? 0 : by_sweeps ? 2 : 1;

@@ -12,11 +12,12 @@ Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling);
 void check_common_options(const char* who, const BlockLdltOptions& options);
 
 /// Symbolic factorisation of `matrix` with this pattern, and buffers for the numeric one. Throws
-/// OutOfMemory if the Context does not have the memory.
+/// OutOfMemory if the Context does not have the memory, InvalidArgument for more than `max_levels`
+/// levels, unless that is 0.
 template <class T>
 NumericFactor<T> make_factor(const Context& context, const Grid& grid, const GroupPattern& pattern,
                              const CsrView<T>& matrix, bool symmetric,
-                             const BlockLdltOptions& options);
+                             const BlockLdltOptions& options, Index max_levels = 0);
 
 /// The pivot threshold of the first sweep, or of the level factorisation.
 template <class T>

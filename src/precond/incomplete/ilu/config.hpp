@@ -15,12 +15,14 @@ struct IluConfig {
               [,pivoting=complete|partial|static][,matching=auto|on|off]
               [,ordering=auto|amd|rcm|natural][,outer=on|off][,outer_threshold=0.01][,drop=0][,max=40]
               [,safeguard=auto|on|off][,solve_sweeps=0][,precision=working|f32]
+              [,max_levels=0]
                            incomplete LDU of any square matrix, for gmres, bicgstab, idr; K 1 to
                            32: rows of a block (natural blocks of equal size, about 4, on a GPU 8;
                            8 with matching); matching=auto: where diagonal entries are small; ordering=auto: amd with fill, else rcm
                            or, without matching, natural; drop: drop entries by value, up to so
                            many times the mean of their row (1e-4), instead of by pattern, and all
-                           but the max / 2 times as many as the row has; the others as of block_ldlt
+                           but the max / 2 times as many as the row has; max_levels: refuse
+                           factors of more levels; the others as of block_ldlt
 )";
     IluOptions options;
 

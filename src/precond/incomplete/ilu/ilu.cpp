@@ -90,6 +90,7 @@ void check_options(const IluOptions& options) {
             "ilu: max must be above 0 and at most 1e6");
     const bool by_rows = options.block <= 1 && options.fill == 0 && !options.outer &&
                          options.method == IluStage::level;
+    require(options.max_levels >= 0, "ilu: max_levels must not be negative");
     require(options.drop == 0 || by_rows,
             "ilu: with drop blocks have one row, fill is 0, outer is off and the method is level");
     using batched::Pivoting;
@@ -240,7 +241,8 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
                               false, incomplete::FactorArrays::of_factor(false, 1, 0)),
                           common.pivoting, false};
     } else {
-        state_->factor = incomplete::make_factor<T>(context, grid, pattern, matrix, false, common);
+        state_->factor = incomplete::make_factor<T>(context, grid, pattern, matrix, false, common,
+                                                    options.max_levels);
     }
     state_->report.symbolic_seconds = now() - start;
     state_->set_up(context, matrix, grid, pattern);

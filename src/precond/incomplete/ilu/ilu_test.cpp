@@ -89,6 +89,25 @@ TEST(ilu, finds_equations_in_another_order) {
     EXPECT_NE(solve_with(device, shifted, &unmatched).status, Status::converged);
 }
 
+/// Blocks end at the ends of the lines of a mesh: those of a diagonal are one level.
+TEST(ilu, blocks_do_not_go_on_with_the_next_line) {
+    const Context device = context();
+    const auto lines_of_ten = copy_to(device, convection(10, 10).view());
+    const Ilu<double> ilu(device, lines_of_ten.view(), options_of(":4,matching=off"));
+    EXPECT_EQ(ilu.report().block_rows, 30);
+    EXPECT_EQ(ilu.report().levels, 10 + 3 - 1);
+    // Lines of five would take 60 % more blocks.
+    const auto lines_of_five = copy_to(device, convection(5, 10).view());
+    const Ilu<double> dense(device, lines_of_five.view(), options_of(":4,matching=off"));
+    EXPECT_EQ(dense.report().block_rows, 7);
+    EXPECT_EQ(solve_with(device, lines_of_ten, &ilu).status, Status::converged);
+    EXPECT_NE(message_of([&] {
+                  Ilu<double>(device, lines_of_ten.view(),
+                              options_of(":4,matching=off,max_levels=11"));
+              }).find("12 levels, more than max_levels=11"),
+              std::string::npos);
+}
+
 TEST(ilu, complete_fill_is_a_direct_solver) {
     auto random = generator();
     const Context device = context();
@@ -488,12 +507,13 @@ TEST(ilu, is_described_as_it_was_given) {
           "ilu:1,fill=1,method=level,matching=off,ordering=amd,solve_sweeps=4",
           "ilu:4,fill=0,method=level,pivoting=partial,matching=off,ordering=rcm,outer=on,"
           "outer_threshold=0.05",
-          "ilu:4,fill=0,method=level,pivoting=static,matching=on,ordering=rcm"}) {
+          "ilu:4,fill=0,method=level,pivoting=static,matching=on,ordering=rcm,max_levels=99"}) {
         EXPECT_EQ(make_preconditioner<double>(device, Spec(text), matrix.view())->describe(), text);
     }
-    for (const char* text : {":33", ":-1", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi",
-                             ":8,delta=1.5", ":8,matching=maybe", ":8,ordering=best", ":8,swep=3",
-                             ":8,pivoting=rook", ":8,outer=maybe", ":8,outer_threshold=2"}) {
+    for (const char* text :
+         {":33", ":-1", ":8,fill=-1", ":8,sweeps=0", ":8,method=multi", ":8,delta=1.5",
+          ":8,matching=maybe", ":8,ordering=best", ":8,swep=3", ":8,pivoting=rook",
+          ":8,max_levels=-1", ":8,outer=maybe", ":8,outer_threshold=2"}) {
         EXPECT_THROW(Ilu<double>(device, matrix.view(), options_of(text)), InvalidArgument) << text;
     }
     EXPECT_THROW(

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "base/concat.hpp"
 #include "precond/choose.hpp"
 #include "precond/incomplete/option_names.hpp"
@@ -33,6 +35,8 @@ IluOptions parse_ilu(Spec spec) {
         choose<std::optional<bool>>(spec, "safeguard", {{}, true, false}, on_or_off);
     options.solve_sweeps = int(spec.integer("solve_sweeps", options.solve_sweeps, 0, 1000));
     options.single_precision = spec.word("precision", "working", {"working", "f32"}) == "f32";
+    options.max_levels =
+        Index(spec.integer("max_levels", options.max_levels, 0, std::numeric_limits<Index>::max()));
     spec.finish();
     return options;
 }
@@ -55,6 +59,7 @@ std::string Ilu<T>::describe() const {
     if (o.safeguard) text += concat(",safeguard=", on_or_off(o.safeguard));
     if (o.solve_sweeps > 0) text += concat(",solve_sweeps=", o.solve_sweeps);
     if (o.single_precision) text += ",precision=f32";
+    if (o.max_levels > 0) text += concat(",max_levels=", o.max_levels);
     return text;
 }
 
