@@ -60,19 +60,15 @@ std::vector<Attempt> indefinite(const MatrixFacts& a) {
         {"gmres:50", "block_ldlt:16,fill=2,method=level", "csr", 0, "exact factors take too long"}};
 }
 
-std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
+/// Attempts for nonsymmetric systems, of which a rule takes some in its order.
+struct NonsymmetricAttempts {
     //   cage9, CPU               bicgstab 0.24 ms  idr:4 0.80 ms
     //   convection3d:40, CPU     bicgstab   27     idr:4   34
     //   convection3d:100, GPU    bicgstab   49     idr:4   71
     //   sherman4, GPU            bicgstab  3.8     idr:4  8.3
-    Attempt first{"bicgstab", a.has_various_blocks() ? largest_blocks : "jacobi", "csr", 500,
-                  "not symmetric"};
-    Attempt second{"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 500,
-                   "bicgstab did not converge"};
-    // Exact factors of larger ones take too long to be an alternative.
-    //   convection3d:100, GPU, 1,000,000 rows  bicgstab 47 ms, 0.13 after 100 iterations  idr 130
-    const bool may_factor = a.rows < 300'000;
-    first.trial = may_factor || !a.on_gpu ? 100 : 0;
+    Attempt first{"bicgstab", "jacobi", "csr", 500, "not symmetric"};
+    Attempt idr{"idr:8,smoothing", "block_jacobi:32,singular=shift", "csr", 500,
+                "bicgstab did not converge"};
     //   two threads                     then idr  then ilu
     //   convection3d:40,strength=10      0.10 s    0.10, as bicgstab converges; ilu alone 0.14
     //   convection3d:80,strength=1000    4.2       0.83
@@ -81,74 +77,99 @@ std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   H200, alone                      idr       ilu, levels
     //   convection3d:80,strength=1000     74 ms     40, 168
     //   euler2d:600,cfl=10               271       172, 899
-    Attempt incomplete{"bicgstab",
-                       a.on_gpu ? "ilu,precision=f32,max_levels=1000" : "ilu,precision=f32", "csr",
-                       500, "bicgstab does not converge fast"};
-    Attempt more_fill{"bicgstab", "ilu:8,fill=1,precision=f32", "csr", 500,
-                      "factors without fill drop too much"};
-    incomplete.trial = 60;
-    more_fill.trial = 60;
-    if (!a.on_gpu && a.rows_per_node >= 3) {
-        //   euler3d:24,cfl=10  bicgstab 108 iterations, as long as with incomplete factors
-        first.preconditioner = "block_jacobi:8,blocks=natural,singular=shift";
-        first.trial = 40;
-    }
-    second.trial = may_factor ? 20 : 0;  // Cycles of nine products.
-    const Attempt exact = exact_factors(flops_of_products(a, 1000), few_operations);
-    const Attempt any_exact = exact_factors(max_flops_of_any, "idr does not converge fast");
-    const Attempt third{second.solver, second.preconditioner, "csr", 2000,
-                        "exact factors take too long"};
-    const Attempt last{"gmres:150", second.preconditioner, "csr", 0, "idr did not converge"};
-    //   convection3d:40,strength=1000, 64,000 rows  idr 67 ms  with exact factors before it 145
-    //   recirculation:300, 90,000 rows              exact 140 ms  after idr 1,260
-    const bool is_plane = a.entries_per_row() <= 5.5;
-    const bool is_mild_plane = is_plane && a.positive_diagonal;
-    if (a.on_gpu && a.rows >= 40'000) {
-        //   H200, alone                    jacobi          block_jacobi:32  idr
-        //   convection3d:60,strength=100   breaks down     14 ms            57
-        //   convection3d:100,strength=10   46              62               over 62
-        //   euler3d:74,cfl=10              breaks down    155               231
-        first.preconditioner = second.preconditioner;
-    }
-    if (a.rows >= 40'000 && !(is_plane && a.rows < 300'000 && !(a.on_gpu && is_mild_plane))) {
-        if (is_mild_plane) {
-            // Multigrid of the symmetric part, where convection is mild:
-            //                                 two threads          H200
-            //   recirculation:800,peclet=10   ilu 26.8 s   14.5    idr   0.77 s  0.15
-            //                     peclet=100  idr over 60  25.3    exact 4.3     0.24
-            //   recirculation:300,peclet=10                        exact 0.12    0.022
-            //   convection2d:300                                   exact 0.117   0.022
-            Attempt mild{"gmres:50", "amg,symmetric_part=on", "csr", 500,
-                         "a large plane mesh, where convection may be mild"};
-            first.trial = 100;
-            mild.trial = 100;  // 1e-4 of 220 iterations with peclet=100; after 60 above 0.01.
-            if (a.on_gpu && may_factor) {
-                return {first, mild, exact, incomplete, second, any_exact, third, last};
-            }
-            if (a.on_gpu) return {first, mild, incomplete, second, exact, any_exact, third, last};
-            return {first, mild, incomplete, more_fill, second, exact, any_exact, third, last};
+    Attempt incomplete{
+        "bicgstab", "ilu,precision=f32", "csr", 500, "bicgstab does not converge fast", 0, 60};
+    Attempt more_fill{"bicgstab", "ilu:8,fill=1,precision=f32",         "csr",
+                      500,        "factors without fill drop too much", 0,
+                      60};
+    Attempt exact, any_exact;
+    Attempt longer_idr = idr;
+    Attempt last{"gmres:150", idr.preconditioner, "csr", 0, "idr did not converge"};
+    /// Exact factors of larger ones take too long to be an alternative.
+    bool may_factor;
+
+    explicit NonsymmetricAttempts(const MatrixFacts& a)
+        : exact(exact_factors(flops_of_products(a, 1000), few_operations)),
+          any_exact(exact_factors(max_flops_of_any, "idr does not converge fast")),
+          may_factor(a.rows < 300'000) {
+        if (a.has_various_blocks()) first.preconditioner = largest_blocks;
+        if (a.on_gpu) incomplete.preconditioner += ",max_levels=1000";
+        //   convection3d:100, GPU, 1,000,000 rows  bicgstab 47 ms, 0.13 after 100 iterations
+        first.trial = may_factor || !a.on_gpu ? 100 : 0;
+        if (!a.on_gpu && a.rows_per_node >= 3) {
+            //   euler3d:24,cfl=10  bicgstab 108 iterations, as long as with incomplete factors
+            first.preconditioner = "block_jacobi:8,blocks=natural,singular=shift";
+            first.trial = 40;
         }
-        if (a.on_gpu) return {first, incomplete, second, exact, any_exact, third, last};
-        return {first, incomplete, more_fill, second, exact, any_exact, third, last};
+        idr.trial = may_factor ? 20 : 0;  // Cycles of nine products.
+        longer_idr.max_iterations = 2000;
+        longer_idr.reason = "exact factors take too long";
     }
+};
+
+/// Systems of 40,000 rows and more.
+std::vector<Attempt> large_nonsymmetric(const MatrixFacts& a, bool is_plane) {
+    auto [first, idr, incomplete, more_fill, exact, any_exact, longer_idr, last, may_factor] =
+        NonsymmetricAttempts(a);
+    if (is_plane && a.positive_diagonal) {
+        // Multigrid of the symmetric part, where convection is mild:
+        //                                 two threads          H200
+        //   recirculation:800,peclet=10   ilu 26.8 s   14.5    idr   0.77 s  0.15
+        //                     peclet=100  idr over 60  25.3    exact 4.3     0.24
+        //   recirculation:300,peclet=10                        exact 0.12    0.022
+        //   convection2d:300                                   exact 0.117   0.022
+        Attempt mild{"gmres:50", "amg,symmetric_part=on", "csr", 500,
+                     "a large plane mesh, where convection may be mild"};
+        first.trial = 100;
+        // 1e-4 of 220 iterations with peclet=100; after 60 above 0.01.
+        mild.trial = a.on_gpu && may_factor ? 50 : 100;
+        if (!a.on_gpu) {
+            return {first, mild, incomplete, more_fill, idr, exact, any_exact, longer_idr, last};
+        }
+        if (may_factor) {
+            return {first, mild, exact, incomplete, idr, any_exact, longer_idr, last};
+        }
+        return {first, mild, incomplete, idr, exact, any_exact, longer_idr, last};
+    }
+    //   convection3d:40,strength=1000, 64,000 rows  idr 67 ms  with exact factors before it 145
+    if (!a.on_gpu) return {first, incomplete, more_fill, idr, exact, any_exact, longer_idr, last};
+    //   H200, alone                    jacobi          block_jacobi:32  idr
+    //   convection3d:60,strength=100   breaks down     14 ms            57
+    //   convection3d:100,strength=10   46              62               over 62
+    //   euler3d:74,cfl=10              breaks down    155               231
+    first.preconditioner = idr.preconditioner;
+    return {first, incomplete, idr, exact, any_exact, longer_idr, last};
+}
+
+std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
+    //   recirculation:300, 90,000 rows  exact 140 ms  after idr 1,260
+    const bool is_plane = a.entries_per_row() <= 5.5;
+    const bool is_mild_plane = is_plane && a.on_gpu && a.positive_diagonal;
+    if (a.rows >= 300'000 || (a.rows >= 40'000 && (!is_plane || is_mild_plane))) {
+        return large_nonsymmetric(a, is_plane);
+    }
+    auto [first, idr, incomplete, more_fill, exact, any_exact, longer_idr, last, may_factor] =
+        NonsymmetricAttempts(a);
     Attempt trial = first;
     trial.max_iterations = 100;
     trial.trial = 40;
-    if (is_dominated_by_diagonal(a)) return {trial, exact, first, second, any_exact, third, last};
+    if (is_dominated_by_diagonal(a)) {
+        return {trial, exact, first, idr, any_exact, longer_idr, last};
+    }
     // A trial takes longer than exact factors of small matrices, on a GPU up to more rows.
     if (a.rows < (a.on_gpu ? 5'000 : 1'500) || is_plane) {
-        return {exact, trial, first, second, any_exact, third, last};
+        return {exact, trial, first, idr, any_exact, longer_idr, last};
     }
     //   add20, 2,395 rows  exact 2.3 ms  after a trial 3.6
     const Attempt few = exact_factors(flops_of_products(a, 25), few_operations);
-    if (a.rows < 5'000) return {few, trial, exact, first, second, any_exact, third, last};
+    if (a.rows < 5'000) return {few, trial, exact, first, idr, any_exact, longer_idr, last};
     if (!a.on_gpu) {
         //   bayer10, dw8192, lhr07          2e7 to 6e7 operations  exact  20 to 60 ms
         //   convection3d:24,strength=1000   2e9                    exact 110  ilu 12
         const Attempt quick = exact_factors(flops_of_products(a, 100), few_operations);
-        return {trial, quick, incomplete, exact, first, second, any_exact, third, last};
+        return {trial, quick, incomplete, exact, first, idr, any_exact, longer_idr, last};
     }
-    return {trial, exact, first, second, any_exact, third, last};
+    return {trial, exact, first, idr, any_exact, longer_idr, last};
 }
 
 std::vector<Attempt> attempts_for(const MatrixFacts& facts) {
