@@ -13,14 +13,17 @@ namespace {
 
 using Terms = ReducedEquation::Terms;
 
-/// Terms below this part of those that cancel in them are rounding errors.
-constexpr double cancellation = 1e-10;
+/// Coefficients below this part of those that an equation was added up from are rounding errors.
+constexpr double cancellation = 1e-14;
+
+/// An equation whose coefficients are all below this part of them follows from others.
+constexpr double redundant = 1e-12;
 
 /// One displacement that follows from more than this makes as many rows of the matrix dense.
 constexpr std::size_t max_terms = 300;
 
-/// a + factor b, both ascending; terms that cancel are left out.
-Terms sum_of(const Terms& a, double factor, const Terms& b) {
+/// a + factor b, both ascending; sums of at most `rounding` are left out.
+Terms sum_of(const Terms& a, double factor, const Terms& b, double rounding) {
     Terms sum;
     sum.reserve(a.size() + b.size());
     auto left = a.begin();
@@ -32,9 +35,7 @@ Terms sum_of(const Terms& a, double factor, const Terms& b) {
             continue;
         }
         const double together = left->second + added;
-        if (std::abs(together) > cancellation * (std::abs(left->second) + std::abs(added))) {
-            sum.emplace_back(k, together);
-        }
+        if (std::abs(together) > rounding) sum.emplace_back(k, together);
         ++left;
     }
     sum.insert(sum.end(), left, a.end());
@@ -45,17 +46,26 @@ Terms sum_of(const Terms& a, double factor, const Terms& b) {
 struct Row {
     Terms terms, origins;
     double value = 0;
-    double size = 0;  ///< The sum of the sizes of what the value was added up from.
+    double size = 0;     ///< The sum of the sizes of what the value was added up from.
+    double largest = 0;  ///< The largest coefficient that was added.
 
     double at(Offset k) const {
         const auto found = std::ranges::lower_bound(terms, k, {}, &Terms::value_type::first);
         return found == terms.end() || found->first != k ? 0 : found->second;
     }
     void add(double factor, const Row& other) {
-        terms = sum_of(terms, factor, other.terms);
-        origins = sum_of(origins, factor, other.origins);
+        largest = std::max(largest, std::abs(factor) * other.largest);
+        terms = sum_of(terms, factor, other.terms, cancellation * largest);
+        origins = sum_of(origins, factor, other.origins, 0);
         value += factor * other.value;
         size += std::abs(factor) * other.size;
+    }
+    void scale(double factor) {
+        for (auto& term : terms) term.second *= factor;
+        for (auto& term : origins) term.second *= factor;
+        value *= factor;
+        size *= std::abs(factor);
+        largest *= std::abs(factor);
     }
 };
 
@@ -134,21 +144,22 @@ class Elimination {
                 row.terms.push_back(term);
             }
         }
-        double largest = 0;
-        for (const auto& [k, value] : row.terms) largest = std::max(largest, std::abs(value));
-        std::erase_if(row.terms,
-                      [&](const auto& term) { return std::abs(term.second) <= 1e-14 * largest; });
+        for (const auto& [k, value] : row.terms) row.largest = std::max(row.largest, std::abs(value));
+        std::erase_if(row.terms, [&](const auto& term) {
+            return std::abs(term.second) <= cancellation * row.largest;
+        });
         return row;
     }
 
     /// The displacement to eliminate: the first one of the equation as it was given, if it is as
     /// good as others, else that of the largest coefficient; if possible one that no other
-    /// equation has. -1: there is none.
+    /// equation has. -1: there is none, but for rounding errors.
     Offset pivot_of(const Row& row, const Equation& equation) const {
         double largest = 0;
         for (const auto& [k, value] : row.terms) {
             if (is_free(k)) largest = std::max(largest, std::abs(value));
         }
+        if (!(largest > redundant * row.largest)) return -1;
         const Offset hint = Offset(equation.terms.front().node) * model_.mesh.dimensions +
                             equation.terms.front().axis;
         Offset best = -1;
@@ -175,11 +186,7 @@ class Elimination {
         }
         const Offset pivot = pivot_of(row, equation);
         if (pivot < 0) return check_redundant(row, equation);
-        const double scale = 1 / row.at(pivot);
-        for (auto& term : row.terms) term.second *= scale;
-        for (auto& term : row.origins) term.second *= scale;
-        row.value *= scale;
-        row.size *= std::abs(scale);
+        row.scale(1 / row.at(pivot));
         const auto own = Index(rows_.size());
         std::vector<Index> users;
         if (const auto found = users_.find(pivot); found != users_.end()) {
@@ -219,7 +226,7 @@ class Elimination {
         double sum = 0, size = row.size;
         for (const auto& [k, value] : row.terms) {
             sum += value * system_.prescribed[std::size_t(k)];
-            size += std::abs(value * system_.prescribed[std::size_t(k)]);
+            size += row.largest * std::abs(system_.prescribed[std::size_t(k)]);
         }
         require(std::abs(sum - row.value) <= 1e-8 * size, title(equation),
                 " contradicts supports or other equations: what they leave of it is ",
