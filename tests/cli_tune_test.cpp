@@ -145,6 +145,16 @@ TEST_F(cli_tune, saves_options_for_solve) {
                     "preconditioner  jacobi");
 }
 
+/// What took a minute to measure is not lost with a file that cannot be written.
+TEST_F(cli_tune, a_full_disk_costs_one_output) {
+    const Outcome outcome = tune({"poisson2d:4", "--precond", "jacobi", "--json", "/dev/full",
+                                  "--save", "./kept.json"});
+    EXPECT_EQ(outcome.code, 2);
+    expect_contains(outcome.err, "/dev/full: cannot be written");
+    expect_contains(outcome.out, "The fastest:\n  tessera solve poisson2d:4");
+    EXPECT_EQ(run({"solve", "poisson2d:4", "--config", "./kept.json"}).code, 0);
+}
+
 TEST_F(cli_tune, saved_options_have_names_in_the_folder_of_the_user) {
     ::setenv("XDG_CONFIG_HOME", path("settings").c_str(), 1);
     const Outcome outcome = tune({"poisson2d:10", "--precond", "jacobi", "--save", "plate-1"});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "base/checks.hpp"
 
@@ -124,6 +125,21 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
 }
 
 template <class T>
+void check_apart(Vectors<const T> b, Vectors<const T> x) {
+    const auto begin = [](const Vectors<const T>& vectors, Offset j) {
+        return reinterpret_cast<std::uintptr_t>(vectors.data + j * vectors.leading);
+    };
+    const std::uintptr_t bytes = std::uintptr_t(b.size) * sizeof(T);
+    for (Offset i = 0; i < x.count; ++i) {
+        for (Offset j = 0; j < b.count; ++j) {
+            const std::uintptr_t first = begin(b, j), second = begin(x, i);
+            require(std::max(first, second) - std::min(first, second) >= bytes,
+                    "solve: x overlaps b, which is read until the end; give x an array of its own");
+        }
+    }
+}
+
+template <class T>
 void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
                  Vectors<T> x, const SolveOptions& options) {
     context.state().require_no_capture("a solve, which waits, cannot be recorded");
@@ -133,6 +149,7 @@ void check_solve(const Context& context, const Operator<T>& matrix, Vectors<cons
     require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);
     check_memory(context, "solve", "b", b.data);
     check_memory(context, "solve", "x", x.data);
+    check_apart<T>(b, x);
     const double rtol = options.rtol.value_or(0);
     require(std::isfinite(rtol) && rtol >= 0, "solve: rtol must be 0 or more");
     require(std::isfinite(options.atol) && options.atol >= 0, "solve: atol must be 0 or more");
@@ -144,6 +161,8 @@ void check_solve(const Context& context, const Operator<T>& matrix, Vectors<cons
         "solve: check_interval must be within 0..256");
 }
 
+template decltype(check_apart<float>) check_apart<float>;
+template decltype(check_apart<double>) check_apart<double>;
 template decltype(check_solve<float>) check_solve<float>;
 template decltype(check_solve<double>) check_solve<double>;
 

@@ -12,8 +12,12 @@ namespace tessera {
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks);
 
-/// Throws InvalidArgument for sizes that do not agree, vectors that are null or not in the memory
-/// of the Context, and invalid options.
+/// Throws InvalidArgument where a vector of x overlaps one of b, which solves read to their end.
+template <class T>
+void check_apart(Vectors<const T> b, Vectors<const T> x);
+
+/// Throws InvalidArgument for sizes that do not agree, vectors that are null, overlap or are not in
+/// the memory of the Context, and invalid options.
 template <class T>
 void check_solve(const Context& context, const Operator<T>& matrix, Vectors<const T> b,
                  Vectors<T> x, const SolveOptions& options);

@@ -9,6 +9,7 @@
 #include "run/clock.hpp"
 #include "run/interrupt.hpp"
 #include "run/output.hpp"
+#include "run/output_failures.hpp"
 #include "run/saved_options.hpp"
 #include "system/memory.hpp"
 #include "system/right_hand_side.hpp"
@@ -227,14 +228,19 @@ class Tuning : SolveProblem<T> {
                                 untried_,
                                 interrupted()};
         const Trial* best = fastest();
-        if (!given_.json.empty()) write_text(given_.json, to_json(result));
-        if (!given_.quiet && given_.json != "-") write_text("-", to_table(result));
-        if (best != nullptr && !arguments_.save.empty()) {
+        Failures failures;
+        failures.attempt(!given_.json.empty(),
+                         [&] { write_text(given_.json, to_json(result)); });
+        failures.attempt(!given_.quiet && given_.json != "-",
+                         [&] { write_text("-", to_table(result)); });
+        failures.attempt(best != nullptr && !arguments_.save.empty(), [&] {
             save_options(arguments_.save,
                          {best->given.solver, best->given.preconditioner, best->given.format,
                           given_.side, system_.name, context_.on_gpu() ? "cuda" : "cpu"});
-        }
+        });
+        const int failed = failures.report();
         if (interrupted()) return exit_interrupted;
+        if (failed != exit_converged) return failed;
         return best != nullptr ? exit_converged : exit_not_converged;
     }
 

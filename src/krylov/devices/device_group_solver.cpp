@@ -11,6 +11,7 @@
 #include "distributed/thread_group.hpp"
 #include "krylov/at_work.hpp"
 #include "krylov/devices/deal.hpp"
+#include "krylov/messages.hpp"
 #include "tessera/detail/floating_point.hpp"
 #include "tessera/device_group.hpp"
 
@@ -343,6 +344,7 @@ void check_systems(Index rows, Vectors<const double> b, Vectors<const double> x)
     check_vectors("solve", "b", b, rows);
     check_vectors("solve", "x", x, rows);
     require(b.count == x.count, "solve: b has ", b.count, " vectors, x has ", x.count);
+    check_apart<double>(b, x);
 }
 
 /// f(), after which `was_stopped` says whether the time was over.

@@ -262,6 +262,12 @@ TEST(several_vectors, unusable_preconditioners_and_wrong_vectors) {
                    "b has a leading dimension of 9223372036854775807");
     expect_refused({nullptr, 361, 2, 361}, solution, "b is null");
     expect_refused(right, {x.data(), 361, -1, 361}, "negative number of vectors");
+    expect_refused({b.data(), 361, 1, 0}, {b.data(), 361, 1, 0}, "x overlaps b");
+    expect_refused(right, {b.data() + 721, 361, 2, 361}, "x overlaps b");
+    // Vectors of b and x in turns.
+    for (const SolveReport& report : solve({b.data(), 361, 2, 722}, {b.data() + 361, 361, 2, 722})) {
+        EXPECT_EQ(report.status, Status::converged);
+    }
     EXPECT_TRUE(solver
                     .solve(Vectors<const double>{b.data(), 361, 0, 361},
                            Vectors<double>{x.data(), 361, 0, 361})

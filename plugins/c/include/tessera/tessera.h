@@ -214,9 +214,9 @@ TESSERA_C_API tessera_error tessera_solver_setup(tessera_solver* solver,
 /* New values on the same pattern; otherwise as setup. */
 TESSERA_C_API tessera_error tessera_solver_update(tessera_solver* solver,
                                                   const tessera_matrix* matrix);
-/* Solves A x = b; x holds the initial guess; b and x in the memory of the context. `options` null:
- * the defaults; `report` may be null. A solve that does not converge is no error: see the status of
- * the report. The observer must not call the solver. */
+/* Solves A x = b; x holds the initial guess; b and x in the memory of the context, without overlap.
+ * `options` null: the defaults; `report` may be null. A solve that does not converge is no error:
+ * see the status of the report. The observer must not call the solver. */
 TESSERA_C_API tessera_error tessera_solver_solve(tessera_solver* solver, const void* b, void* x,
                                                  const tessera_options* options,
                                                  tessera_report* report);
