@@ -22,7 +22,18 @@ def points_of(coordinates: Any, name: str = "coordinates") -> Any:
 
 
 def host_array(array: Any, name: str) -> Any:
-    """A small array as one of NumPy in float64; one on a GPU is copied."""
+    """A small array of finite numbers as one of NumPy in float64; one on a GPU is copied."""
+    found = real_array(array, name)
+    with np.errstate(all="ignore"):
+        total = found.sum()
+    # A sum that is finite has finite terms, and takes a third of the time.
+    if not np.isfinite(total) and not np.isfinite(found).all():
+        raise ValueError(f"{name}: it holds NaN or infinity")
+    return found
+
+
+def real_array(array: Any, name: str) -> Any:
+    """As `host_array`, also with NaN and infinities."""
     kind = kind_of(array, name)
     if kind.name == "CuPy":
         array = array.get()
@@ -30,7 +41,7 @@ def host_array(array: Any, name: str) -> Any:
         array = array.detach().cpu().numpy()
     elif kind.name == "Warp":
         array = array.numpy()
-    elif kind.name == "array":
+    elif kind.name in ("NumPy", "array"):
         found = view(array, name)
         if found.device != HOST:
             raise TypeError(f"{name}: expected an array of the host, or of a library that copies")
@@ -40,12 +51,7 @@ def host_array(array: Any, name: str) -> Any:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     real_type(array.dtype, name)
-    with np.errstate(all="ignore"):
-        total = array.sum()
-    # A sum that is finite has finite terms, and takes a third of the time.
-    if not np.isfinite(total) and not np.isfinite(array).all():
-        raise ValueError(f"{name}: it holds NaN or infinity")
-    return np.ascontiguousarray(array, FLOAT64)
+    return np.asarray(array, FLOAT64, order="C")
 
 
 def near_null_array(vectors: Any, name: str, rows: int) -> Any:

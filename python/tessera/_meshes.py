@@ -264,6 +264,8 @@ def _elements(blocks: _Cells, chosen: Any, what: str) -> _Cells:
     mask = np.zeros(count, bool)
     if array.dtype == bool and array.shape != mask.shape:
         raise ValueError(f"{what}: the mask has the shape {array.shape}, not {mask.shape}")
+    if array.size == 0:
+        array = mask  # An empty list is one of floats.
     if array.dtype != bool and (array.ndim != 1 or array.dtype.kind not in "iu"):
         raise TypeError(f"{what}: expected numbers of elements or a mask")
     if array.dtype != bool and array.size and not 0 <= array.min() <= array.max() < count:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arguments import number
 from ._backend import core
-from ._coordinates import host_array
+from ._coordinates import host_array, real_array
 from ._meshes import Mesh
 
 Vector = Sequence[float]
@@ -19,7 +19,7 @@ Fix = float | str | Sequence[float | None]
 
 def _vector(given: Any, axes: int, name: str) -> tuple[float, float, float]:
     """Components, the third one 0 in two dimensions."""
-    found = host_array(np.asarray(given, float), name)
+    found = host_array(given, name)
     if found.shape != (axes,):
         raise ValueError(f"{name}: expected {axes} components, got {given!r}")
     return (*found.tolist(), *([0.0] * (3 - axes)))
@@ -39,6 +39,8 @@ def fixed_of(mesh: Mesh, group: str, given: Any) -> tuple[str, list[bool], list[
         raise TypeError(f"{name}: expected a number or {axes} components, got {given!r}")
     if len(components) != axes:
         raise ValueError(f"{name}: expected {axes} components, got {given!r}")
+    if any(isinstance(c, (bool, np.bool_)) for c in components):
+        raise TypeError(f"{name}: give numbers, and None where it is free, not {given!r}")
     values = [0.0 if c is None else number(c, name, -np.inf, finite=True) for c in components]
     rest = 3 - axes
     fixed = [c is not None for c in components] + [False] * rest
@@ -52,7 +54,7 @@ def _orthotropic(given: Any) -> list[float]:
     """Nine constants and two directions, or nothing."""
     if given is None:
         return []
-    found = host_array(np.asarray(given, float).ravel(), "orthotropic").tolist()
+    found = host_array(given, "orthotropic").ravel().tolist()
     if len(found) not in (9, 15):
         raise ValueError(f"orthotropic: expected 9 constants, or 15 with directions, got {given!r}")
     return found if len(found) == 15 else [*found, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
@@ -60,7 +62,7 @@ def _orthotropic(given: Any) -> list[float]:
 
 def _expansion(given: Any) -> tuple[float, float, float]:
     """Along the three directions of a material."""
-    found = host_array(np.asarray(given, float).ravel(), "expansion").tolist()
+    found = host_array(given, "expansion").ravel().tolist()
     if len(found) not in (1, 3):
         raise ValueError(f"expansion: expected a number or three, got {given!r}")
     return tuple(found * (3 // len(found)))
@@ -112,7 +114,7 @@ def at_nodes(mesh: Mesh, given: Any, name: str) -> Any:
     """One row for each node, one after the other."""
     if given is None:
         return None
-    found = np.ascontiguousarray(given, float)
+    found = real_array(given, name)
     if found.shape != mesh.points.shape:
         raise ValueError(f"{name}: the shape {found.shape} is not {mesh.points.shape}")
     if name == "node_forces" and not np.isfinite(found).all():
@@ -164,7 +166,7 @@ def equations_of(mesh: Mesh, rigid: Any, couple: Any, tie: Any, equations: Any) 
         raise TypeError(f"equations: expected a matrix and numbers (C, g), got {equations!r}")
     matrix, numbers = equations
     offsets, columns, coefficients = _rows_of(matrix, mesh.points.size)
-    values = np.asarray(numbers, float)
+    values = host_array(numbers, "equations")
     if values.ndim > 1 or (values.ndim == 1 and len(values) != len(offsets) - 1):
         raise ValueError(f"equations: {len(offsets) - 1} rows, but g has the shape {values.shape}")
     values = np.ascontiguousarray(np.broadcast_to(values, len(offsets) - 1))
@@ -178,13 +180,13 @@ def _rows_of(matrix: Any, size: int) -> tuple[Any, Any, Any]:
         rows.sum_duplicates()
         arrays, shape = (rows.indptr, rows.indices, rows.data), rows.shape
     else:
-        dense = np.atleast_2d(np.asarray(matrix, float))
+        dense = np.atleast_2d(real_array(matrix, "equations"))
         lines, columns = np.nonzero(dense)
         starts = np.searchsorted(lines, np.arange(len(dense) + 1))
         arrays, shape = (starts, columns, dense[lines, columns]), dense.shape
     if len(shape) != 2 or shape[1] != size:
         raise ValueError(f"equations: C has the shape {shape}, not (m, {size})")
-    offsets, columns, values = (np.ascontiguousarray(array, float) for array in arrays)
+    offsets, columns, values = (real_array(array, "equations") for array in arrays)
     return offsets, columns, values
 
 

@@ -379,6 +379,11 @@ CASES = [
     # What would have been left out silently.
     (lambda: tessera.cg(A, np.ma.masked_less(B, 0)), TypeError, "b: entries are masked"),
     (
+        lambda: tessera.rigid_body_modes(np.ma.masked_equal(np.eye(5, 2), 1)),
+        TypeError,
+        "coordinates: entries are masked",
+    ),
+    (
         lambda: tessera.solve(A, B, M=tessera.jacobi(A), near_null=np.ones(12)),
         ValueError,
         "near_null: only 'amg'",
@@ -391,6 +396,7 @@ CASES = [
     ),
     (lambda: tessera.solve(lambda x: x, B, format="sell"), ValueError, "format: A is an operator"),
     (lambda: tessera.solve(A, np.ones((12, 0))), ValueError, "b: the shape .* of 12 rows$"),
+    (lambda: tessera.cg(A, B, rtol=None), TypeError, "rtol: expected a number, got NoneType"),
     (lambda: tessera.cg(lambda x: None, B), TypeError, "A: the function returned NoneType"),
     (lambda: tessera.cg(A, B, M=list), TypeError, "M: the function returned list"),
     (lambda: batched.inv([EYE[0]], out=np.zeros(9)), TypeError, "out: lists of matrices"),

@@ -173,8 +173,14 @@ def test_meshes_of_scikit_fem():
 
 
 def test_wrong_arguments_are_named():
-    mesh = bar()
+    mesh = Mesh(
+        grid(),
+        {"quad": QUADS},
+        faces={"left": lambda p: p[:, 0] == 0, "right": lambda p: p[:, 0] == 2},
+        nodes={"corner": [0], "nowhere": []},
+    )
     good = {"fix": {"left": 0}}
+    masked = np.ma.masked_array(np.zeros((9, 2)), np.eye(9, 2))
     wrong = [
         ({"fix": {"lft": 0}}, ValueError, "lft"),
         ({"fix": {"left": (0, 0, 0)}}, ValueError, r"fix\['left'\]: expected 2 components"),
@@ -187,6 +193,16 @@ def test_wrong_arguments_are_named():
         (good | {"young": -1}, ValueError, "Young's modulus -1 is not a positive number"),
         (good | {"thickness": 0}, ValueError, "thickness"),
         ({}, ValueError, "fix: the structure, or a part of it, can move as a rigid body"),
+        ({"fix": {"left": True}}, TypeError, r"fix\['left'\]: give numbers, and None where it is"),
+        ({"fix": {"left": (True, False)}}, TypeError, r"fix\['left'\]: give numbers"),
+        ({"fix": {"left": 0, "nowhere": 0}}, ValueError, "'nowhere' holds nothing"),
+        (good | {"load": {"right": (1j, 0)}}, TypeError, r"load\['right'\]: complex values"),
+        (good | {"body_force": "1,0"}, TypeError, "body_force: expected an array"),
+        (good | {"node_forces": np.ones((9, 2)) * 1j}, TypeError, "node_forces: complex values"),
+        (good | {"node_forces": masked}, TypeError, "node_forces: entries are masked"),
+        ({"node_displacements": masked}, TypeError, "node_displacements: entries are masked"),
+        (good | {"equations": (np.eye(18)[:1] * 1j, 0)}, TypeError, "equations: complex values"),
+        (good | {"expansion": [1j], "temperature": 3}, TypeError, "expansion: complex values"),
     ]
     for options, error, text in wrong:
         with pytest.raises(error, match=text):
@@ -208,6 +224,8 @@ def test_wrong_arguments_are_named():
     for faces, text in (({"up": lambda p: p[:, 1] > 3}, "no face"), ({"up": [99]}, "9 nodes")):
         with pytest.raises(ValueError, match=text):
             Mesh(grid(), {"quad": QUADS}, faces=faces)
+    with pytest.raises(ValueError, match="it has no elements"):
+        Mesh(grid(), {"quad": QUADS}, elements={"none": []})
     p = pulled(load={"right": (3, 0)})
     with pytest.raises(ValueError, match=r"x: the shape \(3,\) is neither"):
         p.stresses(np.zeros(3))

@@ -196,6 +196,14 @@ TEST(model_errors, wrong_groups_are_rejected) {
     model.tractions.push_back({"right", elasticity::constant({1, 0, 0})});
     expect_contains(error_message(model),
                     "the load on 'right' is on node 9, which belongs to no element");
+    for (const std::vector<Index>& nodes : {std::vector<Index>{}, {9}}) {
+        model = good_model();
+        model.mesh.points.insert(model.mesh.points.end(), {5, 5});
+        model.mesh.groups.push_back({"apart", 0, {{CellShape::point, nodes}}});
+        model.fixed_supports.push_back({"apart"});
+        expect_contains(error_message(model),
+                        "the fixed support of group 'apart' holds nothing: no element has a node");
+    }
 }
 
 TEST(model_errors, wrong_materials_are_rejected) {

@@ -203,7 +203,8 @@ void add_node_forces(const Model& model, const NodeElements& node_elements, Load
 }
 
 /// Prescribes the displacements of a support with its number, of a normal one along x, y or z.
-void prescribe_group(const Model& model, const Thickness& thickness, int number, System& system,
+void prescribe_group(const Model& model, const Thickness& thickness,
+                     const NodeElements& node_elements, int number, System& system,
                      std::vector<int>& owners) {
     const Mesh& mesh = model.mesh;
     const auto d = std::size_t(mesh.dimensions);
@@ -217,8 +218,10 @@ void prescribe_group(const Model& model, const Thickness& thickness, int number,
     }
     require(support.normal || support.displacement != nullptr, "the fixed support of group '",
             group.name, "' has no function of displacements");
+    bool holds_an_element = false;
     for (const Cells& cells : group.cells) {
         for (const Index node : cells.nodes) {
+            holds_an_element = holds_an_element || !node_elements[node].empty();
             const Vector value =
                 support.normal ? Vector{} : support.displacement(point_of(mesh, node));
             for (std::size_t i = 0; i < d; ++i) {
@@ -234,6 +237,8 @@ void prescribe_group(const Model& model, const Thickness& thickness, int number,
             }
         }
     }
+    require(holds_an_element, "the fixed support of group '", support.group,
+            "' holds nothing: no element has a node of the group");
 }
 
 }  // namespace
@@ -255,7 +260,7 @@ NumberedUnknowns number_unknowns(const Model& model, const Elements& elements,
     }
     NumberedUnknowns numbered{0, std::vector<int>(used.size() * d, -1), {}};
     for (std::size_t k = 0; k < model.fixed_supports.size(); ++k) {
-        prescribe_group(model, thickness, int(k), system, numbered.owners);
+        prescribe_group(model, thickness, node_elements, int(k), system, numbered.owners);
     }
     check_node_values(mesh, "displacements", model.node_displacements);
     for (std::size_t k = 0; k < model.node_displacements.size(); ++k) {
