@@ -130,6 +130,10 @@ void check_apart(Vectors<const T> b, Vectors<const T> x) {
         return reinterpret_cast<std::uintptr_t>(vectors.data + j * vectors.leading);
     };
     const std::uintptr_t bytes = std::uintptr_t(b.size) * sizeof(T);
+    if (begin(b, b.count - 1) + bytes <= begin(x, 0) ||
+        begin(x, x.count - 1) + bytes <= begin(b, 0)) {
+        return;  // All of one before all of the other.
+    }
     for (Offset i = 0; i < x.count; ++i) {
         for (Offset j = 0; j < b.count; ++j) {
             const std::uintptr_t first = begin(b, j), second = begin(x, i);
