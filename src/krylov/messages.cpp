@@ -127,7 +127,8 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
 template <class T>
 void check_apart(Vectors<const T> b, Vectors<const T> x) {
     const auto begin = [](const Vectors<const T>& vectors, Offset j) {
-        return reinterpret_cast<std::uintptr_t>(vectors.data + j * vectors.leading);
+        return reinterpret_cast<std::uintptr_t>(vectors.data) +
+               std::uintptr_t(j * vectors.leading) * sizeof(T);
     };
     const std::uintptr_t bytes = std::uintptr_t(b.size) * sizeof(T);
     if (begin(b, b.count - 1) + bytes <= begin(x, 0) ||
