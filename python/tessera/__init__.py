@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ._arguments import Progress
 from ._backend import core as _core
 from ._direct import Direct, Inertia, Slogdet, direct
+from ._incomplete import block_ldlt, ilu
 from ._krylov import bicgstab, cg, fcg, gmres, idr, minres, sqmr
 from ._multigrid import MultilevelSolver, rigid_body_modes, smoothed_aggregation_solver
 from ._operators import LinearOperator, SparseMatrix, matrix
 from ._preconditioners import (
     Preconditioner,
     block_jacobi,
-    block_ldlt,
-    ilu,
     jacobi,
     polynomial,
     preconditioner,
