@@ -13,7 +13,6 @@ from ._arguments import (
     checked_vector,
     given_start,
     info_of,
-    number,
     options_of,
     scipy_hook,
     size_of,
@@ -70,7 +69,8 @@ def _solve(
     start = given_start(x0, found, dtype)
     context = call_context(kind, device, stream)  # After conversions, for which it waits.
     hook, iterate = scipy_hook(callback, method, found, dtype, context)
-    rtol = number(rtol, "rtol", finite=True)  # None is for `tessera.solve`.
+    if rtol is None:  # As in `tessera.solve`.
+        raise TypeError("rtol: expected a number, got NoneType")
     options = options_of(rtol, atol, most, hook, iterate=iterate)
     matrix = None
     if parts is not None:
