@@ -61,6 +61,8 @@ foreach(pivoting true false)
                         "${type}, ${pivoting}, 17, 24" "${type}, ${pivoting}, 25, 32")
     tessera_instantiate(batched/solve/solve_small.cuh batched::cuda solve_any_size
                         "${type}, ${pivoting}")
+    tessera_instantiate(batched/solve/solve_panels.cuh batched::cuda solve_large
+                        "${type}, ${pivoting}")
   endforeach()
 endforeach()
 tessera_instantiate(batched/solve/solve_tile.cuh batched::cuda inverse_from_factors float double)

@@ -24,7 +24,8 @@ struct SolveJob {
     const Plan* plan = nullptr;  ///< Null for batches of one size.
 };
 
-/// One call of solve with matrices of up to 32 rows, general or positive definite, checked.
+/// One call of solve with matrices that are factored and solved at once, checked: general or
+/// positive definite, of up to 32 rows, on a GPU 128.
 template <class T>
 struct SystemJob {
     BatchView<const T> a;
@@ -65,6 +66,9 @@ void solve_fixed_size(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job
 /// The systems of 1..32 equations that are passed over, by kernels for any size up to a bound.
 template <class T, bool pivoting>
 void solve_any_size(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job);
+/// The systems of 33..128 equations; up to four vectors.
+template <class T, bool pivoting>
+void solve_large(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job);
 
 }  // namespace cuda
 

@@ -15,10 +15,10 @@ double part_of(Factorisation factorisation) {
 /// Whether matrices of up to `rows` rows are factored and solved at once; on a GPU many right-hand
 /// sides take less time with factors in memory.
 bool is_solved_at_once(const Context& context, Structure structure, Index rows, Index vectors) {
-    constexpr Index max_rows_at_once = 32;
+    constexpr Index max_rows_on_cpu = 32;
     constexpr Index max_vectors_on_gpu = 4;
-    return structure != Structure::symmetric && rows <= max_rows_at_once &&
-           (!context.on_gpu() || vectors <= max_vectors_on_gpu);
+    return structure != Structure::symmetric &&
+           (context.on_gpu() ? vectors <= max_vectors_on_gpu : rows <= max_rows_on_cpu);
 }
 
 /// Solves by factors in memory of the Context.

@@ -9,6 +9,7 @@ namespace {
 template <bool pivoting, class T>
 void solve_as(const Context& context, const SystemJob<T>& job) {
     tessera::cuda::LaunchChain chain(context);
+    solve_large<T, pivoting>(chain, job);
     solve_fixed_size<T, pivoting, 25, 32>(chain, job);
     solve_fixed_size<T, pivoting, 17, 24>(chain, job);
     solve_fixed_size<T, pivoting, 9, 16>(chain, job);

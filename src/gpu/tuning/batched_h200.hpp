@@ -17,14 +17,6 @@ inline constexpr int per_thread_warps = 4;  ///< Warps of invert_per_thread_kern
 inline constexpr int panel_warps = 4;       ///< Warps of invert_panels_kernel.
 inline constexpr int panel_blocks = 4;      ///< Blocks of it, as many as registers allow.
 
-/// invert_kernel, for more than 32 rows: rows of the tile of a thread; thread blocks whose
-/// registers hold tiles of `columns` columns and some 56 others per thread.
-inline constexpr int large_tile_rows = 8;
-template <class T>
-constexpr int large_blocks(int columns) {
-    return 65536 / (32 * columns * (large_tile_rows * columns * int(sizeof(T)) / 4 + 56));
-}
-
 /// Mapping of matrices of one size, or of one register width, to a warp.
 struct SmallShape {
     int lanes;          ///< Per matrix, a power of two.
