@@ -124,7 +124,7 @@ template <class T, int Groups>
 __global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups))
     invert_kernel(const __grid_constant__ InvertJob<T> job, Index first, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panel_memory[];
-    auto& memory = *reinterpret_cast<PanelTeamMemory<T, Groups>*>(panel_memory);
+    auto& memory = by_register(*reinterpret_cast<PanelTeamMemory<T, Groups>*>(panel_memory));
     if (begin_in_chain(first_in_chain)) return;
     const Offset position = Offset(first) + blockIdx.x;
     const Offset b = job.order != nullptr ? Offset(job.order[position]) : position;

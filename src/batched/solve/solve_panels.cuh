@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(32 * (Groups + 1), thread_blocks)
                         bool first_in_chain) {
     using Memory = PanelTeamMemory<T, Groups>;
     extern __shared__ __align__(16) unsigned char panel_memory[];
-    Memory& memory = *reinterpret_cast<Memory*>(panel_memory);
+    Memory& memory = by_register(*reinterpret_cast<Memory*>(panel_memory));
     if (begin_in_chain(first_in_chain)) return;
     const Offset system = job.member(Offset(first) + blockIdx.x);
     const int n = job.a.sizes != nullptr ? job.a.sizes[system] : job.a.size;

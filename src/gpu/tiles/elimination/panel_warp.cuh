@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gpu/shared_store.cuh"
+#include "gpu/shared_memory.cuh"
 #include "gpu/tiles/elimination/thread_block_panels.cuh"
 
 /// Elimination of panels of a matrix, and substitution, by one warp of a thread block.

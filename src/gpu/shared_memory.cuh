@@ -2,11 +2,21 @@
 
 #include <cuda_runtime.h>
 
-/// Predicated stores to shared memory, one instruction each where the compiler would branch.
+/// Shared memory: addresses in registers, and predicated stores, one instruction each where the
+/// compiler would branch.
 namespace tessera::cuda {
 
 __device__ __forceinline__ unsigned address_in_shared(const void* shared) {
     return unsigned(__cvta_generic_to_shared(shared));
+}
+
+/// x by an address in a register, which the compiler would compute again in each turn of a loop.
+template <class T>
+__device__ __forceinline__ T& by_register(T& x) {
+    T* address = &x;
+    asm volatile("" : "+l"(address));
+    __builtin_assume(__isShared(address));
+    return *address;
 }
 
 /// *to = value if `condition`.
