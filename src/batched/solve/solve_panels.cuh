@@ -82,9 +82,9 @@ void solve_panels(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job) {
                         : job.a.size >= smallest && job.a.size <= largest ? job.a.count
                                                                           : 0;
     if (count == 0) return;
-    chain.launch(solve_panels_kernel<T, Groups, method, panel_team_blocks<T>(Groups)>,
-                 unsigned(count), 32 * (Groups + 1), int(sizeof(PanelTeamMemory<T, Groups>)), job,
-                 first);
+    constexpr int thread_blocks = panel_team_blocks<T>(Groups, !pivoting);
+    chain.launch(solve_panels_kernel<T, Groups, method, thread_blocks>, unsigned(count),
+                 32 * (Groups + 1), int(sizeof(PanelTeamMemory<T, Groups>)), job, first);
 }
 
 }  // namespace

@@ -32,16 +32,16 @@ struct PanelWarp {
     __device__ __forceinline__ void eliminate(Memory& memory, int n) {
 #pragma unroll
         for (int i = 0; i < rows; ++i) candidates[i] = lane + 32 * i < n ? key_bits : 0u;
-        __syncthreads();
+        panel_barrier<Groups>();
 #pragma unroll 1
         for (int p = 0; 8 * p < n; ++p) {
             eliminate_panel(memory, n, p);
             const bool last = 8 * (p + 1) >= n;
             if (last && lane == 0) memory.info = info;
-            __syncthreads();
+            panel_barrier<Groups>();
             if (last && !jordan) break;
-            if constexpr (!definite) __syncthreads();
-            __syncthreads();
+            if constexpr (!definite) panel_barrier<Groups>();
+            panel_barrier<Groups>();
         }
     }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gpu/named_barrier.cuh"
 #include "gpu/tiles/elimination/gauss.cuh"
 #include "gpu/tiles/elimination/rank_eight.cuh"
 
@@ -49,6 +50,12 @@ struct alignas(16) PanelTeamMemory {
         return method == PanelMethod::gauss_definite ? pivot_rows[p % 2] : panel;
     }
 };
+
+/// The panel warp and the other warps wait for each other.
+template <int Groups>
+__device__ __forceinline__ void panel_barrier() {
+    named_barrier<1, 32 * (Groups + 1)>();
+}
 
 /// The number of a warp, from a reduction, so that the compiler sees that it is uniform.
 __device__ __forceinline__ int uniform_warp() {
@@ -111,19 +118,19 @@ struct PanelRows {
     /// Takes part in the elimination of n columns; with PanelWarp::eliminate, barrier by barrier.
     __device__ __forceinline__ void eliminate(Memory& memory, int n) {
         store_columns(memory, 0);
-        __syncthreads();
+        panel_barrier<Groups>();
         const int panels = (n + 7) / 8;
         Update update{};
 #pragma unroll 1
         for (int p = 0; p < panels; ++p) {
             if (p > 0) finish(memory, update, p - 1);
-            __syncthreads();
+            panel_barrier<Groups>();
             if (p + 1 == panels && !jordan) break;
             update.width = jordan     ? tiles - 1
                            : definite ? min(panels, 2 * warp + 2) - p - 1
                                       : panels - p - 1;
             begin(memory, update, p);
-            __syncthreads();
+            panel_barrier<Groups>();
         }
         if constexpr (jordan) finish(memory, update, panels - 1);
     }
@@ -172,7 +179,7 @@ struct PanelRows {
                 T* const to = &memory.pivot_rows[p % 2][step & 7][column(0, 0)];
                 if (update.step[half] >= 0) store_row<1>(to + 8, update.width, half);
             }
-            __syncthreads();
+            panel_barrier<Groups>();
         }
         __syncwarp();
         if (update.width <= 0) return;
