@@ -78,7 +78,7 @@ __device__ __forceinline__ void stage_inverse(const InverseRows<T, Groups>& part
                 const int k = part.column_after(t, e, rotations);
                 if (part.row(half) >= n || k >= n) continue;
                 const int j = memory.row_of_step[k];
-                memory.lines[by_columns ? j : i][by_columns ? i : j] = part.c[t][e];
+                memory.inverse[by_columns ? j : i][by_columns ? i : j] = part.c[t][e];
             }
         }
     }
@@ -114,6 +114,7 @@ __device__ __forceinline__ void invert_rows(const InvertJob<T>& job, Offset b, i
         memory.norm[1][warp] = of_inverse;
     }
     if (job.store && memory.info == 0) {
+        part.wait_for_rows(memory, rotations % 2);  // They eliminate with what it replaces.
         stage_inverse(part, memory, n, rotations, StridedMatrix<T>(job.x, b, n).row_stride == 1);
     }
 }
@@ -121,7 +122,7 @@ __device__ __forceinline__ void invert_rows(const InvertJob<T>& job, Offset b, i
 /// Gauss-Jordan elimination by panels (gpu/tiles/elimination/thread_block_panels.cuh), a matrix per
 /// thread block, from position `first` of the order on.
 template <class T, int Groups>
-__global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups, false))
+__global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups, PanelMethod::gauss_jordan))
     invert_kernel(const __grid_constant__ InvertJob<T> job, Index first, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panel_memory[];
     auto& memory = by_register(*reinterpret_cast<PanelTeamMemory<T, Groups>*>(panel_memory));
@@ -130,6 +131,7 @@ __global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups
     const Offset b = job.order != nullptr ? Offset(job.order[position]) : position;
     const int n = job.a.sizes != nullptr ? job.a.sizes[b] : job.a.size;
     const int warp = uniform_warp();
+    memory.begin();
     if (warp < Groups) {
         invert_rows(job, b, n, warp, memory);
     } else {
@@ -150,7 +152,7 @@ __global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups
     for (int line = warp; line < n; line += Groups + 1) {
         for (int i = int(threadIdx.x) % 32; i < n; i += 32) {
             x.start[line * stride + i] =
-                info == 0 ? memory.lines[line][i] : std::numeric_limits<T>::quiet_NaN();
+                info == 0 ? memory.inverse[line][i] : std::numeric_limits<T>::quiet_NaN();
         }
     }
 }

@@ -29,6 +29,7 @@ __global__ void __launch_bounds__(32 * (Groups + 1), thread_blocks)
     const Offset system = job.member(Offset(first) + blockIdx.x);
     const int n = job.a.sizes != nullptr ? job.a.sizes[system] : job.a.size;
     const int warp = uniform_warp();
+    memory.begin();
     if (warp < Groups) {
         PanelRows<T, Groups, method> part(memory, warp);
         const StridedMatrix<const T> a(job.a, system, n);
@@ -82,7 +83,7 @@ void solve_panels(tessera::cuda::LaunchChain& chain, const SystemJob<T>& job) {
                         : job.a.size >= smallest && job.a.size <= largest ? job.a.count
                                                                           : 0;
     if (count == 0) return;
-    constexpr int thread_blocks = panel_team_blocks<T>(Groups, !pivoting);
+    constexpr int thread_blocks = panel_team_blocks<T>(Groups, method);
     chain.launch(solve_panels_kernel<T, Groups, method, thread_blocks>, unsigned(count),
                  32 * (Groups + 1), int(sizeof(PanelTeamMemory<T, Groups>)), job, first);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gpu/tiles/elimination/thread_block_panels.cuh"
+
 /// Launch shapes of elimination by panels in a thread block, as measured on an H200
 /// (docs/decisions/batched-panels-gpu.md).
 namespace tessera::cuda {
@@ -7,11 +9,13 @@ namespace tessera::cuda {
 /// Thread blocks per multiprocessor, for which registers are limited: matrices of up to 16 `groups`
 /// rows, 48 to 128.
 template <class T>
-constexpr int panel_team_blocks(int groups, bool definite) {
-    constexpr bool single = sizeof(T) == 4;
-    if (groups == 5 && definite && !single) return 3;
-    constexpr int blocks[6][2] = {{5, 8}, {4, 6}, {2, 4}, {2, 4}, {1, 3}, {1, 2}};
-    return blocks[groups - 3][single];
+constexpr int panel_team_blocks(int groups, PanelMethod method) {
+    constexpr int fp32[6] = {8, 6, 4, 4, 3, 2};
+    constexpr int fp64[6] = {6, 4, 3, 2, 2, 1};
+    if (sizeof(T) == 4) return fp32[groups - 3];
+    if (groups == 3 && method == PanelMethod::gauss_jordan) return 5;
+    if (groups == 5 && method == PanelMethod::gauss) return 2;
+    return fp64[groups - 3];
 }
 
 }  // namespace tessera::cuda

@@ -32,17 +32,15 @@ struct PanelWarp {
     __device__ __forceinline__ void eliminate(Memory& memory, int n) {
 #pragma unroll
         for (int i = 0; i < rows; ++i) candidates[i] = lane + 32 * i < n ? key_bits : 0u;
-        panel_barrier<Groups>();
+        const int panels = (n + 7) / 8;
 #pragma unroll 1
-        for (int p = 0; 8 * p < n; ++p) {
+        for (int p = 0; p < panels; ++p) {
+            memory.columns_stored.wait(p % 2);
             eliminate_panel(memory, n, p);
-            const bool last = 8 * (p + 1) >= n;
-            if (last && lane == 0) memory.info = info;
-            panel_barrier<Groups>();
-            if (last && !jordan) break;
-            if constexpr (!definite) panel_barrier<Groups>();
-            panel_barrier<Groups>();
+            if (p + 1 == panels && lane == 0) memory.info = info;
+            memory.panel_eliminated.arrive();
         }
+        memory.columns_stored.wait(panels % 2);
     }
 
     /// memory.right[v] := U^-1 memory.right[v].
@@ -62,7 +60,8 @@ struct PanelWarp {
             T v[8];
 #pragma unroll
             for (int i = 0; i < rows; ++i) {
-                load_eight(memory.lines[min(lane + 32 * i, Memory::rows - 1)] + 8 * p, u[i]);
+                const int row = min(lane + 32 * i, Memory::rows - 1);
+                load_eight(memory.upper_row(row) + 8 * max(p, row / 8), u[i]);
 #pragma unroll
                 for (int s = 0; s < 8; ++s) {
                     u[i][s] = lane + 32 * i < min(n, 8 * p + s) ? -u[i][s] * scale[i] : T(0);
@@ -102,13 +101,17 @@ struct PanelWarp {
         }
         Pivot pivot = find_pivot(8 * p);
         const unsigned steps = unsigned(min(8, n - 8 * p));
+        T* upper = memory.upper_row(8 * p);
 #pragma unroll 1
-        for (unsigned s = 0; s < steps; ++s) step(memory, p, s, pivot);
+        for (unsigned s = 0; s < steps; ++s) {
+            step(memory, p, s, pivot, upper);
+            upper += Memory::Work::upper_pitch;
+        }
 #pragma unroll
         for (int i = 0; i < rows; ++i) {
 #pragma unroll
             for (int j = 0; j < 8; ++j) {
-                if (inside(i)) memory.panel[(j + steps) % 8][lane + 32 * i] = a[i][j];
+                if (inside(i)) memory.work.panel[(j + steps) % 8][lane + 32 * i] = a[i][j];
             }
         }
     }
@@ -143,8 +146,10 @@ struct PanelWarp {
         return pivot;
     }
 
-    /// Eliminates column s of panel p, whose pivot is given, and finds that of the next column.
-    __device__ __forceinline__ void step(Memory& memory, int p, unsigned s, Pivot& pivot) {
+    /// Eliminates column s of panel p, whose pivot is given, and finds that of the next column;
+    /// `upper` is the row of U.
+    __device__ __forceinline__ void step(Memory& memory, int p, unsigned s, Pivot& pivot,
+                                         T* upper) {
         const int k = 8 * p + int(s);
         const int pivot_row = pivot.row;
         T* const line = memory.pivot_line[s % 2];
@@ -173,7 +178,7 @@ struct PanelWarp {
             const bool stays = jordan ? row == pivot_row : !definite && candidates[i] == 0;
             factor[i] = stays ? T(0) : minus_quotient(a[i][0], entry[0], -reciprocal);
             if constexpr (definite) {
-                store_shared_if(inside(i) && row >= 8 * (p + 1), &memory.lines[k][row], a[i][0]);
+                store_shared_if(inside(i) && row >= 8 * (p + 1), &upper[row], a[i][0]);
             }
             a[i][0] = fma(factor[i], entry[1], a[i][1]);
         }
@@ -191,14 +196,16 @@ struct PanelWarp {
             for (int i = 0; i < rows; ++i) y[i][0] = fma(factor[i], right, y[i][0]);
             if (vectors > 1) [[unlikely]]
                 eliminate_others(memory, k, pivot_row, factor);
-            store_shared_if(lane < 8, &memory.lines[k][8 * p + int((s + unsigned(lane)) % 8)],
+            store_shared_if(lane < 8, &upper[8 * p + int((s + unsigned(lane)) % 8)],
                             line[unsigned(lane) % 8]);
         }
         info = !usable && info == 0 ? k + 1 : info;
         range.template add<T>(size);
         store_shared_if(lane == 0, &memory.reciprocal[k], reciprocal);
-        if constexpr (!definite) store_shared_if(lane == 0, &memory.step[pivot_row], k);
-        if constexpr (jordan) store_shared_if(lane == 0, &memory.row_of_step[k], pivot_row);
+        if constexpr (!definite) {
+            store_shared_if(lane == 0, &memory.step[pivot_row], k);
+            store_shared_if(lane == 0, &memory.row_of_step[k], pivot_row);
+        }
     }
 
     /// Step k for all vectors but the first.

@@ -21,11 +21,11 @@ struct RankEight<double> {
         left[2] = from[4 * pitch];
         left[3] = from[4 * pitch + 8];
     }
-    /// `u` is the entry (0, 0) of U in shared memory, by rows, `pitch` apart.
-    __device__ __forceinline__ void add(double (&d)[4], const double (&c)[4], const double* u,
-                                        int pitch, int lane) const {
-        const double* const from = u + lane % 4 * pitch + lane / 4;
-        const double right[2] = {from[0], from[4 * pitch]};
+    /// u(k) is row k of U in shared memory.
+    template <class Row>
+    __device__ __forceinline__ void add(double (&d)[4], const double (&c)[4], Row&& u,
+                                        int lane) const {
+        const double right[2] = {u(lane % 4)[lane / 4], u(lane % 4 + 4)[lane / 4]};
 #if __CUDA_ARCH__ >= 900
         asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
             "{%8,%9}, {%10,%11,%12,%13};"
@@ -62,12 +62,13 @@ struct RankEight<float> {
             left[k][1] = l[k * pitch + lane / 4 + 8];
         }
     }
-    __device__ __forceinline__ void add(float (&d)[4], const float (&c)[4], const float* u,
-                                        int pitch, int lane) const {
+    template <class Row>
+    __device__ __forceinline__ void add(float (&d)[4], const float (&c)[4], Row&& u,
+                                        int lane) const {
         float sum[4] = {c[0], c[1], c[2], c[3]};
 #pragma unroll
         for (int k = 0; k < 8; ++k) {
-            const float2 right = *reinterpret_cast<const float2*>(u + k * pitch + lane % 4 * 2);
+            const float2 right = *reinterpret_cast<const float2*>(u(k) + lane % 4 * 2);
             sum[0] = fmaf(left[k][0], right.x, sum[0]);
             sum[1] = fmaf(left[k][0], right.y, sum[1]);
             sum[2] = fmaf(left[k][1], right.x, sum[2]);
