@@ -11,11 +11,10 @@ namespace tessera::cuda {
 template <class T>
 constexpr int panel_team_blocks(int groups, PanelMethod method) {
     constexpr int fp32[6] = {8, 6, 4, 4, 3, 2};
-    constexpr int fp64[6] = {6, 4, 3, 2, 2, 1};
+    constexpr int fp64[6] = {5, 4, 3, 2, 2, 1};
+    constexpr int fp64_gauss[6] = {6, 4, 2, 2, 2, 1};
     if (sizeof(T) == 4) return fp32[groups - 3];
-    if (groups == 3 && method == PanelMethod::gauss_jordan) return 5;
-    if (groups == 5 && method == PanelMethod::gauss) return 2;
-    return fp64[groups - 3];
+    return (method == PanelMethod::gauss ? fp64_gauss : fp64)[groups - 3];
 }
 
 }  // namespace tessera::cuda
