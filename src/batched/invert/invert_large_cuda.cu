@@ -122,7 +122,8 @@ __device__ __forceinline__ void invert_rows(const InvertJob<T>& job, Offset b, i
 /// Gauss-Jordan elimination by panels (gpu/tiles/elimination/thread_block_panels.cuh), a matrix per
 /// thread block, from position `first` of the order on.
 template <class T, int Groups>
-__global__ void __launch_bounds__(32 * (Groups + 1), panel_team_blocks<T>(Groups, PanelMethod::gauss_jordan))
+__global__ void __launch_bounds__(32 * (Groups + 1),
+                                  panel_team_blocks<T>(Groups, PanelMethod::gauss_jordan))
     invert_kernel(const __grid_constant__ InvertJob<T> job, Index first, bool first_in_chain) {
     extern __shared__ __align__(16) unsigned char panel_memory[];
     auto& memory = by_register(*reinterpret_cast<PanelTeamMemory<T, Groups>*>(panel_memory));

@@ -53,8 +53,8 @@ struct alignas(16) PanelTeamMemory {
     /// Ends when a panel is eliminated and that before subtracted; the other warps wait.
     PhaseBarrier panel_eliminated;
     PhaseBarrier rows_ready;  ///< The warps but the panel warp wait for each other.
-    T pivot_line[2][8];  ///< The pivot row in the panel, from the pivot on, of steps in turn.
-    T reciprocal[rows];  ///< Reciprocals of the pivots.
+    T pivot_line[2][8];       ///< The pivot row in the panel, from the pivot on, of steps in turn.
+    T reciprocal[rows];       ///< Reciprocals of the pivots.
     T right[max_panel_vectors][rows];  ///< gauss: L^-1 P b, then the solutions.
     int step[rows];                    ///< The step of each row; -1: none yet.
     int row_of_step[rows];             ///< Unless definite.
@@ -85,7 +85,8 @@ struct alignas(16) PanelTeamMemory {
     __device__ __forceinline__ T (*columns(int p))[pitch] {
         return method == PanelMethod::gauss_definite ? work.strips[p % 2] : work.panel;
     }
-    /// Row i of the columns of the panel after this one before this one is eliminated; not definite.
+    /// Row i of the columns of the panel after this one before this one is eliminated; not
+    /// definite.
     __device__ __forceinline__ T* next_columns(int i) { return work.strips[1][0] + 8 * i; }
 };
 
@@ -228,7 +229,8 @@ struct PanelRows {
         if constexpr (definite) {
             if (update.width <= 0) return;
             const T* const right = pivot_rows(memory, p) + 8;
-            update.product.add(c[0], c[1], [&](int k) { return right + k * Memory::pitch; }, lane);
+            update.product.add(
+                c[0], c[1], [&](int k) { return right + k * Memory::pitch; }, lane);
         } else {
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
