@@ -53,8 +53,9 @@ struct alignas(16) PanelTeamMemory {
     /// Ends when a panel is eliminated and that before subtracted; the other warps wait.
     PhaseBarrier panel_eliminated;
     PhaseBarrier rows_ready;  ///< The warps but the panel warp wait for each other.
-    T pivot_line[2][8];       ///< The pivot row in the panel, from the pivot on, of steps in turn.
-    T reciprocal[rows];       ///< Reciprocals of the pivots.
+    /// The pivot row in the panel, from the pivot on, of steps in turn.
+    alignas(16) T pivot_line[2][8];
+    T reciprocal[rows];                ///< Reciprocals of the pivots.
     T right[max_panel_vectors][rows];  ///< gauss: L^-1 P b, then the solutions.
     int step[rows];                    ///< The step of each row; -1: none yet.
     int row_of_step[rows];             ///< Unless definite.
