@@ -24,6 +24,12 @@ double product_size(const Context& context, const CsrView<T>& matrix, std::span<
     return std::bit_cast<double>(bits);
 }
 
+/// In rows without nonzeros no vector says anything about b, which would lose its zeros there.
+template <class T>
+void clear_empty_rows(const Context& context, const CsrView<T>& matrix, Buffer<T>& z) {
+    for_each_index(context, matrix.rows, ClearEmptyRows<T>{matrix, z.data()});
+}
+
 }  // namespace
 
 template <class T>
@@ -92,10 +98,11 @@ NullSpace<T>::NullSpace(const Context& context, const CsrView<T>& matrix,
                      " vectors of ", matrix.rows, " elements");
     const double limit = sizeof(T) == 8 ? 1e-6 : 1e-3;
     for (int c = 0; c < vectors.columns; ++c) {
-        const Buffer<T> z = column_of<T>(context, vectors, c);
+        Buffer<T> z = column_of<T>(context, vectors, c);
         const double size = product_size<T>(context, matrix, z.view());
         require_argument("null_space", size <= limit, "null space: A times vector ", c,
                          " is not 0: an element is ", size, " of the sum of its absolute terms");
+        clear_empty_rows(context, matrix, z);
         add(context, z.view());
     }
 }
@@ -107,14 +114,16 @@ NullSpace<T> NullSpace<T>::found(const Context& context, const CsrView<T>& matri
     if (!facts.row_sums_vanish || facts.rows == 0) return space;
     const NearNullSpace vectors = null_vector_candidates(facts, coordinates);
     for (int c = 0; c < vectors.columns; ++c) {
-        const Buffer<T> z = column_of<T>(context, vectors, c);
+        Buffer<T> z = column_of<T>(context, vectors, c);
         if (product_size<T>(context, matrix, z.view()) <= balance_limit<T>) {
+            clear_empty_rows(context, matrix, z);
             space.add(context, z.view());
         }
     }
     if (space.vectors() > 0) return space;
     Buffer<T> constant(context, matrix.rows);
     fill(context, T(1), constant.view());
+    clear_empty_rows(context, matrix, constant);
     space.add(context, constant.view());
     return space;
 }

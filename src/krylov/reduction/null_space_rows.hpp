@@ -28,4 +28,19 @@ struct ProductSize {
     }
 };
 
+/// Loop body of for_each_index: z_i = 0 where row i has no nonzero.
+template <class T>
+struct ClearEmptyRows {
+    static constexpr int work = 8;
+    CsrView<T> a;
+    T* z;
+
+    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            if (a.values[e] != T(0)) return;
+        }
+        z[i] = 0;
+    }
+};
+
 }  // namespace tessera

@@ -140,6 +140,101 @@ TEST(null_space, vectors_of_a_caller) {
     EXPECT_THROW(solve_with(named, matrix, b), InvalidArgument);
 }
 
+/// `factor` times a matrix, with a part of two rows after row `before` in place of one: `weight`
+/// times (1, -1; -1, 1), or two rows without entries.
+CsrMatrix<double> with_part(const CsrMatrix<double>& matrix, Index before, double factor,
+                            double weight) {
+    const CsrView<double> view = matrix.view();
+    std::vector<std::vector<Index>> pattern;
+    std::vector<std::vector<double>> values;
+    for (Index i = 0; i < view.rows; ++i) {
+        std::vector<Index>& row = pattern.emplace_back();
+        std::vector<double>& numbers = values.emplace_back();
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            const Index j = view.column_indices[k];
+            row.push_back(j + (j > before ? 2 : 0));
+            numbers.push_back(factor * view.values[k]);
+        }
+        if (i != before) continue;
+        for (const double sign : {1.0, -1.0}) {
+            pattern.emplace_back();
+            values.emplace_back();
+            if (weight == 0) continue;
+            pattern.back() = {before + 1, before + 2};
+            values.back() = {sign * weight, -sign * weight};
+        }
+    }
+    return make_csr(view.rows + 2, view.columns + 2, pattern, values);
+}
+
+/// Zeros of b in rows without nonzeros stay zeros.
+TEST(null_space, rows_without_nonzeros) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = with_part(free_laplacian(12), 50, 1, 0);
+    for (const double imbalance : {0.0, 1e-7}) {
+        auto b = rounded_product(matrix, random_vector<double>(random, 146));
+        for (double& element : b) element += imbalance;
+        b[51] = b[52] = 0;
+        Solver<double> automatic(context()), named(context(), "cg", "none");
+        named.use_null_space(translations(146, 1));
+        for (Solver<double>* const solver : {&automatic, &named}) {
+            const Ended ended = solve_with(*solver, matrix, b);
+            EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
+            EXPECT_NEAR(ended.report.null_space_part, imbalance * 12 / norm(b), 1e-14);
+        }
+    }
+}
+
+/// A part of the graph whose rows are small beside the rounding errors of the others.
+TEST(null_space, parts_of_other_sizes) {
+    auto random = generator();
+    const CsrMatrix<double> matrix = with_part(free_laplacian(12), 50, 1e4, 1e-8);
+    const auto b = rounded_product(matrix, random_vector<double>(random, 146));
+    Solver<double> solver(context());
+    const Ended ended = solve_with(solver, matrix, b);
+    EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
+}
+
+/// What solvers add of the null space may be huge: the report is of x without it.
+TEST(null_space, the_report_is_of_x_without_it) {
+    auto random = generator();
+    CsrMatrix<double> matrix = free_laplacian(6);
+    const CsrView<double> view = matrix.view();
+    for (Index i = 0; i < view.rows; ++i) {  // Weights whose sums are rounded.
+        double sum = 0;
+        Offset diagonal = 0;
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            const Index j = view.column_indices[k];
+            if (i == j) diagonal = k;
+            if (i == j) continue;
+            matrix.values().data()[k] = -1.0 / (1 + i * j % 7);
+            sum -= view.values[k];
+        }
+        matrix.values().data()[diagonal] = sum;
+    }
+    const CsrMatrix<double> a = copy_to(context(), matrix);
+    for (const char* const name : {"bicgstab", "gmres:5", "idr:2", "cg"}) {
+        for (const double rtol : {0.0, 1e-15, 1e-8}) {
+            for (int trial = 0; trial < 10; ++trial) {
+                SCOPED_TRACE(std::string(name) + ", rtol " + std::to_string(rtol));
+                const auto b = rounded_product(matrix, random_vector<double>(random, 36));
+                const double start = trial % 2 == 0 ? 0 : 1e11;
+                const Buffer<double> right = copy_to_buffer(context(), b);
+                Buffer<double> x = copy_to_buffer(context(), std::vector<double>(36, start));
+                Solver<double> solver(context(), name, "block_jacobi:4");
+                solver.use_null_space(translations(36, 1));
+                solver.setup(a);
+                SolveOptions options;
+                options.rtol = rtol;
+                const SolveReport report = solver.solve(right, x, options);
+                const double reached = residual(matrix, b, copy_to_host(context(), x)).norm;
+                EXPECT_LE(reached, (1.1 * report.true_relative_residual + 1e-14) * norm(b));
+                EXPECT_TRUE(is_solved(report.status) || rtol < 1e-8) << report.message;
+            }
+        }
+    }
+}
+
 TEST(null_space, rows_divided_by_volumes) {
     auto random = generator();
     const CsrMatrix<double> symmetric = free_laplacian(20);

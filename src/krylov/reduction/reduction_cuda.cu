@@ -8,6 +8,7 @@ namespace tessera::cuda {
 
 TESSERA_FOR_EACH_REAL(FindTwinRow)
 TESSERA_FOR_EACH_REAL(WalkAgainstSymmetry)
+TESSERA_FOR_EACH_REAL(ClearEmptyRows)
 TESSERA_FOR_EACH_REAL(ProductSize)
 TESSERA_FOR_EACH_REAL(FixUnknowns)
 TESSERA_FOR_EACH_REAL(RestrictResidual)

@@ -158,6 +158,8 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
     const std::string& solver = attempts_[attempt_].solver;
     const bool is_definite = solver == "cg" || solver == "fcg";  // Else there is no energy.
     for (int tries = 0;; ++tries) {
+        // This part may be so large that its rounding errors hide the residual of the rest.
+        if (null_space_.vectors() > 0) null_space_.remove_from(context_, x);
         if (is_definite) soft_modes_.correct(context_, given_matrix_, b, x);
         const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
@@ -167,7 +169,7 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
             std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
         const double residual = errors.residual / errors.right_hand_side;
         const bool is_small = residual <= 1.01 * target;
-        if (!is_small) report.true_relative_residual = residual;
+        if (!is_small || null_space_.vectors() > 0) report.true_relative_residual = residual;
         const bool is_converged = report.status == Status::converged;
         if (is_lost_in_rounding(errors, b, std::span<const T>(x))) {
             report.status = Status::accuracy_lost;

@@ -215,11 +215,15 @@ std::vector<SolveReport> AttemptEngine<T>::solve_projected(Vectors<const T> b, V
     for (int j = 0; j < b.count; ++j) {
         copy<T>(context_, b[j], right[j]);
         const double size = norm(context_, b[j]);
+        null_space_.remove_from(context_, x[j]);
         const double removed = left.remove_from(context_, right[j]);
         parts.push_back(size > 0 ? removed / size : 0);
-        // What remains of a b in the null space is rounding error.
+        // What remains of a b in the null space is rounding error, and so is what is removed of one
+        // outside, but more than that in rows that are small.
         if (norm(context_, std::span<const T>(right[j])) <= 100 * epsilon * size) {
             fill(context_, T(0), right[j]);
+        } else if (removed <= 100 * epsilon * size) {
+            copy<T>(context_, b[j], right[j]);
         }
     }
     std::vector<SolveReport> reports = solve_by_attempts(right, x, options);
