@@ -90,9 +90,13 @@ def peers():
         )
 
     cublas = ("cublas_getrf_getri", "cublas_matinv")
-    for n in (8, 32):
-        batch, own, peer = inversion_peers("h200/batched.json", n, cublas)
-        add(f"invert {batch:,} matrices of {n} rows", own, peer, "cuBLAS")
+    batch, own, peer = inversion_peers("h200/batched.json", 32, cublas)
+    add(f"invert {batch:,} matrices of 32 rows", own, peer, "cuBLAS")
+    rows = load("h200/batched_solve.json")["rows"]
+    rows = select(rows, op="solve", layout="uniform", type="f64", n=16)
+    own = one(rows, implementation="tessera")
+    peer = fastest(rows, implementation="cublas_getrf_getrs")
+    add(f"solve {own['batch']:,} systems of 16 equations", own["milliseconds"], peer, "cuBLAS")
     batch, own, peer = inversion_peers("cpu/batched.json", 16, ("lapack", "eigen"))
     add(f"invert {batch:,} matrices of 16 rows, one CPU core", own, peer, "OpenBLAS, Eigen")
 
@@ -325,6 +329,32 @@ def batched():
     return "\n".join(lines)
 
 
+def batched_solves():
+    """Milliseconds of uniform batches by size, with the share of copy, and the peer's time."""
+    rows = []
+    for name in ("batched_solve", "batched_solve_large"):
+        rows += select(load(f"h200/{name}.json")["rows"], op="solve", layout="uniform")
+    lines = [
+        "Random general systems of n equations with one right-hand side, solved with partial pivoting "
+        "(cuBLAS: getrf, getrs); the share of copy counts A and b read and x written once:",
+        "",
+        "| n | Systems | FP64 ms | of copy | over cuBLAS | FP32 ms | of copy | over cuBLAS |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for n in sorted({row["n"] for row in rows}):
+        cells = []
+        for kind in ("f64", "f32"):
+            own = one(select(rows, n=n, type=kind), implementation="tessera")
+            peer = fastest(rows, n=n, type=kind, implementation="cublas_getrf_getrs")
+            cells += [
+                f"{own['milliseconds']:.3g}",
+                f"{own['fraction_of_copy']:.0%}",
+                f"{peer / own['milliseconds']:.1f}x",
+            ]
+        lines.append(f"| {n} | {own['batch']:,} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def factorisations():
     device = load("h200/factor.json")["device"]
     batch = 500000
@@ -389,10 +419,10 @@ def block_ldlt():
 
 
 makers = [
-    auto, batched, block_jacobi, block_ldlt, elasticity, factorisations, first_run, graphs, multigrid,
-    multigrid_matrices, multigrid_peers, peers, petsc, petsc_convection, petsc_ranks, plate_info, plate_msh,
-    plate_mtx, products, python, python_cpu, ranks_measured, ranks_model, scaling, scaling_local,
-    scaling_measured, solves, *validation_makers,
+    auto, batched, batched_solves, block_jacobi, block_ldlt, elasticity, factorisations, first_run,
+    graphs, multigrid, multigrid_matrices, multigrid_peers, peers, petsc, petsc_convection, petsc_ranks,
+    plate_info, plate_msh, plate_mtx, products, python, python_cpu, ranks_measured, ranks_model, scaling,
+    scaling_local, scaling_measured, solves, *validation_makers,
 ]
 
 
