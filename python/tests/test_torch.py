@@ -260,9 +260,9 @@ def test_operators_are_registered_rightly(device):
     a = dense(device, 3, 4, 4)
     b = torch.randn(3, 4, dtype=torch.float64, device=device, requires_grad=True)
     torch.library.opcheck(tt._inv, (a,))
-    torch.library.opcheck(tt._dense, (a, b))
+    torch.library.opcheck(tt._dense, (a, b, "gen"))
     # Results have the type of a, that of integers float64.
-    torch.library.opcheck(tt._dense, (a.detach().float(), b.detach()))
+    torch.library.opcheck(tt._dense, (a.detach().float(), b.detach(), "gen"))
     torch.library.opcheck(tt._inv, (torch.eye(3, dtype=torch.int64, device=device),))
 
 
