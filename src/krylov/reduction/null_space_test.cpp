@@ -195,6 +195,24 @@ TEST(null_space, parts_of_other_sizes) {
     EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
 }
 
+/// Rows divided by volumes, where the reduction also scales: an indefinite diagonal, rows of
+/// other sizes.
+TEST(null_space, rows_divided_by_volumes_and_scaled) {
+    auto random = generator();
+    CsrMatrix<double> matrix = with_part(with_part(free_laplacian(12), 50, 1, 1e-6), 70, 1, 0);
+    const CsrView<double> view = matrix.view();
+    for (Index i = 0; i < view.rows; ++i) {
+        for (Offset k = view.row_offsets[i]; k < view.row_offsets[i + 1]; ++k) {
+            matrix.values().data()[k] /= 1 + i * i;
+        }
+    }
+    const auto b = rounded_product(matrix, random_vector<double>(random, 148));
+    Solver<double> solver(context());
+    const Ended ended = solve_with(solver, matrix, b);
+    EXPECT_EQ(ended.report.status, Status::converged) << ended.report.message;
+    EXPECT_LT(ended.report.null_space_part, 1e-13);
+}
+
 /// What solvers add of the null space may be huge: the report is of x without it.
 TEST(null_space, the_report_is_of_x_without_it) {
     auto random = generator();

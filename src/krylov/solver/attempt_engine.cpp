@@ -179,7 +179,12 @@ void AttemptEngine<T>::find_null_space() {
     } else if (reduced_ && reduced_->reduction().is_symmetric &&
                reduced_->rows() == given_matrix_.rows && !reduced_->reduction().is_reordered) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
-        left_null_space_ = null_space_.times(context_, reduced_->reduction().row_factors);
+        // R A C is symmetric: A^T R C^-1 z = 0 where A z = 0.
+        std::vector<double> factors = reduced_->reduction().row_factors;
+        for (std::size_t k = 0; k < factors.size(); ++k) {
+            factors[k] /= reduced_->reduction().column_factors[k];
+        }
+        left_null_space_ = null_space_.times(context_, factors);
     }
 }
 
