@@ -47,16 +47,17 @@ TEST(argument, matrices_and_vectors_are_named) {
     const CsrOperator<double> a(cpu, square.view());
     const auto config = parse_solver("cg");
     const auto solver = config->make(cpu, a, nullptr);
-    std::vector<double> two(2), three(3);
-    const auto solve = [&](std::vector<double>& b, std::vector<double>& x, bool left = false) {
+    std::vector<double> two(2), x(2), three(3);
+    const auto solve = [&](std::vector<double>& b, std::vector<double>& to, bool left = false) {
         SolveOptions options;
         options.left_preconditioning = left;
-        solver->solve(std::span<const double>(b), std::span<double>(x), options);
+        solver->solve(std::span<const double>(b), std::span<double>(to), options);
     };
     EXPECT_EQ(argument_of([&] { solve(three, two); }), "b");
     EXPECT_EQ(argument_of([&] { solve(two, three); }), "x");
-    EXPECT_EQ(argument_of([&] { solve(two, two, true); }), "left_preconditioning");
-    EXPECT_EQ(argument_of([&] { solve(two, two); }), "accepted");
+    EXPECT_EQ(argument_of([&] { solve(two, two); }), "x");
+    EXPECT_EQ(argument_of([&] { solve(two, x, true); }), "left_preconditioning");
+    EXPECT_EQ(argument_of([&] { solve(two, x); }), "accepted");
 }
 
 TEST(argument, options_of_multigrid_are_named) {

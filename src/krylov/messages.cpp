@@ -138,8 +138,9 @@ void check_apart(Vectors<const T> b, Vectors<const T> x) {
     for (Offset i = 0; i < x.count; ++i) {
         for (Offset j = 0; j < b.count; ++j) {
             const std::uintptr_t first = begin(b, j), second = begin(x, i);
-            require(std::max(first, second) - std::min(first, second) >= bytes,
-                    "solve: x overlaps b, which is read until the end; give x an array of its own");
+            require_argument("x", std::max(first, second) - std::min(first, second) >= bytes,
+                             "solve: x overlaps b, which is read until the end; give x an array of "
+                             "its own");
         }
     }
 }
