@@ -1,6 +1,7 @@
 #include "precond/arranged_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -26,10 +27,31 @@ struct RowSizes {
     }
 };
 
+/// has_small_diagonal by one thread: without atomic operations one is as fast as several.
+template <class T>
+bool has_small_diagonal_on_host(const CsrView<T>& a) {
+    std::vector<double> diagonal(std::size_t(a.rows), 0), in_row(diagonal), in_column(diagonal);
+    for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
+        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+            const Index j = a.column_indices[e];
+            const double size = std::abs(double(a.values[e]));
+            in_row[i] = std::max(in_row[i], size);
+            in_column[j] = std::max(in_column[j], size);
+            if (i == j) diagonal[i] = size;
+        }
+    }
+    for (std::size_t i = 0; i < diagonal.size(); ++i) {
+        if (is_small(diagonal[i], std::min(in_row[i], in_column[i]))) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 template <class T>
 bool has_small_diagonal(const Context& context, const CsrView<T>& a) {
+    if (!context.on_gpu()) return has_small_diagonal_on_host(a);
     const RowSizes sizes(context, ScaledMatrix<T>{a});
     Buffer<int> found = zeros<int>(context, 1);
     for_each_index(context, a.rows,
@@ -58,21 +80,28 @@ Buffer<double> diagonal_scaling(const Context& context, const CsrView<T>& a) {
 }
 
 template <class T>
-bool needs_matching(const Context& context, const CsrView<T>& a) {
-    if (has_small_diagonal(context, a)) return true;
+bool has_large_entries(const Context& context, const CsrView<T>& a, const Buffer<double>& scaling) {
     //   poisson2d:120, rows times 10^-10 to 10^10  0.19 s, 5.7e6 entries  matched 0.03 s, 5e5
     constexpr double bound = 1e3;
-    const Buffer<double> scaling = diagonal_scaling(context, a);
     Buffer<int> found = zeros<int>(context, 1);
     for_each_index(context, a.rows, FindLargeEntry<T>{a, scaling.data(), bound, found.data()});
     return copy_to_host(context, found)[0] != 0;
 }
 
+template <class T>
+bool needs_matching(const Context& context, const CsrView<T>& a) {
+    return has_small_diagonal(context, a) ||
+           has_large_entries(context, a, diagonal_scaling(context, a));
+}
+
 void round_to_powers_of_two(std::vector<double>& scaling) {
     for (double& s : scaling) {
-        int exponent;
-        const double half = std::frexp(s, &exponent);  // Within 0.5 .. 1.
-        s = std::ldexp(1.0, half < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
+        // The exponent, one more where the fraction is at least sqrt 2.
+        constexpr std::uint64_t fraction = (std::uint64_t(1) << 52) - 1;
+        const std::uint64_t bits = std::bit_cast<std::uint64_t>(s);
+        const bool rounds_up =
+            (bits & fraction) >= (std::bit_cast<std::uint64_t>(std::numbers::sqrt2) & fraction);
+        s = std::bit_cast<double>((bits & ~fraction) + (rounds_up ? fraction + 1 : 0));
     }
 }
 
@@ -114,6 +143,7 @@ GatheredRows union_pattern(const Context& cpu, const CsrView<T>& a, const Gather
     template decltype(has_small_diagonal<T>) has_small_diagonal<T>; \
     template decltype(is_scaled<T>) is_scaled<T>;                   \
     template decltype(diagonal_scaling<T>) diagonal_scaling<T>;     \
+    template decltype(has_large_entries<T>) has_large_entries<T>;   \
     template decltype(needs_matching<T>) needs_matching<T>;         \
     template decltype(transposed_pattern<T>) transposed_pattern<T>; \
     template decltype(union_pattern<T>) union_pattern<T>;

@@ -26,12 +26,17 @@ bool is_scaled(const Context& context, const CsrView<T>& a, std::span<const T> r
 template <class T>
 Buffer<double> diagonal_scaling(const Context& context, const CsrView<T>& a);
 
-/// has_small_diagonal, or whether entries of S A S, S the diagonal_scaling, are far above its
-/// diagonal of ones, as where the rows of a matrix are in other units than its columns. Waits.
+/// Whether entries of S A S, S the diagonal_scaling, are far above its diagonal of ones, as where
+/// the rows of a matrix are in other units than its columns. Waits.
+template <class T>
+bool has_large_entries(const Context& context, const CsrView<T>& a, const Buffer<double>& scaling);
+
+/// has_small_diagonal or has_large_entries. Waits.
 template <class T>
 bool needs_matching(const Context& context, const CsrView<T>& a);
 
-/// Powers of two scale without rounding: rows that are equal stay equal, and cancel.
+/// Rounds positive, normal numbers. Powers of two scale without rounding: rows that are equal stay
+/// equal, and cancel.
 void round_to_powers_of_two(std::vector<double>& scaling);
 
 /// The transposed pattern.

@@ -50,8 +50,13 @@ struct MeasureRow {
     }
 };
 
-/// Sets *found where a diagonal entry is zero, or smaller than 1e-3 of the largest entries of its
-/// row and column.
+/// Whether a diagonal entry is zero, or smaller than 1e-3 of `other`, the smaller one of the
+/// largest entries of its row and column.
+TESSERA_HOST_DEVICE inline bool is_small(double diagonal, double other) {
+    return !(diagonal >= 1e-3 * other) || diagonal == 0;
+}
+
+/// Sets *found where a diagonal entry is small.
 struct FindSmallDiagonal {
     static constexpr int work = 4;
     const double* diagonal;
@@ -62,7 +67,7 @@ struct FindSmallDiagonal {
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const double column = std::bit_cast<double>(in_column[i]);
         const double other = column < in_row[i] ? column : in_row[i];
-        if (!(diagonal[i] >= 1e-3 * other) || diagonal[i] == 0) raise_flag(found);
+        if (is_small(diagonal[i], other)) raise_flag(found);
     }
 };
 

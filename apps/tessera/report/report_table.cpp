@@ -130,16 +130,19 @@ std::string hierarchy_text(const Json& values) {
            values["near_null"].get<std::string>();
 }
 
-/// "LDL^T, 886747 entries, 7.3 MB, 8.7e+07 operations, largest front 280; 3 negative eigenvalues".
+/// "LDL^T, 886747 entries, 7.3 MB, 8.7e+07 operations, largest front 280; 3 negative eigenvalues",
+/// or "..., row by row" for factors without fronts.
 std::string direct_text(const Json& values) {
     const auto number = [&](const char* name) {
         return values.contains(name) ? values[name].get<Offset>() : Offset(0);
     };
-    std::string result = values["factorisation"].get<std::string>() + ", " +
-                         std::to_string(number("factor_entries")) + " entries, " +
-                         format_bytes(double(number("factor_bytes"))) + ", " +
-                         format("%.1e", values["flops"].get<double>()) +
-                         " operations, largest front " + std::to_string(number("largest_front"));
+    std::string result =
+        values["factorisation"].get<std::string>() + ", " +
+        std::to_string(number("factor_entries")) + " entries, " +
+        format_bytes(double(number("factor_bytes"))) + ", " +
+        format("%.1e", values["flops"].get<double>()) + " operations" +
+        (number("fronts") == 0 ? ", row by row"
+                               : ", largest front " + std::to_string(number("largest_front")));
     const auto add = [&](const char* name, const char* word) {
         if (number(name) > 0) result += "; " + plural(number(name), word);
     };

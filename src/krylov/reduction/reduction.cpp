@@ -233,8 +233,9 @@ std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>
     const bool has_nodes = facts.rows_per_node > 1 && !facts.has_coordinates;
     const bool may_order = !has_nodes && coordinates.unknowns.empty();
     const bool needs_order = may_order && flagged_rows<FindTwinRow<T>>(context, matrix) > 32;
-    // The walks take as long as a copy of so many entries to the host.
-    const bool may_be_symmetric = facts.symmetric || matrix.nonzeros < 200'000 ||
+    // On a GPU the walks take as long as a copy of so many entries to the host.
+    const bool may_be_symmetric = facts.symmetric ||
+                                  (context.on_gpu() && matrix.nonzeros < 200'000) ||
                                   flagged_rows<WalkAgainstSymmetry<T>>(context, matrix) == 0;
     const bool is_scaled = !facts.positive_diagonal && facts.row_span > 1e4;
     const bool is_as_it_seems =

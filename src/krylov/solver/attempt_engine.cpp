@@ -167,7 +167,7 @@ template <class T>
 void AttemptEngine<T>::find_null_space() {
     null_space_ = {};
     left_null_space_ = {};
-    soft_modes_ = {};
+    soft_modes_.reset();
     if (!given_null_->values.empty()) {
         null_space_ = NullSpace<T>(context_, given_matrix_, *given_null_);
         return;
@@ -175,7 +175,6 @@ void AttemptEngine<T>::find_null_space() {
     if (!is_automatic()) return;
     if (facts_.symmetric) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
-        soft_modes_ = SoftModes<T>::found(context_, given_matrix_, facts_, *coordinates_);
     } else if (reduced_ && reduced_->reduction().is_symmetric &&
                reduced_->rows() == given_matrix_.rows && !reduced_->reduction().is_reordered) {
         null_space_ = NullSpace<T>::found(context_, given_matrix_, facts_, *coordinates_);
@@ -308,10 +307,14 @@ bool AttemptEngine<T>::is_exact() const {
 /// Makes the solver of the attempt in use.
 template <class T>
 void AttemptEngine<T>::make_iterative() {
+    refinement_ = nullptr;
     iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
     if (!is_exact()) return;
-    iterative_ = std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
-                                                 *system_->preconditioner(), std::move(iterative_));
+    auto refinement =
+        std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
+                                        *system_->preconditioner(), std::move(iterative_));
+    refinement_ = refinement.get();
+    iterative_ = std::move(refinement);
 }
 
 /// Does the work of a setup or update; where it fails there is no matrix.
@@ -361,7 +364,7 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
 template <class T>
 void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
     if (attempts_.empty()) return choose_anew();
-    if (null_space_.vectors() > 0 || !soft_modes_.is_empty()) {
+    if (null_space_.vectors() > 0 || (soft_modes_ && !soft_modes_->is_empty())) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();
     }

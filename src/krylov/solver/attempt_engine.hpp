@@ -7,6 +7,7 @@
 #include "krylov/reduced_system.hpp"
 #include "krylov/soft_modes.hpp"
 #include "krylov/solver/prepared_system.hpp"
+#include "krylov/solver/refinement.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 
@@ -118,15 +119,15 @@ class AttemptEngine {
     std::vector<SolveReport> solve_by_reduction(Vectors<const T> b, Vectors<T> x,
                                                 const SolveOptions& options);
     bool is_too_far(const SolveReport& report);
-    SolveReport judged(std::span<const T> b, std::span<T> x, const SolveOptions& options,
-                       SolveReport report);
+    SolveReport judged(int vector, std::span<const T> b, std::span<T> x,
+                       const SolveOptions& options, SolveReport report);
     void take_start_back(std::span<const T> b, std::span<const T> start, std::span<T> x,
                          const SolveOptions& options, SolveReport& report) const;
     const NullSpace<T>& null_space_of_given() const;
-    bool is_lost_in_rounding(const SolutionErrors& errors, std::span<const T> b,
-                             std::span<const T> x);
-    bool is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
-                              std::span<const T> x) const;
+    struct Look;
+    const SoftModes<T>& soft_modes();
+    bool is_lost_in_rounding(Look& look);
+    bool is_at_rounding_limit(Look& look) const;
     void notify(const AttemptEvent& event) const {
         if (listener_) listener_(event);
     }
@@ -146,7 +147,7 @@ class AttemptEngine {
     const Operator<T>* given_preconditioner_ = nullptr;  ///< Null: that of the method.
     MatrixFacts facts_;  ///< Facts of the matrix that was given; filled only if a text is auto.
     NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
-    SoftModes<T> soft_modes_;
+    std::optional<SoftModes<T>> soft_modes_;     ///< Looked for where they are needed.
     mutable std::optional<NullSpace<T>> null_space_of_given_;  ///< Looked for where it is asked.
     std::optional<double> largest_of_given_;                   ///< max |a_ij|; likewise.
     std::optional<ReducedSystem<T>> reduced_;
@@ -167,6 +168,7 @@ class AttemptEngine {
     MethodConfig method_;
     std::optional<PreparedSystem<T>> system_;
     std::unique_ptr<IterativeSolver<T>> iterative_;  ///< Null: there is no matrix.
+    const Refinement<T>* refinement_ = nullptr;      ///< iterative_, if it is a Refinement.
 };
 
 }  // namespace tessera

@@ -11,6 +11,7 @@
 #include "krylov/norms.hpp"
 #include "krylov/row_scan.hpp"
 #include "krylov/solver/attempt_engine.hpp"
+#include "tessera/detail/accurate_residual.hpp"
 #include "tessera/detail/largest_element.hpp"
 
 // The part of AttemptEngine that judges solutions.
@@ -149,10 +150,36 @@ void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
     report.message.front() = char(std::toupper(report.message.front()));
 }
 
-/// The report of a solve, whose status the rows of the solution confirm or change. A solution that
-/// is small in norm alone is improved, twice at most.
+/// A solution that is judged, and its errors, which are measured once.
 template <class T>
-SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
+struct AttemptEngine<T>::Look {
+    const Context& context;
+    const CsrView<T>& matrix;
+    std::span<const T> b, x;
+    SolutionErrors errors;
+    std::optional<EquilibratedErrors> scaled = {};
+
+    const EquilibratedErrors& equilibrated() {
+        if (!scaled) scaled = equilibrated_errors<T>(context, matrix, b, x);
+        return *scaled;
+    }
+};
+
+/// The soft modes of A where attempts are chosen by its facts, else none.
+template <class T>
+const SoftModes<T>& AttemptEngine<T>::soft_modes() {
+    if (!soft_modes_) {
+        const bool may_have = is_automatic() && given_null_->values.empty() && facts_.symmetric;
+        soft_modes_ = may_have ? SoftModes<T>::found(context_, given_matrix_, facts_, *coordinates_)
+                               : SoftModes<T>();
+    }
+    return *soft_modes_;
+}
+
+/// The report of the solve of a right-hand side, whose status the rows of the solution confirm or
+/// change. A solution that is small in norm alone is improved, twice at most.
+template <class T>
+SolveReport AttemptEngine<T>::judged(int vector, std::span<const T> b, std::span<T> x,
                                      const SolveOptions& options, SolveReport report) {
     if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
     const std::string& solver = attempts_[attempt_].solver;
@@ -160,8 +187,14 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
     for (int tries = 0;; ++tries) {
         // This part may be so large that its rounding errors hide the residual of the rest.
         if (null_space_.vectors() > 0) null_space_.remove_from(context_, x);
-        if (is_definite) soft_modes_.correct(context_, given_matrix_, b, x);
-        const SolutionErrors errors = solution_errors<T>(context_, given_matrix_, b, x);
+        if (is_definite) soft_modes().correct(context_, given_matrix_, b, x);
+        const SolutionErrors* const known =
+            tries == 0 && refinement_ != nullptr && !is_reduced() && null_space_.vectors() == 0
+                ? refinement_->errors(vector)
+                : nullptr;
+        Look look{context_, given_matrix_, b, x,
+                  known != nullptr ? *known : solution_errors<T>(context_, given_matrix_, b, x)};
+        const SolutionErrors& errors = look.errors;
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
         report.backward_error = errors.backward_error;
         report.worst_row = errors.row;
@@ -171,12 +204,12 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
         const bool is_small = residual <= 1.01 * target;
         if (!is_small || null_space_.vectors() > 0) report.true_relative_residual = residual;
         const bool is_converged = report.status == Status::converged;
-        if (is_lost_in_rounding(errors, b, std::span<const T>(x))) {
+        if (is_lost_in_rounding(look)) {
             report.status = Status::accuracy_lost;
             report.message = status_message(report, {}, target, 0);
             return report;
         }
-        if (!(is_converged && is_small) && is_at_rounding_limit(errors, b, std::span<const T>(x))) {
+        if (!(is_converged && is_small) && is_at_rounding_limit(look)) {
             report.status = Status::rounding_limit;
             report.message = status_message(report, {}, target, 0);
             return report;
@@ -228,8 +261,8 @@ void AttemptEngine<T>::take_start_back(std::span<const T> b, std::span<const T> 
 /// Whether A x has rounding errors of a share of b, because x has huge elements, and no digits, as
 /// where A is singular for b: no residual, even of 0, then means anything.
 template <class T>
-bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::span<const T> b,
-                                           std::span<const T> x) {
+bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
+    const std::span<const T> b = look.b, x = look.x;
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2, share = 0.1;
     if (!largest_of_given_) {
         const std::span<const T> values(given_matrix_.values, std::size_t(given_matrix_.nonzeros));
@@ -237,15 +270,14 @@ bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::sp
     }
     // Sizes first: the growth takes as long as several products.
     const double size = *largest_of_given_ * largest_element<T>(context_, x);
-    const double mean_b = errors.right_hand_side / std::sqrt(double(b.size()));
+    const double mean_b = look.errors.right_hand_side / std::sqrt(double(b.size()));
     if (size * roundoff < 0.1 * share * mean_b) return false;
-    const double growth = equilibrated_errors<T>(context_, given_matrix_, b, x).growth;
-    if (growth < share / roundoff) return false;
+    if (look.equilibrated().growth < share / roundoff) return false;
     if (!is_exact() || !system_->report().singular.empty()) return true;
     // What a further solve adds to an x that has digits is rounding errors of its elements.
     const Scratch<T> r(context_, Offset(b.size())), change(context_, Offset(b.size()));
-    CsrOperator<T>(context_, given_matrix_).apply(context_, x, r.view());
-    axpby<T>(context_, T(1), b, T(-1), r.view());
+    copy_from_host(context_, std::span<const T>(accurate_residual(context_, given_matrix_, b, x)),
+                   r.view());
     fill(context_, T(0), change.view());
     SolveOptions options;
     options.rtol = 0.1;
@@ -259,11 +291,11 @@ bool AttemptEngine<T>::is_lost_in_rounding(const SolutionErrors& errors, std::sp
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
 /// which x with huge elements would be the sign.
 template <class T>
-bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::span<const T> b,
-                                            std::span<const T> x) const {
+bool AttemptEngine<T>::is_at_rounding_limit(Look& look) const {
+    const std::span<const T> b = look.b;
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
-    if (!(errors.backward_error <= 0.1 * default_rtol<T>)) return false;
-    const EquilibratedErrors scaled = equilibrated_errors<T>(context_, given_matrix_, b, x);
+    if (!(look.errors.backward_error <= 0.1 * default_rtol<T>)) return false;
+    const EquilibratedErrors& scaled = look.equilibrated();
     if (!(scaled.error <= 10 * roundoff)) return false;
     const auto is_regular = [&] {  // As exact factors found it.
         return is_exact() && system_->report().singular.empty() &&
@@ -283,7 +315,10 @@ bool AttemptEngine<T>::is_at_rounding_limit(const SolutionErrors& errors, std::s
 template <class T>
 const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
     if (!null_space_of_given_) {
-        const MatrixFacts facts = find_facts(context_, given_matrix_, *coordinates_);
+        const bool is_known = is_automatic() && !was_updated_;
+        const MatrixFacts found =
+            is_known ? MatrixFacts() : find_facts(context_, given_matrix_, *coordinates_);
+        const MatrixFacts& facts = is_known ? facts_ : found;
         null_space_of_given_ =
             facts.symmetric ? NullSpace<T>::found(context_, given_matrix_, facts, *coordinates_)
                             : NullSpace<T>();
@@ -297,7 +332,7 @@ const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
     template void AttemptEngine<T>::take_start_back(                                             \
         std::span<const T>, std::span<const T>, std::span<T>, const SolveOptions&, SolveReport&) \
         const;                                                                                   \
-    template SolveReport AttemptEngine<T>::judged(std::span<const T>, std::span<T>,              \
+    template SolveReport AttemptEngine<T>::judged(int, std::span<const T>, std::span<T>,         \
                                                   const SolveOptions&, SolveReport);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -263,7 +263,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         const SolveReport* failed = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
             if (failed_trial[j]) solved[j].status = Status::stagnated;
-            solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]));
+            solved[j] = judged(int(j), b[int(j)], x[int(j)], remaining, std::move(solved[j]));
             if (may_rise) {
                 take_start_back(b[int(j)], start[int(j)], x[int(j)], remaining, solved[j]);
             }

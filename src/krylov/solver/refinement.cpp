@@ -24,6 +24,18 @@ bool is_in_range(double norm_b) {
            norm_b < std::sqrt(double(limits::max()) * epsilon);
 }
 
+/// The errors of x = 0, in host memory.
+template <class T>
+SolutionErrors errors_of_zero(const Context& cpu, std::span<const T> b) {
+    SolutionErrors errors;
+    errors.residual = errors.right_hand_side = std::sqrt(double(dot_to_host<const T>(cpu, b, b)));
+    const auto first = std::ranges::find_if(b, [](T value) { return value != T(0); });
+    if (first == b.end()) return errors;
+    errors.backward_error = 1;
+    errors.row = Index(first - b.begin());
+    return errors;
+}
+
 }  // namespace
 
 template <class T>
@@ -37,6 +49,7 @@ std::vector<SolveReport> Refinement<T>::solve(Vectors<const T> b, Vectors<T> x,
                                               const SolveOptions& options) {
     check_solve<T>(context_, product_, b, x, options);
     std::vector<SolveReport> reports;
+    errors_.assign(std::size_t(b.count), {});
     for (int first = 0; first < b.count; first += max_together) {
         const int count = std::min(max_together, b.count - first);
         reserve(count);
@@ -65,20 +78,20 @@ bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& o
                          SolveReport& report) {
     report.residuals.push_back(look.relative);
     report.relative_residual = report.true_relative_residual = look.relative;
-    report.backward_error = look.backward_error;
-    report.worst_row = look.row;
+    report.backward_error = look.errors.backward_error;
+    report.worst_row = look.errors.row;
     report.iterations = look.step;
     const auto end = [&](Status status) {
         report.status = status;
         return true;
     };
-    const bool is_balanced = look.backward_error <= 100 * look.target || look.target >= 0.01;
+    const bool is_balanced = look.errors.backward_error <= 100 * look.target || look.target >= 0.01;
     // Nothing is expected of the start, nor of the first solve.
-    const bool no_longer_falls = look.step > 1 && !(look.backward_error <= look.before / 2);
+    const bool no_longer_falls = look.step > 1 && !(look.errors.backward_error <= look.before / 2);
     if (look.relative <= look.target && is_balanced) {
         // A step costs little: x becomes as accurate as the factors allow.
         constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-        const bool is_accurate = look.backward_error <= 1000 * epsilon || look.step >= 3;
+        const bool is_accurate = look.errors.backward_error <= 1000 * epsilon || look.step >= 3;
         if (look.step == 0 || is_accurate || no_longer_falls) return end(Status::converged);
     }
     if (!std::isfinite(look.relative)) return end(Status::non_finite);
@@ -98,17 +111,21 @@ bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& o
 template <class T>
 bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
                             const SolveOptions& options, SolveReport& report) {
-    const SolutionErrors errors = solution_errors<T>(context_, matrix_, b, std::span<const T>(x));
+    const SolutionErrors& errors = look.errors;
+    if (look.step == 0) {
+        look.starts_at_zero = !context_.on_gpu() && std::ranges::count(x, T(0)) == Offset(x.size());
+    }
+    look.errors = look.step == 0 && look.starts_at_zero
+                      ? errors_of_zero<T>(context_, b)
+                      : solution_errors<T>(context_, matrix_, b, std::span<const T>(x));
     look.is_in_range = is_in_range<T>(errors.right_hand_side);
     if (!look.is_in_range) return true;
     look.target =
         std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
     look.relative = errors.residual / errors.right_hand_side;
-    look.backward_error = errors.backward_error;
-    look.row = errors.row;
     look.seconds = tessera::now() - start;
     if (ends(look, x, options, report)) return true;
-    if (look.step > 0) look.before = look.backward_error;
+    if (look.step > 0) look.before = look.errors.backward_error;
     ++look.step;
     ++report.operator_applications;
     return false;
@@ -117,7 +134,7 @@ bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, 
 /// Whether the last step made x worse than the one before, which is not the start.
 template <class T>
 bool Refinement<T>::has_risen(const Look& look) {
-    return look.step > 1 && !(look.backward_error <= look.before);
+    return look.step > 1 && !(look.errors.backward_error <= look.before);
 }
 
 /// Several right-hand sides together, so that the factors are read once for all.
@@ -144,6 +161,10 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
         }
         if (std::ranges::find(has_ended, false) == has_ended.end()) break;
         for (int j = 0; j < b.count; ++j) {
+            if (looks[j].starts_at_zero && looks[j].step <= 1) {
+                copy(context_, b[j], residual[j]);
+                continue;
+            }
             product_.apply(context_, std::span<const T>(now[j]), residual[j]);
             axpbypcz<T>(context_, T(1), b[j], T(-1), std::span<const T>(residual[j]), T(0),
                         residual[j]);
@@ -170,11 +191,13 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
             look_at(b[j], now[j], start, last, {.rtol = options.rtol, .atol = options.atol},
                     report);
             report.iterations = looks[j].step;
+            looks[j].errors = last.errors;
         }
         // An x that is worse than the start, by rows and in norm, is of no use.
         const bool is_worse = !(report.true_relative_residual <= report.residuals.front());
         if (!is_worse || report.backward_error <= 0.1 * default_rtol<T>) {
             copy(context_, std::span<const T>(now[j]), x[j]);
+            errors_[std::size_t(first + j)] = looks[j].errors;
         }
         report.seconds = tessera::now() - start;
         report.message = status_message(report, {}, looks[j].target, 0);

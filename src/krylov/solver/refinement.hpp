@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+
 #include "tessera/krylov.hpp"
+#include "tessera/solution_errors.hpp"
 
 namespace tessera {
 
@@ -29,16 +32,21 @@ class Refinement final : public IterativeSolver<T> {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
                                    const SolveOptions& options) override;
     void operators_changed() override {}
+    /// The errors of a solution of the latest solve; null where they are not known.
+    const SolutionErrors* errors(int vector) const {
+        const auto& one = errors_[std::size_t(vector)];
+        return one ? &*one : nullptr;
+    }
 
   private:
     /// What is known of x after some steps.
     struct Look {
         Offset step = 0;
-        double relative = 0, target = 0, backward_error = 0, seconds = 0;
+        double relative = 0, target = 0, seconds = 0;
         double before = std::numeric_limits<double>::infinity();  ///< The last backward error.
-        Index row = -1;
+        SolutionErrors errors;
         int vector = 0;
-        bool is_in_range = true;
+        bool is_in_range = true, starts_at_zero = false;
     };
     void reserve(int count);
     static bool has_risen(const Look& look);
@@ -54,6 +62,7 @@ class Refinement final : public IterativeSolver<T> {
     const Operator<T>& factors_;
     std::unique_ptr<IterativeSolver<T>> plain_;
     Buffer<T> residual_, change_, now_, before_;
+    std::vector<std::optional<SolutionErrors>> errors_;
 };
 
 }  // namespace tessera

@@ -43,25 +43,40 @@ typename Direct<T>::LogDeterminant Direct<T>::log_determinant() const {
         if (value < 0) result.sign = -result.sign;
         result.logarithm += std::log(std::abs(value));
     };
+    // The pivot of row k alone, or of rows k and k + 1, and how many these are.
+    const auto multiply_pivot = [&](double one, double beside, auto&& next) {
+        if (beside == 0) {
+            multiply(one);
+            return 1;
+        }
+        multiply(beside);
+        multiply(one / beside * next() - beside);
+        return 2;
+    };
     std::vector<Index> column_of_row(static_cast<std::size_t>(rows()));
-    for (const auto& front : state.factor.fronts()) {
-        for (Index k = 0; k < front.pivots; ++k) {
-            column_of_row[state.fronts.row[front.row_ids[k]]] =
-                state.fronts.column[front.column_ids[k]];
-            const auto diagonal = [&](Index at) {
+    if (state.row_plan) {
+        const auto& factor = state.simplicial;
+        const auto pivot = [&](Index k) { return double(factor.diagonal()[std::size_t(k)]); };
+        for (std::size_t k = 0; k < column_of_row.size(); ++k) {
+            column_of_row[factor.row()[k]] = factor.column()[k];
+        }
+        for (Index k = 0; k < rows();) {
+            k += multiply_pivot(pivot(k), double(factor.beside(k)), [&] { return pivot(k + 1); });
+        }
+    } else {
+        for (const auto& front : state.factor.fronts()) {
+            const auto pivot = [&](Index k) {
                 return double(
-                    (front.upper ? front.upper : front.lower)[Offset(at) * front.rows + at]);
+                    (front.upper ? front.upper : front.lower)[Offset(k) * front.rows + k]);
             };
-            const double beside = front.off_diagonal ? double(front.off_diagonal[k]) : 0;
-            if (beside == 0) {
-                multiply(diagonal(k));
-                continue;
+            for (Index k = 0; k < front.pivots; ++k) {
+                column_of_row[state.fronts.row[front.row_ids[k]]] =
+                    state.fronts.column[front.column_ids[k]];
             }
-            multiply(beside);
-            multiply(diagonal(k) / beside * diagonal(k + 1) - beside);
-            ++k;
-            column_of_row[state.fronts.row[front.row_ids[k]]] =
-                state.fronts.column[front.column_ids[k]];
+            for (Index k = 0; k < front.pivots;) {
+                const double beside = front.off_diagonal ? double(front.off_diagonal[k]) : 0;
+                k += multiply_pivot(pivot(k), beside, [&] { return pivot(k + 1); });
+            }
         }
     }
     result.sign *= parity(std::move(column_of_row));

@@ -56,10 +56,12 @@ TEST(determinant, counts_eigenvalues_of_each_sign) {
             }
         }
         const auto matrix = entries.matrix<double>();
-        const Direct<double> factors(host(), matrix.view());
-        EXPECT_TRUE(factors.report().symmetric);
-        EXPECT_EQ(factors.report().positive, positive);
-        EXPECT_EQ(factors.report().negative, rows - positive);
+        for (const DirectOptions& options : both_kinds) {
+            const Direct<double> factors(host(), matrix.view(), options);
+            EXPECT_TRUE(factors.report().symmetric);
+            EXPECT_EQ(factors.report().positive, positive);
+            EXPECT_EQ(factors.report().negative, rows - positive);
+        }
     }
 }
 
@@ -120,14 +122,16 @@ TEST(determinant, determinant_and_condition) {
                 }
             }
         }
-        const Direct<double> factors(host(), view);
         const double condition = norm_a * norm(inverse);
         const double rounding = condition * gamma<double>(double(n * n) + 8);
-        EXPECT_EQ(factors.log_determinant().sign, sign);
-        EXPECT_NEAR(factors.log_determinant().logarithm, logarithm, rounding);
-        const double estimate = 1 / factors.reciprocal_condition();
-        EXPECT_LE(estimate, condition * (1 + rounding));
-        EXPECT_GE(estimate, condition / 3);
+        for (const DirectOptions& options : both_kinds) {
+            const Direct<double> factors(host(), view, options);
+            EXPECT_EQ(factors.log_determinant().sign, sign);
+            EXPECT_NEAR(factors.log_determinant().logarithm, logarithm, rounding);
+            const double estimate = 1 / factors.reciprocal_condition();
+            EXPECT_LE(estimate, condition * (1 + rounding));
+            EXPECT_GE(estimate, condition / 3);
+        }
     }
 }
 
@@ -162,7 +166,8 @@ TEST(determinant, small_matrices_of_integers) {
         }
         const auto matrix = entries.matrix<double>();
         SCOPED_TRACE(k);
-        const Direct<double> factors(host(), matrix.view());
+        const DirectOptions& options = both_kinds[k % 2];
+        const Direct<double> factors(host(), matrix.view(), options);
         const auto exact = determinant(dense, n);
         const auto found = factors.log_determinant();
         if (exact == 0) {
@@ -176,7 +181,7 @@ TEST(determinant, small_matrices_of_integers) {
         EXPECT_EQ(found.sign, exact > 0 ? 1 : -1);
         const double size = std::abs(double(exact));
         EXPECT_NEAR(std::exp(found.logarithm), size, 1e-6 * size);
-        expect_solved(matrix, {}, random);
+        expect_solved(matrix, options, random);
         if (HasFailure()) break;
     }
     EXPECT_GT(singular, count / 10);

@@ -17,14 +17,6 @@ std::string short_text(double number) {
     return number_text(number, std::chars_format::scientific, 1);
 }
 
-/// Throws InvalidArgument if a factorisation takes more operations than allowed.
-void require_few(double flops, double max_flops) {
-    if (max_flops <= 0 || flops <= max_flops) return;
-    throw InvalidArgument("direct: the factorisation takes " + short_text(flops) +
-                              " operations, more than max_flops=" + short_text(max_flops),
-                          "preconditioner");
-}
-
 /// A matrix in host memory: that of the caller, or a copy of one on a GPU.
 template <class T>
 class HostMatrix {
@@ -40,16 +32,6 @@ class HostMatrix {
     CsrMatrix<T> copy_;
     CsrView<T> view_;
 };
-
-/// ||A||_1.
-template <class T>
-double column_norm(const CsrView<T>& matrix) {
-    std::vector<double> sums(std::size_t(matrix.columns), 0);
-    for (Offset k = 0; k < matrix.nonzeros; ++k) {
-        sums[matrix.column_indices[k]] += std::abs(double(matrix.values[k]));
-    }
-    return sums.empty() ? 0 : *std::ranges::max_element(sums);
-}
 
 /// PreconditionerReport::singular.
 template <class T>
@@ -72,67 +54,6 @@ std::string singularity(const DirectReport& report, Index rows) {
 }
 
 }  // namespace
-
-/// Everything that the pattern, and the values at the setup, decide.
-template <class T>
-void Direct<T>::State::analyse(const CsrView<T>& matrix) {
-    const double start = now();
-    const bool symmetric = options.symmetric && is_symmetric(host, matrix);
-    arrangement = direct::arrange(host, matrix, symmetric, options);
-    {
-        const direct::PatternView pattern = arrangement.pattern(matrix);
-        const direct::EliminationTree tree = direct::make_elimination_tree(
-            pattern, direct::elimination_order(host, pattern, arrangement));
-        report.flops = tree.flops(symmetric);
-        require_few(report.flops, options.max_flops);
-        fronts = direct::make_fronts(matrix, arrangement, tree);
-    }
-    arrangement.symmetric_pattern = {};
-    report.symmetric = symmetric;
-    report.matched = arrangement.matched;
-    report.structural_rank = arrangement.structural_rank;
-    report.blocks = arrangement.blocks;
-    report.fronts = fronts.count();
-    report.analysis_seconds = now() - start;
-}
-
-template <class T>
-void Direct<T>::State::compute(const Context& given, const CsrView<T>& matrix,
-                               const CsrView<T>& on_host) {
-    is_complete = is_on_host = false;
-    device.reset();
-    is_finite = first_non_finite_row(host, on_host) < 0;
-    if (!is_finite) return;
-    const bool is_first = fronts.first.empty();
-    if (is_first) analyse(on_host);
-    //   stokes:256, 6.5e9 operations  host 314 ms  cuDSS 432 ms (its analysis 383)
-    constexpr double min_flops = 1e10;
-    if (is_first && report.flops >= min_flops && factor_on_device(given, matrix, on_host)) return;
-    factor_on_host(on_host);
-}
-
-template <class T>
-void Direct<T>::State::factor_on_host(const CsrView<T>& matrix) {
-    const double start = now();
-    norm = column_norm(matrix);
-    factor.compute(host, matrix, arrangement, fronts, threshold());
-    memory.set(fronts.bytes() + factor.peak_bytes());
-    memory.set(fronts.bytes() + factor.bytes());
-    const direct::PivotCounts& pivots = factor.pivots();
-    report.largest_front = factor.largest_front();
-    report.factor_entries = factor.entries();
-    report.factor_bytes = factor.bytes();
-    report.delayed = factor.delayed();
-    report.null_pivots = pivots.null_pivots;
-    report.positive = pivots.positive;
-    report.negative = pivots.negative;
-    is_in_range = std::isfinite(factor.largest_entry());
-    report.smallest_pivot = pivots.smallest_row < 0 ? 1 : pivots.smallest / factor.largest_entry();
-    report.smallest_pivot_row =
-        pivots.smallest_row < 0 ? -1 : fronts.row[std::size_t(pivots.smallest_row)];
-    report.factor_seconds = now() - start;
-    is_complete = is_on_host = is_in_range;
-}
 
 /// The kind of the matrix, by the signs of pivots of the latest factors on the host.
 template <class T>
@@ -269,6 +190,7 @@ void Direct<T>::apply(const Context& context, std::span<const T> r, std::span<T>
 template <class T>
 void Direct<T>::State::solve(const Context& cpu, bool transposed, Vectors<const T> b,
                              Vectors<T> x) const {
+    if (row_plan) return simplicial.solve(arrangement, transposed, b, x);
     const Scratch<T> work(cpu, direct::solve_work(fronts, factor, b.count));
     direct::solve_factors(cpu, arrangement, fronts, factor, transposed, b, x, work.data());
 }
@@ -352,6 +274,7 @@ void Direct<T>::update(const Context& context, const CsrView<T>& matrix) {
     const bool symmetric = state.options.symmetric && is_symmetric(state.host, host.view());
     if (state.report.symmetric != symmetric || !state.arrangement.suits(host.view())) {
         state.fronts = {};  // Another analysis.
+        state.row_plan.reset();
     } else if (state.is_worth_device(context) &&
                state.update_on_device(context, matrix, host.view())) {
         return;

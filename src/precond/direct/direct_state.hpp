@@ -6,6 +6,7 @@
 #include "base/counted_bytes.hpp"
 #include "base/dispatch.hpp"
 #include "precond/direct/device/device_copy.hpp"
+#include "precond/direct/simplicial/simplicial_factor.hpp"
 #include "precond/direct/solve.hpp"
 #include "tessera/direct.hpp"
 
@@ -26,13 +27,22 @@ struct Direct<T>::State {
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
     direct::Factor<T> factor = {};
+    /// The plan of factors without fronts, where these take longer, and those of the latest values.
+    std::optional<direct::RowPlan> row_plan = {};
+    direct::SimplicialFactor<T> simplicial = {};
     CountedBytes memory{host};
     /// Factors on a GPU, which are used as long as they are there.
     std::unique_ptr<direct::DeviceCopy<T>> device = {};
     bool device_fails = false;     ///< Factors there could not be made, or did not solve a system.
     std::mutex device_mutex = {};  ///< Held by applications while they use, or leave, the device.
 
-    void analyse(const CsrView<T>& matrix);
+    void analyse(const CsrView<T>& matrix, bool may_be_simplicial);
+    void plan_fronts(const CsrView<T>& matrix, std::vector<Index> order);
+    bool is_analysed() const { return row_plan || !fronts.first.empty(); }
+    /// Whether fronts are not needed: then the factors are complete.
+    bool factor_by_rows(const CsrView<T>& matrix);
+    void report_pivots(const direct::PivotCounts& pivots, double largest,
+                       const std::vector<Index>& row_of_step);
     /// Factors the values of a matrix, which is also in host memory.
     void compute(const Context& given, const CsrView<T>& matrix, const CsrView<T>& on_host);
     void factor_on_host(const CsrView<T>& matrix);

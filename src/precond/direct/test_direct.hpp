@@ -28,6 +28,9 @@ inline Entries random_square(std::mt19937_64& random, Index rows, double around)
     return entries;
 }
 
+/// For factors row by row, where rows are short, and by fronts: options of pivots are for these.
+inline const DirectOptions both_kinds[] = {{}, {.threshold = 0.05}};
+
 template <class T>
 std::vector<T> applied(const Context& device, const Direct<T>& factors, const std::vector<T>& b) {
     const Buffer<T> right = copy_to_buffer(device, b);
@@ -62,11 +65,9 @@ double backward_error(const CsrView<T>& a, const std::vector<T>& b, const std::v
 /// (R. D. Skeel, "Iterative refinement implies numerical stability for Gaussian elimination", Math.
 /// Comput. 35, 1980).
 template <class T>
-void expect_solved(const CsrMatrix<T>& matrix, const DirectOptions& options,
-                   std::mt19937_64& random) {
+void expect_solved_by(const Direct<T>& factors, const CsrMatrix<T>& matrix,
+                      std::mt19937_64& random) {
     const Context device = context();
-    const CsrMatrix<T> placed = copy_to(device, matrix.view());
-    const Direct<T> factors(device, placed.view(), options);
     const auto b = random_vector<T>(random, std::size_t(matrix.rows()));
     std::vector<T> x = applied(device, factors, b), residual;
     double error = backward_error(matrix.view(), b, x, residual);
@@ -77,6 +78,13 @@ void expect_solved(const CsrMatrix<T>& matrix, const DirectOptions& options,
     }
     EXPECT_LE(error, 1) << matrix.rows() << " rows, " << factors.describe();
     EXPECT_EQ(factors.report().null_pivots, 0);
+}
+
+template <class T>
+void expect_solved(const CsrMatrix<T>& matrix, const DirectOptions& options,
+                   std::mt19937_64& random) {
+    const CsrMatrix<T> placed = copy_to(context(), matrix.view());
+    expect_solved_by(Direct<T>(context(), placed.view(), options), matrix, random);
 }
 
 }  // namespace tessera::test

@@ -36,7 +36,12 @@ struct LargestElement {
     }
 };
 
-/// Sums over entries of a row; those of rows of more than a thousand entries are compensated (Dot2
+/// *largest = max(*largest, the bits of max |v_i|). On a CPU one thread without atomic operations
+/// is limited by the memory.
+template <class T>
+void measure_largest(const Context& context, std::span<const T> v, Offset* largest);
+
+/// Sums over entries of a row; those of rows of more than `max_plain` entries are compensated (Dot2
 /// of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
 struct RowTerms {
     double sum = 0;    ///< b_i - sum_j a_ij x_j, in double, without its error.
@@ -52,12 +57,12 @@ struct RowTerms {
     }
 };
 
-/// The entries first, first + step, ... of a row from `entry` on.
+/// Row i; with `lanes`, every `lanes`-th entry from number `lane` on.
 template <class T>
 TESSERA_HOST_DEVICE RowTerms row_terms(const CsrView<T>& a, const T* x, Offset i, double start,
-                                       int lane = 0, int lanes = 1) {
+                                       int lane = 0, int lanes = 1, Offset max_plain = 1000) {
     const Offset first = a.row_offsets[i], end = a.row_offsets[i + 1];
-    const bool compensates = end - first > 1000;
+    const bool compensates = end - first > max_plain;
     RowTerms row{start};
     for (Offset e = first + lane; e < end; e += lanes) {
         const double value = double(a.values[e]), factor = double(x[a.column_indices[e]]);

@@ -16,6 +16,32 @@ void set_zero(const Context& context, std::span<Offset> numbers) {
     context.state().fill_bytes(numbers.data(), 0, Offset(numbers.size_bytes()));
 }
 
+/// 2^-round(log2(entry) / 2), entry > 0.
+double inverse_root(double entry) {
+    constexpr int bias = 1023, fraction_bits = 52;
+    const Offset bits = order_bits(entry);
+    const int exponent = int(bits >> fraction_bits) - bias;
+    if (exponent == -bias) return std::exp2(-std::round(std::log2(entry) / 2));
+    const bool is_power = (bits & ((Offset(1) << fraction_bits) - 1)) == 0;
+    int half = (exponent - (exponent & 1)) / 2;
+    // Halves are rounded away from zero.
+    if ((exponent & 1) != 0 && (!is_power || exponent > 0)) ++half;
+    return std::bit_cast<double>(Offset(bias - half) << fraction_bits);
+}
+
+/// As Equilibrate; whether a scale changed.
+bool equilibrate_on_host(Offset count, Offset* largest, double* scale) {
+    bool changed = false;
+    for (Offset i = 0; i < count; ++i) {
+        const double entry = double_of(std::exchange(largest[i], 0));
+        const double factor = entry > 0 ? inverse_root(entry) : 1;
+        if (factor == 1) continue;
+        scale[i] *= factor;
+        changed = true;
+    }
+    return changed;
+}
+
 template <class T>
 std::vector<T> on_host(const Context& context, const T* numbers, std::size_t count) {
     std::vector<T> copy(count);
@@ -45,7 +71,7 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     Offset *largest_x = found.data(), *largest_error = largest_x + 1, *row_from_end = largest_x + 2;
     T* const squares = residuals.data() + rows;
     set_zero(context, found.view());
-    for_each_index(context, rows, LargestElement<T>{x.data(), nullptr, largest_x});
+    measure_largest(context, x, largest_x);
     const RowErrors<T> body{matrix,           b.data(),      x.data(),     largest_x,
                             residuals.data(), errors.data(), largest_error};
     TESSERA_RUN(measure_rows<T>, context, body);
@@ -76,7 +102,11 @@ EquilibratedErrors equilibrated_errors(const Context& context, const CsrView<T>&
     for (int step = 0; step < 6; ++step) {
         for_each_index(context, rows,
                        LargestScaled<T>{matrix, row_scale, column_scale, of_rows, of_columns});
-        for_each_index(context, rows + columns, Equilibrate{of_rows, row_scale});
+        if (context.on_gpu()) {
+            for_each_index(context, rows + columns, Equilibrate{of_rows, row_scale});
+        } else if (!equilibrate_on_host(rows + columns, of_rows, row_scale)) {
+            break;
+        }
     }
     for_each_index(context, columns, LargestElement<T>{x.data(), column_scale, norms});
     for_each_index(context, rows,

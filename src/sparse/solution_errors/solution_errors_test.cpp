@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "krylov/test_systems.hpp"
+#include "tessera/detail/accurate_residual.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/solver.hpp"
 
@@ -95,6 +96,27 @@ TEST(solution_errors, long_rows_are_summed_with_compensation) {
     const long double r = exact_residual(matrix, b, x)[0];
     ASSERT_NE(r, 0);
     EXPECT_EQ(find(matrix, b, x).errors.residual, double(std::abs(r)));
+}
+
+/// Rows whose sum vanishes but for the last digits, in any number of entries.
+TEST(solution_errors, accurate_residuals_are_those_of_twice_the_precision) {
+    auto random = generator();
+    std::uniform_int_distribution<Offset> whole(1, 1 << 25);
+    const Index n = 40;
+    std::vector<double> values(std::size_t(n) * std::size_t(n)), x(static_cast<std::size_t>(n));
+    for (double& each : values) each = double(whole(random));
+    for (double& each : x) each = double(whole(random));
+    const CsrMatrix<double> matrix = matrix_of<double>(n, [&](Index i, Index j) {
+        return values[std::size_t(i) * std::size_t(n) + std::size_t(j)];
+    });
+    std::vector<double> b;
+    for (const auto sum : product(matrix, x)) b.push_back(double(sum) + 64);
+    const Context device = context();
+    const CsrMatrix<double> a = copy_to(device, matrix.view());
+    const Buffer<double> right = copy_to_buffer(device, b), left = copy_to_buffer(device, x);
+    const auto found = accurate_residual<double>(device, a.view(), right.view(), left.view());
+    const auto exact = exact_residual(matrix, b, x);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], double(exact[i]));
 }
 
 /// Neither the units of the equations nor those of the unknowns change the equilibrated error.

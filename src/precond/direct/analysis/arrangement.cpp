@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check_time.hpp"
 #include "precond/arranged_rows.hpp"
+#include "precond/direct/analysis/any_matching.hpp"
 #include "precond/direct/analysis/strong_components.hpp"
 #include "tessera/detail/ordering.hpp"
 
@@ -76,6 +78,113 @@ std::vector<Index> order_pairs(const Context& cpu, const PatternView& pattern,
     return order;
 }
 
+/// Whether each entry has a mirror image: rows are read from first to last, and the next entry of
+/// each row j that was read is the mirror image of the next entry in column j.
+template <class T>
+bool has_symmetric_pattern(const CsrView<T>& a) {
+    std::vector<Offset> next(a.row_offsets, a.row_offsets + a.rows);
+    for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            Offset& mirror = next[a.column_indices[k]];
+            if (mirror == a.row_offsets[a.column_indices[k] + 1]) return false;
+            if (a.column_indices[mirror++] != i) return false;
+        }
+    }
+    return true;
+}
+
+/// The order of a pattern, of which many rows may be empty.
+std::vector<Index> order_coupled(const PatternView& pattern) {
+    std::vector<Index> number(std::size_t(pattern.rows), -1), order, coupled, columns;
+    for (Index i = 0; i < pattern.rows; ++i) {
+        if (pattern.row(i).empty()) {
+            order.push_back(i);
+        } else {
+            number[i] = Index(coupled.size());
+            coupled.push_back(i);
+        }
+    }
+    std::vector<Offset> offsets{0};
+    for (const Index i : coupled) {
+        for (const Index j : pattern.row(i)) columns.push_back(number[j]);
+        offsets.push_back(Offset(columns.size()));
+    }
+    for (const Index v : minimum_degree(Index(coupled.size()), offsets.data(), columns.data())) {
+        order.push_back(coupled[v]);
+    }
+    return order;
+}
+
+/// Arrangement::symmetric_pattern.
+template <class T>
+GatheredRows block_pattern(const CsrView<T>& a, const Arrangement& arrangement) {
+    const auto size = std::size_t(a.rows);
+    const std::vector<Index>& block = arrangement.block_of_column;
+    GatheredRows result{std::vector<Offset>(size + 1, 0), {}};
+    // With entries that are in A and in its transpose twice.
+    const auto for_each_pair = [&](auto&& use) {
+        for (Index j = 0; j < a.rows; ++j) {
+            if (j % 1024 == 0) check_time();
+            const Index i = arrangement.row_of_column[j];
+            for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+                const Index other = a.column_indices[k];
+                if (other != j && block[other] == block[j]) use(j, other);
+            }
+        }
+    };
+    for_each_pair([&](Index j, Index other) {
+        ++result.offsets[j + 1];
+        ++result.offsets[other + 1];
+    });
+    std::partial_sum(result.offsets.begin(), result.offsets.end(), result.offsets.begin());
+    std::vector<Offset> next(result.offsets.begin(), result.offsets.end() - 1);
+    result.items.resize(std::size_t(result.offsets.back()));
+    for_each_pair([&](Index j, Index other) {
+        result.items[next[j]++] = other;
+        result.items[next[other]++] = j;
+    });
+    std::vector<Index> seen(size, -1);
+    Offset begin = 0, kept = 0;
+    for (Index j = 0; j < a.rows; ++j) {
+        for (Offset k = std::exchange(begin, result.offsets[j + 1]); k < begin; ++k) {
+            const Index other = result.items[k];
+            if (std::exchange(seen[other], j) != j) result.items[kept++] = other;
+        }
+        result.offsets[j + 1] = kept;
+    }
+    result.items.resize(std::size_t(kept));
+    return result;
+}
+
+/// Permutes entries to the diagonal, and scales.
+template <class T>
+void match(const Context& cpu, const CsrView<T>& matrix, bool may_match_any, Arrangement& result) {
+    constexpr double max_entries_per_row = 16;
+    if (result.symmetric) {
+        SymmetricMatching matching = match_symmetric(cpu, matrix);
+        result.row_scaling = result.column_scaling = std::move(matching.scaling);
+        result.structural_rank = matching.structural_rank;
+        if (matching.pairs > 0) result.partner = std::move(matching.partner);
+        return;
+    }
+    if (may_match_any && double(matrix.nonzeros) <= max_entries_per_row * double(matrix.rows)) {
+        AnyMatching matching = match_any(matrix);
+        result.by_pattern = !matching.row_of_column.empty();
+        if (result.by_pattern) {
+            result.row_of_column = std::move(matching.row_of_column);
+            result.row_scaling = std::move(matching.row_scaling);
+            result.column_scaling = std::move(matching.column_scaling);
+            return;
+        }
+    }
+    ColumnMatching matching = match_columns(cpu, matrix);
+    result.row_scaling = std::move(matching.row_scaling);
+    result.column_scaling = std::move(matching.column_scaling);
+    result.row_of_column = std::move(matching.row_of_column);
+    result.structural_rank = matching.structural_rank;
+}
+
 }  // namespace
 
 template <class T>
@@ -103,56 +212,49 @@ bool Arrangement::suits(const CsrView<T>& matrix) const {
 
 template <class T>
 Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric,
-                    const DirectOptions& options) {
+                    const DirectOptions& options, bool may_match_any) {
     Arrangement result;
     result.symmetric = symmetric;
     result.memory_share = options.memory_share;
-    const bool is_weak = symmetric ? has_small_diagonal(cpu, matrix) : needs_matching(cpu, matrix);
+    const bool has_small = has_small_diagonal(cpu, matrix);
+    bool is_weak = has_small;
+    Buffer<double> scaling;
+    if (!has_small) {
+        scaling = diagonal_scaling(cpu, matrix);
+        is_weak = !symmetric && has_large_entries(cpu, matrix, scaling);
+    }
     result.matched = options.matching ? *options.matching : is_weak && !is_dense(matrix);
     result.structural_rank = matrix.rows;
     result.row_of_column.resize(std::size_t(matrix.rows));
     std::iota(result.row_of_column.begin(), result.row_of_column.end(), 0);
     result.block_of_column.assign(std::size_t(matrix.rows), 0);
-    if (!result.matched && is_weak && is_dense(matrix)) {
+    if (result.matched) {
+        match(cpu, matrix, may_match_any && has_small, result);
+    } else if (is_weak && is_dense(matrix)) {
         equilibrate(matrix, result.row_scaling, result.column_scaling);
-    } else if (!result.matched) {
-        result.row_scaling = result.column_scaling =
-            copy_to_host(cpu, diagonal_scaling(cpu, matrix));
-    } else if (symmetric) {
-        SymmetricMatching matching = match_symmetric(cpu, matrix);
-        result.row_scaling = result.column_scaling = std::move(matching.scaling);
-        result.structural_rank = matching.structural_rank;
-        if (matching.pairs > 0) result.partner = std::move(matching.partner);
     } else {
-        ColumnMatching matching = match_columns(cpu, matrix);
-        result.row_scaling = std::move(matching.row_scaling);
-        result.column_scaling = std::move(matching.column_scaling);
-        result.row_of_column = std::move(matching.row_of_column);
-        result.structural_rank = matching.structural_rank;
+        if (has_small) scaling = diagonal_scaling(cpu, matrix);
+        result.row_scaling = result.column_scaling = copy_to_host(cpu, scaling);
     }
     round_to_powers_of_two(result.row_scaling);
     round_to_powers_of_two(result.column_scaling);
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
-    const GatheredRows transposed = transposed_pattern(matrix);
     // A symmetric matrix may lack the mirror images of negligible entries.
-    const bool has_symmetric_pattern =
-        symmetric && std::ranges::equal(transposed.offsets, matrix.row_offsets_span()) &&
-        std::ranges::equal(transposed.items, matrix.column_indices_span());
-    if (!has_symmetric_pattern) {
-        result.symmetric_pattern =
-            union_pattern(cpu, matrix, transposed, result.row_of_column, result.block_of_column);
+    if (!symmetric || !has_symmetric_pattern(matrix)) {
+        result.symmetric_pattern = block_pattern(matrix, result);
     }
     return result;
 }
 
 std::vector<Index> elimination_order(const Context& cpu, const PatternView& pattern,
                                      const Arrangement& arrangement) {
-    std::vector<Index> order = arrangement.partner.empty()
-                                   ? minimum_degree(pattern.rows, pattern.offsets, pattern.columns)
-                                   : order_pairs(cpu, pattern, arrangement.partner);
-    if (arrangement.blocks == 1) return order;
+    if (!arrangement.partner.empty()) return order_pairs(cpu, pattern, arrangement.partner);
+    if (arrangement.blocks == 1) {
+        return minimum_degree(pattern.rows, pattern.offsets, pattern.columns);
+    }
+    const std::vector<Index> order = order_coupled(pattern);
     // Block by block, by counting.
     std::vector<Index> next(std::size_t(arrangement.blocks) + 1, 0), sorted(order.size());
     for (const Index block : arrangement.block_of_column) ++next[block + 1];
@@ -163,7 +265,9 @@ std::vector<Index> elimination_order(const Context& cpu, const PatternView& patt
 
 template bool Arrangement::suits(const CsrView<float>&) const;
 template bool Arrangement::suits(const CsrView<double>&) const;
-template Arrangement arrange(const Context&, const CsrView<float>&, bool, const DirectOptions&);
-template Arrangement arrange(const Context&, const CsrView<double>&, bool, const DirectOptions&);
+template Arrangement arrange(const Context&, const CsrView<float>&, bool, const DirectOptions&,
+                             bool);
+template Arrangement arrange(const Context&, const CsrView<double>&, bool, const DirectOptions&,
+                             bool);
 
 }  // namespace tessera::direct

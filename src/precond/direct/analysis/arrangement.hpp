@@ -8,7 +8,7 @@
 
 namespace tessera::direct {
 
-/// A symmetric pattern in compressed rows, ascending; entries of the diagonal do not matter.
+/// A symmetric pattern in compressed rows, in any order; entries of the diagonal do not matter.
 struct PatternView {
     Index rows = 0;
     const Offset* offsets = nullptr;
@@ -24,6 +24,8 @@ struct PatternView {
 struct Arrangement {
     bool symmetric = false;  ///< Rows belong to columns of their own number, r = c.
     bool matched = false;    ///< Whether large entries were permuted.
+    bool by_pattern =
+        false;  ///< Whether any entries were: pivots must be searched in all of a row.
     Index structural_rank = 0;
     double memory_share = 1;  ///< As in DirectOptions.
     std::vector<Index> row_of_column;
@@ -48,10 +50,10 @@ struct Arrangement {
 };
 
 /// Arranges a square matrix in host memory, whose values are finite. `symmetric`: they are
-/// symmetric.
+/// symmetric. `may_match_any`: rows of few entries need not have large ones on the diagonal.
 template <class T>
 Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric,
-                    const DirectOptions& options);
+                    const DirectOptions& options, bool may_match_any = false);
 
 /// The columns in order of elimination, by minimum degree; block by block, both of a pair together.
 std::vector<Index> elimination_order(const Context& cpu, const PatternView& pattern,

@@ -165,7 +165,8 @@ double predict_entries(const Fronts& fronts) {
     return most;
 }
 
-/// Throws OutOfMemory unless so many bytes are at most a share of the free host memory.
+}  // namespace
+
 void require_memory(double bytes, double share) {
     if (share >= 1) return require_host_memory("direct", bytes);
     constexpr double unchecked = double(1 << 26);
@@ -175,8 +176,6 @@ void require_memory(double bytes, double share) {
                              " of host memory, more than ", share, " times the ", bytes_text(free),
                              " that are free"));
 }
-
-}  // namespace
 
 double Fronts::flops(Index front) const {
     const double w = width(front), m = size(front) - w;

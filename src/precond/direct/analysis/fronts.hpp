@@ -63,6 +63,9 @@ struct Fronts {
     }
 };
 
+/// Throws OutOfMemory unless so many bytes are at most a share of the free host memory.
+void require_memory(double bytes, double share);
+
 /// Groups columns of similar pattern into fronts, with a limited number of zeros. Throws
 /// OutOfMemory where factors of type T would take more host memory than they may.
 template <class T>

@@ -1,0 +1,141 @@
+#include "precond/direct/analysis/any_matching.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check_time.hpp"
+#include "precond/row_sizes.hpp"
+
+namespace tessera::direct {
+
+namespace {
+
+double inverse(double size) { return size > 0 ? std::clamp(1 / size, 0x1p-1000, 0x1p1000) : 1; }
+
+/// Depth first searches for alternating paths from free rows.
+template <class T>
+class AlternatingPaths {
+  public:
+    AlternatingPaths(const CsrView<T>& a, std::vector<Index>& row_of_column)
+        : a_(a),
+          row_of_column_(row_of_column),
+          look_(a.row_offsets, a.row_offsets + a.rows),
+          next_(look_.size()),
+          seen_(look_.size(), -1) {}
+
+    /// Matches a free row, and others anew; false where there is no path.
+    bool augment(Index root) {
+        path_.assign(1, root);
+        next_[root] = a_.row_offsets[root];
+        seen_[root] = root;
+        while (!path_.empty()) {
+            const Index i = path_.back();
+            if (const Index j = free_column(i); j >= 0) {
+                flip(j);
+                return true;
+            }
+            const Offset end = a_.row_offsets[i + 1];
+            Offset& k = next_[i];
+            while (k < end && (a_.values[k] == T(0) || seen_[row_at(k)] == root)) ++k;
+            if (k == end) {
+                path_.pop_back();
+                continue;
+            }
+            const Index row = row_at(k++);
+            seen_[row] = root;
+            next_[row] = a_.row_offsets[row];
+            path_.push_back(row);
+        }
+        return false;
+    }
+
+  private:
+    Index row_at(Offset k) const { return row_of_column_[a_.column_indices[k]]; }
+
+    /// Columns that are matched stay so: each entry is looked at once.
+    Index free_column(Index i) {
+        for (Offset& k = look_[i]; k < a_.row_offsets[i + 1]; ++k) {
+            const Index j = a_.column_indices[k];
+            if (row_of_column_[j] < 0 && a_.values[k] != T(0)) return j;
+        }
+        return -1;
+    }
+
+    /// Each row of the path gets the column that led to the next one, the last one column j.
+    void flip(Index j) {
+        for (std::size_t at = path_.size(); at-- > 0;) {
+            const Index i = path_[at];
+            row_of_column_[j] = i;
+            if (at > 0) j = a_.column_indices[next_[path_[at - 1]] - 1];
+        }
+    }
+
+    const CsrView<T>& a_;
+    std::vector<Index>& row_of_column_;
+    std::vector<Offset> look_, next_;
+    std::vector<Index> seen_, path_;
+};
+
+}  // namespace
+
+template <class T>
+AnyMatching match_any(const CsrView<T>& a) {
+    const auto rows = std::size_t(a.rows);
+    AnyMatching result{std::vector<Index>(rows, -1), std::vector<double>(rows, 0),
+                       std::vector<double>(rows, 0)};
+    std::vector<double> diagonal(rows, 0), in_row(rows, 0);
+    std::vector<double>&row_scaling = result.row_scaling, &column_scaling = result.column_scaling;
+    const auto for_each_entry = [&](Index i, auto&& use) {
+        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
+            use(a.column_indices[k], std::abs(double(a.values[k])));
+        }
+    };
+    for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
+        for_each_entry(i, [&](Index j, double size) {
+            in_row[i] = std::max(in_row[i], size);
+            column_scaling[j] = std::max(column_scaling[j], size);
+            if (i == j) diagonal[i] = size;
+        });
+    }
+    for (Index i = 0; i < a.rows; ++i) {
+        if (!is_small(diagonal[i], std::min(in_row[i], column_scaling[i]))) {
+            result.row_of_column[i] = i;
+        }
+    }
+    for (double& scaling : column_scaling) scaling = inverse(scaling);
+    std::vector<Index> free_rows;
+    for (Index i = 0; i < a.rows; ++i) {
+        if (i % 1024 == 0) check_time();
+        double largest = 0, best = 0;
+        Index column = -1;
+        for_each_entry(i, [&](Index j, double size) {
+            size *= column_scaling[j];
+            largest = std::max(largest, size);
+            if (size > best && result.row_of_column[j] < 0) {
+                best = size;
+                column = j;
+            }
+        });
+        row_scaling[i] = inverse(largest);
+        if (result.row_of_column[i] == i) continue;
+        if (column >= 0) {
+            result.row_of_column[column] = i;
+        } else {
+            free_rows.push_back(i);
+        }
+    }
+    AlternatingPaths<T> paths(a, result.row_of_column);
+    for (const Index i : free_rows) {
+        check_time();
+        if (paths.augment(i)) continue;
+        result.row_of_column.clear();
+        return result;
+    }
+    return result;
+}
+
+template AnyMatching match_any(const CsrView<float>&);
+template AnyMatching match_any(const CsrView<double>&);
+
+}  // namespace tessera::direct

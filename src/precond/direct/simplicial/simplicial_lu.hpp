@@ -1,0 +1,224 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check_time.hpp"
+#include "precond/direct/simplicial/simplicial_factor.hpp"
+
+namespace tessera::direct {
+
+/// L U row by row: a triangular solve with the rows of U before, whose pattern a search finds, then
+/// a pivot in the row, that of the diagonal where the threshold allows it. Columns are known by
+/// their places in the order of elimination until all have a step.
+/// Sources: J. R. Gilbert, T. Peierls, "Sparse partial pivoting in time proportional to arithmetic
+/// operations", SIAM J. Sci. Stat. Comput. 9 (1988), pp. 862-874; S. C. Eisenstat, J. W. H. Liu,
+/// "Exploiting structural symmetry in a sparse partial pivoting code", SIAM J. Sci. Comput. 14
+/// (1993), pp. 253-257 (rows are searched up to what later rows make superfluous); T. A. Davis,
+/// E. Palamadai Natarajan, "Algorithm 907: KLU, a direct sparse solver for circuit simulation
+/// problems", ACM Trans. Math. Softw. 37 (2010).
+template <class T>
+class SimplicialFactor<T>::Lu {
+  public:
+    Lu(SimplicialFactor& factor, const CsrView<T>& matrix, const Arrangement& arrangement,
+       const RowPlan& plan, double threshold)
+        : f_(factor),
+          a_(matrix),
+          arrangement_(arrangement),
+          plan_(plan),
+          threshold_(threshold),
+          max_entries_(std::size_t(plan.max_entries())),
+          x_(std::size_t(matrix.rows), T(0)),
+          seen_(x_.size(), -1),
+          step_(x_.size(), -1),
+          diagonal_of_(x_.size()),
+          place_(x_.size()),
+          search_end_(x_.size(), -1),
+          reach_(x_.size()),
+          stack_(x_.size()),
+          next_(x_.size()) {}
+
+    bool compute() {
+        const auto expected = std::size_t(plan_.offsets.back());
+        for (Rows* const part : {&f_.upper_, &f_.lower_}) {
+            part->ids.reserve(expected);
+            part->values.reserve(expected);
+        }
+        f_.diagonal_.resize(x_.size());
+        for (Index k = 0; k < a_.rows; ++k) diagonal_of_[k] = place_[k] = k;
+        for (std::size_t b = 0; b + 1 < f_.block_begin_.size(); ++b) {
+            for (Index k = f_.block_begin_[b]; k < f_.block_begin_[b + 1]; ++k) {
+                if (k % 256 == 0) check_time();
+                if (!eliminate(k, f_.block_begin_[b + 1])) return false;
+            }
+        }
+        // Columns of U and of the couplings are steps from here on.
+        for (Index& id : f_.upper_.ids) id = step_[id];
+        for (Index& id : f_.couplings_.ids) id = step_[id];
+        std::vector<Index> column(step_.size());
+        for (Index l = 0; l < a_.rows; ++l) column[step_[l]] = plan_.order[l];
+        f_.column_ = std::move(column);
+        return true;
+    }
+
+  private:
+    bool eliminate(Index k, Index block_end) {
+        load(k, block_end);
+        solve();
+        Index pivot = -1;
+        if (!choose_pivot(k, pivot)) return false;
+        const T d = x_[pivot];
+        f_.diagonal_[k] = d;
+        f_.counts_.note(double(std::abs(d)), k);
+        for (const Index l : candidates_) {
+            const T value = std::exchange(x_[l], T(0));
+            if (l != pivot) f_.upper_.add(l, value / d);
+        }
+        f_.lower_.end_row();
+        f_.upper_.end_row();
+        f_.couplings_.end_row();
+        take_place(k, pivot);
+        shorten_searches(k, pivot);
+        return f_.upper_.ids.size() + f_.lower_.ids.size() <= max_entries_;
+    }
+
+    /// Row k of B in x_, the columns of the block that have no step yet in candidates_, and the
+    /// steps that the row is coupled with in reach_, each after those that change it.
+    void load(Index k, Index block_end) {
+        const Index i = f_.row_[k];
+        const double scaling = arrangement_.row_scaling[i];
+        candidates_.clear();
+        top_ = reach_.size();
+        for (Offset p = a_.row_offsets[i]; p < a_.row_offsets[i + 1]; ++p) {
+            const Index j = a_.column_indices[p], l = plan_.number[j];
+            const T value = T(scaling * double(a_.values[p]) * arrangement_.column_scaling[j]);
+            f_.largest_entry_ = std::max(f_.largest_entry_, double(std::abs(value)));
+            if (l >= block_end) {
+                f_.couplings_.add(l, value);
+                continue;
+            }
+            x_[l] += value;
+            if (seen_[l] == k) continue;
+            seen_[l] = k;
+            if (step_[l] < 0) {
+                candidates_.push_back(l);
+            } else {
+                search(k, step_[l]);
+            }
+        }
+    }
+
+    /// Depth first through the rows of U from a step.
+    void search(Index k, Index start) {
+        std::size_t depth = 0;
+        const auto enter = [&](Index j) {
+            stack_[depth] = j;
+            next_[depth++] = f_.upper_.offsets[j];
+        };
+        enter(start);
+        while (depth > 0) {
+            const Index j = stack_[depth - 1];
+            const Offset end = search_end_[j] >= 0 ? search_end_[j] : f_.upper_.offsets[j + 1];
+            Offset& p = next_[depth - 1];
+            Index found = -1;
+            while (p < end && found < 0) {
+                const Index l = f_.upper_.ids[p++];
+                if (seen_[l] == k) continue;
+                seen_[l] = k;
+                if (step_[l] < 0) {
+                    candidates_.push_back(l);
+                } else {
+                    found = step_[l];
+                }
+            }
+            if (found >= 0) {
+                enter(found);
+            } else {
+                reach_[--top_] = j;
+                --depth;
+            }
+        }
+    }
+
+    void solve() {
+        T* const x = x_.data();
+        for (std::size_t s = top_; s < reach_.size(); ++s) {
+            const Index j = reach_[s];
+            const T value = std::exchange(x[pivot_place(j)], T(0));
+            f_.lower_.add(j, value);
+            f_.upper_.subtract(value, j, x);
+        }
+    }
+
+    /// The place of the pivot of row k, that of the diagonal if that is large enough.
+    bool choose_pivot(Index k, Index& pivot) const {
+        double largest = 0;
+        for (const Index l : candidates_) {
+            const double size = std::abs(double(x_[l]));
+            if (!(size <= largest)) {  // Also NaN, which is none.
+                largest = size;
+                pivot = l;
+            }
+        }
+        if (!(largest > 0) || !std::isfinite(largest)) return false;
+        const Index l = diagonal_of_[k];
+        if (step_[l] < 0 && seen_[l] == k && std::abs(double(x_[l])) >= threshold_ * largest) {
+            pivot = l;
+        }
+        return true;
+    }
+
+    /// Gives a column its step; the row that it is the diagonal of takes the diagonal of row k.
+    void take_place(Index k, Index pivot) {
+        const Index diagonal = diagonal_of_[k];
+        if (diagonal != pivot) {
+            const Index other = place_[pivot];
+            diagonal_of_[other] = diagonal;
+            place_[diagonal] = other;
+            diagonal_of_[k] = pivot;
+        }
+        step_[pivot] = k;
+    }
+    Index pivot_place(Index step) const { return diagonal_of_[step]; }
+
+    /// Rows of U before that have the pivot column and a part of row k: searches through them find
+    /// the rest of their columns by row k. Their columns that have a step are put first.
+    void shorten_searches(Index k, Index pivot) {
+        for (Offset q = f_.lower_.offsets[k]; q < f_.lower_.offsets[k + 1]; ++q) {
+            const Index j = f_.lower_.ids[q];
+            if (search_end_[j] >= 0) continue;
+            Index* const ids = f_.upper_.ids.data();
+            const Offset begin = f_.upper_.offsets[j], end = f_.upper_.offsets[j + 1];
+            if (std::find(ids + begin, ids + end, pivot) == ids + end) continue;
+            Offset head = begin, tail = end;
+            while (head < tail) {
+                if (step_[ids[head]] >= 0) {
+                    ++head;
+                } else {
+                    --tail;
+                    std::swap(ids[head], ids[tail]);
+                    std::swap(f_.upper_.values[head], f_.upper_.values[tail]);
+                }
+            }
+            search_end_[j] = tail;
+        }
+    }
+
+    SimplicialFactor& f_;
+    const CsrView<T>& a_;
+    const Arrangement& arrangement_;
+    const RowPlan& plan_;
+    const double threshold_;
+    const std::size_t max_entries_;
+    std::vector<T> x_;
+    std::vector<Index> seen_;
+    std::vector<Index> step_;         ///< The step of each place; -1: none yet.
+    std::vector<Index> diagonal_of_;  ///< The place on the diagonal of a row, at last its pivot.
+    std::vector<Index> place_;        ///< Its inverse.
+    std::vector<Offset> search_end_;  ///< Where searches in a row of U end; -1: nowhere before.
+    std::vector<Index> reach_, stack_, candidates_;
+    std::vector<Offset> next_;
+    std::size_t top_ = 0;  ///< First of reach_ in use.
+};
+
+}  // namespace tessera::direct
