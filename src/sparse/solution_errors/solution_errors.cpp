@@ -1,5 +1,7 @@
 #include "tessera/solution_errors.hpp"
 
+#include <utility>
+
 #include "base/context_state.hpp"
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
