@@ -28,7 +28,7 @@ struct DirectReport {
     bool matched = false;       ///< Whether large entries were permuted to the diagonal.
     Index structural_rank = 0;  ///< All rows, if nothing was matched.
     Index blocks = 0;           ///< Diagonal blocks of the block triangular form.
-    Index fronts = 0;           ///< Dense matrices that are factored one after the other.
+    Index fronts = 0;           ///< Dense matrices that are factored one by one; 0: rows are.
     Index largest_front = 0;    ///< Rows of the largest of them.
     double flops = 0;           ///< Predicted operations, without delayed pivots.
     Offset factor_entries = 0;  ///< Entries of the factors.
@@ -50,8 +50,11 @@ struct DirectReport {
 /// D and P scale A and permute large entries to its diagonal where those there are small; a
 /// nonsymmetric matrix is brought to block triangular form; blocks are ordered by approximate
 /// minimum degree. Columns of similar pattern form dense fronts. Rows that have no pivot above the
-/// threshold in their front move to the next one. Factors are made in host memory, also of a matrix
-/// on a GPU, by the threads of the Context; results do not depend on how many there are.
+/// threshold in their front move to the next one. Small matrices are factored row by row instead,
+/// up to about 1,000 operations for each row, unless a threshold or the matching is given: U^T D U
+/// with the pivots of the order, L U with pivots from all of a row; where a pivot is small, fronts
+/// are made after all. Factors are made in host memory, also of a matrix on a GPU, by the threads
+/// of the Context; results do not depend on how many there are.
 ///
 /// On a GPU, where NVIDIA's library cuDSS 1.x is installed (libcudss.so.1, or the path in the
 /// environment variable TESSERA_CUDSS), it factors instead: new values, from about 1e7 operations
@@ -67,7 +70,8 @@ struct DirectReport {
 /// (match_columns); J. W. H. Liu, "The role of elimination trees in sparse factorization", SIAM J.
 /// Matrix Anal. Appl. 11 (1990), pp. 134-172; J. R. Gilbert, E. G. Ng, B. W. Peyton, "An efficient
 /// algorithm to compute row and column counts for sparse Cholesky factorization", ibid. 15 (1994),
-/// pp. 1075-1091.
+/// pp. 1075-1091; J. R. Gilbert, T. Peierls, "Sparse partial pivoting in time proportional to
+/// arithmetic operations", SIAM J. Sci. Stat. Comput. 9 (1988), pp. 862-874.
 template <class T>
 class TESSERA_API Direct final : public Preconditioner<T> {
   public:
