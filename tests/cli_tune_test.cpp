@@ -147,8 +147,8 @@ TEST_F(cli_tune, saves_options_for_solve) {
 
 /// What took a minute to measure is not lost with a file that cannot be written.
 TEST_F(cli_tune, a_full_disk_costs_one_output) {
-    const Outcome outcome = tune({"poisson2d:4", "--precond", "jacobi", "--json", "/dev/full",
-                                  "--save", "./kept.json"});
+    const Outcome outcome = tune(
+        {"poisson2d:4", "--precond", "jacobi", "--json", "/dev/full", "--save", "./kept.json"});
     EXPECT_EQ(outcome.code, 2);
     expect_contains(outcome.err, "/dev/full: cannot be written");
     expect_contains(outcome.out, "The fastest:\n  tessera solve poisson2d:4");

@@ -89,8 +89,7 @@ static void endings(tessera_context* context) {
     CHECK(report.status == TESSERA_MAX_ITERATIONS && report.iterations == 3);
     CHECK(strcmp(tessera_status_name(report.status), "max_iterations") == 0);
     CHECK(tessera_solver_message(solver) != NULL && tessera_solver_json(solver) != NULL);
-    FAILS(tessera_solver_solve(solver, x, x, NULL, NULL), TESSERA_INVALID_ARGUMENT,
-          "x overlaps b");
+    FAILS(tessera_solver_solve(solver, x, x, NULL, NULL), TESSERA_INVALID_ARGUMENT, "x overlaps b");
     CHECK(tessera_solver_setup(solver, NULL) == TESSERA_INVALID_ARGUMENT);
     CHECK(tessera_solver_message(solver) == NULL && tessera_solver_json(solver) == NULL);
     CHECK(strcmp(tessera_status_name((tessera_status)99), "unknown") == 0);

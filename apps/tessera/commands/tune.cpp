@@ -229,8 +229,7 @@ class Tuning : SolveProblem<T> {
                                 interrupted()};
         const Trial* best = fastest();
         Failures failures;
-        failures.attempt(!given_.json.empty(),
-                         [&] { write_text(given_.json, to_json(result)); });
+        failures.attempt(!given_.json.empty(), [&] { write_text(given_.json, to_json(result)); });
         failures.attempt(!given_.quiet && given_.json != "-",
                          [&] { write_text("-", to_table(result)); });
         failures.attempt(best != nullptr && !arguments_.save.empty(), [&] {

@@ -265,7 +265,8 @@ TEST(several_vectors, unusable_preconditioners_and_wrong_vectors) {
     expect_refused({b.data(), 361, 1, 0}, {b.data(), 361, 1, 0}, "x overlaps b");
     expect_refused(right, {b.data() + 721, 361, 2, 361}, "x overlaps b");
     // Vectors of b and x in turns.
-    for (const SolveReport& report : solve({b.data(), 361, 2, 722}, {b.data() + 361, 361, 2, 722})) {
+    for (const SolveReport& report :
+         solve({b.data(), 361, 2, 722}, {b.data() + 361, 361, 2, 722})) {
         EXPECT_EQ(report.status, Status::converged);
     }
     EXPECT_TRUE(solver

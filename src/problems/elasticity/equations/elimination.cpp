@@ -144,7 +144,8 @@ class Elimination {
                 row.terms.push_back(term);
             }
         }
-        for (const auto& [k, value] : row.terms) row.largest = std::max(row.largest, std::abs(value));
+        for (const auto& [k, value] : row.terms)
+            row.largest = std::max(row.largest, std::abs(value));
         std::erase_if(row.terms, [&](const auto& term) {
             return std::abs(term.second) <= cancellation * row.largest;
         });

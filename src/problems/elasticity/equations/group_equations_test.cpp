@@ -202,9 +202,8 @@ TEST(group_equations, a_rigid_side_follows_a_nearly_straight_edge) {
         for (std::size_t k = 0; k < points.size(); k += 3) {
             const Vector x{points[k], points[k + 1], points[k + 2]};
             for (std::size_t i = 0; i < 3; ++i) {
-                points[k + i] +=
-                    std::inner_product(x.begin(), x.end(), slopes[i].begin(), 0.) +
-                    bend * std::sin(1.3 * x[2 - i] + phases[i]);
+                points[k + i] += std::inner_product(x.begin(), x.end(), slopes[i].begin(), 0.) +
+                                 bend * std::sin(1.3 * x[2 - i] + phases[i]);
             }
         }
         model.material = {1, 0.3};
