@@ -111,7 +111,9 @@ class AttemptEngine {
     /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
     void explain_asymmetry(SolveReport& report) const;
-    void explain_singularity(SolveReport& report) const;
+    std::string singularity_of(const SolveReport& report) const;
+    static void call_singular(SolveReport& report, const std::string& why);
+    bool is_followed_by_minres() const;
     std::vector<SolveReport> solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,

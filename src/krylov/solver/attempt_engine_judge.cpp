@@ -126,10 +126,10 @@ void AttemptEngine<T>::explain_asymmetry(SolveReport& report) const {
                      residual_text(report) + "); use bicgstab, idr or gmres.";
 }
 
-/// Where exact factors found the matrix singular, and x is no solution, no method has another.
+/// Why the matrix is singular, as exact factors found it, where x is no solution; else empty.
 template <class T>
-void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
-    if (is_solved(report.status) || !can_be_judged(report.status)) return;
+std::string AttemptEngine<T>::singularity_of(const SolveReport& report) const {
+    if (is_solved(report.status) || !can_be_judged(report.status)) return {};
     std::string why = system_->report().singular;
     if (!why.empty() && is_reduced()) why = "in the reduced system " + why;
     // 0 = b_i in a row that was left out.
@@ -144,7 +144,11 @@ void AttemptEngine<T>::explain_singularity(SolveReport& report) const {
             why = concat("the matrix is singular: the entries of each ", line, " sum to zero");
         }
     }
-    if (why.empty()) return;
+    return why;
+}
+
+template <class T>
+void AttemptEngine<T>::call_singular(SolveReport& report, const std::string& why) {
     report.status = Status::singular;
     report.message = why + "; the relative residual is " + residual_text(report) + ".";
     report.message.front() = char(std::toupper(report.message.front()));
@@ -328,7 +332,8 @@ const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
 
 #define TESSERA_INSTANTIATE(T)                                                                   \
     template void AttemptEngine<T>::explain_asymmetry(SolveReport&) const;                       \
-    template void AttemptEngine<T>::explain_singularity(SolveReport&) const;                     \
+    template std::string AttemptEngine<T>::singularity_of(const SolveReport&) const;             \
+    template void AttemptEngine<T>::call_singular(SolveReport&, const std::string&);             \
     template void AttemptEngine<T>::take_start_back(                                             \
         std::span<const T>, std::span<const T>, std::span<T>, const SolveOptions&, SolveReport&) \
         const;                                                                                   \

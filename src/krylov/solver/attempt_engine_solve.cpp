@@ -240,12 +240,20 @@ std::vector<SolveReport> AttemptEngine<T>::solve_projected(Vectors<const T> b, V
     return reports;
 }
 
+/// Where exact factors find a symmetric matrix singular, minres has a solution if there is one.
+template <class T>
+bool AttemptEngine<T>::is_followed_by_minres() const {
+    return is_exact() && attempt_ + 1 < attempts_.size() &&
+           Spec(attempts_[attempt_ + 1].solver).name() == "minres";
+}
+
 template <class T>
 std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                              const SolveOptions& options) {
     iterations_ = 0;
     std::vector<SolveReport> total(std::size_t(b.count));
-    SolveReport longest;  // That with the most iterations.
+    SolveReport longest;                              // That with the most iterations.
+    std::vector<std::string> singular(total.size());  // Why the matrix is.
     while (true) {
         const Attempt current = attempts_[attempt_];
         SolveOptions remaining = attempt_options(options, current, longest);
@@ -267,8 +275,17 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             if (may_rise) {
                 take_start_back(b[int(j)], start[int(j)], x[int(j)], remaining, solved[j]);
             }
-            explain_singularity(solved[j]);
-            if (worth_another(solved[j], current.max_iterations) || is_too_far(solved[j])) {
+            bool has_another = false;
+            if (std::string why = singularity_of(solved[j]); !why.empty()) {
+                has_another = is_followed_by_minres();
+                if (has_another) copy(context_, std::span<const T>(start[int(j)]), x[int(j)]);
+                singular[j] = std::move(why);
+            }
+            if (!singular[j].empty() && !is_solved(solved[j].status)) {
+                call_singular(solved[j], singular[j]);
+            }
+            if (has_another || worth_another(solved[j], current.max_iterations) ||
+                is_too_far(solved[j])) {
                 failed = &solved[j];
             }
             total[j] = joined(total[j], solved[j]);

@@ -21,11 +21,11 @@ struct Solved {
     int attempt = 0;
 };
 
-Solved solve_auto(const CsrMatrix<double>& matrix, const SolveOptions& options = {}) {
+Solved solve_auto(const CsrMatrix<double>& matrix, const std::vector<double>& right,
+                  const SolveOptions& options = {}) {
     const CsrMatrix<double> placed = copy_to(context(), matrix);
-    const std::vector<double> ones(std::size_t(matrix.rows()), 1.0);
-    const Buffer<double> b = copy_to_buffer(context(), ones);
-    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(ones.size()));
+    const Buffer<double> b = copy_to_buffer(context(), right);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(right.size()));
     Solver<double> solver(context(), "auto", "auto", "auto");
     solver.setup(placed);
     Solved solved;
@@ -34,6 +34,10 @@ Solved solve_auto(const CsrMatrix<double>& matrix, const SolveOptions& options =
     solved.attempts = solver.attempts();
     solved.attempt = solver.attempt();
     return solved;
+}
+
+Solved solve_auto(const CsrMatrix<double>& matrix, const SolveOptions& options = {}) {
+    return solve_auto(matrix, std::vector<double>(std::size_t(matrix.rows()), 1.0), options);
 }
 
 TEST(attempts, solves_systems_of_each_kind) {
@@ -102,6 +106,39 @@ TEST(attempts, passes_over_a_setup_that_the_matrix_does_not_allow) {
 }
 
 /// One of its columns is empty.
+/// A constraint that is given twice makes the system singular, but b has solutions.
+TEST(attempts, a_redundant_constraint) {
+    auto random = generator();
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    constexpr Index unknowns = 12, rows = unknowns + 3;
+    int found_singular = 0;
+    for (int trial = 0; trial < 40; ++trial) {
+        double a[rows][rows] = {};
+        for (Index i = 0; i < unknowns; ++i) {
+            a[i][i] = 4 + uniform(random);
+            for (Index j = 0; trial % 3 == 0 && j < i; ++j) a[i][j] = a[j][i] = uniform(random);
+            for (Index c = unknowns; c + 1 < rows; ++c) {
+                a[c][i] = a[i][c] = std::pow(uniform(random), 3);
+            }
+            a[rows - 1][i] = a[i][rows - 1] = a[rows - 2][i];
+        }
+        const CsrMatrix<double> matrix =
+            matrix_of<double>(rows, [&](Index i, Index j) { return a[i][j]; });
+        const auto x = random_vector<double>(random, rows);
+        std::vector<double> b(rows, 0.0);
+        for (Index i = 0; i < rows; ++i) {
+            for (Index j = 0; j < rows; ++j) b[i] += a[i][j] * x[j];
+        }
+        const auto solved = solve_auto(matrix, b);
+        EXPECT_TRUE(is_solved(solved.report.status)) << solved.report.message;
+        b.back() += 1;  // Contradicts the other one.
+        const auto contradicted = solve_auto(matrix, b);
+        EXPECT_FALSE(is_solved(contradicted.report.status));
+        found_singular += contradicted.report.status == Status::singular;
+    }
+    EXPECT_GT(found_singular, 20);
+}
+
 TEST(attempts, a_singular_matrix_is_called_so) {
     CsrMatrix<double> matrix(host(), 3, 3, 4);
     matrix.row_offsets() = copy_to_buffer(host(), std::vector<Offset>{0, 1, 2, 4});
