@@ -169,8 +169,10 @@ struct Map : std::enable_shared_from_this<Map> {
     std::shared_ptr<Matrix> matrix = nullptr;  ///< Whose arrays it may use.
     bool symmetric = true;                     ///< Its transpose is the same map,
     bool symmetric_as_matrix = false;          ///< if the matrix is symmetric.
-    bool failed = false;                       ///< Its latest update.
-    mutable Users users = {};                  ///< Calls that apply the map are readers.
+    /// Whether it is, as found when the transpose was applied first; -1: not looked at.
+    mutable std::atomic<signed char> matrix_is_symmetric = -1;
+    bool failed = false;       ///< Its latest update.
+    mutable Users users = {};  ///< Calls that apply the map are readers.
 
     /// Throws InvalidArgument, with the name of the argument, if the latest update failed.
     void require_usable(const char* argument) const {

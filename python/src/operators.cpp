@@ -76,7 +76,8 @@ std::shared_ptr<Map> preconditioner(const Context& context, std::shared_ptr<Matr
                                  throw InvalidArgument("'none' is no preconditioner");
                              return made;
                          });
-    map->symmetric_as_matrix = map->symmetric && !(name == "jacobi" || name == "amg");
+    const bool is_symmetric_always = name == "jacobi" || name == "amg" || name == "block_ldlt";
+    map->symmetric_as_matrix = !knows_transpose && !is_symmetric_always;
     return map;
 }
 
@@ -124,8 +125,10 @@ void apply(const Map& map, const Context& context, bool transposed, Offset count
         [&]<class T>(const std::shared_ptr<Operator<T>>& a) {
             const Vectors<const T> in(pointer<const T>(r), a->columns(), int(count), r_leading);
             const Vectors<T> out(pointer<T>(z), a->rows(), int(count), z_leading);
-            if (transposed && map.symmetric_as_matrix &&
-                !is_symmetric(context, map.matrix->view<T>())) {
+            if (transposed && map.symmetric_as_matrix && map.matrix_is_symmetric < 0) {
+                map.matrix_is_symmetric = is_symmetric(context, map.matrix->view<T>());
+            }
+            if (transposed && map.symmetric_as_matrix && map.matrix_is_symmetric == 0) {
                 throw InvalidArgument(
                     "rmatvec: the transpose is not known, as the matrix is not symmetric");
             }
@@ -159,6 +162,7 @@ Preconditioner<T>& preconditioner_of(const std::shared_ptr<Operator<T>>& any) {
 void update_map(Map& map, Address values, nb::object arrays) {
     const Users::Writer writer(map.users, "the preconditioner");
     map.failed = true;
+    map.matrix_is_symmetric = -1;
     replace_values(*map.matrix, values, std::move(arrays), [&] {
         std::visit(
             [&]<class T>(const std::shared_ptr<Operator<T>>& any) {

@@ -144,8 +144,8 @@ std::vector<Attempt> large_nonsymmetric(const MatrixFacts& a, bool is_plane) {
 std::vector<Attempt> nonsymmetric(const MatrixFacts& a) {
     //   recirculation:300, 90,000 rows  exact 140 ms  after idr 1,260
     const bool is_plane = a.entries_per_row() <= 5.5;
-    const bool is_mild_plane = is_plane && a.on_gpu && a.positive_diagonal;
-    if (a.rows >= 300'000 || (a.rows >= 40'000 && (!is_plane || is_mild_plane))) {
+    const bool may_be_mild = is_plane && a.on_gpu && a.positive_diagonal;
+    if (a.rows >= 300'000 || (a.rows >= 40'000 && (!is_plane || may_be_mild))) {
         return large_nonsymmetric(a, is_plane);
     }
     auto [first, idr, incomplete, more_fill, exact, any_exact, longer_idr, last, may_factor] =

@@ -143,6 +143,7 @@ void AttemptEngine<T>::set_up_if_stopped() {
 /// Looks at the matrix and chooses attempts for it.
 template <class T>
 void AttemptEngine<T>::choose_anew() {
+    found_singular_.clear();
     find_facts_and_reduce();
     find_null_space();
     use_first_of(choose_attempts(left_));
@@ -363,7 +364,7 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
 
 template <class T>
 void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
-    if (attempts_.empty()) return choose_anew();
+    if (attempts_.empty() || !found_singular_.empty()) return choose_anew();
     if (null_space_.vectors() > 0 || (soft_modes_ && !soft_modes_->is_empty())) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();

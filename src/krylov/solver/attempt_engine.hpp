@@ -121,8 +121,8 @@ class AttemptEngine {
     std::vector<SolveReport> solve_by_reduction(Vectors<const T> b, Vectors<T> x,
                                                 const SolveOptions& options);
     bool is_too_far(const SolveReport& report);
-    SolveReport judged(int vector, std::span<const T> b, std::span<T> x,
-                       const SolveOptions& options, SolveReport report);
+    SolveReport judged(std::span<const T> b, std::span<T> x, const SolveOptions& options,
+                       SolveReport report, const std::optional<SolutionErrors>& measured);
     void take_start_back(std::span<const T> b, std::span<const T> start, std::span<T> x,
                          const SolveOptions& options, SolveReport& report) const;
     const NullSpace<T>& null_space_of_given() const;
@@ -151,7 +151,9 @@ class AttemptEngine {
     NullSpace<T> null_space_, left_null_space_;  ///< The left one is empty where both are equal.
     std::optional<SoftModes<T>> soft_modes_;     ///< Looked for where they are needed.
     mutable std::optional<NullSpace<T>> null_space_of_given_;  ///< Looked for where it is asked.
-    std::optional<double> largest_of_given_;                   ///< max |a_ij|; likewise.
+    /// Why the matrix is singular, as exact factors found it before minres.
+    std::string found_singular_;
+    std::optional<double> largest_of_given_;  ///< max |a_ij|; likewise.
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;
     Shared<NodeCoordinates> reduced_coordinates_;

@@ -181,10 +181,12 @@ const SoftModes<T>& AttemptEngine<T>::soft_modes() {
 }
 
 /// The report of the solve of a right-hand side, whose status the rows of the solution confirm or
-/// change. A solution that is small in norm alone is improved, twice at most.
+/// change. A solution that is small in norm alone is improved, twice at most. `measured`: its
+/// errors, if they are known.
 template <class T>
-SolveReport AttemptEngine<T>::judged(int vector, std::span<const T> b, std::span<T> x,
-                                     const SolveOptions& options, SolveReport report) {
+SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
+                                     const SolveOptions& options, SolveReport report,
+                                     const std::optional<SolutionErrors>& measured) {
     if (given_operator_ != nullptr || !can_be_judged(report.status)) return report;
     const std::string& solver = attempts_[attempt_].solver;
     const bool is_definite = solver == "cg" || solver == "fcg";  // Else there is no energy.
@@ -192,12 +194,9 @@ SolveReport AttemptEngine<T>::judged(int vector, std::span<const T> b, std::span
         // This part may be so large that its rounding errors hide the residual of the rest.
         if (null_space_.vectors() > 0) null_space_.remove_from(context_, x);
         if (is_definite) soft_modes().correct(context_, given_matrix_, b, x);
-        const SolutionErrors* const known =
-            tries == 0 && refinement_ != nullptr && !is_reduced() && null_space_.vectors() == 0
-                ? refinement_->errors(vector)
-                : nullptr;
+        const bool is_known = tries == 0 && measured && null_space_.vectors() == 0;
         Look look{context_, given_matrix_, b, x,
-                  known != nullptr ? *known : solution_errors<T>(context_, given_matrix_, b, x)};
+                  is_known ? *measured : solution_errors<T>(context_, given_matrix_, b, x)};
         const SolutionErrors& errors = look.errors;
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
         report.backward_error = errors.backward_error;
@@ -337,8 +336,9 @@ const NullSpace<T>& AttemptEngine<T>::null_space_of_given() const {
     template void AttemptEngine<T>::take_start_back(                                             \
         std::span<const T>, std::span<const T>, std::span<T>, const SolveOptions&, SolveReport&) \
         const;                                                                                   \
-    template SolveReport AttemptEngine<T>::judged(int, std::span<const T>, std::span<T>,         \
-                                                  const SolveOptions&, SolveReport);
+    template SolveReport AttemptEngine<T>::judged(std::span<const T>, std::span<T>,              \
+                                                  const SolveOptions&, SolveReport,              \
+                                                  const std::optional<SolutionErrors>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 #undef TESSERA_INSTANTIATE

@@ -252,8 +252,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
                                                              const SolveOptions& options) {
     iterations_ = 0;
     std::vector<SolveReport> total(std::size_t(b.count));
-    SolveReport longest;                              // That with the most iterations.
-    std::vector<std::string> singular(total.size());  // Why the matrix is.
+    SolveReport longest;  // That with the most iterations.
     while (true) {
         const Attempt current = attempts_[attempt_];
         SolveOptions remaining = attempt_options(options, current, longest);
@@ -268,10 +267,14 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             copy(context_, std::span<const T>(x[j]), start[j]);
         }
         auto solved = solve_once(b, x, remaining);
+        // Judging may solve again.
+        std::vector<std::optional<SolutionErrors>> measured(total.size());
+        if (refinement_ != nullptr && !is_reduced()) measured = refinement_->errors();
+        measured.resize(total.size());
         const SolveReport* failed = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
             if (failed_trial[j]) solved[j].status = Status::stagnated;
-            solved[j] = judged(int(j), b[int(j)], x[int(j)], remaining, std::move(solved[j]));
+            solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]), measured[j]);
             if (may_rise) {
                 take_start_back(b[int(j)], start[int(j)], x[int(j)], remaining, solved[j]);
             }
@@ -279,10 +282,10 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             if (std::string why = singularity_of(solved[j]); !why.empty()) {
                 has_another = is_followed_by_minres();
                 if (has_another) copy(context_, std::span<const T>(start[int(j)]), x[int(j)]);
-                singular[j] = std::move(why);
+                found_singular_ = std::move(why);
             }
-            if (!singular[j].empty() && !is_solved(solved[j].status)) {
-                call_singular(solved[j], singular[j]);
+            if (!found_singular_.empty() && !is_solved(solved[j].status)) {
+                call_singular(solved[j], found_singular_);
             }
             if (has_another || worth_another(solved[j], current.max_iterations) ||
                 is_too_far(solved[j])) {

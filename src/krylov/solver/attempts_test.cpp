@@ -139,6 +139,30 @@ TEST(attempts, a_redundant_constraint) {
     EXPECT_GT(found_singular, 20);
 }
 
+/// Also by later solves, until there are other values.
+TEST(attempts, a_contradicted_constraint_is_found_again) {
+    const auto system = [](double last) {
+        return copy_to(context(), matrix_of<double>(5, [&](Index i, Index j) {
+                           if (i < 3 && j < 3) return i == j ? 4.0 : 0.0;
+                           if (i > 2 && j > 2) return 0.0;
+                           const Index constraint = std::max(i, j), unknown = std::min(i, j);
+                           return constraint == 4 && unknown == 2 ? last : 1.0 / (unknown + 3);
+                       }));
+    };
+    const CsrMatrix<double> singular = system(0.2), regular = system(5);
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>{1, 2, 3, 4, 5});
+    Solver<double> solver(context());
+    solver.setup(singular);
+    for (int k = 0; k < 3; ++k) {
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(5, 0));
+        EXPECT_EQ(solver.solve(b, x).status, Status::singular) << k;
+    }
+    solver.update(regular);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(5, 0));
+    EXPECT_TRUE(is_solved(solver.solve(b, x).status));
+    EXPECT_EQ(solver.attempt(), 0);
+}
+
 TEST(attempts, a_singular_matrix_is_called_so) {
     CsrMatrix<double> matrix(host(), 3, 3, 4);
     matrix.row_offsets() = copy_to_buffer(host(), std::vector<Offset>{0, 1, 2, 4});

@@ -32,11 +32,8 @@ class Refinement final : public IterativeSolver<T> {
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
                                    const SolveOptions& options) override;
     void operators_changed() override {}
-    /// The errors of a solution of the latest solve; null where they are not known.
-    const SolutionErrors* errors(int vector) const {
-        const auto& one = errors_[std::size_t(vector)];
-        return one ? &*one : nullptr;
-    }
+    /// The errors of the solutions of the latest solve, where they are known.
+    const std::vector<std::optional<SolutionErrors>>& errors() const { return errors_; }
 
   private:
     /// What is known of x after some steps.

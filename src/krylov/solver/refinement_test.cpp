@@ -96,6 +96,25 @@ TEST(refinement, the_start_is_taken_back_where_there_is_no_solution) {
     EXPECT_NEAR(report.true_relative_residual, residual(free, b, start).norm / norm(b), 1e-9);
 }
 
+/// A huge x is judged by a further solve; the x beside it by errors that were measured before.
+TEST(refinement, a_column_beside_one_that_is_solved_again) {
+    constexpr Index n = 56;  // The elements of U^-1 e_n double from row to row.
+    const CsrMatrix<double> matrix = copy_to(context(), matrix_of<double>(n, [](Index i, Index j) {
+                                                 return i == j ? 1.0 : i < j ? -1.0 : 0.0;
+                                             }));
+    Solver<double> solver(context(), "richardson", "direct");
+    solver.setup(matrix);
+    std::vector<double> both(2 * n, 0);
+    both[n - 1] = both[n] = 1;
+    const Buffer<double> b = copy_to_buffer(context(), both);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(2 * n, 0));
+    const auto reports =
+        solver.solve(Vectors<const double>{b.data(), n, 2, n}, Vectors<double>{x.data(), n, 2, n});
+    EXPECT_EQ(reports[1].status, Status::converged) << reports[1].message;
+    EXPECT_EQ(reports[1].backward_error, 0);
+    EXPECT_EQ(copy_to_host(context(), x)[n], 1);
+}
+
 /// Right-hand sides near the limits of the type are scaled.
 TEST(refinement, right_hand_sides_of_any_size) {
     Exact exact("stokes:4");

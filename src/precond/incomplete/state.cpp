@@ -30,6 +30,13 @@ void check_common_options(const char* who, const BlockLdltOptions& options) {
             who, ": method must be jacobi or level");
 }
 
+void check_levels(const BlockPattern& pattern, Index max_levels) {
+    const auto levels = Index(pattern.level_offsets.size()) - 1;
+    require_argument("preconditioner", max_levels == 0 || levels <= max_levels,
+                     "incomplete factors: they have ", levels,
+                     " levels, more than max_levels=", max_levels);
+}
+
 template <class T>
 Buffer<T> scaling_in(const Context& context, const Buffer<double>& scaling) {
     Buffer<T> clamped(context, scaling.size());
@@ -52,10 +59,7 @@ NumericFactor<T> make_factor(const Context& context, const Grid& grid, const Gro
         grid,
         add_fill(lower_blocks(grid, pattern, symmetric, threads), options.fill, Offset(max_blocks)),
         threads);
-    const auto levels = Index(arranged.pattern.level_offsets.size()) - 1;
-    require_argument("preconditioner", max_levels == 0 || levels <= max_levels,
-                     "incomplete factors: they have ", levels,
-                     " levels, more than max_levels=", max_levels);
+    check_levels(arranged.pattern, max_levels);
     const bool by_sweeps = options.method == BlockLdltStage::jacobi;
     count_updates(arranged.pattern, threads);
     const int products = !symmetric ? 0 : by_sweeps ? 2 : 1;

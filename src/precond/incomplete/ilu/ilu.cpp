@@ -233,6 +233,7 @@ Ilu<T>::Ilu(const Context& context, const CsrView<T>& matrix, const IluOptions& 
             {options.drop, options.max_entries, incomplete::initial_epsilon<T>(common)});
         auto levels =
             incomplete::arrange_by_levels(grid, union_of_triangles(values), context.threads());
+        incomplete::check_levels(levels.pattern, options.max_levels);
         levels.pattern.update_offsets.assign(levels.pattern.rows.size() + 1, 0);  // No products.
         state_->taken = in_pattern<T>(grid, values, levels.grid, levels.pattern);
         state_->factor = {context,
