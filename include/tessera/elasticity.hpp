@@ -260,17 +260,23 @@ struct System {
 /// second order; simplices of first order at the midpoint, of second order at 3 (triangle) or 4
 /// points; prisms at those of a triangle times Gauss points along their height. Loads on edges and
 /// faces by the same rules. All couplings of nodes that share an element are stored, zeros too. The
-/// matrix is exactly symmetric; all results are bitwise equal for every number of threads of `cpu`,
-/// a CPU context. Source: T. J. R. Hughes, The Finite Element Method, 2000, chapter 3. Throws
-/// InvalidArgument as validate(mesh), for inverted or flat elements, and for groups, regions,
-/// materials and thicknesses that do not exist or do not fit; in axisymmetry for negative radii, a
-/// thickness other than 1, gravity along the radius, a spin about another axis, and radial
-/// displacements other than 0 that are prescribed on the axis.
-TESSERA_API System assemble(const Context& cpu, const Model& model);
+/// matrix is exactly symmetric. The load is found on the host. With a GPU context the matrix is in
+/// the memory of the GPU, which finds the stiffnesses of elements and adds them; the host adds
+/// those of springs, and of elements at equations or inclined supports. All results are bitwise
+/// equal for every number of threads; those of a GPU differ from the others by rounding. Source: T.
+/// J. R. Hughes, The Finite Element Method, 2000, chapter 3. Throws InvalidArgument as
+/// validate(mesh), for inverted or flat elements, and for groups, regions, materials and
+/// thicknesses that do not exist or do not fit; in axisymmetry for negative radii, a thickness
+/// other than 1, gravity along the radius, a spin about another axis, and radial displacements
+/// other than 0 that are prescribed on the axis.
+TESSERA_API System assemble(const Context& context, const Model& model);
+
+/// About how many entries the matrix of a mesh has: from the numbers of its cells alone.
+TESSERA_API Offset estimate_nonzeros(const Mesh& mesh);
 
 /// The system of `assemble` without its matrix: for a model that differs from an assembled one in
 /// its Loads and in the values of prescribed displacements.
-TESSERA_API System assemble_load(const Context& cpu, const Model& model);
+TESSERA_API System assemble_load(const Context& context, const Model& model);
 
 /// The elements of the mesh's group of that name whose cells are elements, else of the region of
 /// that name, ascending: group cells are found by their nodes. Throws InvalidArgument with the

@@ -143,13 +143,16 @@ void check_system(const System<T>& system, bool allow_singular, bool quiet) {
                               std::to_string(matrix.columns) +
                               "; only square systems can be solved");
     }
-    const auto values = matrix.values_span();
-    if (matrix.rows > 0 && std::all_of(values.begin(), values.end(), [](T a) { return a == 0; })) {
+    const auto is_zero = [](std::span<const T> values) {
+        return std::ranges::all_of(values, [](T value) { return value == 0; });
+    };
+    if (!system.is_on_gpu && matrix.rows > 0 && is_zero(matrix.values_span())) {
         throw InvalidArgument("'" + system.name +
                               "' has no nonzeros, so only b = 0 has a solution; check "
                               "how it was written");
     }
-    if (const Index empty = first_empty_row(matrix); empty < matrix.rows && !quiet) {
+    const Index empty = system.is_on_gpu ? matrix.rows : first_empty_row(matrix);
+    if (empty < matrix.rows && !quiet) {
         print_note("row " + std::to_string(empty) + " (counted from 0) of '" + system.name +
                    "' is empty, so the matrix is singular; there is a solution only if b is 0 in "
                    "empty rows");

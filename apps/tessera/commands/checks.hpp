@@ -67,8 +67,16 @@ class SolveProblem {
           host_(context_.on_gpu() ? Context::cpu(arguments.threads) : context_) {}
 
     void read_system(const SolveArguments& arguments) {
+        bool was_opened = arguments.device != "auto";
+        const auto open_for = [&](Offset nonzeros) {
+            if (!std::exchange(was_opened, true)) {
+                context_ = open_context_for(nonzeros, arguments.threads, why_not_cuda_);
+                if (!context_.on_gpu()) context_ = host_;
+            }
+            return context_;
+        };
         system_ = load_system<T>(host_, arguments.matrix, arguments.allow_empty_rows,
-                                 &arguments.mesh, !replaces_load(arguments));
+                                 &arguments.mesh, !replaces_load(arguments), open_for);
         check_system(system_, arguments.allow_singular, arguments.quiet);
         const bool is_automatic = parsed_.right_hand_side.kind == RightHandSide::Kind::automatic;
         if (is_automatic && !system_.file.right_hand_side.empty() && !arguments.quiet) {
@@ -76,13 +84,10 @@ class SolveProblem {
         }
         if (system_.structure && !arguments.quiet) print_warnings(host_, *system_.structure);
         matrix_ = system_.matrix.view();
-        if (arguments.device == "auto") {
-            context_ = open_context_for(matrix_.nonzeros, arguments.threads, why_not_cuda_);
-            if (!context_.on_gpu()) context_ = host_;
-        }
+        open_for(matrix_.nonzeros);
     }
-    /// Copies the matrix to the GPU, if that solves, and frees it on the host. Throws OutOfMemory
-    /// where the matrix and what the method needs beside it do not fit.
+    /// Copies the matrix to the GPU, if that solves and it is not there, and frees it on the host.
+    /// Throws OutOfMemory where the matrix and what the method needs beside it do not fit.
     void upload_matrix() {
         if (!context_.on_gpu()) return;
         const MethodConfig& method = parsed_.method;
@@ -91,6 +96,7 @@ class SolveProblem {
             need = estimate_memory(matrix_.rows, matrix_.nonzeros, sizeof(T), *method.solver,
                                    *method.preconditioner, *method.format);
         }
+        if (system_.is_on_gpu) return check_memory(need, context_.free_memory(), true);
         need.matrix +=
             Offset(matrix_.row_offsets_span().size_bytes() +
                    matrix_.column_indices_span().size_bytes() + matrix_.values_span().size_bytes());

@@ -230,7 +230,7 @@ int mesh_info(const InfoArguments& arguments) {
     if (!arguments.mesh.first_option_given().empty()) {
         Structure structure;
         structure.model = make_model(std::move(mesh), arguments.mesh, false);
-        assemble_structure(host, arguments.mesh, false, structure);
+        assemble_structure(host, host, arguments.mesh, false, structure);
         table += structure_table(arguments, structure, host);
     }
     if (!arguments.json.empty()) write_text(arguments.json, json);

@@ -115,8 +115,8 @@ std::vector<LoadCase> make_cases(const MeshArguments& arguments, elasticity::Mod
 elasticity::Model make_model(Mesh mesh, const MeshArguments& arguments, bool needs_load);
 
 /// Makes the cases and assembles a structure with a model, with the matrix; selects the first case.
-void assemble_structure(const Context& host, const MeshArguments& arguments, bool needs_load,
-                        Structure& structure);
+void assemble_structure(const Context& context, const Context& host, const MeshArguments& arguments,
+                        bool needs_load, Structure& structure);
 
 /// find_warnings of all cases, those that they share once.
 std::vector<std::string> warnings_of_cases(const Context& host, Structure& structure);

@@ -79,8 +79,8 @@ std::vector<LoadCase> make_cases(const MeshArguments& arguments, elasticity::Mod
     return cases;
 }
 
-void assemble_structure(const Context& host, const MeshArguments& arguments, bool needs_load,
-                        Structure& structure) {
+void assemble_structure(const Context& context, const Context& host, const MeshArguments& arguments,
+                        bool needs_load, Structure& structure) {
     structure.cases = make_cases(arguments, structure.model, needs_load);
     structure.sections = arguments.section;
     for (const std::string& group : structure.sections) {  // Wrong ones are named before the solve.
@@ -88,7 +88,7 @@ void assemble_structure(const Context& host, const MeshArguments& arguments, boo
         elasticity::find_section(host, structure.model, none, group);
     }
     if (structure.cases.empty()) {
-        structure.system = elasticity::assemble(host, structure.model);
+        structure.system = elasticity::assemble(context, structure.model);
         return;
     }
     for (LoadCase& load_case : structure.cases) {
@@ -96,7 +96,7 @@ void assemble_structure(const Context& host, const MeshArguments& arguments, boo
         const bool is_first = &load_case == &structure.cases.front();
         elasticity::System other;
         elasticity::System& system = is_first ? structure.system : other;
-        system = is_first ? elasticity::assemble(host, structure.model)
+        system = is_first ? elasticity::assemble(context, structure.model)
                           : elasticity::assemble_load(host, structure.model);
         load_case.load = system.load;
         load_case.prescribed = system.prescribed;

@@ -69,7 +69,8 @@ CsrMatrix<T> release_as(const Context& host, CsrMatrix<double>& from) {
 
 template <class T>
 System<T> load_structure(const Context& host, const std::string& text,
-                         const MeshArguments* arguments, bool needs_load) {
+                         const MeshArguments* arguments, bool needs_load,
+                         const AssemblyContext& where) {
     if (arguments == nullptr) {
         throw InvalidArgument(
             "'" + text + "' is a mesh, not a matrix; solve, tune, convert and info read meshes");
@@ -78,7 +79,12 @@ System<T> load_structure(const Context& host, const std::string& text,
     system.structure = std::make_shared<Structure>();
     Structure& structure = *system.structure;
     structure.model = make_model(io::read_mesh(host, text), *arguments, needs_load);
-    assemble_structure(host, *arguments, needs_load, structure);
+    Context context = host;
+    if (std::is_same_v<T, double> && where) {
+        context = where(elasticity::estimate_nonzeros(structure.model.mesh));
+    }
+    system.is_on_gpu = context.on_gpu();
+    assemble_structure(context, host, *arguments, needs_load, structure);
     check_range<T>(text + ": the stiffness matrix", std::as_const(structure.system.matrix).view());
     const auto add_load = [&](const std::vector<double>& load) {
         check_range<T>(text + ": the load", load);
@@ -109,7 +115,7 @@ bool is_file_name(const std::string& text) {
 
 template <class T>
 System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
-                      const MeshArguments* mesh, bool needs_load) {
+                      const MeshArguments* mesh, bool needs_load, const AssemblyContext& where) {
     System<T> system;
     std::error_code error;
     if (std::filesystem::is_directory(text, error)) {
@@ -123,7 +129,7 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
     const bool is_file = is_file_name(text);
     const InterruptNote note((is_file ? "reading " : "generating ") + text);
     if (is_file) {
-        if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load);
+        if (is_mesh_file(text)) return load_structure<T>(host, text, mesh, needs_load, where);
         system.matrix = io::read_matrix<T>(host, text, &system.file, allow_empty_rows);
         const std::vector<double>& load = system.file.right_hand_side;
         check_range<T>(text + ": the right-hand side", load);
@@ -146,8 +152,8 @@ System<T> load_system(const Context& host, const std::string& text, bool allow_e
 }
 
 template System<float> load_system<float>(const Context&, const std::string&, bool,
-                                          const MeshArguments*, bool);
+                                          const MeshArguments*, bool, const AssemblyContext&);
 template System<double> load_system<double>(const Context&, const std::string&, bool,
-                                            const MeshArguments*, bool);
+                                            const MeshArguments*, bool, const AssemblyContext&);
 
 }  // namespace tessera::cli

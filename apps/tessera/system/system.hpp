@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,14 @@
 
 namespace tessera::cli {
 
+/// The Context by which the matrix of a mesh, of about so many entries, is assembled.
+using AssemblyContext = std::function<Context(Offset nonzeros)>;
+
 /// A matrix from a file or a generator, in host memory.
 template <class T>
 struct System {
     CsrMatrix<T> matrix;
+    bool is_on_gpu = false;  ///< The matrix of a mesh that was assembled there.
     /// The problem's own right-hand side, or those of load cases one after the other; may be empty.
     std::vector<T> load;
     Shared<NodeCoordinates> coordinates;  ///< Nodes of an elastic body; may be empty.
@@ -31,9 +36,11 @@ bool is_file_name(const std::string& text);
 
 /// Reads the file `text` if it exists, else generates the problem of that name. If there is
 /// neither, throws InvalidArgument with the most similar names. A mesh needs the options `mesh`;
-/// with nullptr it is rejected. `needs_load`: see make_model.
+/// with nullptr it is rejected. `needs_load`: see make_model. Meshes are assembled on the host
+/// without `where`, and always in float.
 template <class T>
 System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
-                      const MeshArguments* mesh = nullptr, bool needs_load = true);
+                      const MeshArguments* mesh = nullptr, bool needs_load = true,
+                      const AssemblyContext& where = {});
 
 }  // namespace tessera::cli

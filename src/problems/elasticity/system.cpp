@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "problems/elasticity/assembly/node_order.hpp"
 #include "problems/elasticity/axes_of_nodes.hpp"
-#include "problems/elasticity/node_order.hpp"
 
 /// The unknowns of a system and the displacements of its nodes.
 namespace tessera::elasticity {

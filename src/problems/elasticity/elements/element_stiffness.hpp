@@ -13,37 +13,37 @@ constexpr bool has_modes(CellShape shape, Formulation formulation) {
            family(shape) == CellFamily::cube;
 }
 
-/// K = the integral of the strains of two functions times the elastic matrix, by ElasticLaw, with
-/// the slopes at P points, of N functions each, of which the first K are not 0: N D x N D numbers,
-/// row by row, bitwise symmetric.
-template <int P, int N, int D, int K>
-void find_stiffness_matrix(const Slopes (&slopes)[P][N], const double (&volumes)[P],
-                           const ElasticLaw& law, double (&stiffness)[N * D][N * D]) {
-    for (int a = 0; a < N; ++a) {
-        for (int b = a; b < N; ++b) {
-            double integrals[K][K]{};  // Integrals of products of slopes.
-            for (int p = 0; p < P; ++p) {
-                for (int k = 0; k < K; ++k) {
-                    for (int l = 0; l < K; ++l) {
-                        integrals[k][l] += volumes[p] * (slopes[p][a][k] * slopes[p][b][l]);
-                    }
-                }
-            }
-            for (int i = 0; i < D; ++i) {
-                for (int j = 0; j < D; ++j) {
-                    double entry = 0;
-                    for (int k = 0; k < K; ++k) {
-                        for (int l = 0; l < K; ++l) {
-                            entry += law.couplings[i][j][k][l] * integrals[k][l];
-                        }
-                    }
-                    stiffness[a * D + i][b * D + j] = entry;
-                    stiffness[b * D + j][a * D + i] = entry;
-                }
+/// The stiffness between two functions, the integral of their strains times the elastic matrix, by
+/// ElasticLaw, with the slopes at P points, of N functions each, of which the first K are not 0.
+template <int K, int P, int N, int D>
+constexpr void find_stiffness_block(const Slopes (&slopes)[P][N], const double (&volumes)[P],
+                                    const ElasticLaw& law, int a, int b, double (&block)[D][D]) {
+    double integrals[K][K]{};  // Integrals of products of slopes.
+    for (int p = 0; p < P; ++p) {
+        for (int k = 0; k < K; ++k) {
+            for (int l = 0; l < K; ++l) {
+                integrals[k][l] += volumes[p] * (slopes[p][a][k] * slopes[p][b][l]);
             }
         }
     }
+    for (int i = 0; i < D; ++i) {
+        for (int j = 0; j < D; ++j) {
+            double entry = 0;
+            for (int k = 0; k < K; ++k) {
+                for (int l = 0; l < K; ++l) {
+                    entry += law.couplings[i][j][k][l] * integrals[k][l];
+                }
+            }
+            block[i][j] = entry;
+        }
+    }
 }
+
+/// The lanes that share the work of one element: one, on the CPU.
+struct OneLane {
+    static constexpr int first = 0, count = 1;
+    constexpr void wait() const {}
+};
 
 /// The stiffness of an element whose displacements have N D coefficients, the last M D of which,
 /// those of incompatible modes, are free and therefore minimise the energy; and its thermal forces.
@@ -56,20 +56,26 @@ class CondensedStiffness {
 
     /// Subtracts K_um K_mm^-1 K_mu from the part of the nodes, K_um K_mm^-1 f_m from their forces:
     /// by K_mm = L L^T, with L^-1 K_mu and L^-1 f_m in the rows of the modes.
-    void condense() {
+    template <class Lanes = OneLane>
+    constexpr void condense(const Lanes& lanes = {}) {
         constexpr int first = nodes * D, last = N * D;
         for (int k = first; k < last; ++k) {
             if (full[k][k] == 0) continue;  // Axial coefficients of the hoop strain.
             const double pivot = std::sqrt(full[k][k]);
-            for (int j = 0; j < last; ++j) full[k][j] /= pivot;
-            forces[k] /= pivot;
+            lanes.wait();
+            for (int j = lanes.first; j < last; j += lanes.count) full[k][j] /= pivot;
+            if (lanes.first == 0) forces[k] /= pivot;
+            lanes.wait();
             for (int i = k + 1; i < last; ++i) {
                 const double factor = full[k][i];
-                for (int j = 0; j < last; ++j) full[i][j] -= factor * full[k][j];
-                forces[i] -= factor * forces[k];
+                for (int j = lanes.first; j < last; j += lanes.count) {
+                    full[i][j] -= factor * full[k][j];
+                }
+                if (lanes.first == 0) forces[i] -= factor * forces[k];
             }
+            lanes.wait();
         }
-        for (int i = 0; i < first; ++i) {
+        for (int i = lanes.first; i < first; i += lanes.count) {
             for (int j = i; j < first; ++j) {
                 double sum = full[i][j];
                 for (int k = first; k < last; ++k) sum -= full[k][i] * full[k][j];
@@ -77,6 +83,7 @@ class CondensedStiffness {
             }
             for (int k = first; k < last; ++k) forces[i] -= full[k][i] * forces[k];
         }
+        lanes.wait();
     }
 
     /// The coefficients of the modes after condense(), from those of the nodes:
@@ -118,38 +125,53 @@ struct ElementForm {
 
     ElementForm(const double (&at)[nodes][d], const Thickness& thickness)
         : axisymmetric(thickness.axisymmetric) {
-        const auto& reference = reference_points<S, rule>();
-        const Geometry geometry(reference, at);
-        double lengths[points];
+        const Centre centre(reference_points<S, Rule::centre>(), at, thickness);
         for (int p = 0; p < points; ++p) {
-            const double radius = d == 2 ? position<S>(reference, p, at)[0] : 0;
-            lengths[p] = thickness.at(radius);
-            volumes[p] = geometry.volumes[p] * lengths[p];
-            for (int c = 0; c < nodes; ++c) {
-                std::copy_n(geometry.gradients[p][c], d, slopes[p][c]);
-                if (d == 2) {
-                    slopes[p][c][2] = thickness.axisymmetric ? reference.values[p][c] / radius : 0;
-                }
+            set_point(p, reference_points<S, rule>(), centre, at, thickness);
+        }
+    }
+
+    /// The centre of an element, where it has modes.
+    struct Centre {
+        Geometry<S, 1> geometry;
+        double length = 1;
+
+        constexpr Centre(const Reference<S, 1>& reference, const double (&at)[nodes][d],
+                         const Thickness& thickness) {
+            if constexpr (M > 0) {
+                geometry.set_point(0, reference, 0, at);
+                length = thickness.at(position<S>(reference, 0, at)[0]);
+            }
+        }
+    };
+
+    /// Sets the slopes and the volume of point p.
+    constexpr void set_point(int p, const Reference<S, points>& reference, const Centre& centre,
+                             const double (&at)[nodes][d], const Thickness& thickness) {
+        Geometry<S, 1> geometry;
+        geometry.set_point(0, reference, p, at);
+        const double radius = d == 2 ? position<S>(reference, p, at)[0] : 0;
+        const double length = thickness.at(radius);
+        volumes[p] = geometry.volumes[0] * length;
+        for (int c = 0; c < nodes; ++c) {
+            for (int i = 0; i < d; ++i) slopes[p][c][i] = geometry.gradients[0][c][i];
+            if (d == 2) {
+                slopes[p][c][2] = thickness.axisymmetric ? reference.values[p][c] / radius : 0;
             }
         }
         if constexpr (M > 0) {
-            const auto& centre_point = reference_points<S, Rule::centre>();
-            const Geometry centre(centre_point, at);
-            const double length = thickness.at(position<S>(centre_point, 0, at)[0]);
-            for (int p = 0; p < points; ++p) {
-                const double ratio =
-                    centre.determinants[0] / geometry.determinants[p] * (length / lengths[p]);
-                if constexpr (M > d) {
-                    const double* const x = reference.points[p];
-                    slopes[p][nodes + d][0] = slopes[p][nodes + d][1] = 0;
-                    slopes[p][nodes + d][2] = x[0] * x[1] * ratio;
-                }
-                for (int k = 0; k < d; ++k) {
-                    const double slope = -2 * reference.points[p][k] * ratio;
-                    slopes[p][nodes + k][2] = 0;
-                    for (int i = 0; i < d; ++i) {
-                        slopes[p][nodes + k][i] = slope * centre.inverses[0][i][k];
-                    }
+            const double ratio = centre.geometry.determinants[0] / geometry.determinants[0] *
+                                 (centre.length / length);
+            if constexpr (M > d) {
+                const double* const x = reference.points[p];
+                slopes[p][nodes + d][0] = slopes[p][nodes + d][1] = 0;
+                slopes[p][nodes + d][2] = x[0] * x[1] * ratio;
+            }
+            for (int k = 0; k < d; ++k) {
+                const double slope = -2 * reference.points[p][k] * ratio;
+                slopes[p][nodes + k][2] = 0;
+                for (int i = 0; i < d; ++i) {
+                    slopes[p][nodes + k][i] = slope * centre.geometry.inverses[0][i][k];
                 }
             }
         }
@@ -183,14 +205,33 @@ struct ElementForm {
         }
     }
 
+    /// The stiffness, N d x N d numbers by rows, bitwise symmetric, before modes are condensed.
+    template <class Lanes = OneLane>
+    constexpr void find_stiffness_matrix(const ElasticLaw& law,
+                                         double (&stiffness)[functions * d][functions * d],
+                                         const Lanes& lanes = {}) const {
+        constexpr int n = functions;
+        for (int pair = lanes.first; pair < n * (n + 1) / 2; pair += lanes.count) {
+            // Rows k and n - 1 - k of the upper triangle have n + 1 pairs together.
+            const int k = pair / (n + 1), at = pair % (n + 1);
+            const int a = at < n - k ? k : n - 1 - k;
+            const int b = at < n - k ? k + at : at - 1;
+            double block[d][d];
+            d == 3 || axisymmetric ? find_stiffness_block<3>(slopes, volumes, law, a, b, block)
+                                   : find_stiffness_block<2>(slopes, volumes, law, a, b, block);
+            for (int i = 0; i < d; ++i) {
+                for (int j = 0; j < d; ++j) {
+                    stiffness[a * d + i][b * d + j] = block[i][j];
+                    stiffness[b * d + j][a * d + i] = block[i][j];
+                }
+            }
+        }
+    }
+
     /// The stiffness and thermal forces, condensed.
     void find_stiffness(const ElasticLaw& law,
                         CondensedStiffness<functions, M, d>& stiffness) const {
-        if (d == 3 || axisymmetric) {
-            find_stiffness_matrix<points, functions, d, 3>(slopes, volumes, law, stiffness.full);
-        } else {
-            find_stiffness_matrix<points, functions, d, 2>(slopes, volumes, law, stiffness.full);
-        }
+        find_stiffness_matrix(law, stiffness.full);
         find_thermal_forces(law, stiffness.forces);
         if constexpr (M > 0) stiffness.condense();
     }
@@ -278,10 +319,11 @@ void each_body_force(const Model& model, const ElasticLaw& material, const Form&
     }
 }
 
-/// The stiffness of an element, n x n numbers by rows, then its n body and thermal forces.
+/// The stiffness of an element, n x n numbers by rows, then its n body and thermal forces; without
+/// its stiffness, on which the thermal forces of modes depend, the forces alone.
 inline void find_element_system(const Elements& elements, const Model& model,
                                 const Stiffness& stiffness, const Thickness& thickness,
-                                Index element, double* result) {
+                                Index element, bool with_stiffness, double* result) {
     const bool axisymmetric = thickness.axisymmetric;
     with_form(elements, element, model.formulation, axisymmetric, [&](auto shape, auto modes) {
         constexpr CellShape s = decltype(shape)::value;
@@ -291,8 +333,12 @@ inline void find_element_system(const Elements& elements, const Model& model,
         ElementForm<s, decltype(modes)::value> form(points, thickness);
         form.heat(model, stiffness[element], elements.nodes(element));
         CondensedStiffness<form.functions, decltype(modes)::value, d> condensed;
-        form.find_stiffness(stiffness[element], condensed);
-        for (int k = 0; k < n; ++k) std::copy_n(condensed.full[k], n, result + k * n);
+        if (with_stiffness) {
+            form.find_stiffness(stiffness[element], condensed);
+            for (int k = 0; k < n; ++k) std::copy_n(condensed.full[k], n, result + k * n);
+        } else {
+            form.find_thermal_forces(stiffness[element], condensed.forces);
+        }
         double* const forces = result + n * n;
         std::copy_n(condensed.forces, n, forces);
         const auto& reference = reference_points<s>();

@@ -34,48 +34,57 @@ struct Geometry {
     /// `points` are the nodes' coordinates.
     Geometry(const Reference<S, P>& reference, const double (&points)[nodes][axes]) {
         for (int p = 0; p < P; ++p) {
-            double jacobian[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};  // dx_j / d reference_i
-            double lengths = 1;
-            for (int i = 0; i < axes; ++i) {
-                double squares = 0;
-                for (int j = 0; j < axes; ++j) {
-                    double sum = 0;
-                    for (int c = 0; c < nodes; ++c) {
-                        sum += reference.derivatives[p][c][i] * points[c][j];
-                    }
-                    jacobian[i][j] = sum;
-                    squares += sum * sum;
-                }
-                lengths *= std::sqrt(squares);
-            }
-            double adjugate[3][3];
-            for (int i = 0; i < 3; ++i) {
-                const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
-                for (int j = 0; j < 3; ++j) {
-                    const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-                    adjugate[j][i] =
-                        jacobian[i1][j1] * jacobian[i2][j2] - jacobian[i1][j2] * jacobian[i2][j1];
-                }
-            }
-            double determinant = 0;
-            for (int j = 0; j < 3; ++j) determinant += jacobian[0][j] * adjugate[j][0];
-            const double ratio = determinant / lengths;
+            const double ratio = set_point(p, reference, p, points);
             if (!(ratio >= quality) && !std::isnan(quality)) quality = ratio;
-            determinants[p] = determinant;
-            volumes[p] = reference.weights[p] * determinant;
-            for (int i = 0; i < axes; ++i) {
-                for (int k = 0; k < axes; ++k) inverses[p][i][k] = adjugate[i][k] / determinant;
-            }
-            for (int c = 0; c < nodes; ++c) {
-                for (int i = 0; i < axes; ++i) {
-                    double sum = 0;
-                    for (int k = 0; k < axes; ++k) {
-                        sum += adjugate[i][k] * reference.derivatives[p][c][k];
-                    }
-                    gradients[p][c][i] = sum / determinant;
+        }
+    }
+    Geometry() = default;
+
+    /// Sets point p to point q of a reference; returns its Jacobian over the product of the lengths
+    /// of its rows.
+    template <int Q>
+    constexpr double set_point(int p, const Reference<S, Q>& reference, int q,
+                               const double (&points)[nodes][axes]) {
+        double jacobian[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};  // dx_j / d reference_i
+        double lengths = 1;
+        for (int i = 0; i < axes; ++i) {
+            double squares = 0;
+            for (int j = 0; j < axes; ++j) {
+                double sum = 0;
+                for (int c = 0; c < nodes; ++c) {
+                    sum += reference.derivatives[q][c][i] * points[c][j];
                 }
+                jacobian[i][j] = sum;
+                squares += sum * sum;
+            }
+            lengths *= std::sqrt(squares);
+        }
+        double adjugate[3][3];
+        for (int i = 0; i < 3; ++i) {
+            const int i1 = (i + 1) % 3, i2 = (i + 2) % 3;
+            for (int j = 0; j < 3; ++j) {
+                const int j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+                adjugate[j][i] =
+                    jacobian[i1][j1] * jacobian[i2][j2] - jacobian[i1][j2] * jacobian[i2][j1];
             }
         }
+        double determinant = 0;
+        for (int j = 0; j < 3; ++j) determinant += jacobian[0][j] * adjugate[j][0];
+        determinants[p] = determinant;
+        volumes[p] = reference.weights[q] * determinant;
+        for (int i = 0; i < axes; ++i) {
+            for (int k = 0; k < axes; ++k) inverses[p][i][k] = adjugate[i][k] / determinant;
+        }
+        for (int c = 0; c < nodes; ++c) {
+            for (int i = 0; i < axes; ++i) {
+                double sum = 0;
+                for (int k = 0; k < axes; ++k) {
+                    sum += adjugate[i][k] * reference.derivatives[q][c][k];
+                }
+                gradients[p][c][i] = sum / determinant;
+            }
+        }
+        return determinant / lengths;
     }
 };
 
@@ -89,7 +98,8 @@ void gather(const Mesh& mesh, std::span<const Index> nodes, double (&points)[nod
 
 /// x = sum over the nodes of N_c x_c at point p.
 template <CellShape S, int P, int D>
-Vector position(const Reference<S, P>& reference, int p, const double (&points)[node_count(S)][D]) {
+constexpr Vector position(const Reference<S, P>& reference, int p,
+                          const double (&points)[node_count(S)][D]) {
     Vector x{};
     for (int i = 0; i < D; ++i) {
         for (int c = 0; c < node_count(S); ++c) x[i] += reference.values[p][c] * points[c][i];
@@ -184,6 +194,9 @@ class NodeElements {
     std::span<const Index> operator[](Index node) const {
         return {elements_.data() + starts_[node], std::size_t(starts_[node + 1] - starts_[node])};
     }
+    /// The elements of all nodes one after the other, and where those of each node begin.
+    std::span<const Index> all() const { return elements_; }
+    std::span<const Offset> starts() const { return starts_; }
 
   private:
     std::vector<Offset> starts_;
@@ -199,9 +212,12 @@ class Stiffness {
     /// Throws InvalidArgument for wrong materials, temperatures, unknown regions, and elements
     /// whose groups have different materials or temperatures.
     explicit Stiffness(const Model& model);
-    const ElasticLaw& operator[](Index element) const {
-        if (!by_element_.empty()) return laws_[by_element_[element]];
-        return regions_.empty() ? laws_.back() : laws_[regions_[element]];
+    const ElasticLaw& operator[](Index element) const { return laws_[number(element)]; }
+    std::span<const ElasticLaw> laws() const { return laws_; }
+    /// Which of the laws is that of an element.
+    std::size_t number(Index element) const {
+        if (!by_element_.empty()) return std::size_t(by_element_[std::size_t(element)]);
+        return regions_.empty() ? laws_.size() - 1 : std::size_t(regions_[std::size_t(element)]);
     }
 
   private:
@@ -219,7 +235,9 @@ struct Thickness {
     double length = 1;
     bool axisymmetric = false;
     double axis_radius = 0;  ///< Nodes of at most this radius are on the axis.
-    double at(double radius) const { return axisymmetric ? 2 * std::numbers::pi * radius : length; }
+    constexpr double at(double radius) const {
+        return axisymmetric ? 2 * std::numbers::pi * radius : length;
+    }
     /// Whether a node's coordinate along `axis` is the radius of a node on the axis.
     bool on_axis(std::size_t axis, double coordinate) const {
         return axisymmetric && axis == 0 && coordinate <= axis_radius;

@@ -1,9 +1,9 @@
 #include <limits>
 
+#include "problems/elasticity/assembly/node_order.hpp"
 #include "problems/elasticity/axes_of_nodes.hpp"
 #include "problems/elasticity/loads/faces.hpp"
 #include "problems/elasticity/loads/moments.hpp"
-#include "problems/elasticity/node_order.hpp"
 
 namespace tessera::elasticity {
 

@@ -23,7 +23,8 @@ class ElementForces {
                 const Index element = list_[std::size_t(k)];
                 const std::span<const Index> nodes = elements.nodes(element);
                 const std::size_t n = nodes.size() * d_;
-                find_element_system(elements, model, stiffness, thickness, element, one.data());
+                find_element_system(elements, model, stiffness, thickness, element, true,
+                                    one.data());
                 for (std::size_t i = 0; i < n; ++i) {
                     double sum = -one[n * n + i];
                     for (std::size_t j = 0; j < n; ++j) {

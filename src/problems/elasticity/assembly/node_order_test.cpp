@@ -1,4 +1,4 @@
-#include "problems/elasticity/node_order.hpp"
+#include "problems/elasticity/assembly/node_order.hpp"
 
 #include <map>
 #include <numeric>
