@@ -1,5 +1,6 @@
 #include <fstream>
 
+#include "krylov/messages.hpp"
 #include "krylov/test_systems.hpp"
 #include "support/messages.hpp"
 
@@ -55,6 +56,21 @@ TEST(endings, ends_at_nan_without_a_loop) {
 }
 
 /// No product and so no residual shows what is in an element whose column is empty.
+/// The reason that is told fits the residual.
+TEST(endings, a_small_residual_is_not_called_large) {
+    SolveReport report;
+    report.status = Status::accuracy_lost;
+    const auto told = [&](double residual) {
+        report.true_relative_residual = residual;
+        return status_message(report, {}, 1e-8, 0);
+    };
+    for (const double residual : {0., 3e-14, 1e-8}) {
+        EXPECT_NE(told(residual).find("its residual says nothing"), std::string::npos);
+    }
+    EXPECT_NE(told(2e-8).find("limits the true residual"), std::string::npos);
+    EXPECT_NE(told(0.02).find("the true one did not"), std::string::npos);
+}
+
 TEST(endings, an_x_that_is_not_finite_is_not_returned) {
     const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{}, {1}}, {{}, {-2}});
     int refused = 0;

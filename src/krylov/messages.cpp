@@ -72,6 +72,13 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
         case Status::max_seconds:
             return "Out of time (" + reached + "); allow more, or use a stronger preconditioner.";
         case Status::accuracy_lost:
+            if (report.true_relative_residual <= target) {
+                return "x has such large elements that the rounding errors of A x are a share of "
+                       "b: its residual says nothing (" +
+                       reached +
+                       "); the matrix is singular to working precision for this b, or it needs a "
+                       "higher precision.";
+            }
             // Rounding error alone leaves much less than that.
             if (report.true_relative_residual > 0.01) {
                 return "The recursive residual fell, the true one did not (" + reached +
