@@ -55,7 +55,6 @@ TEST(endings, ends_at_nan_without_a_loop) {
     }
 }
 
-/// No product and so no residual shows what is in an element whose column is empty.
 /// The reason that is told fits the residual.
 TEST(endings, a_small_residual_is_not_called_large) {
     SolveReport report;
@@ -71,6 +70,7 @@ TEST(endings, a_small_residual_is_not_called_large) {
     EXPECT_NE(told(0.02).find("the true one did not"), std::string::npos);
 }
 
+/// No product and so no residual shows what is in an element whose column is empty.
 TEST(endings, an_x_that_is_not_finite_is_not_returned) {
     const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{}, {1}}, {{}, {-2}});
     int refused = 0;

@@ -14,7 +14,7 @@ namespace tessera::cli {
 /// The Context by which the matrix of a mesh, of about so many entries, is assembled.
 using AssemblyContext = std::function<Context(Offset nonzeros)>;
 
-/// A matrix from a file or a generator, in host memory.
+/// A matrix from a file or a generator, in host memory unless `is_on_gpu`.
 template <class T>
 struct System {
     CsrMatrix<T> matrix;
@@ -36,8 +36,8 @@ bool is_file_name(const std::string& text);
 
 /// Reads the file `text` if it exists, else generates the problem of that name. If there is
 /// neither, throws InvalidArgument with the most similar names. A mesh needs the options `mesh`;
-/// with nullptr it is rejected. `needs_load`: see make_model. Meshes are assembled on the host
-/// without `where`, and always in float.
+/// with nullptr it is rejected. `needs_load`: see make_model. Without `where`, and in float, meshes
+/// are assembled on the host.
 template <class T>
 System<T> load_system(const Context& host, const std::string& text, bool allow_empty_rows,
                       const MeshArguments* mesh = nullptr, bool needs_load = true,

@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(32)
     }
 }
 
-/// Stiffnesses of the elements first .. last of a shape of N nodes: n x n numbers each.
+/// Stiffnesses of the elements first .. last - 1, of one shape: n x n numbers each.
 struct Batch {
     Index first, last;
     int node_count;
@@ -133,6 +133,7 @@ __global__ void __launch_bounds__(32 * warps_per_block)
     for (int i = 0; i < D; ++i) some_row = rows[i] >= 0 ? rows[i] : some_row;
     if (some_row < 0) return;
     const int n = batch.node_count * D;
+    static_assert(max_cell_nodes <= 32, "a lane for each node of an element");
     for (Offset at = starts[node]; at < starts[node + 1]; ++at) {
         const Index element = elements[at];
         if (element < batch.first) continue;
@@ -174,10 +175,10 @@ struct DeviceSums {
     }
 };
 
-/// launch(begin, count, results): the stiffnesses of so many elements of a shape.
-template <class Launch>
+/// visit(find): find(begin, count, results) finds the stiffnesses of so many elements of a shape.
+template <class Visit>
 void with_stiffnesses_kernel(const Context& context, const ElementData& data,
-                             const DeviceElements& elements, Launch&& each_batch) {
+                             const DeviceElements& elements, Visit&& visit) {
     with_form(data.elements, elements.first, data.model.formulation, data.thickness.axisymmetric,
               [&](auto shape, auto modes) {
                   constexpr CellShape s = decltype(shape)::value;
@@ -186,7 +187,7 @@ void with_stiffnesses_kernel(const Context& context, const ElementData& data,
                   };
                   const auto reference = on_device(reference_points<s>());
                   const auto centre = on_device(reference_points<s, Rule::centre>());
-                  each_batch([&](Index begin, Index count, double* results) {
+                  visit([&](Index begin, Index count, double* results) {
                       stiffnesses_kernel<s, decltype(modes)::value>
                           <<<unsigned(count), 32, 0, stream_of(context)>>>(
                               elements, begin, reference.data(), centre.data(), data.thickness,

@@ -1,7 +1,6 @@
 #include "problems/elasticity/assembly/element_sums.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::elasticity {
 
