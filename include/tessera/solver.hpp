@@ -109,7 +109,7 @@ class TESSERA_API Solver {
 
     /// New values on the same pattern, which is not compared; otherwise as setup. With auto the
     /// attempts are chosen anew if the one in use cannot be set up for them, or fails and they are
-    /// no longer symmetric, or their diagonal no longer positive, or the other way round.
+    /// of another kind (symmetry, signs of the diagonal), and again for a later update's values.
     void update(const CsrView<T>& matrix);
     void update(CsrMatrix<T>&&) = delete;
     /// Call it after an operator of the caller has changed.

@@ -198,11 +198,13 @@ nb::typed<nb::tuple, std::string, Offset, double, Index> solve_once(
             } else {
                 copy(context, std::span<const T>(pointer<const T>(start), size), to);
             }
+            const SolveOptions given = to_options(options);
             report = parse_solver(method)
                          ->make(context, product, m != nullptr ? m->as<T>().get() : nullptr)
-                         ->solve(from, to, to_options(options));
+                         ->solve(from, to, given);
             if (matrix != nullptr && report.status == Status::converged) {
-                errors = solution_errors<T>(context, matrix->view<T>(), from, to);
+                errors = solution_errors<T>(context, matrix->view<T>(), from, to,
+                                            given.rtol.value_or(default_rtol<T>));
             }
         });
     }

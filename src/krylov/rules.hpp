@@ -13,6 +13,10 @@ std::vector<Attempt> definite_attempts(const MatrixFacts& facts);
 /// Exact factors, where they take at most so many operations.
 Attempt exact_factors(double max_flops, const char* reason);
 
+/// LU, for a symmetric matrix whose LDL^T is singular to working precision.
+Attempt lu_of_symmetric(const MatrixFacts& facts);
+bool is_by_lu(const Attempt& attempt);
+
 /// The attempt for a preconditioner, or a matrix of unknown `facts`, that is an operator of the
 /// caller.
 Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left);

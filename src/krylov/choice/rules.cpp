@@ -8,6 +8,9 @@ namespace tessera {
 
 namespace {
 
+/// The word of exact factors that makes them LU where the matrix is symmetric.
+constexpr const char* by_lu = ",symmetric=off";
+
 /// Symmetric and indefinite: some entries of the diagonal are missing, zero or negative, or cg
 /// broke down.
 std::vector<Attempt> indefinite(const MatrixFacts& a) {
@@ -235,6 +238,15 @@ Attempt exact_factors(double max_flops, const char* reason) {
     words.erase(words.find('+'), 1);
     return {"richardson", words, "csr", 10, reason};
 }
+
+Attempt lu_of_symmetric(const MatrixFacts& facts) {
+    Attempt attempt =
+        exact_factors(flops_of_products(facts, 1000), "its LDL^T is singular to working precision");
+    attempt.preconditioner += by_lu;
+    return attempt;
+}
+
+bool is_by_lu(const Attempt& attempt) { return attempt.preconditioner.ends_with(by_lu); }
 
 Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left) {
     const bool is_definite = facts.symmetric && facts.positive_diagonal && !left;

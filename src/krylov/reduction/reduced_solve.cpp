@@ -138,8 +138,8 @@ class Passes {
     /// Whether the residuals are small by rows: where x is large, rounding its elements alone may
     /// leave a residual larger than b.
     bool is_small_by_rows() const {
-        const SolutionErrors errors =
-            solution_errors<T>(context_, system_.given().matrix(), b_, std::span<const T>(x_));
+        const SolutionErrors errors = solution_errors<T>(context_, system_.given().matrix(), b_,
+                                                         std::span<const T>(x_), default_rtol<T>);
         return errors.backward_error <= 0.1 * default_rtol<T>;
     }
 

@@ -103,6 +103,7 @@ void AttemptEngine<T>::setup(const CsrView<T>& matrix, const Operator<T>* operat
     given_matrix_ = matrix;
     null_space_of_given_.reset();
     largest_of_given_.reset();
+    way_back_ = {};
     given_operator_ = nullptr;
     given_preconditioner_ = operator_m;
     stoppable([&] { choose_anew(); });
@@ -156,11 +157,11 @@ bool AttemptEngine<T>::choose_anew_if_changed() {
     if (!is_automatic() || !was_updated_) return false;
     was_updated_ = false;
     const MatrixFacts now = find_facts(context_, given_matrix_, *coordinates_);
-    if (now.symmetric == facts_.symmetric && now.positive_diagonal == facts_.positive_diagonal) {
-        return false;
-    }
-    choose_anew();
-    return true;
+    const bool has_changed =
+        now.symmetric != facts_.symmetric || now.positive_diagonal != facts_.positive_diagonal;
+    if (has_solved_ || has_changed) way_back_.left(attempts_[attempt_]);
+    if (has_changed) choose_anew();
+    return has_changed;
 }
 
 /// The null space that a caller named, or that is found where auto looks at the matrix.
@@ -232,6 +233,8 @@ void AttemptEngine<T>::use_first_of(Plan plan) {
     on_reduced_ = std::move(plan.on_reduced);
     attempt_ = 0;
     iterations_ = 0;
+    have_factors_failed_ = {};
+    has_solved_ = false;
     set_up_attempt();
 }
 
@@ -261,6 +264,16 @@ template <class T>
 void AttemptEngine<T>::leave_attempt(const std::string& outcome) {
     notify({AttemptEvent::Kind::failed, attempts_[attempt_], {}, outcome, iterations_});
     ++attempt_;
+    has_solved_ = false;
+    while (attempt_ + 1 < attempts_.size() && is_repeated()) ++attempt_;
+}
+
+/// Whether the attempt is one by exact factors, which have not solved the system before.
+template <class T>
+bool AttemptEngine<T>::is_repeated() const {
+    const Attempt& attempt = attempts_[attempt_];
+    return have_factors_failed_[is_reduced() ? 1 : 0] &&
+           Spec(attempt.preconditioner).name() == "direct" && !is_by_lu(attempt);
 }
 
 template <class T>
@@ -365,11 +378,16 @@ void AttemptEngine<T>::update(const CsrView<T>& matrix) {
 template <class T>
 void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
     if (attempts_.empty() || !found_singular_.empty()) return choose_anew();
+    have_factors_failed_ = {};
+    if (way_back_.is_due_after_update()) return choose_anew();
     if (null_space_.vectors() > 0 || (soft_modes_ && !soft_modes_->is_empty())) {
         if (is_automatic()) facts_ = find_facts(context_, matrix, *coordinates_);
         find_null_space();
     }
-    if (is_reduced() && !reduce_anew()) return use_first_of(choose_attempts(left_));
+    if (is_reduced() && !reduce_anew()) {
+        way_back_.left(attempts_[attempt_]);
+        return use_first_of(choose_attempts(left_));
+    }
     if (reduced_ && !is_reduced()) {
         forget_reduced_attempts(0);
         reduced_.reset();
@@ -383,6 +401,7 @@ void AttemptEngine<T>::update_to(const CsrView<T>& matrix) {
     } catch (const Error& error) {  // Values of another kind may need other attempts.
         if (!is_automatic() || !worth_another(error)) throw;
         if (first_non_finite_row(context_, matrix) >= 0) throw;
+        way_back_.left(attempts_[attempt_]);
         choose_anew();
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "krylov/soft_modes.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "krylov/solver/refinement.hpp"
+#include "krylov/solver/way_back.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 
@@ -107,13 +109,14 @@ class AttemptEngine {
     void guarded(Work&& work);
     /// Tells the listener that the attempt in use failed, and goes to the next one.
     void leave_attempt(const std::string& outcome);
+    bool is_repeated() const;
     bool set_up_next_attempt(const SolveReport& failed, std::vector<SolveReport>& total);
     /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
     void explain_asymmetry(SolveReport& report) const;
     std::string singularity_of(const SolveReport& report) const;
     static void call_singular(SolveReport& report, const std::string& why);
-    bool is_followed_by_minres() const;
+    bool has_way_for_singular();
     std::vector<SolveReport> solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
@@ -129,7 +132,8 @@ class AttemptEngine {
     struct Look;
     const SoftModes<T>& soft_modes();
     bool is_lost_in_rounding(Look& look);
-    bool is_at_rounding_limit(Look& look) const;
+    bool has_digits(const Look& look);
+    bool is_at_rounding_limit(Look& look);
     void notify(const AttemptEvent& event) const {
         if (listener_) listener_(event);
     }
@@ -167,6 +171,10 @@ class AttemptEngine {
     bool was_stopped_ = false;  ///< A TimeLimit ended a setup, which is to be done again.
     TimeLimit::State* time_limit_ = nullptr;  ///< Set by the caller of the solve at work.
     bool was_updated_ = false;  ///< The values are others than those that attempts were chosen for.
+    /// Exact factors of the given and of the reduced matrix did not solve it.
+    std::array<bool, 2> have_factors_failed_ = {};
+    bool has_solved_ = false;  ///< The attempt in use.
+    WayBack way_back_;
 
     // The attempt in use: its options, its operators, its solver.
     MethodConfig method_;

@@ -195,14 +195,14 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
         if (null_space_.vectors() > 0) null_space_.remove_from(context_, x);
         if (is_definite) soft_modes().correct(context_, given_matrix_, b, x);
         const bool is_known = tries == 0 && measured && null_space_.vectors() == 0;
+        const double rtol = options.rtol.value_or(default_rtol<T>);
         Look look{context_, given_matrix_, b, x,
-                  is_known ? *measured : solution_errors<T>(context_, given_matrix_, b, x)};
+                  is_known ? *measured : solution_errors<T>(context_, given_matrix_, b, x, rtol)};
         const SolutionErrors& errors = look.errors;
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
         report.backward_error = errors.backward_error;
         report.worst_row = errors.row;
-        const double target =
-            std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+        const double target = std::max(rtol, options.atol / errors.right_hand_side);
         const double residual = errors.residual / errors.right_hand_side;
         const bool is_small = residual <= 1.01 * target;
         if (!is_small || null_space_.vectors() > 0) report.true_relative_residual = residual;
@@ -224,9 +224,10 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
             errors.backward_error <= std::max(100 * target, 10 * roundoff) || target >= 0.01;
         if (is_small && is_balanced) return report;
         SolveOptions stricter = options;
-        // As far as the rows need it, if their residuals fall with the norm.
+        // As far as the rows need it, if their residuals fall with the norm. Exact factors need no
+        // such bound, and rounding errors of large rows may hide the small ones from the norm.
         const double factor = std::min(0.1, 10 * target / errors.backward_error);
-        stricter.rtol = std::min(target, residual) * (factor > 0 ? factor : 0.1);
+        stricter.rtol = is_exact() ? 0 : std::min(target, residual) * (factor > 0 ? factor : 0.1);
         stricter.atol = 0;
         stricter = attempt_options(stricter, Attempt{}, report);
         if (tries == 2 || stricter.max_iterations == 0 || stricter.max_seconds == 0) {
@@ -261,8 +262,8 @@ void AttemptEngine<T>::take_start_back(std::span<const T> b, std::span<const T> 
     report.message = status_message(report, {}, options.rtol.value_or(default_rtol<T>), 0);
 }
 
-/// Whether A x has rounding errors of a share of b, because x has huge elements, and no digits, as
-/// where A is singular for b: no residual, even of 0, then means anything.
+/// Whether A x has rounding errors of a share of b and x no digits, as where A is singular for b:
+/// no residual, even of 0, then means anything.
 template <class T>
 bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     const std::span<const T> b = look.b, x = look.x;
@@ -275,9 +276,14 @@ bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     const double size = *largest_of_given_ * largest_element<T>(context_, x);
     const double mean_b = look.errors.right_hand_side / std::sqrt(double(b.size()));
     if (size * roundoff < 0.1 * share * mean_b) return false;
-    if (look.equilibrated().growth < share / roundoff) return false;
-    if (!is_exact() || !system_->report().singular.empty()) return true;
-    // What a further solve adds to an x that has digits is rounding errors of its elements.
+    return look.equilibrated().growth >= share / roundoff && !has_digits(look);
+}
+
+/// Whether what a further solve with exact factors adds to x leaves two of its digits.
+template <class T>
+bool AttemptEngine<T>::has_digits(const Look& look) {
+    if (!is_exact() || !system_->report().singular.empty()) return false;
+    const std::span<const T> b = look.b, x = look.x;
     const Scratch<T> r(context_, Offset(b.size())), change(context_, Offset(b.size()));
     copy_from_host(context_, std::span<const T>(accurate_residual(context_, given_matrix_, b, x)),
                    r.view());
@@ -287,14 +293,14 @@ bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     options.max_iterations = 10;
     const SolveReport more = std::move(
         solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
-    return !is_solved(more.status) ||
-           !(norm<T>(context_, change.view()) <= 1e-3 * norm<T>(context_, x));
+    return is_solved(more.status) &&
+           norm<T>(context_, change.view()) <= 1e-2 * norm<T>(context_, x);
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
 /// which x with huge elements would be the sign.
 template <class T>
-bool AttemptEngine<T>::is_at_rounding_limit(Look& look) const {
+bool AttemptEngine<T>::is_at_rounding_limit(Look& look) {
     const std::span<const T> b = look.b;
     constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
     if (!(look.errors.backward_error <= 0.1 * default_rtol<T>)) return false;
@@ -306,6 +312,10 @@ bool AttemptEngine<T>::is_at_rounding_limit(Look& look) const {
     };
     if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
     if (!is_balanced_on_parts(context_, given_matrix_, b)) return false;
+    // In norm x = 0 is better, or other factors were singular.
+    const bool is_doubtful =
+        look.errors.residual >= look.errors.right_hand_side || !found_singular_.empty();
+    if (is_doubtful && !has_digits(look)) return false;
     const NullSpace<T>& null_space = null_space_of_given();
     if (null_space.vectors() == 0) return true;
     const Scratch<T> kept(context_, Offset(b.size()));

@@ -240,11 +240,19 @@ std::vector<SolveReport> AttemptEngine<T>::solve_projected(Vectors<const T> b, V
     return reports;
 }
 
-/// Where exact factors find a symmetric matrix singular, minres has a solution if there is one.
+/// Whether another attempt may solve with a symmetric matrix that exact factors found singular:
+/// minres has a solution if there is one, and LU has other scalings and pivots.
 template <class T>
-bool AttemptEngine<T>::is_followed_by_minres() const {
-    return is_exact() && attempt_ + 1 < attempts_.size() &&
-           Spec(attempts_[attempt_ + 1].solver).name() == "minres";
+bool AttemptEngine<T>::has_way_for_singular() {
+    const bool chooses_both = !given_method_.solver && !given_method_.preconditioner;
+    if (!is_automatic() || !chooses_both || !facts().symmetric) return false;
+    if (std::ranges::any_of(attempts_, is_by_lu)) return false;
+    const std::size_t next = attempt_ + 1;
+    const bool has_minres = next < attempts_.size() && attempts_[next].solver == "minres";
+    if (is_exact() && has_minres) return true;
+    attempts_.insert(attempts_.begin() + std::ptrdiff_t(next), lu_of_symmetric(facts()));
+    on_reduced_.insert(on_reduced_.begin() + std::ptrdiff_t(next), is_reduced());
+    return true;
 }
 
 template <class T>
@@ -271,29 +279,41 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         std::vector<std::optional<SolutionErrors>> measured(total.size());
         if (refinement_ != nullptr && !is_reduced()) measured = refinement_->errors();
         measured.resize(total.size());
-        const SolveReport* failed = nullptr;
+        const SolveReport *failed = nullptr, *singular = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
             if (failed_trial[j]) solved[j].status = Status::stagnated;
             solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]), measured[j]);
             if (may_rise) {
                 take_start_back(b[int(j)], start[int(j)], x[int(j)], remaining, solved[j]);
             }
-            bool has_another = false;
             if (std::string why = singularity_of(solved[j]); !why.empty()) {
-                has_another = is_followed_by_minres();
-                if (has_another) copy(context_, std::span<const T>(start[int(j)]), x[int(j)]);
                 found_singular_ = std::move(why);
             }
             if (!found_singular_.empty() && !is_solved(solved[j].status)) {
                 call_singular(solved[j], found_singular_);
+                singular = &solved[j];
             }
-            if (has_another || worth_another(solved[j], current.max_iterations) ||
-                is_too_far(solved[j])) {
+            if (worth_another(solved[j], current.max_iterations) || is_too_far(solved[j])) {
                 failed = &solved[j];
             }
             total[j] = joined(total[j], solved[j]);
             if (total[j].iterations >= longest.iterations) longest = total[j];
         }
+        if (singular != nullptr && has_way_for_singular()) {
+            failed = singular;
+            for (int j = 0; may_rise && j < x.count; ++j) {
+                if (solved[std::size_t(j)].status != Status::singular) continue;
+                copy(context_, std::span<const T>(start[j]), x[j]);
+            }
+        }
+        const bool are_all_solved = std::ranges::all_of(
+            total, [](const SolveReport& report) { return is_solved(report.status); });
+        if (are_all_solved) {
+            has_solved_ = true;
+            way_back_.solved_by(current);
+            if (is_by_lu(current)) found_singular_.clear();
+        }
+        if (is_exact() && !are_all_solved) have_factors_failed_[is_reduced() ? 1 : 0] = true;
         iterations_ = longest.iterations;
         const double seconds = options.max_seconds - longest.seconds - longest.setup_seconds;
         const bool has_more = iterations_ < options.max_iterations && seconds > 0;

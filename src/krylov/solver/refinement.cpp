@@ -115,13 +115,13 @@ bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, 
     if (look.step == 0) {
         look.starts_at_zero = !context_.on_gpu() && std::ranges::count(x, T(0)) == Offset(x.size());
     }
+    const double rtol = options.rtol.value_or(default_rtol<T>);
     look.errors = look.step == 0 && look.starts_at_zero
                       ? errors_of_zero<T>(context_, b)
-                      : solution_errors<T>(context_, matrix_, b, std::span<const T>(x));
+                      : solution_errors<T>(context_, matrix_, b, std::span<const T>(x), rtol);
     look.is_in_range = is_in_range<T>(errors.right_hand_side);
     if (!look.is_in_range) return true;
-    look.target =
-        std::max(options.rtol.value_or(default_rtol<T>), options.atol / errors.right_hand_side);
+    look.target = std::max(rtol, options.atol / errors.right_hand_side);
     look.relative = errors.residual / errors.right_hand_side;
     look.seconds = tessera::now() - start;
     if (ends(look, x, options, report)) return true;

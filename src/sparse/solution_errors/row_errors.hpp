@@ -91,9 +91,17 @@ struct RowErrors {
     T* residuals;
     double* errors;
     Offset* largest_error;
+    double max_rounding;  ///< Rounding errors of a row's sum that are larger are compensated.
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        set(i, row_terms(a, x, i, double(b[i])));
+        RowTerms row = row_terms(a, x, i, double(b[i]));
+        const double entries = double(a.row_offsets[i + 1] - a.row_offsets[i]);
+        constexpr double roundoff = std::numeric_limits<double>::epsilon() / 2;
+        if (!(std::sqrt(entries) * roundoff * row.terms <= max_rounding)) {
+            constexpr Offset max_plain = 0;
+            row = row_terms(a, x, i, double(b[i]), 0, 1, max_plain);
+        }
+        set(i, row);
     }
     TESSERA_HOST_DEVICE void set(Offset i, const RowTerms& row) const {
         const double residual = row.sum + row.error;
@@ -108,7 +116,7 @@ struct RowErrors {
         raise_to(largest_error, order_bits(errors[i]));
     }
 };
-/// Runs the body for all rows; on a GPU several threads share a row.
+/// Runs the body for all rows; on a GPU several threads share a row, and all are compensated.
 TESSERA_BACKENDS(template <class T>
                  void measure_rows(const Context& context, const RowErrors<T>& body);)
 

@@ -16,7 +16,11 @@ __global__ void __launch_bounds__(measure_threads)
     const Offset i = (Offset(blockIdx.x) * measure_threads + threadIdx.x) / lanes;
     const int lane = int(threadIdx.x) % lanes;
     RowTerms row;
-    if (i < f.a.rows) row = row_terms(f.a, f.x, i, lane == 0 ? double(f.b[i]) : 0, lane, lanes);
+    if (i < f.a.rows) {
+        constexpr Offset max_plain = 0;
+        const double start = lane == 0 ? double(f.b[i]) : 0;
+        row = row_terms(f.a, f.x, i, start, lane, lanes, max_plain);
+    }
     for (int step = lanes / 2; step > 0; step /= 2) {
         row.error += __shfl_down_sync(~0U, row.error, step, lanes);
         row.terms += __shfl_down_sync(~0U, row.terms, step, lanes);

@@ -62,7 +62,7 @@ void measure_rows(const Context& context, const RowErrors<T>& body) {
 
 template <class T>
 SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
-                               std::span<const T> b, std::span<const T> x) {
+                               std::span<const T> b, std::span<const T> x, double tolerance) {
     const Offset rows = matrix.rows;
     const double bytes = double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
                          double(rows) * (sizeof(Offset) + 3 * sizeof(T) + sizeof(double));
@@ -74,13 +74,16 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     T* const squares = residuals.data() + rows;
     set_zero(context, found.view());
     measure_largest(context, x, largest_x);
-    const RowErrors<T> body{matrix,           b.data(),      x.data(),     largest_x,
-                            residuals.data(), errors.data(), largest_error};
+    dot<T>(context, b, b, squares + 1);
+    RowErrors<T> body{matrix,           b.data(),      x.data(),      largest_x,
+                      residuals.data(), errors.data(), largest_error, 0};
+    if (!context.on_gpu()) {
+        body.max_rounding = tolerance / 100 * std::sqrt(double(squares[1]) / double(rows));
+    }
     TESSERA_RUN(measure_rows<T>, context, body);
     for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
     const std::span<const T> r(residuals.data(), std::size_t(rows));
     dot<T>(context, r, r, squares);
-    dot<T>(context, b, b, squares + 1);
     const std::vector<Offset> results = on_host(context, found.data(), 3);
     const std::vector<T> norms = on_host(context, squares, 2);
     SolutionErrors result;

@@ -98,25 +98,50 @@ TEST(solution_errors, long_rows_are_summed_with_compensation) {
     EXPECT_EQ(find(matrix, b, x).errors.residual, double(std::abs(r)));
 }
 
-/// Rows whose sum vanishes but for the last digits, in any number of entries.
+/// Rows whose sum vanishes but for the last digits.
+struct CancellingSystem {
+    CsrMatrix<double> matrix;
+    std::vector<double> b, x;
+
+    explicit CancellingSystem(Index n) : x(static_cast<std::size_t>(n)) {
+        auto random = generator();
+        std::uniform_int_distribution<Offset> whole(1, 1 << 25);
+        std::vector<double> values(std::size_t(n) * std::size_t(n));
+        for (double& each : values) each = double(whole(random));
+        for (double& each : x) each = double(whole(random));
+        matrix =
+            matrix_of<double>(n, [&](Index i, Index j) { return values[std::size_t(i * n + j)]; });
+        for (const auto sum : product(matrix, x)) b.push_back(double(sum) + 64);
+    }
+};
+
 TEST(solution_errors, accurate_residuals_are_those_of_twice_the_precision) {
-    auto random = generator();
-    std::uniform_int_distribution<Offset> whole(1, 1 << 25);
-    const Index n = 40;
-    std::vector<double> values(std::size_t(n) * std::size_t(n)), x(static_cast<std::size_t>(n));
-    for (double& each : values) each = double(whole(random));
-    for (double& each : x) each = double(whole(random));
-    const CsrMatrix<double> matrix = matrix_of<double>(n, [&](Index i, Index j) {
-        return values[std::size_t(i) * std::size_t(n) + std::size_t(j)];
-    });
-    std::vector<double> b;
-    for (const auto sum : product(matrix, x)) b.push_back(double(sum) + 64);
+    const CancellingSystem system(40);
     const Context device = context();
-    const CsrMatrix<double> a = copy_to(device, matrix.view());
-    const Buffer<double> right = copy_to_buffer(device, b), left = copy_to_buffer(device, x);
-    const auto found = accurate_residual<double>(device, a.view(), right.view(), left.view());
-    const auto exact = exact_residual(matrix, b, x);
+    const CsrMatrix<double> a = copy_to(device, system.matrix.view());
+    const Buffer<double> b = copy_to_buffer(device, system.b), x = copy_to_buffer(device, system.x);
+    const auto found = accurate_residual<double>(device, a.view(), b.view(), x.view());
+    const auto exact = exact_residual(system.matrix, system.b, system.x);
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(found[i], double(exact[i]));
+}
+
+TEST(solution_errors, rounding_errors_above_the_tolerance_are_compensated) {
+    for (const Index n : {3, 40}) {
+        const CancellingSystem system(n);
+        const Context device = context();
+        const CsrMatrix<double> a = copy_to(device, system.matrix.view());
+        const Buffer<double> b = copy_to_buffer(device, system.b),
+                             x = copy_to_buffer(device, system.x);
+        const double exact = norm(exact_residual(system.matrix, system.b, system.x));
+        for (const double tolerance : {0.0, 1e-16, 1e-14, 1e-12, 1.0}) {
+            const double found =
+                solution_errors<double>(device, a.view(), b.view(), x.view(), tolerance).residual;
+            // The estimate of a sum's error is its bound over the root of the number of entries.
+            EXPECT_NEAR(
+                found, exact,
+                gamma<double>(n + 4) * exact + tolerance / 100 * std::sqrt(n) * norm(system.b));
+        }
+    }
 }
 
 /// Neither the units of the equations nor those of the unknowns change the equilibrated error.
@@ -180,7 +205,8 @@ TEST(solution_errors, penalties_do_not_hide_the_other_rows) {
             std::vector<double> x(b.size(), 0.0);
             const SolveReport report = solve_by(solver, "none", matrix, b, x);
             const Found found = find(matrix, b, x);
-            EXPECT_EQ(report.backward_error, found.errors.backward_error);
+            EXPECT_NEAR(report.backward_error, found.errors.backward_error,
+                        gamma<double>(matrix.rows() + 4));
             EXPECT_EQ(is_solved(report.status), found.errors.backward_error <= 1e-6)
                 << solver << " " << penalty << " " << report.message;
         }

@@ -1,0 +1,208 @@
+#include <array>
+#include <cmath>
+
+#include "krylov/test_systems.hpp"
+#include "tessera/detail/accurate_residual.hpp"
+#include "tessera/solver.hpp"
+
+// Systems at the limits of double precision, by auto.
+namespace tessera::test {
+
+namespace {
+
+struct Solved {
+    SolveReport report;
+    std::vector<double> x;
+    std::string preconditioner;
+    int failed_factors = 0;  ///< Attempts with exact factors that failed after some iterations.
+};
+
+Solved solve_auto(const CsrMatrix<double>& matrix, const std::vector<double>& right) {
+    const CsrMatrix<double> placed = copy_to(context(), matrix);
+    const Buffer<double> b = copy_to_buffer(context(), right);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(right.size()));
+    Solved solved;
+    Solver<double> solver(context());
+    solver.on_attempt([&](const AttemptEvent& event) {
+        solved.failed_factors += event.kind == AttemptEvent::Kind::failed &&
+                                 event.attempt.preconditioner.starts_with("direct") &&
+                                 event.outcome.starts_with("accuracy_lost");
+    });
+    solver.setup(placed);
+    solved.report = solver.solve(b.view(), x.view());
+    solved.x = copy_to_host(context(), x);
+    solved.preconditioner = solver.attempts()[std::size_t(solver.attempt())].preconditioner;
+    return solved;
+}
+
+double accurate_relative_residual(const CsrMatrix<double>& matrix, const std::vector<double>& b,
+                                  const std::vector<double>& x) {
+    return norm(accurate_residual<double>(host(), matrix.view(), b, x)) / norm(b);
+}
+
+/// Elements of x grow by 2.1 from row to row: A x has rounding errors that are a share of b, which
+/// a residual in plain double precision repeats and so does not show.
+TEST(doubtful_systems, rounding_errors_of_a_product_do_not_hide_the_residual) {
+    for (const Index n : {32, 36, 40}) {
+        const auto matrix = matrix_of<double>(n, [](Index i, Index j) {
+            return i == j ? 1.0 : i == j + 1 ? -2.1 : 0.0;
+        });
+        const std::vector<double> b(std::size_t(n), 1.0 / 3);
+        const Solved solved = solve_auto(matrix, b);
+        const double residual = accurate_relative_residual(matrix, b, solved.x);
+        ASSERT_GT(residual, 1e-8);
+        EXPECT_EQ(solved.report.status, Status::rounding_limit) << solved.report.message;
+        EXPECT_NEAR(solved.report.true_relative_residual, residual, 0.01 * residual);
+    }
+}
+
+/// Entries (i, j), j >= i, of a symmetric matrix.
+struct Entry {
+    Index i, j;
+    double value;
+};
+
+CsrMatrix<double> symmetric_of(Index n, const std::vector<Entry>& entries) {
+    std::vector<double> dense(std::size_t(n) * std::size_t(n), 0.0);
+    for (const auto& [i, j, value] : entries) {
+        dense[std::size_t(i * n + j)] = dense[std::size_t(j * n + i)] = value;
+    }
+    return matrix_of<double>(n, [&](Index i, Index j) { return dense[std::size_t(i * n + j)]; });
+}
+
+/// Two stages of an optimal control problem: rounding errors of row 7 are larger than the
+/// residuals of the others, which one solve with exact factors leaves.
+TEST(doubtful_systems, exact_factors_go_on_until_each_row_is_solved) {
+    const auto matrix = symmetric_of(14, {{0, 0, 1.0894894879922463},
+                                          {0, 8, -1.5970711271542528},
+                                          {0, 9, 0.08706672487430957},
+                                          {0, 10, 0.712432245763122},
+                                          {1, 1, 1162.7337658811496},
+                                          {1, 8, -1},
+                                          {1, 11, -1.2735832192732435},
+                                          {1, 13, -1.1783788297741036},
+                                          {2, 9, -1},
+                                          {2, 11, 1.7789290475302926},
+                                          {2, 12, 1},
+                                          {3, 3, 442518.6582947214},
+                                          {3, 10, -1},
+                                          {3, 13, 1.6224934065648098},
+                                          {4, 11, -1.5970711271542528},
+                                          {4, 12, 0.08706672487430957},
+                                          {4, 13, 0.712432245763122},
+                                          {5, 5, 1.0314919555760693e-09},
+                                          {5, 11, -1},
+                                          {6, 6, 124420130.19589165},
+                                          {6, 12, -1},
+                                          {7, 7, 209411786.58166048},
+                                          {7, 13, -1}});
+    const std::vector<double> b = {
+        19049.647411033846,     -1537137.480488472,     0.0008071392212932798, 2.0147631737229466,
+        -0.0004514545809759744, -0.0003264864689314423, 194.43847459594846,    126006503368669.97,
+        1332.4034055903073,     2423.357687862235,      -0.06315525828093768,  -174118.52206127677,
+        -2423.403889662675,     -600146.7915529101};
+    const Solved solved = solve_auto(matrix, b);
+    EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
+    EXPECT_LE(solved.report.backward_error, 1e-14);
+}
+
+/// Fluxes through the edges of a grid that is closed, and pressures in its cells, which are free by
+/// a constant; permeabilities differ by up to 1e12.
+CsrMatrix<double> closed_reservoir(std::mt19937_64& random, Index side) {
+    std::uniform_real_distribution<double> exponent(-6, 6);
+    const Index fluxes = side * (side - 1), n = 2 * fluxes + side * side;
+    std::vector<Entry> entries;
+    const auto add = [&](Index i, Index j, double value) {
+        for (Entry& entry : entries) {
+            if (entry.i == i && entry.j == j) {
+                entry.value += value;
+                return;
+            }
+        }
+        entries.push_back({i, j, value});
+    };
+    for (Index row = 0; row < side; ++row) {
+        for (Index column = 0; column < side; ++column) {
+            const double resistance = std::pow(10, exponent(random));
+            const Index cell = 2 * fluxes + row * side + column;
+            for (const bool is_upward : {false, true}) {
+                const Index along = is_upward ? row : column, line = is_upward ? column : row;
+                const Index first = (is_upward ? fluxes : 0) + line * (side - 1);
+                const bool has_before = along > 0, has_after = along + 1 < side;
+                const Index before = first + along - 1, after = first + along;
+                if (has_before) add(before, before, resistance / 3);
+                if (has_after) add(after, after, resistance / 3);
+                if (has_before && has_after) add(before, after, resistance / 6);
+                if (has_before) add(before, cell, -1);
+                if (has_after) add(after, cell, 1);
+            }
+        }
+    }
+    return symmetric_of(n, entries);
+}
+
+TEST(doubtful_systems, no_solution_of_a_singular_system_is_larger_than_b_in_its_residual) {
+    auto random = generator();
+    for (int trial = 0; trial < 30; ++trial) {
+        const auto matrix = closed_reservoir(random, 5);
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        const Solved solved = solve_auto(matrix, b);
+        if (!is_solved(solved.report.status)) continue;
+        EXPECT_LT(accurate_relative_residual(matrix, b, solved.x), 1)
+            << trial << " " << solved.report.message;
+    }
+}
+
+/// The fourth power of a second difference, whose condition number is beyond the inverse of the
+/// roundoff.
+TEST(doubtful_systems, exact_factors_that_do_not_suffice_are_not_made_twice) {
+    constexpr Index n = 2000;
+    const auto row = std::to_array<double>({70, -56, 28, -8, 1});
+    const auto matrix = matrix_of<double>(n, [&](Index i, Index j) {
+        const auto distance = std::size_t(std::abs(i - j));
+        return distance < row.size() ? row[distance] : 0.0;
+    });
+    auto random = generator();
+    const Solved solved = solve_auto(matrix, random_vector<double>(random, n));
+    EXPECT_FALSE(is_solved(solved.report.status)) << solved.report.message;
+    EXPECT_EQ(solved.failed_factors, 1);
+}
+
+/// Flows along the edges of a graph of a ring and chords, with weights of 1e-12 to 1e12, and
+/// potentials of all its nodes but one.
+CsrMatrix<double> network(std::mt19937_64& random, Index nodes) {
+    std::uniform_real_distribution<double> exponent(-12, 12);
+    std::vector<std::pair<Index, Index>> edges;
+    for (Index node = 0; node < nodes; ++node) {
+        edges.emplace_back(node, (node + 1) % nodes);
+        if (random() % 10 >= 3) continue;
+        edges.emplace_back(node, (node + 2 + Index(random() % 6)) % nodes);
+    }
+    const auto count = Index(edges.size());
+    std::vector<Entry> entries;
+    for (Index e = 0; e < count; ++e) {
+        const auto [from, to] = edges[std::size_t(e)];
+        entries.push_back({e, e, std::pow(10, exponent(random))});
+        if (from > 0) entries.push_back({e, count + from - 1, 1});
+        if (to > 0) entries.push_back({e, count + to - 1, -1});
+    }
+    return symmetric_of(count + nodes - 1, entries);
+}
+
+TEST(doubtful_systems, lu_solves_what_symmetric_factors_find_singular) {
+    auto random = generator();
+    int by_lu = 0;
+    for (int trial = 0; trial < 100; ++trial) {
+        const auto matrix = network(random, 60);
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        const Solved solved = solve_auto(matrix, b);
+        EXPECT_TRUE(is_solved(solved.report.status)) << trial << " " << solved.report.message;
+        EXPECT_LE(solved.report.backward_error, 1e-9);
+        by_lu += solved.preconditioner.ends_with("symmetric=off");
+    }
+    EXPECT_GT(by_lu, 0) << "all were easy";
+}
+
+}  // namespace
+
+}  // namespace tessera::test
