@@ -116,6 +116,23 @@ TEST(choice, nodes_along_a_body) {
     EXPECT_EQ(without_factors(), "jacobi");
 }
 
+/// On a GPU few iterations precede it.
+TEST(choice, bodies_of_any_size_reach_multigrid) {
+    MatrixFacts facts = facts_of(problem("elasticity3d:6"));
+    facts.on_gpu = true;
+    const double entries = facts.entries_per_row();
+    for (const Index rows : {3'000, 12'000, 45'000, 500'000}) {
+        facts.rows = rows;
+        facts.nonzeros = Offset(entries * rows);
+        const auto attempts = choose(facts, "auto", "auto", "auto");
+        const auto multigrid = std::ranges::find(attempts, "amg", &Attempt::preconditioner);
+        ASSERT_NE(multigrid, attempts.end()) << rows;
+        for (auto before = attempts.begin(); before != multigrid; ++before) {
+            EXPECT_GT(before->max_iterations, 0) << rows << " " << before->preconditioner;
+        }
+    }
+}
+
 TEST(choice, exact_factors_come_first_where_they_pay) {
     const auto first = [](MatrixFacts facts) {
         facts.on_gpu = false;

@@ -173,6 +173,8 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
         return {{"fcg", "amg", format, 500, "a large mesh (of a plane, or few entries per row)"},
                 {"cg", rounded_polynomial, sliced, 0, "multigrid did not converge"}};
     }
+    const Attempt multigrid{"fcg", "amg", format, 0,
+                            "so many iterations cost as much as a setup of multigrid"};
     //   bcsstk38         8,032 rows  blocks  47 ms  jacobi 379 ms
     //   bcsstk11         1,473       blocks  15     jacobi  89
     //   elasticity3d:10  3,600       jacobi 3.0     blocks 4.4
@@ -182,20 +184,33 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
         if (a.entries_per_row() <= 4 && a.nonzeros > a.rows) return {factored};
         Attempt first{"cg", "jacobi", "csr", 0, "a small system without blocks of various sizes"};
         if (a.has_various_blocks()) first = blocks;
-        if (a.rows_per_node > 1 || a.entries_per_row() <= 5.5) return {first};
+        if (a.entries_per_row() <= 5.5) return {first};
+        first.max_iterations = 500;
+        if (a.rows_per_node > 1) {
+            first.trial = 120;
+            return {first, multigrid};
+        }
         //   bcsstk11  1,473 rows  factors 5.9 ms  blocks 15 ms
         //   bcsstk13  2,003       factors  15     blocks 24
         //   bcsstk24  3,562       factors  22     blocks do not converge
         //   bcsstk15  3,948       factors  33     blocks 11
-        first.max_iterations = 500;
         return {first, {"cg", factors, "csr", 0, "more than 500 iterations"}};
     }
     //   bcsstk18                      11,948 rows  degree 6  22 ms  blocks            30 ms
     //   elasticity3d:20               26,000       degree 6 4.9     degree 10 in f16 3.4
     //   elasticity3d:20,contrast=1e4  26,000       degree 6 4.8     degree 10 in f16 6.4
     //   cantilever3d:8,length=8       16,000       degree 6 4.1     degree 10 in f16 7.4
+    // Bodies that take more than about 80 iterations are solved faster by multigrid; their residual
+    // after fewer does not tell:
+    //   bracket of tetrahedra      43,000 rows  multigrid 12 ms  degree 6  53 ms  462 iterations
+    //   cantilever3d:10,length=12  44,000       multigrid  9     degree 6  11      84
+    //   cantilever3d:6,length=20   18,000       degree 6   8     multigrid  9     108
+    //   elasticity3d:24            45,000       degree 6   7     multigrid 10      39
     if (a.rows < 50'000) {
-        return {{"cg", polynomial, format, 0, "a polynomial needs few inner products"}};
+        Attempt first{"cg", polynomial, format, 0, "a polynomial needs few inner products"};
+        if (a.rows_per_node == 1) return {first};
+        first.max_iterations = 60;
+        return {first, multigrid};
     }
     //   poisson2d:300     90,000 rows  degree 6 in f64   6.3 ms  degree 10 in f16  8.6 ms
     //   poisson3d:60     216,000       degree 10 in f16  3.2     degree 6 in f64   3.5, jacobi 4.4
@@ -207,7 +222,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     const bool rounds = a.rows >= 200'000;
     return {{"cg", rounds ? rounded_polynomial : polynomial, rounds ? sliced : format,
              rounds ? 100 : 150, "a polynomial reads the matrix at the rate of the memory"},
-            {"fcg", "amg", format, 0, "so many iterations cost as much as a setup of multigrid"}};
+            multigrid};
 }
 
 }  // namespace
