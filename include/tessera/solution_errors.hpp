@@ -17,11 +17,12 @@ struct SolutionErrors {
 ///
 /// Residuals are summed in double precision. Where rounding errors of a sum may be larger than a
 /// hundredth of `tolerance` ||b|| / sqrt(rows), it is compensated, as if it were computed in twice
-/// the precision (T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26, 2005).
+/// the precision (T. Ogita, S. M. Rump, S. Oishi, SIAM J. Sci. Comput. 26, 2005). A `residual` of
+/// A.rows elements gets b - A x.
 template <class T>
 TESSERA_API SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
                                            std::span<const T> b, std::span<const T> x,
-                                           double tolerance = 0);
+                                           double tolerance = 0, std::span<T> residual = {});
 
 struct EquilibratedErrors {
     double error = 0;   ///< ||R (b - A x)|| / (||R A C|| ||C^-1 x|| + ||R b||)

@@ -279,7 +279,7 @@ bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     return look.equilibrated().growth >= share / roundoff && !has_digits(look);
 }
 
-/// Whether what a further solve with exact factors adds to x leaves two of its digits.
+/// Whether what a further solve with exact factors adds to x leaves four of its digits.
 template <class T>
 bool AttemptEngine<T>::has_digits(const Look& look) {
     if (!is_exact() || !system_->report().singular.empty()) return false;
@@ -294,7 +294,7 @@ bool AttemptEngine<T>::has_digits(const Look& look) {
     const SolveReport more = std::move(
         solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
     return is_solved(more.status) &&
-           norm<T>(context_, change.view()) <= 1e-2 * norm<T>(context_, x);
+           norm<T>(context_, change.view()) <= 1e-4 * norm<T>(context_, x);
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of
@@ -312,9 +312,9 @@ bool AttemptEngine<T>::is_at_rounding_limit(Look& look) {
     };
     if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
     if (!is_balanced_on_parts(context_, given_matrix_, b)) return false;
-    // In norm x = 0 is better, or other factors were singular.
+    // Its residual is a share of b, or other factors were singular.
     const bool is_doubtful =
-        look.errors.residual >= look.errors.right_hand_side || !found_singular_.empty();
+        look.errors.residual >= 0.1 * look.errors.right_hand_side || !found_singular_.empty();
     if (is_doubtful && !has_digits(look)) return false;
     const NullSpace<T>& null_space = null_space_of_given();
     if (null_space.vectors() == 0) return true;

@@ -153,6 +153,60 @@ TEST(doubtful_systems, no_solution_of_a_singular_system_is_larger_than_b_in_its_
     }
 }
 
+/// Two plates in contact with friction, by a penalty of 1e12: two unknowns at the nodes of two
+/// grids of `side` x `side`, of which the outer edges are held.
+CsrMatrix<double> contact(std::mt19937_64& random, Index side) {
+    constexpr double penalty = 1e12, friction = 0.3 * penalty;
+    const Index nodes = side * side, n = 4 * nodes;
+    std::vector<double> a(std::size_t(n) * std::size_t(n), 0.0);
+    const auto entry = [&](Index i, Index j) -> double& { return a[std::size_t(i * n + j)]; };
+    const double material[2][2] = {{2, 0.3}, {0.3, 1}};
+    for (Index plate = 0; plate < 2; ++plate) {
+        const double stiffness = std::pow(10, std::uniform_real_distribution<>(-2, 2)(random));
+        const auto join = [&](Index p, Index q) {
+            for (Index e = 0; e < 4; ++e) {
+                const double value = stiffness * material[e / 2][e % 2];
+                const auto at = [&](Index node, Index k) { return 2 * (plate * nodes + node) + k; };
+                entry(at(p, e / 2), at(p, e % 2)) += value;
+                entry(at(q, e / 2), at(q, e % 2)) += value;
+                entry(at(p, e / 2), at(q, e % 2)) -= value;
+                entry(at(q, e / 2), at(p, e % 2)) -= value;
+            }
+        };
+        for (Index node = 0; node < nodes; ++node) {
+            if ((node + 1) % side != 0) join(node, node + 1);
+            if (node + side < nodes) join(node, node + side);
+        }
+    }
+    for (Index k = 0; k < side; ++k) {
+        const Index lower = 2 * (nodes - side + k) + 1, upper = 2 * (nodes + k) + 1;
+        for (const Index row : {lower, upper}) {
+            const double sign = row == lower ? 1 : -1;
+            entry(row, lower) += sign * penalty;
+            entry(row, upper) -= sign * penalty;
+            if (random() % 2 == 0) continue;
+            entry(row - 1, lower) += sign * friction;
+            entry(row - 1, upper) -= sign * friction;
+        }
+        for (Index held : {2 * k, 2 * k + 1, n - 1 - 2 * k, n - 2 - 2 * k}) {
+            entry(held, held) += penalty;
+        }
+    }
+    return matrix_of<double>(n, [&](Index i, Index j) { return entry(i, j); });
+}
+
+/// Rounding errors of A x at the contact are larger than what other rows allow.
+TEST(doubtful_systems, refinement_by_accurate_residuals_solves_stiff_contacts) {
+    auto random = generator();
+    for (int trial = 0; trial < 20; ++trial) {
+        const auto matrix = contact(random, 7);
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        const Solved solved = solve_auto(matrix, b);
+        EXPECT_TRUE(is_solved(solved.report.status)) << trial << " " << solved.report.message;
+        EXPECT_LE(solved.report.backward_error, 1e-12) << trial;
+    }
+}
+
 /// The fourth power of a second difference, whose condition number is beyond the inverse of the
 /// roundoff.
 TEST(doubtful_systems, exact_factors_that_do_not_suffice_are_not_made_twice) {

@@ -107,18 +107,24 @@ bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& o
     return options.observer(progress) ? false : end(Status::interrupted);
 }
 
-/// Looks at x, which is the one of the report at the end; whether its solve ends with it.
+/// Looks at x, which is the one of the report at the end, and finds its residual; whether its solve
+/// ends with it.
 template <class T>
-bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
-                            const SolveOptions& options, SolveReport& report) {
+bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, std::span<T> residual,
+                            double start, Look& look, const SolveOptions& options,
+                            SolveReport& report) {
     const SolutionErrors& errors = look.errors;
     if (look.step == 0) {
         look.starts_at_zero = !context_.on_gpu() && std::ranges::count(x, T(0)) == Offset(x.size());
     }
     const double rtol = options.rtol.value_or(default_rtol<T>);
-    look.errors = look.step == 0 && look.starts_at_zero
-                      ? errors_of_zero<T>(context_, b)
-                      : solution_errors<T>(context_, matrix_, b, std::span<const T>(x), rtol);
+    if (look.step == 0 && look.starts_at_zero) {
+        copy(context_, b, residual);
+        look.errors = errors_of_zero<T>(context_, b);
+    } else {
+        const std::span<const T> now(x);
+        look.errors = solution_errors<T>(context_, matrix_, b, now, rtol, residual);
+    }
     look.is_in_range = is_in_range<T>(errors.right_hand_side);
     if (!look.is_in_range) return true;
     look.target = std::max(rtol, options.atol / errors.right_hand_side);
@@ -157,18 +163,9 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
     while (true) {
         for (int j = 0; j < b.count; ++j) {
             if (has_ended[j]) continue;
-            has_ended[j] = look_at(b[j], now[j], start, looks[j], options, reports[j]);
+            has_ended[j] = look_at(b[j], now[j], residual[j], start, looks[j], options, reports[j]);
         }
         if (std::ranges::find(has_ended, false) == has_ended.end()) break;
-        for (int j = 0; j < b.count; ++j) {
-            if (looks[j].starts_at_zero && looks[j].step <= 1) {
-                copy(context_, b[j], residual[j]);
-                continue;
-            }
-            product_.apply(context_, std::span<const T>(now[j]), residual[j]);
-            axpbypcz<T>(context_, T(1), b[j], T(-1), std::span<const T>(residual[j]), T(0),
-                        residual[j]);
-        }
         factors_.apply_vectors(context_, residual, change);
         for (int j = 0; j < b.count; ++j) {
             if (has_ended[j]) continue;
@@ -188,8 +185,8 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
             last.before = std::numeric_limits<double>::infinity();
             last.step = max_steps;  // Only to be judged.
             report.residuals.pop_back();
-            look_at(b[j], now[j], start, last, {.rtol = options.rtol, .atol = options.atol},
-                    report);
+            look_at(b[j], now[j], residual[j], start, last,
+                    {.rtol = options.rtol, .atol = options.atol}, report);
             report.iterations = looks[j].step;
             looks[j].errors = last.errors;
         }

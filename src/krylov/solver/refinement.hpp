@@ -47,8 +47,8 @@ class Refinement final : public IterativeSolver<T> {
     };
     void reserve(int count);
     static bool has_risen(const Look& look);
-    bool look_at(std::span<const T> b, std::span<T> x, double start, Look& look,
-                 const SolveOptions& options, SolveReport& report);
+    bool look_at(std::span<const T> b, std::span<T> x, std::span<T> residual, double start,
+                 Look& look, const SolveOptions& options, SolveReport& report);
     bool ends(const Look& look, std::span<T> x, const SolveOptions& options, SolveReport& report);
     std::vector<SolveReport> refine(Vectors<const T> b, Vectors<T> x, const SolveOptions& options,
                                     int first);

@@ -62,30 +62,30 @@ void measure_rows(const Context& context, const RowErrors<T>& body) {
 
 template <class T>
 SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
-                               std::span<const T> b, std::span<const T> x, double tolerance) {
+                               std::span<const T> b, std::span<const T> x, double tolerance,
+                               std::span<T> residual) {
     const Offset rows = matrix.rows;
     const double bytes = double(matrix.nonzeros) * (sizeof(T) + sizeof(Index)) +
                          double(rows) * (sizeof(Offset) + 3 * sizeof(T) + sizeof(double));
     const Phase phase(context, "errors of rows", bytes);
     const Scratch<double> errors(context, rows);
-    const Scratch<T> residuals(context, rows + 2);
+    const Scratch<T> own(context, residual.empty() ? rows : 0), squares(context, 2);
+    const std::span<T> r = residual.empty() ? own.view() : residual;
     const Scratch<Offset> found(context, 3);
     Offset *largest_x = found.data(), *largest_error = largest_x + 1, *row_from_end = largest_x + 2;
-    T* const squares = residuals.data() + rows;
     set_zero(context, found.view());
     measure_largest(context, x, largest_x);
-    dot<T>(context, b, b, squares + 1);
-    RowErrors<T> body{matrix,           b.data(),      x.data(),      largest_x,
-                      residuals.data(), errors.data(), largest_error, 0};
+    dot<T>(context, b, b, squares.data() + 1);
+    RowErrors<T> body{matrix,   b.data(),      x.data(),      largest_x,
+                      r.data(), errors.data(), largest_error, 0};
     if (!context.on_gpu()) {
-        body.max_rounding = tolerance / 100 * std::sqrt(double(squares[1]) / double(rows));
+        body.max_rounding = tolerance / 100 * std::sqrt(double(squares.data()[1]) / double(rows));
     }
     TESSERA_RUN(measure_rows<T>, context, body);
     for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
-    const std::span<const T> r(residuals.data(), std::size_t(rows));
-    dot<T>(context, r, r, squares);
+    dot<T>(context, r, r, squares.data());
     const std::vector<Offset> results = on_host(context, found.data(), 3);
-    const std::vector<T> norms = on_host(context, squares, 2);
+    const std::vector<T> norms = on_host(context, squares.data(), 2);
     SolutionErrors result;
     result.backward_error = double_of(results[1]);
     if (results[1] != 0) result.row = Index(rows - results[2]);
