@@ -34,7 +34,6 @@ TEST_F(cli_automatic, automatic_choice_changes_once_it_goes_badly) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_contains(outcome.err, "auto sees: 4500 rows");
     expect_contains(outcome.err, "first richardson with direct,max_flops=3e08, format csr");
-    expect_contains(outcome.err, "then sqmr with block_ldlt:8,fill=1,method=level");
     expect_contains(outcome.err,
                     "richardson with direct,max_flops=3e08 does not solve it (direct: "
                     "the factorisation takes ");

@@ -28,7 +28,9 @@ struct MatrixFacts {
     bool has_fixed_rows = false;
     /// They are 1e6 times larger or smaller than all others, and alone decide norms of residuals.
     bool has_odd_rows = false;
-    Index blocks = 0;         ///< Natural blocks of at most 8 rows (find_blocks).
+    /// Natural blocks of at most 8 rows (find_blocks). 0 if there are rows: a Solver has looked at
+    /// the rows alone, and not for nodes and graphs.
+    Index blocks = 0;
     Index largest_block = 0;  ///< Rows of the largest of them.
     /// Unknowns of a node: by the coordinates, else the size of the largest natural block, if
     /// nearly all have that size, else, from 5,000 rows on (GPU: 10,000), 3 or 2, if blocks of that

@@ -79,7 +79,9 @@ class TESSERA_API Direct final : public Preconditioner<T> {
     /// report is unusable, `apply` throws). Throws InvalidArgument if the matrix is not square or
     /// the factorisation takes more than max_flops operations, OutOfMemory where the memory does
     /// not suffice: before it is allocated, by a prediction for one thread without delayed pivots.
-    Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {});
+    /// `is_symmetric`: as the function of that name finds the matrix, if it is known.
+    Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options = {},
+           std::optional<bool> is_symmetric = {});
     ~Direct() override;
     Index rows() const override;
     Index columns() const override { return rows(); }

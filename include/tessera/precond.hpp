@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "tessera/formats.hpp"
 #include "tessera/mesh.hpp"
@@ -19,6 +20,7 @@ struct PreconditionerInputs {
     Shared<NearNullSpace> near_null = {};      ///< Near-null vectors, for amg; may be empty.
     /// find_blocks(context, matrix, 8, Blocking::natural), if it is known already.
     std::shared_ptr<const BlockPartition> natural_blocks = nullptr;
+    std::optional<bool> is_symmetric = {};  ///< is_symmetric(context, matrix), if it is known.
     /// Another preconditioner follows if this one cannot be set up: amg refuses graphs whose coarse
     /// levels fill up (AmgOptions::refuses_fill), block_ldlt large factors (max_growth).
     bool has_alternative = false;

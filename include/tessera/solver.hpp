@@ -149,7 +149,8 @@ class TESSERA_API Solver {
     /// cannot be set up (for the matrix, or for lack of memory) or a solve does not converge with
     /// it, the next one is set up and continues from the best x so far, and stays in use until the
     /// next setup. They are for preconditioning on the side of the latest solve, at first the right
-    /// one; a solve on the other side chooses anew. Empty without auto.
+    /// one; a solve on the other side chooses anew. Exact factors of a small matrix that come first
+    /// are the only one as long as they do not fail. Empty without auto.
     std::vector<Attempt> attempts() const;
     int attempt() const;
     /// What the attempts were chosen by.

@@ -1,11 +1,25 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/choice.hpp"
 
 namespace tessera {
+
+/// The facts that rows, and symmetry, tell: those of find_facts without blocks (0), nodes and graph.
+template <class T>
+MatrixFacts find_row_facts(const Context& context, const CsrView<T>& matrix);
+
+/// Adds the others.
+template <class T>
+void add_graph_facts(const Context& context, const CsrView<T>& matrix,
+                     const NodeCoordinates& coordinates, MatrixFacts& facts);
+
+/// The first attempt for a matrix, where the facts of its rows suffice to know it: exact factors of
+/// a small one on a CPU, which take no longer than the other facts and what follows from them.
+std::optional<Attempt> attempt_by_rows(const MatrixFacts& facts);
 
 /// The attempts for a symmetric positive definite matrix alone.
 std::vector<Attempt> definite_attempts(const MatrixFacts& facts);

@@ -11,6 +11,7 @@
 #include "base/scratch/scratch.hpp"
 #include "krylov/choice/graph_growth.hpp"
 #include "krylov/row_scan.hpp"
+#include "krylov/rules.hpp"
 #include "tessera/choice.hpp"
 #include "tessera/detail/blocks.hpp"
 
@@ -127,8 +128,7 @@ Index rows_per_node(const BlockPartition& natural, Index joined,
 }  // namespace
 
 template <class T>
-MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
-                       const NodeCoordinates& coordinates) {
+MatrixFacts find_row_facts(const Context& context, const CsrView<T>& matrix) {
     check_matrix("find_facts", matrix);
     check_memory(context, "find_facts", matrix);
     check_square("find_facts", matrix.rows, matrix.columns);
@@ -141,14 +141,21 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                              double(matrix.rows) * double(sizeof(Offset));
         facts.memory_share = bytes / double(context.state().device_memory_bytes);
     }
-    facts.has_coordinates = !coordinates.values.empty();
-    if (facts.has_coordinates) facts.nodes_along = nodes_along(context, coordinates);
     if (matrix.rows == 0) {
         facts.symmetric = facts.positive_diagonal = true;
         return facts;
     }
     look_at_rows(context, matrix, facts);
     facts.symmetric = is_symmetric(context, matrix);
+    return facts;
+}
+
+template <class T>
+void add_graph_facts(const Context& context, const CsrView<T>& matrix,
+                     const NodeCoordinates& coordinates, MatrixFacts& facts) {
+    facts.has_coordinates = !coordinates.values.empty();
+    if (facts.has_coordinates) facts.nodes_along = nodes_along(context, coordinates);
+    if (matrix.rows == 0) return;
     facts.natural_blocks =
         std::make_shared<const BlockPartition>(find_blocks(context, matrix, 8, Blocking::natural));
     const BlockPartition& natural = *facts.natural_blocks;
@@ -177,10 +184,23 @@ MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
         facts.rows < 100'000) {
         facts.nodes_along = graph_length(graph);
     }
+}
+
+template <class T>
+MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
+                       const NodeCoordinates& coordinates) {
+    MatrixFacts facts = find_row_facts(context, matrix);
+    add_graph_facts(context, matrix, coordinates, facts);
     return facts;
 }
 
-template MatrixFacts find_facts(const Context&, const CsrView<float>&, const NodeCoordinates&);
-template MatrixFacts find_facts(const Context&, const CsrView<double>&, const NodeCoordinates&);
+#define TESSERA_INSTANTIATE(T)                                                                     \
+    template MatrixFacts find_row_facts(const Context&, const CsrView<T>&);                        \
+    template void add_graph_facts(const Context&, const CsrView<T>&, const NodeCoordinates&,       \
+                                  MatrixFacts&);                                                   \
+    template MatrixFacts find_facts(const Context&, const CsrView<T>&, const NodeCoordinates&);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+#undef TESSERA_INSTANTIATE
 
 }  // namespace tessera

@@ -248,6 +248,23 @@ Attempt lu_of_symmetric(const MatrixFacts& facts) {
 
 bool is_by_lu(const Attempt& attempt) { return attempt.preconditioner.ends_with(by_lu); }
 
+std::optional<Attempt> attempt_by_rows(const MatrixFacts& a) {
+    // Such rows are better left out; a null space is looked for first.
+    if (a.on_gpu || a.has_odd_rows || a.has_empty_rows || a.row_sums_vanish) return {};
+    if (!a.symmetric && a.rows < 1'500 && !is_dominated_by_diagonal(a)) {
+        return exact_factors(flops_of_products(a, 1000), few_operations);
+    }
+    if (a.symmetric && !a.positive_diagonal && !a.negative_diagonal && a.rows < 20'000) {
+        return exact_factors(flops_of_products(a, 500), few_operations);
+    }
+    // More entries may be those of nodes of several unknowns.
+    if (a.symmetric && a.positive_diagonal && a.rows < 1'500 && a.entries_per_row() < 30 &&
+        !is_dominated_by_diagonal(a)) {
+        return exact_factors(flops_of_products(a, 50), few_operations);
+    }
+    return {};
+}
+
 Attempt attempt_for_callers_operators(const MatrixFacts& facts, bool left) {
     const bool is_definite = facts.symmetric && facts.positive_diagonal && !left;
     return {is_definite ? "cg" : "gmres:50", "none", "csr", 0, "operators were given"};

@@ -19,15 +19,23 @@ namespace {
 /// Entries that differ by less from their mirror images, relative to the rows, are taken as equal.
 constexpr double symmetry_limit = 1e-4;
 
-/// How many of 64 rows a loop body flags.
+/// Whether a loop body flags more than `limit` of 64 rows.
 template <class Look, class T>
-int flagged_rows(const Context& context, const CsrView<T>& matrix) {
+bool flags_more_than(int limit, const Context& context, const CsrView<T>& matrix) {
     constexpr int samples = 64;
+    int found[samples], count = 0;
+    if (!context.on_gpu()) {  // One row may be enough.
+        const Look look{matrix, samples, found};
+        for (int s = 0; s < samples && count <= limit; ++s) {
+            look(s);
+            count += found[s];
+        }
+        return count > limit;
+    }
     const Scratch<int> flags(context, samples);
     for_each_index(context, samples, Look{matrix, samples, flags.data()});
-    int found[samples];
     copy_to_host(context, std::span<const int>(flags.view()), std::span<int>(found));
-    return std::accumulate(found, found + samples, 0);
+    return std::accumulate(found, found + samples, 0) > limit;
 }
 
 /// The rows of a matrix in host memory that give one unknown each.
@@ -232,11 +240,11 @@ std::optional<Reduction> find_reduction(const Context& context, const CsrView<T>
     // An order by nodes would contradict coordinates that tell the node of each row.
     const bool has_nodes = facts.rows_per_node > 1 && !facts.has_coordinates;
     const bool may_order = !has_nodes && coordinates.unknowns.empty();
-    const bool needs_order = may_order && flagged_rows<FindTwinRow<T>>(context, matrix) > 32;
+    const bool needs_order = may_order && flags_more_than<FindTwinRow<T>>(32, context, matrix);
     // On a GPU the walks take as long as a copy of so many entries to the host.
     const bool may_be_symmetric = facts.symmetric ||
                                   (context.on_gpu() && matrix.nonzeros < 200'000) ||
-                                  flagged_rows<WalkAgainstSymmetry<T>>(context, matrix) == 0;
+                                  !flags_more_than<WalkAgainstSymmetry<T>>(0, context, matrix);
     const bool is_scaled = !facts.positive_diagonal && facts.row_span > 1e4;
     const bool is_as_it_seems =
         facts.symmetric ? !facts.negative_diagonal && !is_scaled && !facts.has_empty_rows

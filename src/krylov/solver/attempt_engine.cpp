@@ -145,9 +145,55 @@ void AttemptEngine<T>::set_up_if_stopped() {
 template <class T>
 void AttemptEngine<T>::choose_anew() {
     found_singular_.clear();
-    find_facts_and_reduce();
+    forget_facts();
+    if (is_automatic()) facts_ = find_row_facts(context_, given_matrix_);
+    if (std::optional<Attempt> first = choose_by_rows()) {
+        has_rest_ = true;
+        find_null_space();
+        return use_first_of({{std::move(*first)}, {false}});
+    }
+    add_facts_and_reduce();
     find_null_space();
     use_first_of(choose_attempts(left_));
+}
+
+template <class T>
+void AttemptEngine<T>::forget_facts() {
+    facts_ = reduced_facts_ = {};
+    reduced_.reset();
+    has_rest_ = false;
+}
+
+/// The first attempt, where all words are auto and the rows of the matrix tell it.
+template <class T>
+std::optional<Attempt> AttemptEngine<T>::choose_by_rows() const {
+    const MethodConfig& given = given_method_;
+    if (given.solver || given.preconditioner || given.format || given_preconditioner_ != nullptr ||
+        left_ || !coordinates_->values.empty())
+        return {};
+    return attempt_by_rows(facts_);
+}
+
+/// Chooses what follows an attempt that the rows told.
+template <class T>
+void AttemptEngine<T>::choose_rest() {
+    if (!has_rest_) return;
+    find_facts_and_reduce();
+    find_null_space();
+    Plan rest = choose_attempts(left_);
+    // Exact factors of a matrix that is scaled, or in another order, would fail again.
+    if (have_same_words(rest.attempts.front(), attempts_.front())) {
+        rest.attempts.erase(rest.attempts.begin());
+        rest.on_reduced.erase(rest.on_reduced.begin());
+    }
+    std::ranges::move(rest.attempts, std::back_inserter(attempts_));
+    on_reduced_.insert(on_reduced_.end(), rest.on_reduced.begin(), rest.on_reduced.end());
+}
+
+template <class T>
+bool AttemptEngine<T>::has_next() {
+    choose_rest();
+    return attempt_ + 1 < attempts_.size();
 }
 
 /// Chooses anew if the values of an update are no longer symmetric, or their diagonal no longer
@@ -193,10 +239,15 @@ void AttemptEngine<T>::find_null_space() {
 /// helps. The words of a caller who names a solver and a preconditioner are for A as it is.
 template <class T>
 void AttemptEngine<T>::find_facts_and_reduce() {
-    facts_ = reduced_facts_ = {};
-    reduced_.reset();
+    forget_facts();
+    if (is_automatic()) facts_ = find_row_facts(context_, given_matrix_);
+    add_facts_and_reduce();
+}
+
+template <class T>
+void AttemptEngine<T>::add_facts_and_reduce() {
     if (!is_automatic()) return;
-    facts_ = find_facts(context_, given_matrix_, *coordinates_);
+    add_graph_facts(context_, given_matrix_, *coordinates_, facts_);
     const bool names_both = given_method_.solver && given_method_.preconditioner;
     if (names_both || given_preconditioner_ != nullptr) return;
     std::optional<Reduction> reduction =
@@ -219,10 +270,9 @@ void AttemptEngine<T>::setup(const Operator<T>& matrix, const Operator<T>* opera
     given_operator_ = &matrix;
     given_preconditioner_ = operator_m;
     was_stopped_ = false;
-    facts_ = {};
+    forget_facts();
     null_space_ = {};
     left_null_space_ = {};
-    reduced_.reset();
     use_first_of(choose_attempts(left_));
 }
 
@@ -243,14 +293,13 @@ void AttemptEngine<T>::use_first_of(Plan plan) {
 template <class T>
 void AttemptEngine<T>::set_up_attempt() {
     while (true) {
-        const bool is_last = attempt_ + 1 == attempts_.size();
         std::string fault;
         try {
             make_attempt();
-            if (is_last || system_->report().unusable.empty()) break;
+            if (system_->report().unusable.empty() || !has_next()) break;
             fault = unsolved_report(system_->report()).message;
         } catch (const Error& error) {
-            if (is_last || !worth_another(error)) throw;
+            if (!worth_another(error) || !has_next()) throw;
             fault = error.what();
         }
         leave_attempt(fault);
@@ -299,13 +348,13 @@ void AttemptEngine<T>::make_system() {
     } else {
         // Coarse levels of meshes do not fill up, whatever they take at first.
         const bool is_amg = Spec(method_.preconditioner_text).name() == "amg";
-        const bool may_refuse =
-            attempt_ + 1 < attempts_.size() && !(is_amg && is_known_mesh(facts()));
+        const bool has_more = has_rest_ || attempt_ + 1 < attempts_.size();
+        const bool may_refuse = has_more && !(is_amg && is_known_mesh(facts()));
         system_.emplace(
             context_, matrix_in_use(), preconditioner_matrix(), format, *method_.preconditioner,
             PreconditionerInputs{format, is_reduced() ? reduced_coordinates_ : coordinates_,
                                  is_reduced() ? reduced_near_null_ : near_null_,
-                                 facts().natural_blocks, may_refuse});
+                                 facts().natural_blocks, known_symmetry(), may_refuse});
     }
     make_iterative();
 }

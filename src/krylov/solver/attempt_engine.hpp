@@ -63,9 +63,15 @@ class AttemptEngine {
   private:
     void check(const CsrView<T>& matrix, const char* function) const;
     void check(Vectors<const T> b, Vectors<T> x, const SolveOptions& options) const;
+    void forget_facts();
     void find_facts_and_reduce();
+    void add_facts_and_reduce();
     void find_null_space();
     void choose_anew();
+    std::optional<Attempt> choose_by_rows() const;
+    void choose_rest();
+    /// Whether another attempt follows the one in use.
+    bool has_next();
     template <class Work>
     void stoppable(Work&& work);
     void forget_attempts();
@@ -92,6 +98,11 @@ class AttemptEngine {
     CsrView<T> matrix_in_use() const { return is_reduced() ? reduced_->matrix() : given_matrix_; }
     CsrView<T> preconditioner_matrix() const {
         return is_reduced() ? reduced_->preconditioner_matrix() : given_matrix_;
+    }
+    /// Whether preconditioner_matrix() is symmetric, if that is known.
+    std::optional<bool> known_symmetry() const {
+        if (facts().rows == 0 || was_updated_) return {};
+        return facts().symmetric;
     }
     struct Plan {
         std::vector<Attempt> attempts;
@@ -164,6 +175,8 @@ class AttemptEngine {
     Shared<NearNullSpace> reduced_near_null_;
     bool left_ = false;              ///< The side of the latest solve.
     std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
+    /// The only attempt was chosen by the rows: others are where it fails (choose_rest).
+    bool has_rest_ = false;
     std::vector<bool> on_reduced_;   ///< Whether an attempt solves with the reduced matrix.
     std::size_t attempt_ = 0;        ///< Index of the one in use.
     Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.

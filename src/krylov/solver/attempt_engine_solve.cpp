@@ -130,6 +130,7 @@ void AttemptEngine<T>::end_in_setup(SolveReport& report, Status status, std::spa
 /// Chooses anew for solves on the other side; nothing is set up where the attempts are the same.
 template <class T>
 void AttemptEngine<T>::change_side() {
+    choose_rest();
     left_ = !left_;
     Plan chosen = choose_attempts(left_);
     if (!std::ranges::equal(chosen.attempts, attempts_, have_same_words)) {
@@ -142,7 +143,7 @@ void AttemptEngine<T>::change_side() {
 template <class T>
 bool AttemptEngine<T>::set_up_next_attempt(const SolveReport& failed,
                                            std::vector<SolveReport>& total) {
-    if (attempt_ + 1 == attempts_.size()) return false;
+    if (!has_next()) return false;
     const std::size_t before = attempt_;
     try {
         leave_attempt(outcome_of(failed));
@@ -248,8 +249,7 @@ bool AttemptEngine<T>::has_way_for_singular() {
     if (!is_automatic() || !chooses_both || !facts().symmetric) return false;
     if (std::ranges::any_of(attempts_, is_by_lu)) return false;
     const std::size_t next = attempt_ + 1;
-    const bool has_minres = next < attempts_.size() && attempts_[next].solver == "minres";
-    if (is_exact() && has_minres) return true;
+    if (is_exact() && has_next() && attempts_[next].solver == "minres") return true;
     attempts_.insert(attempts_.begin() + std::ptrdiff_t(next), lu_of_symmetric(facts()));
     on_reduced_.insert(on_reduced_.begin() + std::ptrdiff_t(next), is_reduced());
     return true;

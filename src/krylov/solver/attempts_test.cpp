@@ -170,8 +170,7 @@ TEST(attempts, a_singular_matrix_is_called_so) {
     matrix.values() = copy_to_buffer(host(), std::vector<double>(4, 1.0));
     const Solved solved = solve_auto(matrix);
     EXPECT_EQ(solved.report.status, Status::singular);
-    expect_contains(solved.report.message,
-                    "In the reduced system the matrix is singular whatever its values");
+    expect_contains(solved.report.message, "matrix is singular whatever its values");
     for (const double value : solved.x) EXPECT_TRUE(std::isfinite(value));
 }
 

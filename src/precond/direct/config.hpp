@@ -22,7 +22,7 @@ struct DirectConfig {
               const PreconditionerInputs& inputs) const {
         DirectOptions chosen = options;
         if (inputs.has_alternative) chosen.memory_share = 0.5;
-        return std::make_unique<Direct<T>>(context, matrix, chosen);
+        return std::make_unique<Direct<T>>(context, matrix, chosen, inputs.is_symmetric);
     }
     /// Unknown before the order of elimination; the constructor checks.
     Offset bytes(Index, Offset, Offset) const { return 0; }

@@ -149,7 +149,8 @@ void Direct<T>::State::bring_to_host(const Context& given) {
 }
 
 template <class T>
-Direct<T>::Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options) {
+Direct<T>::Direct(const Context& context, const CsrView<T>& matrix, const DirectOptions& options,
+                  std::optional<bool> is_symmetric) {
     require(options.threshold <= 0.5, "direct: threshold must be within 0..0.5");
     check_matrix("direct", matrix);
     check_memory(context, "direct", matrix);
@@ -166,6 +167,7 @@ Direct<T>::Direct(const Context& context, const CsrView<T>& matrix, const Direct
                   context.on_gpu() ? Context::cpu(context.threads()) : context,
                   {offsets.begin(), offsets.end()},
                   {columns.begin(), columns.end()}});
+    state_->known_symmetric = is_symmetric;
     state_->compute(context, matrix, view);
 }
 
@@ -272,6 +274,7 @@ void Direct<T>::update(const Context& context, const CsrView<T>& matrix) {
     const HostMatrix<T> host(context, matrix);
     require(state.has_pattern_of(host.view()), other_pattern);
     const bool symmetric = state.options.symmetric && is_symmetric(state.host, host.view());
+    state.known_symmetric = symmetric;
     if (state.report.symmetric != symmetric || !state.arrangement.suits(host.view())) {
         state.fronts = {};  // Another analysis.
         state.row_plan.reset();

@@ -41,7 +41,8 @@ void Direct<T>::State::analyse(const CsrView<T>& matrix, bool may_be_simplicial)
     const double start = now();
     row_plan.reset();
     fronts = {};
-    const bool symmetric = options.symmetric && is_symmetric(host, matrix);
+    if (!known_symmetric) known_symmetric = is_symmetric(host, matrix);
+    const bool symmetric = options.symmetric && *known_symmetric;
     arrangement = direct::arrange(host, matrix, symmetric, options, may_be_simplicial);
     const direct::PatternView pattern = arrangement.pattern(matrix);
     std::vector<Index> order = direct::elimination_order(host, pattern, arrangement);

@@ -23,6 +23,7 @@ struct Direct<T>::State {
     bool is_complete = false;  ///< The factors in use are those of the latest values.
     bool is_on_host = false;   ///< So are those in host memory.
     bool is_finite = true, is_in_range = true;
+    std::optional<bool> known_symmetric = {};  ///< Whether the latest values are; empty: unknown.
     double norm = 0;  ///< The largest sum of |a_ij| in a column.
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
