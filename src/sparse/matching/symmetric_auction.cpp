@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/parallel.hpp"
@@ -87,30 +88,45 @@ void SymmetricAuction::choose_initial_dual(Index i) {
     vertices_[i].dual = dual;
 }
 
+/// The pending rows, those with few entries first.
+std::vector<Index> SymmetricAuction::pending_by_length() const {
+    const auto length = [this](Index i) {
+        return std::size_t(costs_.row_offsets[i + 1] - costs_.row_offsets[i]);
+    };
+    std::vector<Index> begin(1, 0);  // Where rows of each length begin, once they are counted.
+    for (Index i = 0; i < costs_.rows; ++i) {
+        if (!pending_[i]) continue;
+        if (length(i) + 2 > begin.size()) begin.resize(length(i) + 2, 0);
+        ++begin[length(i) + 1];
+    }
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    std::vector<Index> order(static_cast<std::size_t>(begin.back()));
+    for (Index i = 0; i < costs_.rows; ++i) {
+        if (pending_[i]) order[std::size_t(begin[length(i)]++)] = i;
+    }
+    return order;
+}
+
 /// Chooses initial duals of rows with a diagonal first, then of those without; in both groups, of
 /// rows with few entries first. Rows without conflicts do not depend on the order: these run in
 /// parallel.
 void SymmetricAuction::choose_initial_duals() {
-    std::vector<std::pair<Offset, Index>> order[2];  // With a diagonal, without.
-    for (Index i = 0; i < costs_.rows; ++i) {
-        if (!pending_[i]) continue;
-        const Offset length = costs_.row_offsets[i + 1] - costs_.row_offsets[i];
-        order[vertices_[i].dual == infinite].emplace_back(length, i);
+    const std::vector<Index> order = pending_by_length();
+    for (const Index i : order) {
+        if (vertices_[i].dual == infinite) continue;
+        choose_initial_dual(i);
+        pending_[i] = 0;
     }
-    for (auto& part : order) std::ranges::sort(part);
-    const auto choose_in_order = [&](const std::vector<std::pair<Offset, Index>>& rows) {
-        for (const auto& [length, i] : rows) {
-            choose_initial_dual(i);
-            pending_[i] = 0;
-        }
-    };
-    choose_in_order(order[0]);
     parallel_ranges(threads_, costs_.rows, [&](Offset begin, Offset end) {
         for (Index i = Index(begin); i < Index(end); ++i) {
             if (!pending_[i] && vertices_[i].dual == infinite) choose_initial_dual(i);
         }
     });
-    choose_in_order(order[1]);
+    for (const Index i : order) {
+        if (!pending_[i]) continue;
+        choose_initial_dual(i);
+        pending_[i] = 0;
+    }
 }
 
 /// Prefetches the data of the next stage of a bid of this row.

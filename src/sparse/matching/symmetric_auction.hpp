@@ -48,6 +48,7 @@ class SymmetricAuction {
 
     void start_from_diagonal();
     void choose_initial_duals();
+    std::vector<Index> pending_by_length() const;
     bool conflicts_with_neighbour(Index i) const;
     void choose_initial_dual(Index i);
     std::vector<Index> auction_round(const std::vector<Index>& free_rows);
