@@ -8,17 +8,24 @@
 
 namespace tessera {
 
-/// The facts that rows, and symmetry, tell: those of find_facts without blocks (0), nodes and graph.
+/// The facts that rows, symmetry and the growth of the graph tell: those of find_facts without
+/// blocks (0) and nodes.
 template <class T>
 MatrixFacts find_row_facts(const Context& context, const CsrView<T>& matrix);
 
 /// Adds the others.
 template <class T>
-void add_graph_facts(const Context& context, const CsrView<T>& matrix,
-                     const NodeCoordinates& coordinates, MatrixFacts& facts);
+void add_node_facts(const Context& context, const CsrView<T>& matrix,
+                    const NodeCoordinates& coordinates, MatrixFacts& facts);
 
-/// The first attempt for a matrix, where the facts of its rows suffice to know it: exact factors of
-/// a small one on a CPU, which take no longer than the other facts and what follows from them.
+/// Whether a matrix has its diagonal, without zeros, and no other entry.
+inline bool is_diagonal(const MatrixFacts& facts) {
+    return facts.nonzeros == facts.rows && facts.off_diagonal_share == 0;
+}
+
+/// The first attempt for a matrix, where find_row_facts suffices to know it: on a CPU exact factors
+/// of a small or an indefinite one, and conjugate gradients for a diagonal one, which take no
+/// longer than the other facts and what follows from them.
 std::optional<Attempt> attempt_by_rows(const MatrixFacts& facts);
 
 /// The attempts for a symmetric positive definite matrix alone.

@@ -53,7 +53,7 @@ std::vector<Attempt> definite_on_cpu(const MatrixFacts& a) {
     //   bcsstk11          1,473       blocks   7     jacobi   39
     //   poisson3d:60    216,000       jacobi  64     blocks   95
     //   elasticity3d:10   3,600       jacobi   4     blocks    8
-    Attempt first{"cg", "jacobi", "csr", 500, "a small system, or one with short rows"};
+    Attempt first{"cg", "jacobi", "csr", 500, small_or_short};
     if (a.has_various_blocks()) {
         first = {"cg", largest_blocks, "csr", 500, "rows with equal patterns are blocks"};
     }

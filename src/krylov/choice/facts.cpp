@@ -146,13 +146,19 @@ MatrixFacts find_row_facts(const Context& context, const CsrView<T>& matrix) {
         return facts;
     }
     look_at_rows(context, matrix, facts);
-    facts.symmetric = is_symmetric(context, matrix);
+    facts.symmetric = is_diagonal(facts) || is_symmetric(context, matrix);
+    // On a GPU where multigrid may be the first way, or factors fill up.
+    if (facts.symmetric &&
+        facts.rows >= (facts.on_gpu && facts.positive_diagonal ? 100'000 : 20'000)) {
+        facts.graph_dimension =
+            graph_dimension(context, {matrix.rows, matrix.row_offsets, matrix.column_indices});
+    }
     return facts;
 }
 
 template <class T>
-void add_graph_facts(const Context& context, const CsrView<T>& matrix,
-                     const NodeCoordinates& coordinates, MatrixFacts& facts) {
+void add_node_facts(const Context& context, const CsrView<T>& matrix,
+                    const NodeCoordinates& coordinates, MatrixFacts& facts) {
     facts.has_coordinates = !coordinates.values.empty();
     if (facts.has_coordinates) facts.nodes_along = nodes_along(context, coordinates);
     if (matrix.rows == 0) return;
@@ -168,11 +174,6 @@ void add_graph_facts(const Context& context, const CsrView<T>& matrix,
     }
     facts.rows_per_node = rows_per_node(natural, joined, coordinates);
     const GraphView graph{matrix.rows, matrix.row_offsets, matrix.column_indices};
-    // On a GPU where multigrid may be the first way, or factors fill up.
-    if (facts.symmetric &&
-        facts.rows >= (facts.on_gpu && facts.positive_diagonal ? 100'000 : 20'000)) {
-        facts.graph_dimension = graph_dimension(context, graph);
-    }
     // Smaller matrices: bcsstk11, bcsstk14 and bcsstk24, where others than multigrid win.
     if (facts.rows_per_node == 1 && !facts.has_coordinates &&
         facts.rows >= (facts.on_gpu ? 10'000 : 5'000)) {
@@ -190,14 +191,14 @@ template <class T>
 MatrixFacts find_facts(const Context& context, const CsrView<T>& matrix,
                        const NodeCoordinates& coordinates) {
     MatrixFacts facts = find_row_facts(context, matrix);
-    add_graph_facts(context, matrix, coordinates, facts);
+    add_node_facts(context, matrix, coordinates, facts);
     return facts;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                     \
-    template MatrixFacts find_row_facts(const Context&, const CsrView<T>&);                        \
-    template void add_graph_facts(const Context&, const CsrView<T>&, const NodeCoordinates&,       \
-                                  MatrixFacts&);                                                   \
+#define TESSERA_INSTANTIATE(T)                                                              \
+    template MatrixFacts find_row_facts(const Context&, const CsrView<T>&);                 \
+    template void add_node_facts(const Context&, const CsrView<T>&, const NodeCoordinates&, \
+                                 MatrixFacts&);                                             \
     template MatrixFacts find_facts(const Context&, const CsrView<T>&, const NodeCoordinates&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

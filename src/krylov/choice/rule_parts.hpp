@@ -11,6 +11,7 @@ namespace tessera {
 
 inline constexpr const char* largest_blocks = "block_jacobi:32";
 inline constexpr const char* few_operations = "exact factors take few operations";
+inline constexpr const char* small_or_short = "a small system, or one with short rows";
 inline constexpr double max_flops_of_any = 1e12;  ///< About a minute.
 
 /// Operations of a factorisation that take about as long as so many products with the matrix: 30

@@ -247,7 +247,7 @@ void AttemptEngine<T>::find_facts_and_reduce() {
 template <class T>
 void AttemptEngine<T>::add_facts_and_reduce() {
     if (!is_automatic()) return;
-    add_graph_facts(context_, given_matrix_, *coordinates_, facts_);
+    add_node_facts(context_, given_matrix_, *coordinates_, facts_);
     const bool names_both = given_method_.solver && given_method_.preconditioner;
     if (names_both || given_preconditioner_ != nullptr) return;
     std::optional<Reduction> reduction =
@@ -359,20 +359,15 @@ void AttemptEngine<T>::make_system() {
     make_iterative();
 }
 
-/// Whether the attempt in use is iterative refinement with exact factors.
-template <class T>
-bool AttemptEngine<T>::is_exact() const {
-    return given_operator_ == nullptr && given_preconditioner_ == nullptr &&
-           Spec(method_.preconditioner_text).name() == "direct" &&
-           Spec(method_.solver_text).name() == "richardson";
-}
-
 /// Makes the solver of the attempt in use.
 template <class T>
 void AttemptEngine<T>::make_iterative() {
     refinement_ = nullptr;
     iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
-    if (!is_exact()) return;
+    const bool is_exact = given_operator_ == nullptr && given_preconditioner_ == nullptr &&
+                          Spec(method_.solver_text).name() == "richardson" &&
+                          Spec(method_.preconditioner_text).name() == "direct";
+    if (!is_exact) return;
     auto refinement =
         std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
                                         *system_->preconditioner(), std::move(iterative_));

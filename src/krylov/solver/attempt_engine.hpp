@@ -115,7 +115,8 @@ class AttemptEngine {
     void make_attempt();
     void make_system();
     void make_iterative();
-    bool is_exact() const;
+    /// Whether the attempt in use is iterative refinement with exact factors.
+    bool is_exact() const { return refinement_ != nullptr; }
     template <class Work>
     void guarded(Work&& work);
     /// Tells the listener that the attempt in use failed, and goes to the next one.
@@ -128,6 +129,7 @@ class AttemptEngine {
     std::string singularity_of(const SolveReport& report) const;
     static void call_singular(SolveReport& report, const std::string& why);
     bool has_way_for_singular();
+    bool is_trial_before_factors() const;
     std::vector<SolveReport> solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                const SolveOptions& options);
     std::vector<SolveReport> solve_once(Vectors<const T> b, Vectors<T> x,
@@ -149,6 +151,7 @@ class AttemptEngine {
         if (listener_) listener_(event);
     }
     void drop() {
+        refinement_ = nullptr;
         iterative_.reset();
         system_.reset();
     }
@@ -177,9 +180,9 @@ class AttemptEngine {
     std::vector<Attempt> attempts_;  ///< Without auto one, of the texts that were given.
     /// The only attempt was chosen by the rows: others are where it fails (choose_rest).
     bool has_rest_ = false;
-    std::vector<bool> on_reduced_;   ///< Whether an attempt solves with the reduced matrix.
-    std::size_t attempt_ = 0;        ///< Index of the one in use.
-    Offset iterations_ = 0;          ///< In all attempts of the solve at work so far.
+    std::vector<bool> on_reduced_;  ///< Whether an attempt solves with the reduced matrix.
+    std::size_t attempt_ = 0;       ///< Index of the one in use.
+    Offset iterations_ = 0;         ///< In all attempts of the solve at work so far.
     bool at_work_ = false;
     bool was_stopped_ = false;  ///< A TimeLimit ended a setup, which is to be done again.
     TimeLimit::State* time_limit_ = nullptr;  ///< Set by the caller of the solve at work.

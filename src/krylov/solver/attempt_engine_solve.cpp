@@ -255,6 +255,13 @@ bool AttemptEngine<T>::has_way_for_singular() {
     return true;
 }
 
+/// Whether exact factors follow a trial: they need no x that is judged and corrected.
+template <class T>
+bool AttemptEngine<T>::is_trial_before_factors() const {
+    return attempts_[attempt_].trial > 0 && attempt_ + 1 < attempts_.size() && !is_reduced() &&
+           Spec(attempts_[attempt_ + 1].preconditioner).name() == "direct";
+}
+
 template <class T>
 std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                              const SolveOptions& options) {
@@ -268,10 +275,10 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         if (current.trial > 0) {
             remaining.observer = on_trial(remaining.observer, current.trial, failed_trial);
         }
-        const bool may_rise = is_exact() || is_reduced();
-        const Scratch<T> starts(context_, may_rise ? x.size * x.count : 0);
+        const bool may_rise = is_exact() || is_reduced(), is_trial = is_trial_before_factors();
+        const Scratch<T> starts(context_, may_rise || is_trial ? x.size * x.count : 0);
         const Vectors<T> start(starts.data(), x.size, x.count, x.size);
-        for (int j = 0; may_rise && j < x.count; ++j) {
+        for (int j = 0; (may_rise || is_trial) && j < x.count; ++j) {
             copy(context_, std::span<const T>(x[j]), start[j]);
         }
         auto solved = solve_once(b, x, remaining);
@@ -282,7 +289,15 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
         const SolveReport *failed = nullptr, *singular = nullptr;
         for (std::size_t j = 0; j < total.size(); ++j) {
             if (failed_trial[j]) solved[j].status = Status::stagnated;
-            solved[j] = judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]), measured[j]);
+            if (failed_trial[j] && is_trial) {
+                const SolveReport& report = solved[j];
+                if (!(report.true_relative_residual < report.residuals.front())) {
+                    copy(context_, std::span<const T>(start[int(j)]), x[int(j)]);
+                }
+            } else {
+                solved[j] =
+                    judged(b[int(j)], x[int(j)], remaining, std::move(solved[j]), measured[j]);
+            }
             if (may_rise) {
                 take_start_back(b[int(j)], start[int(j)], x[int(j)], remaining, solved[j]);
             }
