@@ -12,7 +12,8 @@ namespace {
 
 double inverse(double size) { return size > 0 ? std::clamp(1 / size, 0x1p-1000, 0x1p1000) : 1; }
 
-/// Depth first searches for alternating paths from free rows.
+/// Breadth first searches for alternating paths from free rows: the shortest change the fewest
+/// rows.
 template <class T>
 class AlternatingPaths {
   public:
@@ -20,38 +21,33 @@ class AlternatingPaths {
         : a_(a),
           row_of_column_(row_of_column),
           look_(a.row_offsets, a.row_offsets + a.rows),
-          next_(look_.size()),
-          seen_(look_.size(), -1) {}
+          seen_(look_.size(), -1),
+          column_(look_.size()),
+          from_(look_.size()) {}
 
     /// Matches a free row, and others anew; false where there is no path.
     bool augment(Index root) {
-        path_.assign(1, root);
-        next_[root] = a_.row_offsets[root];
+        queue_.assign(1, root);
         seen_[root] = root;
-        while (!path_.empty()) {
-            const Index i = path_.back();
+        for (std::size_t at = 0; at < queue_.size(); ++at) {
+            const Index i = queue_[at];
             if (const Index j = free_column(i); j >= 0) {
-                flip(j);
+                flip(root, i, j);
                 return true;
             }
-            const Offset end = a_.row_offsets[i + 1];
-            Offset& k = next_[i];
-            while (k < end && (a_.values[k] == T(0) || seen_[row_at(k)] == root)) ++k;
-            if (k == end) {
-                path_.pop_back();
-                continue;
+            for (Offset k = a_.row_offsets[i]; k < a_.row_offsets[i + 1]; ++k) {
+                const Index j = a_.column_indices[k], row = row_of_column_[j];
+                if (a_.values[k] == T(0) || seen_[row] == root) continue;
+                seen_[row] = root;
+                column_[row] = j;
+                from_[row] = i;
+                queue_.push_back(row);
             }
-            const Index row = row_at(k++);
-            seen_[row] = root;
-            next_[row] = a_.row_offsets[row];
-            path_.push_back(row);
         }
         return false;
     }
 
   private:
-    Index row_at(Offset k) const { return row_of_column_[a_.column_indices[k]]; }
-
     /// Columns that are matched stay so: each entry is looked at once.
     Index free_column(Index i) {
         for (Offset& k = look_[i]; k < a_.row_offsets[i + 1]; ++k) {
@@ -61,19 +57,21 @@ class AlternatingPaths {
         return -1;
     }
 
-    /// Each row of the path gets the column that led to the next one, the last one column j.
-    void flip(Index j) {
-        for (std::size_t at = path_.size(); at-- > 0;) {
-            const Index i = path_[at];
+    /// Row i gets column j, the row before it on the path the column that i had, and so on.
+    void flip(Index root, Index i, Index j) {
+        for (; i != root; i = from_[i]) {
             row_of_column_[j] = i;
-            if (at > 0) j = a_.column_indices[next_[path_[at - 1]] - 1];
+            j = column_[i];
         }
+        row_of_column_[j] = root;
     }
 
     const CsrView<T>& a_;
     std::vector<Index>& row_of_column_;
-    std::vector<Offset> look_, next_;
-    std::vector<Index> seen_, path_;
+    std::vector<Offset> look_;
+    /// Of the rows that a search came to: its root, the column that led there, and the row before.
+    std::vector<Index> seen_, column_, from_;
+    std::vector<Index> queue_;
 };
 
 }  // namespace

@@ -15,9 +15,9 @@ struct AnyMatching {
 };
 
 /// Matches each row with the diagonal where that is not small, else with its largest entry (as a
-/// part of its column) in a free column, else along the first alternating path that is found.
-/// Source of the search: I. S. Duff, "On algorithms for obtaining a maximum transversal", ACM
-/// Trans. Math. Softw. 7 (1981), pp. 315-330.
+/// part of its column) in a free column, else along a shortest alternating path.
+/// Source: I. S. Duff, K. Kaya, B. Ucar, "Design, implementation, and analysis of maximum
+/// transversal algorithms", ACM Trans. Math. Softw. 38 (2011), article 13.
 template <class T>
 AnyMatching match_any(const CsrView<T>& matrix);
 
