@@ -91,24 +91,23 @@ struct RowScan {
     /// Row i, summed.
     template <class T>
     TESSERA_HOST_DEVICE void note(const CsrView<T>& a, Index i, const RowSums& row) {
-        RowScan one;
-        one.longest = a.row_offsets[i + 1] - a.row_offsets[i];
-        (row.diagonal > 0   ? one.has_positive
-         : row.diagonal < 0 ? one.has_negative
-                            : one.has_zero) = 1;
+        const auto raise = [](Offset& number, Offset value) {
+            number = value > number ? value : number;
+        };
+        raise(longest, a.row_offsets[i + 1] - a.row_offsets[i]);
+        (row.diagonal > 0 ? has_positive : row.diagonal < 0 ? has_negative : has_zero) = 1;
         const double limit = balance_limit<T> * (std::abs(row.diagonal) + row.others);
-        one.has_row_sum = !(std::abs(row.sum) <= limit);
-        one.has_empty = row.diagonal == 0 && row.others == 0;
+        if (!(std::abs(row.sum) <= limit)) has_row_sum = 1;
+        if (row.diagonal == 0 && row.others == 0) has_empty = 1;
         if (row.diagonal != 0) {
-            one.largest_share = std::bit_cast<Offset>(row.others / std::abs(row.diagonal));
+            raise(largest_share, std::bit_cast<Offset>(row.others / std::abs(row.diagonal)));
         }
         if (row.largest > 0) {
             const bool is_fixed = row.gives_unknown(a, i);
-            (is_fixed ? one.largest_fixed : one.largest) = std::bit_cast<Offset>(row.largest);
-            (is_fixed ? one.smallest_fixed_inverse : one.smallest_inverse) =
-                std::bit_cast<Offset>(1 / row.largest);
+            raise(is_fixed ? largest_fixed : largest, std::bit_cast<Offset>(row.largest));
+            raise(is_fixed ? smallest_fixed_inverse : smallest_inverse,
+                  std::bit_cast<Offset>(1 / row.largest));
         }
-        join(one, [](Offset& number, Offset value) { number = value > number ? value : number; });
     }
 };
 

@@ -40,6 +40,7 @@ bool has_small_diagonal_on_host(const CsrView<T>& a) {
             in_column[j] = std::max(in_column[j], size);
             if (i == j) diagonal[i] = size;
         }
+        if (diagonal[i] == 0) return true;
     }
     for (std::size_t i = 0; i < diagonal.size(); ++i) {
         if (is_small(diagonal[i], std::min(in_row[i], in_column[i]))) return true;

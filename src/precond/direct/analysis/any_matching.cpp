@@ -69,7 +69,7 @@ class AlternatingPaths {
     const CsrView<T>& a_;
     std::vector<Index>& row_of_column_;
     std::vector<Offset> look_;
-    /// Of the rows that a search came to: its root, the column that led there, and the row before.
+    /// For each row that a search came to: its root, the column that led there, and the row before.
     std::vector<Index> seen_, column_, from_;
     std::vector<Index> queue_;
 };

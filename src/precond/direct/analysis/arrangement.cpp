@@ -106,6 +106,8 @@ std::vector<Index> order_coupled(const PatternView& pattern) {
         }
     }
     std::vector<Offset> offsets{0};
+    offsets.reserve(coupled.size() + 1);
+    columns.reserve(std::size_t(pattern.offsets[pattern.rows]));
     for (const Index i : coupled) {
         for (const Index j : pattern.row(i)) columns.push_back(number[j]);
         offsets.push_back(Offset(columns.size()));
@@ -122,10 +124,13 @@ GatheredRows block_pattern(const CsrView<T>& a, const Arrangement& arrangement) 
     const auto size = std::size_t(a.rows);
     const std::vector<Index>& block = arrangement.block_of_column;
     GatheredRows result{std::vector<Offset>(size + 1, 0), {}};
+    std::vector<Index> columns_of_block(std::size_t(arrangement.blocks), 0);
+    for (const Index b : block) ++columns_of_block[b];
     // With entries that are in A and in its transpose twice.
     const auto for_each_pair = [&](auto&& use) {
         for (Index j = 0; j < a.rows; ++j) {
             if (j % 1024 == 0) check_time();
+            if (columns_of_block[block[j]] == 1) continue;
             const Index i = arrangement.row_of_column[j];
             for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
                 const Index other = a.column_indices[k];

@@ -40,15 +40,23 @@ Index strong_components(const CsrView<T>& matrix, const std::vector<Index>& row_
         enter(start);
         while (!path.empty()) {
             const Index j = path.back();
-            if (next[j] == matrix.row_offsets[row_of_column[j] + 1]) {
-                leave(j);
-                continue;
+            const Offset end = matrix.row_offsets[row_of_column[j] + 1];
+            Offset k = next[j];
+            Index least = lowest[j], unseen = -1;
+            for (; k < end && unseen < 0; ++k) {
+                const Index other = matrix.column_indices[k];
+                if (number[other] < 0) {
+                    unseen = other;
+                } else if (block_of_column[other] < 0) {
+                    least = std::min(least, number[other]);
+                }
             }
-            const Index other = matrix.column_indices[next[j]++];
-            if (number[other] < 0) {
-                enter(other);
-            } else if (block_of_column[other] < 0) {
-                lowest[j] = std::min(lowest[j], number[other]);
+            next[j] = k;
+            lowest[j] = least;
+            if (unseen >= 0) {
+                enter(unseen);
+            } else {
+                leave(j);
             }
         }
     }

@@ -36,6 +36,7 @@ std::optional<RowPlan> plan_rows(const PatternView& pattern, const Arrangement& 
     const double triangles = arrangement.symmetric ? 1 : 2;
     plan.parent.assign(size, -1);
     std::vector<Index> counts(size, 0), seen(size, -1);
+    Offset products = 0;
     // Both columns of a pair have entries in the same rows: who is coupled with the second one is
     // coupled with the first one.
     const auto first_of_pair = [&](Index k) {
@@ -51,9 +52,10 @@ std::optional<RowPlan> plan_rows(const PatternView& pattern, const Arrangement& 
             for (j = first_of_pair(j); seen[j] != k; j = plan.parent[j]) {
                 if (plan.parent[j] < 0) plan.parent[j] = j == parent ? k : parent;
                 seen[j] = k;
-                plan.flops += triangles * 2 * double(++counts[j]);
+                products += ++counts[j];
             }
         }
+        plan.flops = triangles * 2 * double(products);
         if (plan.flops > max_flops) return {};
     }
     plan.offsets.reserve(size + 1);

@@ -87,12 +87,13 @@ class SimplicialFactor<T>::Lu {
     void load(Index k, Index block_end) {
         const Index i = f_.row_[k];
         const double scaling = arrangement_.row_scaling[i];
+        double largest = f_.largest_entry_;
         candidates_.clear();
         top_ = reach_.size();
         for (Offset p = a_.row_offsets[i]; p < a_.row_offsets[i + 1]; ++p) {
             const Index j = a_.column_indices[p], l = plan_.number[j];
             const T value = T(scaling * double(a_.values[p]) * arrangement_.column_scaling[j]);
-            f_.largest_entry_ = std::max(f_.largest_entry_, double(std::abs(value)));
+            largest = std::max(largest, double(std::abs(value)));
             if (l >= block_end) {
                 f_.couplings_.add(l, value);
                 continue;
@@ -106,6 +107,7 @@ class SimplicialFactor<T>::Lu {
                 search(k, step_[l]);
             }
         }
+        f_.largest_entry_ = largest;
     }
 
     /// Depth first through the rows of U from a step.
