@@ -40,8 +40,10 @@ TEST(attempt_by_rows, is_the_first_of_all_attempts) {
         {"darcy:8", true},
         {"convection3d:8", true},
         {"convection3d:12", false},
+        {"convection3d:18", false},
         {"recirculation:30,peclet=100", true},
-        {"recirculation:60,peclet=100", false}};
+        {"recirculation:60,peclet=100", true},
+        {"recirculation:80,peclet=100", false}};
     for (const auto& [text, are_told] : expected) {
         SCOPED_TRACE(text);
         EXPECT_EQ(rows_tell(problem(text)), are_told && !context().on_gpu());
@@ -59,7 +61,7 @@ TEST(attempt_by_rows, of_diagonal_matrices) {
 /// What only a look at the whole matrix tells changes nothing.
 TEST(attempt_by_rows, does_not_depend_on_nodes) {
     int told = 0;
-    for (const Index rows : {1, 40, 1'499, 1'500, 19'999, 20'000, 90'000}) {
+    for (const Index rows : {1, 40, 1'499, 1'500, 4'999, 5'000, 19'999, 20'000, 90'000}) {
         for (const double entries : {1.0, 3.0, 5.5, 9.0, 29.0, 31.0, 80.0}) {
             for (int bits = 0; bits < 8; ++bits) {
                 MatrixFacts facts;
