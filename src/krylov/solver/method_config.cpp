@@ -6,16 +6,17 @@ namespace tessera {
 
 namespace {
 
-/// The options that a text names; null for auto. Throws InvalidArgument with all `names` and auto
-/// for an unknown one.
+/// The options that a text names; null for auto. Throws InvalidArgument with all names and auto for
+/// an unknown one.
 template <class Parse>
-auto parse_unless_auto(const char* what, const Spec& text, std::vector<std::string> names,
+auto parse_unless_auto(const char* what, const Spec& text, std::vector<std::string> (*all_names)(),
                        Parse parse) {
     using Config = decltype(parse(text));
     if (text.name() == "auto") {
         text.finish();
         return Config();
     }
+    std::vector<std::string> names = all_names();
     if (std::ranges::find(names, text.name()) == names.end()) {
         names.emplace_back("auto");
         throw InvalidArgument(unknown_word_message(what, text.name(), names), what);
@@ -45,10 +46,10 @@ MethodConfig::MethodConfig(const Spec& solver_spec, const Spec& preconditioner_s
     : solver_text(solver_spec.normalised()),
       preconditioner_text(preconditioner_spec.normalised()),
       format_text(format_spec.normalised()),
-      solver(parse_unless_auto("solver", solver_spec, solver_names(), parse_solver)),
-      preconditioner(parse_unless_auto("preconditioner", preconditioner_spec,
-                                       preconditioner_names(), parse_preconditioner)),
-      format(parse_unless_auto("format", format_spec, format_names(), parse_optional_format)) {}
+      solver(parse_unless_auto("solver", solver_spec, solver_names, parse_solver)),
+      preconditioner(parse_unless_auto("preconditioner", preconditioner_spec, preconditioner_names,
+                                       parse_preconditioner)),
+      format(parse_unless_auto("format", format_spec, format_names, parse_optional_format)) {}
 
 MethodConfig MethodConfig::completed(const Attempt& attempt) const {
     MethodConfig method = *this;

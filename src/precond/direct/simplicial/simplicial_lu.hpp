@@ -44,6 +44,10 @@ class SimplicialFactor<T>::Lu {
             part->ids.reserve(expected);
             part->values.reserve(expected);
         }
+        if (f_.block_begin_.size() > 2) {
+            f_.couplings_.ids.reserve(std::size_t(a_.nonzeros));
+            f_.couplings_.values.reserve(std::size_t(a_.nonzeros));
+        }
         f_.diagonal_.resize(x_.size());
         for (Index k = 0; k < a_.rows; ++k) diagonal_of_[k] = place_[k] = k;
         for (std::size_t b = 0; b + 1 < f_.block_begin_.size(); ++b) {
