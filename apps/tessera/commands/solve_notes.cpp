@@ -40,15 +40,13 @@ std::string singular_system_message(const SolveReport& solve, bool has_known_sol
 
 std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<Attempt>& attempts) {
     std::vector<std::string> lines;
-    lines.push_back(
-        format("auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s", facts.rows,
-               facts.entries_per_row(), facts.symmetric ? "" : "not ",
-               facts.positive_diagonal ? "positive" : "not positive everywhere"));
+    lines.push_back(format("auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s",
+                           facts.rows, facts.entries_per_row(), facts.symmetric ? "" : "not ",
+                           facts.positive_diagonal ? "positive" : "not positive everywhere"));
     if (facts.blocks > 0) {  // Else the rows alone tell the first attempt.
-        lines.back() += format(", %d unknowns per node%s, blocks of up to %d equal rows",
-                               facts.rows_per_node,
-                               facts.has_coordinates ? " with coordinates" : "",
-                               facts.largest_block);
+        lines.back() +=
+            format(", %d unknowns per node%s, blocks of up to %d equal rows", facts.rows_per_node,
+                   facts.has_coordinates ? " with coordinates" : "", facts.largest_block);
     }
     for (const Attempt& attempt : attempts) {
         lines.push_back((lines.size() == 1 ? "first " : "then ") + attempt_text(attempt) + ": " +
