@@ -188,6 +188,8 @@ def checked_vector(found: View, size: int, name: str) -> None:
     """ValueError unless this is a vector of `size` numbers."""
     if found.shape != (size,) and found.shape != (size, 1):
         several = len(found.shape) == 2 and found.shape[0] == size and found.shape[1] > 1
+        if found.shape == (size, 0):
+            raise ValueError(f"{name}: the shape {found.shape} has no column")
         raise ValueError(
             f"{name}: the shape {found.shape} does not fit a system of {size} rows"
             + (

@@ -60,6 +60,12 @@ def test_masked_arrays_without_masked_entries():
     assert info == 0 and relative_residual(A, x, B) < 1e-8
 
 
+def test_right_hand_sides_without_columns():
+    for call in (tessera.solve, tessera.cg):
+        with pytest.raises(ValueError, match=r"^b: the shape \(60, 0\) has no column$"):
+            call(A, np.zeros((60, 0)))
+
+
 def test_lists_of_columns():
     m = tessera.matrix(A)
     columns = np.stack([B, 2 * B], 1)
