@@ -131,6 +131,7 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
                                       {"solve", "poisson2d:4", "ones", "--rhs", "ones"},
                                       {"solve", "poisson2d:4", "ones", "more"},
                                       {"solve", "poisson2d:4", "--x0", "nothing.mtx"},
+                                      {"solve", "poisson2d:4", "--nullspace", "constants"},
                                       {"solve", "poisson2d:4", "--out", "x.txt"},
                                       {"solve", "poisson2d:4", "--out", "no/folder/x.mtx"},
                                       {"convert", "poisson2d:4"},
@@ -147,6 +148,8 @@ TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {
         EXPECT_FALSE(std::filesystem::exists(path("run.json"))) << line;
     }
     expect_contains(run({"solve", broken}).err, "broken.mtx:3:");
+    expect_contains(run({"solve", "poisson2d:4", "--nullspace", "constants"}).err,
+                    "did you mean 'constant'? Valid: constant, rigid_body, or a file");
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol"}).err,
               "tessera: --rtol needs a value (see tessera solve --help)\n");
     EXPECT_EQ(run({"solve", "poisson2d:4", "--rtol", "1e-3", "--rtol", "1e-4"}).err,

@@ -1,6 +1,8 @@
 #include "system/null_space.hpp"
 
+#include "system/system.hpp"
 #include "tessera/io.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera::cli {
 
@@ -24,7 +26,15 @@ NearNullSpace parse_null_space(const std::string& text, Index rows,
                                const NodeCoordinates& coordinates) {
     if (text.empty() || rows == 0) return {};
     if (text == "constant") return translations(rows, 1);
-    if (text != "rigid_body") return read_null_space(text, rows);
+    if (text != "rigid_body") {
+        if (!is_file_name(text)) {
+            throw InvalidArgument(
+                "--nullspace: " +
+                unknown_word_message("word (and no such file)", text, {"constant", "rigid_body"}) +
+                ", or a file");
+        }
+        return read_null_space(text, rows);
+    }
     const auto unknowns = Offset(coordinates.values.size());
     if (unknowns != rows || !coordinates.unknowns.empty()) {
         throw InvalidArgument(
