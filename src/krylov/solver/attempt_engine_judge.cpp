@@ -310,12 +310,12 @@ bool AttemptEngine<T>::is_at_rounding_limit(Look& look) {
         return is_exact() && system_->report().singular.empty() &&
                what_sums_to_zero(context_, given_matrix_) == nullptr;
     };
-    if (!(scaled.growth <= 1e-3 / roundoff) && !is_regular()) return false;
+    const bool has_grown = !(scaled.growth <= 1e-3 / roundoff);
+    if (has_grown && !is_regular()) return false;
     if (!is_balanced_on_parts(context_, given_matrix_, b)) return false;
-    // Its residual is a share of b, or other factors were singular.
-    const bool is_doubtful =
-        look.errors.residual >= 0.1 * look.errors.right_hand_side || !found_singular_.empty();
-    if (is_doubtful && !has_digits(look)) return false;
+    const bool is_hidden = has_grown && look.errors.residual >= 0.1 * look.errors.right_hand_side;
+    // Or other factors were singular.
+    if ((is_hidden || !found_singular_.empty()) && !has_digits(look)) return false;
     const NullSpace<T>& null_space = null_space_of_given();
     if (null_space.vectors() == 0) return true;
     const Scratch<T> kept(context_, Offset(b.size()));

@@ -45,6 +45,13 @@ std::function<bool(const Progress&)> on_trial(std::function<bool(const Progress&
     };
 }
 
+/// Whether a solve failed for a reason that may be the matrix, not for NaN in b or the caller's
+/// limits.
+bool tells_of_matrix(Status status) {
+    return !is_solved(status) && status != Status::non_finite && status != Status::interrupted &&
+           status != Status::max_seconds;
+}
+
 }  // namespace
 
 template <class T>
@@ -304,7 +311,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             if (std::string why = singularity_of(solved[j]); !why.empty()) {
                 found_singular_ = std::move(why);
             }
-            if (!found_singular_.empty() && !is_solved(solved[j].status)) {
+            if (!found_singular_.empty() && tells_of_matrix(solved[j].status)) {
                 call_singular(solved[j], found_singular_);
                 singular = &solved[j];
             }

@@ -163,6 +163,32 @@ TEST(attempts, a_contradicted_constraint_is_found_again) {
     EXPECT_EQ(solver.attempt(), 0);
 }
 
+/// A solve of a singular matrix that ends for another reason says that reason.
+TEST(attempts, other_endings_of_a_singular_matrix) {
+    const CsrMatrix<double> equal_rows = matrix_of<double>(6, [](Index i, Index j) {
+        const Index p = std::min(i, Index(4)), q = std::min(j, Index(4));
+        return p == q ? 3.0 + p : 1.0 / (2 + p + q);
+    });
+    const CsrMatrix<double> singular = copy_to(context(), equal_rows);
+    std::vector<double> right{1, 2, 3, 4, 5, 6};
+    Solver<double> solver(context());
+    solver.setup(singular);
+    const auto solve = [&](const SolveOptions& options) {
+        const Buffer<double> b = copy_to_buffer(context(), right);
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(right.size()));
+        return solver.solve(b, x, options).status;
+    };
+    EXPECT_EQ(solve({}), Status::singular);
+    SolveOptions no_time;
+    no_time.max_seconds = 0;
+    EXPECT_EQ(solve(no_time), Status::max_seconds);
+    SolveOptions interrupting;
+    interrupting.observer = [](const Progress&) { return false; };
+    EXPECT_EQ(solve(interrupting), Status::interrupted);
+    right[2] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(solve({}), Status::non_finite);
+}
+
 TEST(attempts, a_singular_matrix_is_called_so) {
     CsrMatrix<double> matrix(host(), 3, 3, 4);
     matrix.row_offsets() = copy_to_buffer(host(), std::vector<Offset>{0, 1, 2, 4});
