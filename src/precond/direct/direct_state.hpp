@@ -24,7 +24,7 @@ struct Direct<T>::State {
     bool is_on_host = false;   ///< So are those in host memory.
     bool is_finite = true, is_in_range = true;
     std::optional<bool> known_symmetric = {};  ///< Whether the latest values are; empty: unknown.
-    double norm = 0;  ///< The largest sum of |a_ij| in a column.
+    double norm = 0;                           ///< The largest sum of |a_ij| in a column.
     direct::Arrangement arrangement = {};
     direct::Fronts fronts = {};
     direct::Factor<T> factor = {};
