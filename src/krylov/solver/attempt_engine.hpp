@@ -122,6 +122,7 @@ class AttemptEngine {
     /// Tells the listener that the attempt in use failed, and goes to the next one.
     void leave_attempt(const std::string& outcome);
     bool is_repeated() const;
+    void bring_exact_factors_next();
     bool set_up_next_attempt(const SolveReport& failed, std::vector<SolveReport>& total);
     /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
