@@ -122,6 +122,7 @@ class AttemptEngine {
     /// Tells the listener that the attempt in use failed, and goes to the next one.
     void leave_attempt(const std::string& outcome);
     bool is_repeated() const;
+    void add_solver_for_indefinite();
     void bring_exact_factors_next();
     bool set_up_next_attempt(const SolveReport& failed, std::vector<SolveReport>& total);
     /// Preconditions from the other side, by other attempts where these suit it.
@@ -146,6 +147,7 @@ class AttemptEngine {
     struct Look;
     const SoftModes<T>& soft_modes();
     bool is_lost_in_rounding(Look& look);
+    bool lacks_pivots() const;
     bool has_digits(const Look& look);
     bool is_at_rounding_limit(Look& look);
     void notify(const AttemptEvent& event) const {

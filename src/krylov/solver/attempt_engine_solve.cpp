@@ -161,11 +161,30 @@ void AttemptEngine<T>::bring_exact_factors_next() {
                 on_reduced_.begin() + end);
 }
 
+/// Where cg broke down with the preconditioner that was named, a solver for indefinite matrices
+/// follows.
+template <class T>
+void AttemptEngine<T>::add_solver_for_indefinite() {
+    const MethodConfig& given = given_method_;
+    const std::string& solver = attempts_[attempt_].solver;
+    const bool is_definite = solver == "cg" || solver == "fcg";
+    if (!given.preconditioner || given.solver || !is_definite || has_next()) return;
+    MatrixFacts indefinite = facts();
+    indefinite.positive_diagonal = false;
+    Attempt attempt =
+        choose(indefinite, given.solver_text, given.preconditioner_text, given.format_text, left_)
+            .front();
+    attempt.reason = "the matrix is not positive definite";
+    attempts_.push_back(std::move(attempt));
+    on_reduced_.push_back(is_reduced());
+}
+
 /// Sets up the next attempt, if there is one that can be set up; else the message of each report
 /// says why not, and the attempt in use stays.
 template <class T>
 bool AttemptEngine<T>::set_up_next_attempt(const SolveReport& failed,
                                            std::vector<SolveReport>& total) {
+    if (failed.status == Status::breakdown) add_solver_for_indefinite();
     if (!has_next()) return false;
     if (failed.status == Status::unbalanced) bring_exact_factors_next();
     const std::size_t before = attempt_;

@@ -97,6 +97,21 @@ TEST(attempts, an_indefinite_matrix_with_a_positive_diagonal) {
     EXPECT_EQ(solved.report.status, Status::converged) << solved.report.message;
 }
 
+TEST(attempts, an_indefinite_matrix_with_a_preconditioner_that_was_named) {
+    const CsrMatrix<double> matrix = copy_to(context(), problem("helmholtz:20"));
+    const auto rows = std::size_t(matrix.rows());
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>(rows, 1.0));
+    for (const char* preconditioner : {"none", "jacobi", "block_jacobi:8"}) {
+        Solver<double> solver(context(), "auto", preconditioner, "auto");
+        solver.setup(matrix);
+        ASSERT_EQ(solver.attempts().front().solver, "cg");
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(rows));
+        const SolveReport report = solver.solve(b, x);
+        EXPECT_EQ(report.status, Status::converged) << preconditioner << report.message;
+        EXPECT_EQ(solver.attempts().back().preconditioner, preconditioner);
+    }
+}
+
 TEST(attempts, passes_over_a_setup_that_the_matrix_does_not_allow) {
     // Jacobi cannot invert a zero on the diagonal.
     const Solved solved = solve_auto(with_diagonal(problem("convection3d:18"), 5, 0));
