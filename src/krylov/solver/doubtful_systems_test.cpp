@@ -232,18 +232,16 @@ TEST(doubtful_systems, exact_factors_follow_a_solution_that_is_unbalanced) {
 
 /// In float a pivot of the size of rounding errors is no sign that x has no digits.
 TEST(doubtful_systems, small_pivots_in_float_do_not_make_a_matrix_singular) {
-    for (const char* text : {"circuit:50", "cantilever3d:3,length=20"}) {
-        const auto matrix = problems::generate<float>(host(), Spec(text)).matrix;
-        const CsrMatrix<float> placed = copy_to(context(), matrix);
-        const std::vector<float> ones(std::size_t(matrix.rows()), 1.0F);
-        const Buffer<float> b = copy_to_buffer(context(), ones);
-        Buffer<float> x = copy_to_buffer(context(), std::vector<float>(ones.size()));
-        Solver<float> solver(context());
-        solver.setup(placed);
-        const SolveReport report = solver.solve(b.view(), x.view());
-        EXPECT_TRUE(is_solved(report.status)) << text << ": " << report.message;
-        EXPECT_LE(report.backward_error, 1e-5);
-    }
+    const auto matrix = problems::generate<float>(host(), Spec("circuit:50")).matrix;
+    const CsrMatrix<float> placed = copy_to(context(), matrix);
+    const std::vector<float> ones(std::size_t(matrix.rows()), 1.0F);
+    const Buffer<float> b = copy_to_buffer(context(), ones);
+    Buffer<float> x = copy_to_buffer(context(), std::vector<float>(ones.size()));
+    Solver<float> solver(context());
+    solver.setup(placed);
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_TRUE(is_solved(report.status)) << report.message;
+    EXPECT_LE(report.backward_error, 1e-5);
 }
 
 /// The fourth power of a second difference, whose condition number is beyond the inverse of the
