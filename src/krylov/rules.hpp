@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-/// The facts that rows, symmetry and the growth of the graph tell: those of find_facts without
+/// The facts of rows, symmetry and the growth of the graph: those of find_facts without
 /// blocks (0) and nodes.
 template <class T>
 MatrixFacts find_row_facts(const Context& context, const CsrView<T>& matrix);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "support/test.hpp"
 
@@ -53,6 +54,19 @@ CsrMatrix<T> matrix_of(Index n, const std::function<double(Index, Index)>& entry
         }
     }
     return make_csr<T>(n, n, pattern, values);
+}
+
+/// A square CSR matrix in host memory from the entries of its rows.
+inline CsrMatrix<double> matrix_of_rows(const std::vector<std::map<Index, double>>& rows) {
+    std::vector<std::vector<Index>> pattern(rows.size());
+    std::vector<std::vector<double>> values(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (const auto& [column, value] : rows[i]) {
+            pattern[i].push_back(column);
+            values[i].push_back(value);
+        }
+    }
+    return make_csr<double>(Index(rows.size()), Index(rows.size()), pattern, values);
 }
 
 /// Scaled so that Richardson converges without a preconditioner: 1 on the diagonal.

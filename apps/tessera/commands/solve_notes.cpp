@@ -43,7 +43,7 @@ std::vector<std::string> explained(const MatrixFacts& facts, const std::vector<A
     lines.push_back(format("auto sees: %d rows, %.1f entries per row, %ssymmetric, diagonal %s",
                            facts.rows, facts.entries_per_row(), facts.symmetric ? "" : "not ",
                            facts.positive_diagonal ? "positive" : "not positive everywhere"));
-    if (facts.blocks > 0) {  // Else the rows alone tell the first attempt.
+    if (facts.blocks > 0) {  // Else facts of the rows determine the first attempt.
         lines.back() +=
             format(", %d unknowns per node%s, blocks of up to %d equal rows", facts.rows_per_node,
                    facts.has_coordinates ? " with coordinates" : "", facts.largest_block);

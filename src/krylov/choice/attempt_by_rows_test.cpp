@@ -9,12 +9,12 @@ namespace tessera::test {
 
 namespace {
 
-/// Whether the rows alone tell the first attempt, which is that of all facts then.
-bool rows_tell(const CsrMatrix<double>& matrix) {
+/// Whether facts of the rows determine the first attempt, which is that of all facts then.
+bool rows_suffice(const CsrMatrix<double>& matrix) {
     const CsrMatrix<double> placed = copy_to(context(), matrix);
-    const auto told = attempt_by_rows(find_row_facts(context(), placed.view()));
-    if (!told) return false;
-    EXPECT_EQ(*told, choose(facts_of(matrix), "auto", "auto", "auto").front());
+    const auto chosen = attempt_by_rows(find_row_facts(context(), placed.view()));
+    if (!chosen) return false;
+    EXPECT_EQ(*chosen, choose(facts_of(matrix), "auto", "auto", "auto").front());
     return true;
 }
 
@@ -44,9 +44,9 @@ TEST(attempt_by_rows, is_the_first_of_all_attempts) {
         {"recirculation:30,peclet=100", true},
         {"recirculation:60,peclet=100", true},
         {"recirculation:80,peclet=100", false}};
-    for (const auto& [text, are_told] : expected) {
+    for (const auto& [text, suffice] : expected) {
         SCOPED_TRACE(text);
-        EXPECT_EQ(rows_tell(problem(text)), are_told && !context().on_gpu());
+        EXPECT_EQ(rows_suffice(problem(text)), suffice && !context().on_gpu());
     }
 }
 
@@ -54,13 +54,13 @@ TEST(attempt_by_rows, of_diagonal_matrices) {
     for (const double sign : {1.0, -1.0}) {
         const auto matrix =
             matrix_of<double>(50, [sign](Index i, Index j) { return i == j ? sign * (i + 1) : 0; });
-        EXPECT_EQ(rows_tell(matrix), sign > 0 && !context().on_gpu());
+        EXPECT_EQ(rows_suffice(matrix), sign > 0 && !context().on_gpu());
     }
 }
 
-/// What only a look at the whole matrix tells changes nothing.
+/// Facts of the whole matrix change nothing.
 TEST(attempt_by_rows, does_not_depend_on_nodes) {
-    int told = 0;
+    int compared = 0;
     for (const Index rows : {1, 40, 1'499, 1'500, 4'999, 5'000, 19'999, 20'000, 90'000}) {
         for (const double entries : {1.0, 3.0, 5.5, 9.0, 29.0, 31.0, 80.0}) {
             for (int bits = 0; bits < 8; ++bits) {
@@ -73,7 +73,7 @@ TEST(attempt_by_rows, does_not_depend_on_nodes) {
                 facts.graph_dimension = rows < 20'000 ? 0 : entries < 30 ? 2.5 : 3.5;
                 const auto by_rows = attempt_by_rows(facts);
                 if (!by_rows) continue;
-                ++told;
+                ++compared;
                 for (const Index block : {1, 2, 3, 6}) {
                     if (block > rows || Offset(block) * rows > facts.nonzeros) continue;
                     facts.rows_per_node = facts.largest_block = block;
@@ -89,13 +89,13 @@ TEST(attempt_by_rows, does_not_depend_on_nodes) {
             }
         }
     }
-    EXPECT_GT(told, 0);
+    EXPECT_GT(compared, 0);
 }
 
 TEST(attempt_by_rows, is_the_first_for_real_matrices) {
     if (matrix_folder().empty()) GTEST_SKIP() << "TESSERA_TEST_MATRICES is not set";
     if (context().on_gpu()) GTEST_SKIP() << "for a CPU alone";
-    int told = 0;
+    int compared = 0;
     for (const auto& file : std::filesystem::directory_iterator(matrix_folder())) {
         constexpr std::uintmax_t max_bytes = 100'000;
         const std::string path = file.path();
@@ -107,9 +107,9 @@ TEST(attempt_by_rows, is_the_first_for_real_matrices) {
         } catch (const Error&) {  // A complex one.
             continue;
         }
-        if (matrix.rows() == matrix.columns() && rows_tell(matrix)) ++told;
+        if (matrix.rows() == matrix.columns() && rows_suffice(matrix)) ++compared;
     }
-    EXPECT_GT(told, 0);
+    EXPECT_GT(compared, 0);
 }
 
 }  // namespace tessera::test

@@ -201,7 +201,7 @@ std::vector<Attempt> definite_on_gpu(const MatrixFacts& a) {
     //   elasticity3d:20,contrast=1e4  26,000       degree 6 4.8     degree 10 in f16 6.4
     //   cantilever3d:8,length=8       16,000       degree 6 4.1     degree 10 in f16 7.4
     // Bodies that take more than about 80 iterations are solved faster by multigrid; their residual
-    // after fewer does not tell:
+    // after fewer does not predict it:
     //   bracket of tetrahedra      43,000 rows  multigrid 12 ms  degree 6  53 ms  462 iterations
     //   cantilever3d:10,length=12  44,000       multigrid  9     degree 6  11      84
     //   cantilever3d:6,length=20   18,000       degree 6   8     multigrid  9     108

@@ -9,7 +9,7 @@
 #include "krylov/soft_modes.hpp"
 #include "krylov/solver/prepared_system.hpp"
 #include "krylov/solver/refinement.hpp"
-#include "krylov/solver/way_back.hpp"
+#include "krylov/solver/retry_schedule.hpp"
 #include "tessera/solution_errors.hpp"
 #include "tessera/solver.hpp"
 
@@ -130,7 +130,7 @@ class AttemptEngine {
     void explain_asymmetry(SolveReport& report) const;
     std::string singularity_of(const SolveReport& report) const;
     static void call_singular(SolveReport& report, const std::string& why);
-    bool has_way_for_singular();
+    bool has_attempt_for_singular();
     bool is_trial_before_factors() const;
     std::vector<SolveReport> solve_by_attempts(Vectors<const T> b, Vectors<T> x,
                                                const SolveOptions& options);
@@ -193,7 +193,7 @@ class AttemptEngine {
     /// Exact factors of the given and of the reduced matrix did not solve it.
     std::array<bool, 2> have_factors_failed_ = {};
     bool has_solved_ = false;  ///< The attempt in use.
-    WayBack way_back_;
+    RetrySchedule retries_;
 
     // The attempt in use: its options, its operators, its solver.
     MethodConfig method_;

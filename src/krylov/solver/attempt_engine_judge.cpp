@@ -280,8 +280,8 @@ bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     return look.equilibrated().growth >= share / roundoff && !has_digits(look);
 }
 
-/// Whether exact factors found columns without a pivot, or with one of some units of roundoff;
-/// others that are called small may still do for x.
+/// Whether exact factors found columns without a pivot, or with one of some units of roundoff.
+/// Larger ones, which are reported as small, may still leave digits of x.
 template <class T>
 bool AttemptEngine<T>::lacks_pivots() const {
     if (system_->report().singular.empty()) return false;
@@ -299,7 +299,7 @@ bool AttemptEngine<T>::lacks_pivots() const {
 template <class T>
 bool AttemptEngine<T>::has_digits(const Look& look) {
     if (!is_exact() || lacks_pivots()) return false;
-    constexpr double half = sizeof(T) == 8 ? 1.5e-7 : 1e-4;
+    constexpr double max_change = sizeof(T) == 8 ? 1.5e-7 : 1e-4;
     const std::span<const T> b = look.b, x = look.x;
     const Scratch<T> r(context_, Offset(b.size())), change(context_, Offset(b.size()));
     copy_from_host(context_, std::span<const T>(accurate_residual(context_, given_matrix_, b, x)),
@@ -311,7 +311,7 @@ bool AttemptEngine<T>::has_digits(const Look& look) {
     const SolveReport more = std::move(
         solve_once(one_vector<T>(r.view()), one_vector<T>(change.view()), options).front());
     return is_solved(more.status) &&
-           norm<T>(context_, change.view()) <= half * norm<T>(context_, x);
+           norm<T>(context_, change.view()) <= max_change * norm<T>(context_, x);
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of

@@ -45,9 +45,8 @@ std::function<bool(const Progress&)> on_trial(std::function<bool(const Progress&
     };
 }
 
-/// Whether a solve failed for a reason that may be the matrix, not for NaN in b or the caller's
-/// limits.
-bool tells_of_matrix(Status status) {
+/// Whether a solve failed, and not for NaN in b or by the limits of the caller.
+bool may_be_due_to_matrix(Status status) {
     return !is_solved(status) && status != Status::non_finite && status != Status::interrupted &&
            status != Status::max_seconds;
 }
@@ -146,7 +145,7 @@ void AttemptEngine<T>::change_side() {
 }
 
 /// Where residuals are small in norm alone, exact factors are next: they are refined row by row.
-///   contact with friction, 40,000 rows  in their turn 5.3 s  next 0.4 s
+///   contact with friction, 40,000 rows  after all others 5.3 s  next 0.4 s
 template <class T>
 void AttemptEngine<T>::bring_exact_factors_next() {
     const auto next = std::ptrdiff_t(attempt_ + 1);
@@ -287,7 +286,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_projected(Vectors<const T> b, V
 /// Whether another attempt may solve with a symmetric matrix that exact factors found singular:
 /// minres has a solution if there is one, and LU has other scalings and pivots.
 template <class T>
-bool AttemptEngine<T>::has_way_for_singular() {
+bool AttemptEngine<T>::has_attempt_for_singular() {
     const bool chooses_both = !given_method_.solver && !given_method_.preconditioner;
     if (!is_automatic() || !chooses_both || !facts().symmetric) return false;
     if (std::ranges::any_of(attempts_, is_by_lu)) return false;
@@ -347,7 +346,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             if (std::string why = singularity_of(solved[j]); !why.empty()) {
                 found_singular_ = std::move(why);
             }
-            if (!found_singular_.empty() && tells_of_matrix(solved[j].status)) {
+            if (!found_singular_.empty() && may_be_due_to_matrix(solved[j].status)) {
                 call_singular(solved[j], found_singular_);
                 singular = &solved[j];
             }
@@ -357,7 +356,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             total[j] = joined(total[j], solved[j]);
             if (total[j].iterations >= longest.iterations) longest = total[j];
         }
-        if (singular != nullptr && has_way_for_singular()) {
+        if (singular != nullptr && has_attempt_for_singular()) {
             failed = singular;
             for (int j = 0; may_rise && j < x.count; ++j) {
                 if (solved[std::size_t(j)].status != Status::singular) continue;
@@ -368,7 +367,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             total, [](const SolveReport& report) { return is_solved(report.status); });
         if (are_all_solved) {
             has_solved_ = true;
-            way_back_.solved_by(current);
+            retries_.solved_by(current);
             if (is_by_lu(current)) found_singular_.clear();
         }
         if (is_exact() && !are_all_solved) have_factors_failed_[is_reduced() ? 1 : 0] = true;

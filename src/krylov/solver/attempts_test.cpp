@@ -258,15 +258,7 @@ CsrMatrix<double> random_truss(std::mt19937_64& random, int length) {
             }
         }
     }
-    std::vector<std::vector<Index>> pattern(rows.size());
-    std::vector<std::vector<double>> values(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        for (const auto& [column, value] : rows[i]) {
-            pattern[i].push_back(column);
-            values[i].push_back(value);
-        }
-    }
-    return make_csr<double>(Index(rows.size()), Index(rows.size()), pattern, values);
+    return matrix_of_rows(rows);
 }
 
 // Rounding leaves pivots of mechanisms that are not small, but x has elements of 1e16.

@@ -196,15 +196,7 @@ CsrMatrix<double> contact(std::mt19937_64& random, Index side) {
             entry(held, held) += penalty;
         }
     }
-    std::vector<std::vector<Index>> pattern(rows.size());
-    std::vector<std::vector<double>> values(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        for (const auto& [column, value] : rows[i]) {
-            pattern[i].push_back(column);
-            values[i].push_back(value);
-        }
-    }
-    return make_csr<double>(n, n, pattern, values);
+    return matrix_of_rows(rows);
 }
 
 /// Rounding errors of A x at the contact are larger than what other rows allow.

@@ -7,15 +7,15 @@
 
 namespace tessera {
 
-/// Values of an update may make an attempt fail that suits later values again. Says after which
-/// updates attempts are to be chosen anew: the next one and, as often as that leads to another
-/// attempt, after 2, 4, 8, ... further ones.
-class WayBack {
+/// When a Solver returns to an attempt that failed with the values of an update, as it may suit
+/// later values again: attempts are chosen anew after the next update and, while that leads to
+/// another attempt, after 2, 4, 8, ... further ones.
+class RetrySchedule {
   public:
-    /// An attempt was left for the values of an update.
-    void left(const Attempt& attempt) {
+    /// An attempt failed with the values of an update.
+    void attempt_failed(const Attempt& attempt) {
         if (updates_left_ > 0 || is_on_trial_) return;
-        sought_ = attempt;
+        failed_ = attempt;
         wait();
     }
     /// Counts an update; whether attempts are to be chosen anew for it.
@@ -27,7 +27,7 @@ class WayBack {
     void solved_by(const Attempt& attempt) {
         if (!is_on_trial_) return;
         is_on_trial_ = false;
-        if (have_same_words(attempt, *sought_)) {
+        if (have_same_words(attempt, *failed_)) {
             wait_ = 1;
         } else {
             wait();
@@ -41,8 +41,8 @@ class WayBack {
         wait_ = std::min(2 * wait_, max_wait);
     }
 
-    std::optional<Attempt> sought_;
-    int updates_left_ = 0, wait_ = 1;  ///< 0: no attempt is sought.
+    std::optional<Attempt> failed_;
+    int updates_left_ = 0, wait_ = 1;  ///< 0: none has failed.
     bool is_on_trial_ = false;  ///< Attempts are chosen anew for each update until one solves.
 };
 

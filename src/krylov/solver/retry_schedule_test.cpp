@@ -1,4 +1,4 @@
-#include "krylov/solver/way_back.hpp"
+#include "krylov/solver/retry_schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,39 +14,40 @@ namespace {
 const Attempt good{"richardson", "direct", "csr", 10, ""};
 const Attempt other{"idr:8", "jacobi", "csr", 0, ""};
 
-std::vector<int> updates_with_a_choice(WayBack& way_back, int updates, const Attempt& solving) {
+std::vector<int> updates_with_a_choice(RetrySchedule& retries, int updates,
+                                       const Attempt& solving) {
     std::vector<int> found;
     for (int k = 1; k <= updates; ++k) {
-        const bool is_due = way_back.is_due_after_update();
+        const bool is_due = retries.is_due_after_update();
         if (is_due) found.push_back(k);
-        way_back.solved_by(is_due ? solving : other);
+        retries.solved_by(is_due ? solving : other);
     }
     return found;
 }
 
-TEST(way_back, waits_twice_as_long_while_the_attempt_fails) {
-    WayBack way_back;
-    EXPECT_TRUE(updates_with_a_choice(way_back, 5, good).empty());
-    way_back.left(good);
-    EXPECT_EQ(updates_with_a_choice(way_back, 40, other), (std::vector<int>{1, 3, 7, 15, 31}));
+TEST(retry_schedule, waits_twice_as_long_while_the_attempt_fails) {
+    RetrySchedule retries;
+    EXPECT_TRUE(updates_with_a_choice(retries, 5, good).empty());
+    retries.attempt_failed(good);
+    EXPECT_EQ(updates_with_a_choice(retries, 40, other), (std::vector<int>{1, 3, 7, 15, 31}));
 }
 
-TEST(way_back, ends_where_the_attempt_solves_again) {
-    WayBack way_back;
+TEST(retry_schedule, ends_where_the_attempt_solves_again) {
+    RetrySchedule retries;
     for (int k = 0; k < 3; ++k) {
-        way_back.left(good);
-        EXPECT_EQ(updates_with_a_choice(way_back, 10, good), std::vector<int>{1});
+        retries.attempt_failed(good);
+        EXPECT_EQ(updates_with_a_choice(retries, 10, good), std::vector<int>{1});
     }
 }
 
-TEST(way_back, goes_on_with_each_update_until_one_is_solved) {
-    WayBack way_back;
-    way_back.left(good);
-    EXPECT_TRUE(way_back.is_due_after_update());
-    EXPECT_TRUE(way_back.is_due_after_update());
-    way_back.left(other);
-    way_back.solved_by(good);
-    EXPECT_FALSE(way_back.is_due_after_update());
+TEST(retry_schedule, goes_on_with_each_update_until_one_is_solved) {
+    RetrySchedule retries;
+    retries.attempt_failed(good);
+    EXPECT_TRUE(retries.is_due_after_update());
+    EXPECT_TRUE(retries.is_due_after_update());
+    retries.attempt_failed(other);
+    retries.solved_by(good);
+    EXPECT_FALSE(retries.is_due_after_update());
 }
 
 /// The matrix in other units of each row and column.
@@ -79,7 +80,7 @@ CsrMatrix<double> spoiled(const CsrMatrix<double>& given, int kind) {
 }
 
 /// A Solver by auto takes the attempt again that such values made it leave.
-TEST(way_back, leads_to_the_attempt_before_bad_values) {
+TEST(retry_schedule, leads_to_the_attempt_before_bad_values) {
     for (const char* text : {"stokes:8", "kkt:300", "circuit:10", "poisson2d:50", "qpband:300"}) {
         const CsrMatrix<double> matrix = rescaled(problem(text)),
                                 good_values = copy_to(context(), matrix);
