@@ -38,7 +38,9 @@ struct DeviceShare {
     int neighbours = 0;         ///< Devices that it receives from in a product with the matrix,
     Offset received_bytes = 0;  ///< and how much.
     Offset peak_memory_bytes = 0;
-    double deal_seconds = 0;   ///< For its rows to be picked out and to come to the device.
+    /// For its rows to be picked out and to come to the device, and for coordinates and near-null
+    /// vectors to be picked out.
+    double deal_seconds = 0;
     double setup_seconds = 0;  ///< For the preconditioner.
     double wait_seconds = 0;   ///< Waits of its host thread for those of others, in all.
 };

@@ -7,6 +7,22 @@
 
 namespace tessera::distributed {
 
+/// Where the first number of an ascending part begin .. end - 1 that is not below `limit` is, or
+/// `end`. Most parts have none.
+template <class T>
+TESSERA_HOST_DEVICE Offset first_not_below(T limit, const T* numbers, Offset begin, Offset end) {
+    if (begin == end || numbers[end - 1] < limit) return end;
+    while (begin < end) {
+        const Offset middle = begin + (end - begin) / 2;
+        if (numbers[middle] < limit) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
 /// Numbers that lie `stride` bytes apart, one after the other.
 template <class T>
 struct PackNumbers {
@@ -110,6 +126,18 @@ struct GlobalColumns {
     }
 };
 
+/// Columns from a Numbering in another one, where its ghosts have these places.
+struct RenumberColumns {
+    static constexpr int work = 2;
+    Index own;
+    const Index* places;
+    const Index* from;
+    Index* to;
+    TESSERA_HOST_DEVICE void operator()(Offset k) const {
+        to[k] = from[k] < own ? from[k] : places[from[k] - own];
+    }
+};
+
 /// Columns in a Numbering from global numbers; sets *fault where there is none.
 struct LocalColumns {
     static constexpr int work = 16;
@@ -126,20 +154,10 @@ struct LocalColumns {
             to[k] = Index(column - first);
             return;
         }
-        Index low = 0, high = count;
-        while (low < high) {
-            const Index middle = low + (high - low) / 2;
-            if (ghosts[middle] < column) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        if (low == count || ghosts[low] != column) {
-            raise_flag(fault);
-            low = 0;
-        }
-        to[k] = own + low;
+        const Offset at = first_not_below(column, ghosts, 0, count);
+        const bool found = at < count && ghosts[at] == column;
+        if (!found) raise_flag(fault);
+        to[k] = found ? own + Index(at) : 0;
     }
 };
 
@@ -230,20 +248,19 @@ struct CopyMarked {
     }
 };
 
-/// The number of blocks of a listed row (null: of all) with columns from `first` to before `end`.
+/// The number of blocks of a listed row (null: of all) with columns from `first` to before `end`;
+/// columns ascend.
 struct CountInRange {
-    static constexpr int work = 32;
+    static constexpr int work = 8;
     BsrView<double> matrix;
     Index first, end;
     Index* counts;
     const Index* rows = nullptr;
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        const Offset row = rows == nullptr ? i : rows[i];
-        Index count = 0;
-        for (Offset k = matrix.row_offsets[row]; k < matrix.row_offsets[row + 1]; ++k) {
-            count += matrix.column_indices[k] >= first && matrix.column_indices[k] < end;
-        }
-        counts[i] = count;
+        const Offset row = rows == nullptr ? i : rows[i], row_end = matrix.row_offsets[row + 1];
+        Offset from = matrix.row_offsets[row];
+        if (first > 0) from = first_not_below(first, matrix.column_indices, from, row_end);
+        counts[i] = Index(first_not_below(end, matrix.column_indices, from, row_end) - from);
     }
 };
 
@@ -262,8 +279,10 @@ struct CopyRange {
     TESSERA_HOST_DEVICE void operator()(Offset place) const {
         const Offset i = place / lanes, row = rows == nullptr ? i : rows[i];
         Offset begin = matrix.row_offsets[row];
-        const Offset end = matrix.row_offsets[row + 1];
-        while (begin < end && matrix.column_indices[begin] < first) ++begin;
+        if (first > 0) {
+            begin =
+                first_not_below(first, matrix.column_indices, begin, matrix.row_offsets[row + 1]);
+        }
         const Offset to = to_offsets[i], count = to_offsets[i + 1] - to;
         const int size = matrix.block_size();
         for (Offset k = place % lanes; k < count; k += lanes) {

@@ -117,15 +117,22 @@ Halo::RowMessages Halo::row_messages(const Context& context, const Offset* row_o
     return made;
 }
 
+/// The rows that are sent, one after the other.
 template <class T>
-void Halo::exchange_rows(const Context& context, const RowMessages& messages,
-                         const Offset* row_offsets, int width, const T* own, T* ghosts) const {
+Buffer<T> Halo::pack_rows(const Context& context, const RowMessages& messages,
+                          const Offset* row_offsets, int width, const T* own) const {
     const Offset count = nodes_to_send_.size();
     Buffer<T> packed(context, messages.sent.back() * width);
     const int lanes = sharing_threads(context, count, 8);
     for_each_index(context, count * lanes,
                    PackRows<T>{lanes, width, nodes_to_send_.data(), row_offsets,
                                messages.packed_offsets.data(), own, packed.data()});
+    return packed;
+}
+
+template <class T>
+void Halo::exchange_packed(const Context& context, const RowMessages& messages, int width,
+                           Buffer<T>& packed, T* ghosts) const {
     const auto parts_of = [&](const std::vector<Part>& parts, const std::vector<Offset>& starts,
                               T* items) {
         std::vector<Communicator::Message> made;
@@ -140,12 +147,26 @@ void Halo::exchange_rows(const Context& context, const RowMessages& messages,
     communicator_->end(context);
 }
 
+void Halo::exchange_rows(const Context& context, const RowMessages& messages,
+                         const Offset* row_offsets, int width, const double* own,
+                         double* ghosts) const {
+    Buffer<double> packed = pack_rows(context, messages, row_offsets, width, own);
+    exchange_packed(context, messages, width, packed, ghosts);
+}
+
+Buffer<Offset> Halo::columns_of_ghosts(const Context& context, const RowMessages& messages,
+                                       const BsrView<double>& own,
+                                       const Numbering& numbering) const {
+    const Buffer<Index> local =
+        pack_rows(context, messages, own.row_offsets, 1, own.column_indices);
+    Buffer<Offset> packed = global_columns(context, local.view(), numbering),
+                   columns(context, messages.received.back());
+    exchange_packed(context, messages, 1, packed, columns.data());
+    return columns;
+}
+
 template class Halo::Exchange<Index>;
 template class Halo::Exchange<float>;
 template class Halo::Exchange<double>;
-template void Halo::exchange_rows(const Context&, const RowMessages&, const Offset*, int,
-                                  const Offset*, Offset*) const;
-template void Halo::exchange_rows(const Context&, const RowMessages&, const Offset*, int,
-                                  const double*, double*) const;
 
 }  // namespace tessera

@@ -61,9 +61,13 @@ class Halo {
     RowMessages row_messages(const Context& context, const Offset* row_offsets) const;
     /// The items of the blocks of ghosts' rows from those of own rows, `width` numbers for each
     /// block. Collective.
-    template <class T>
     void exchange_rows(const Context& context, const RowMessages& messages,
-                       const Offset* row_offsets, int width, const T* own, T* ghosts) const;
+                       const Offset* row_offsets, int width, const double* own,
+                       double* ghosts) const;
+    /// The global numbers of the columns of ghosts' rows from own rows, with columns in
+    /// `numbering`. Collective.
+    Buffer<Offset> columns_of_ghosts(const Context& context, const RowMessages& messages,
+                                     const BsrView<double>& own, const Numbering& numbering) const;
 
   private:
     /// Listed nodes first .. end - 1 belong to one other rank.
@@ -72,6 +76,12 @@ class Halo {
         Offset first, end;
     };
     void find_nodes_to_send(const Context& context);
+    template <class T>
+    Buffer<T> pack_rows(const Context& context, const RowMessages& messages,
+                        const Offset* row_offsets, int width, const T* own) const;
+    template <class T>
+    void exchange_packed(const Context& context, const RowMessages& messages, int width,
+                         Buffer<T>& packed, T* ghosts) const;
 
     const Communicator* communicator_;
     std::vector<Offset> starts_;

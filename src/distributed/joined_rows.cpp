@@ -1,5 +1,8 @@
 #include "distributed/joined_rows.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/checks.hpp"
 #include "distributed/distributed_rows.hpp"
 
@@ -38,16 +41,13 @@ void JoinedRows::set_pattern(const Context& context, const Halo& halo,
     if (has_pattern_) return;
     const BsrView<double> own = own_rows.view();
     messages_ = halo.row_messages(context, own.row_offsets);
-    const Buffer<Offset> own_columns = global_columns(context, own, columns);
-    Buffer<Offset> ghost_columns(context, messages_.received.back());
-    halo.exchange_rows(context, messages_, own.row_offsets, 1, own_columns.data(),
-                       ghost_columns.data());
-    columns_ =
-        Numbering(context, columns.first, columns.own,
-                  merged(foreign_columns(context, own.block_rows, own.row_offsets, own_columns,
-                                         columns.first, columns.own, all),
-                         foreign_columns(context, halo.ghosts(), messages_.row_offsets.data(),
-                                         ghost_columns, columns.first, columns.own, all)));
+    const Buffer<Offset> ghost_columns = halo.columns_of_ghosts(context, messages_, own, columns);
+    std::vector<Offset> ghosts;
+    std::ranges::set_union(columns.ghosts,
+                           foreign_columns(context, halo.ghosts(), messages_.row_offsets.data(),
+                                           ghost_columns, columns.first, columns.own, all),
+                           std::back_inserter(ghosts));
+    columns_ = Numbering(context, columns.first, columns.own, std::move(ghosts));
     rows_ = BsrMatrix<double>(context, halo.nodes(), columns_.nodes(), own.height, own.width,
                               own.blocks + ghost_columns.size(), false);
     copy<Offset>(context, {own.row_offsets, std::size_t(own.block_rows) + 1},
@@ -56,7 +56,8 @@ void JoinedRows::set_pattern(const Context& context, const Halo& halo,
                    ShiftOffsets{messages_.row_offsets.data(), own.blocks,
                                 rows_.row_offsets().data() + own.block_rows});
     Index* const columns_of_rows = rows_.column_indices().data();
-    write_local_columns(context, own_columns, columns_, columns_of_rows);
+    renumber_columns(context, {own.column_indices, std::size_t(own.blocks)}, columns, columns_,
+                     columns_of_rows);
     places_ = Buffer<Offset>(context, ghost_columns.size());
     sort_columns(context, halo.ghosts(), messages_.row_offsets.data(), ghost_columns, columns_,
                  columns_of_rows + own.blocks, places_.data());

@@ -20,7 +20,7 @@ class JoinedRows {
     void set(const Context& context, const Halo& halo, const BsrMatrix<double>& own,
              const Numbering& columns, Offset all);
     BsrView<double> view() const { return rows_.view(); }
-    /// The numbering `columns` with the ghosts that the rows have.
+    /// The numbering `columns` with those ghosts that the rows of ghosts have besides.
     const Numbering& columns() const { return columns_; }
     void release_values() { rows_.values() = {}; }
 

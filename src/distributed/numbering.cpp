@@ -1,7 +1,6 @@
 #include "distributed/numbering.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include "base/checks.hpp"
 #include "base/zeros.hpp"
@@ -25,31 +24,40 @@ Index Numbering::ghosts_before() const {
     return Index(std::lower_bound(ghosts.begin(), ghosts.end(), first) - ghosts.begin());
 }
 
-Buffer<Offset> global_columns(const Context& context, const BsrView<double>& rows,
-                              const Numbering& columns) {
-    Buffer<Offset> global(context, rows.blocks);
-    for_each_index(context, rows.blocks,
-                   GlobalColumns{columns.first, columns.own, columns.ghosts_of_device.data(),
-                                 rows.column_indices, global.data()});
+Buffer<Offset> global_columns(const Context& context, std::span<const Index> columns,
+                              const Numbering& numbering) {
+    Buffer<Offset> global(context, Offset(columns.size()));
+    for_each_index(context, global.size(),
+                   GlobalColumns{numbering.first, numbering.own, numbering.ghosts_of_device.data(),
+                                 columns.data(), global.data()});
     return global;
 }
 
-void write_local_columns(const Context& context, const Buffer<Offset>& global,
-                         const Numbering& columns, Index* local) {
-    Buffer<int> fault = zeros<int>(context, 1);
+void renumber_columns(const Context& context, std::span<const Index> columns,
+                      const Numbering& before, const Numbering& after, Index* renumbered) {
+    std::vector<Index> places;
+    auto at = after.ghosts.begin();
+    for (const Offset ghost : before.ghosts) {
+        at = std::lower_bound(at, after.ghosts.end(), ghost);
+        places.push_back(after.own + Index(at - after.ghosts.begin()));
+    }
+    const Buffer<Index> places_of_device = copy_to_buffer(context, places);
     for_each_index(
-        context, global.size(),
-        LocalColumns{columns.first, columns.own, Index(columns.ghosts.size()),
-                     columns.ghosts_of_device.data(), global.data(), local, fault.data()});
-    require(read_value(context, fault.data()) == 0,
-            "a distributed matrix has a column that is not in its numbering");
+        context, Offset(columns.size()),
+        RenumberColumns{before.own, places_of_device.data(), columns.data(), renumbered});
 }
 
 void sort_columns(const Context& context, Index rows, const Offset* row_offsets,
                   const Buffer<Offset>& global, const Numbering& columns, Index* sorted,
                   Offset* places) {
     Buffer<Index> local(context, global.size());
-    write_local_columns(context, global, columns, local.data());
+    Buffer<int> fault = zeros<int>(context, 1);
+    for_each_index(
+        context, global.size(),
+        LocalColumns{columns.first, columns.own, Index(columns.ghosts.size()),
+                     columns.ghosts_of_device.data(), global.data(), local.data(), fault.data()});
+    require(read_value(context, fault.data()) == 0,
+            "a distributed matrix has a column that is not in its numbering");
     const int lanes = sharing_threads(context, rows, 8);
     for_each_index(context, Offset(rows) * lanes,
                    SortBlocks{lanes, row_offsets, local.data(), sorted, places});
@@ -74,10 +82,11 @@ BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& r
 }
 
 BsrMatrix<double> renumbered(const Context& context, const BsrView<double>& rows,
-                             const Buffer<Offset>& global, const Numbering& columns) {
-    BsrMatrix<double> result(context, rows.block_rows, columns.nodes(), rows.height, rows.width,
+                             const Numbering& before, const Numbering& after) {
+    BsrMatrix<double> result(context, rows.block_rows, after.nodes(), rows.height, rows.width,
                              rows.blocks, false);
-    write_local_columns(context, global, columns, result.column_indices().data());
+    renumber_columns(context, {rows.column_indices, std::size_t(rows.blocks)}, before, after,
+                     result.column_indices().data());
     copy<Offset>(context, {rows.row_offsets, std::size_t(rows.block_rows) + 1},
                  result.row_offsets().view());
     return result;
@@ -120,13 +129,6 @@ std::vector<Offset> foreign_columns(const Context& context, Index rows, const Of
         context, rows,
         CopyForeign{first, own, row_offsets, columns.data(), positions.data(), found.data()});
     return distinct(context, found, all);
-}
-
-std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b) {
-    std::vector<Offset> all;
-    all.reserve(a.size() + b.size());
-    std::ranges::set_union(a, b, std::back_inserter(all));
-    return all;
 }
 
 BsrMatrix<double> column_range(const Context& context, const BsrView<double>& matrix, Index first,

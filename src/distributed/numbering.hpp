@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tessera/detail/bsr.hpp"
@@ -30,15 +31,17 @@ struct GlobalRows {
     Index rows() const { return Index(row_offsets.size()) - 1; }
 };
 
-// All functions but global_columns and place_blocks wait.
+// Functions that give host memory or check columns wait; others do not.
 
 /// The global numbers of columns in a numbering.
-Buffer<Offset> global_columns(const Context& context, const BsrView<double>& rows,
-                              const Numbering& columns);
-/// Global columns become those of a numbering that has them all, in the same order.
-void write_local_columns(const Context& context, const Buffer<Offset>& global,
-                         const Numbering& columns, Index* local);
-/// write_local_columns, sorted within rows; places[k] is where block k comes to be.
+Buffer<Offset> global_columns(const Context& context, std::span<const Index> columns,
+                              const Numbering& numbering);
+/// Columns in a numbering become those of another one, which has all its ghosts and the same own
+/// nodes: their order stays.
+void renumber_columns(const Context& context, std::span<const Index> columns,
+                      const Numbering& before, const Numbering& after, Index* renumbered);
+/// Global columns become those of a numbering that has them all, sorted within rows; places[k] is
+/// where block k comes to be.
 void sort_columns(const Context& context, Index rows, const Offset* row_offsets,
                   const Buffer<Offset>& global, const Numbering& columns, Index* sorted,
                   Offset* places);
@@ -48,16 +51,13 @@ void place_blocks(const Context& context, int size, const Buffer<Offset>& places
 /// The rows with columns in a numbering that has them all, sorted.
 BsrMatrix<double> with_local_columns(const Context& context, const GlobalRows& rows,
                                      const Numbering& columns);
-/// The pattern of rows, which have these global columns, in a numbering that has them all, with the
-/// own columns of the one that they have now: their order stays.
+/// The pattern of rows with renumber_columns.
 BsrMatrix<double> renumbered(const Context& context, const BsrView<double>& rows,
-                             const Buffer<Offset>& global, const Numbering& columns);
+                             const Numbering& before, const Numbering& after);
 /// The columns of rows outside of first .. first + own - 1, ascending; `all`: columns of all ranks.
 std::vector<Offset> foreign_columns(const Context& context, Index rows, const Offset* row_offsets,
                                     const Buffer<Offset>& columns, Offset first, Index own,
                                     Offset all);
-/// The union of ascending lists.
-std::vector<Offset> merged(const std::vector<Offset>& a, const std::vector<Offset>& b);
 /// The blocks of all rows, or of listed ones, in columns first .. first + width - 1, which become
 /// the columns from 0 on. Only the pattern if the matrix has no values.
 BsrMatrix<double> column_range(const Context& context, const BsrView<double>& matrix, Index first,

@@ -17,7 +17,8 @@ GlobalRows global_rows(const Context& context, const Communicator& communicator,
             " columns, which are not its nodes of ", block, " rows");
     BsrMatrix<double> blocks = to_bsr(context, rows, block, block);
     const Numbering whole(context, 0, rows.columns / block, {});
-    GlobalRows global{block, block, {}, global_columns(context, blocks.view(), whole), {}};
+    GlobalRows global{
+        block, block, {}, global_columns(context, blocks.column_indices().view(), whole), {}};
     global.row_offsets = std::move(blocks.row_offsets());
     global.values = std::move(blocks.values());
     return global;

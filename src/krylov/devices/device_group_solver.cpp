@@ -246,12 +246,12 @@ void DeviceGroupSolver::State::set_up_part(const Communicator& communicator,
     part.halo = own_part.halo;
     share.neighbours = part.halo->neighbours();
     share.received_bytes = Offset(part.halo->ghosts()) * deal.block * Offset(sizeof(double));
+    const PreconditionerInputs inputs = own_inputs(host_of(group, rank), deal, rank);
     own.synchronize();
     share.deal_seconds = now() - std::exchange(before, now());
     part.a = std::make_unique<DistributedMatrix<double>>(own, own_part.rows.view(), part.halo.get(),
                                                          ValueFormat::working);
-    part.m = over_ranks(method)->make_over_ranks(own, std::move(own_part),
-                                                 own_inputs(host_of(group, rank), deal, rank));
+    part.m = over_ranks(method)->make_over_ranks(own, std::move(own_part), inputs);
     part.solver = method.solver->make(own, *part.a, part.m.get());
     own.synchronize();
     share.setup_seconds = now() - before;

@@ -22,7 +22,7 @@ struct RowGroup {
     static constexpr unsigned lanes =
         Threads < 32 ? Threads : 32;  ///< Lanes of a warp that share a row.
     /// Slots for columns in shared memory.
-    static constexpr unsigned slots = Threads < 32 ? 64 : 512;
+    static constexpr unsigned slots = Threads < 32 ? 64 : Threads == 32 ? 512 : 2048;
     /// Rows of up to 2^short_exponent columns are kept when these are counted.
     static constexpr int short_exponent = Threads < 32 ? 4 : 6;
 

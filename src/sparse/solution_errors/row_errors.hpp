@@ -22,24 +22,22 @@ TESSERA_HOST_DEVICE inline double rounded_product(double a, double b) {
 #endif
 }
 
-/// *largest = max(*largest, |v_i| / scale_i); scale null: 1.
+/// The bits of |v_i| / scale_i; scale null: 1.
 template <class T>
-struct LargestElement {
-    static constexpr int work = 1;
+struct ElementSize {
     const T* v;
-    const double* scale;
-    Offset* largest;
-
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
+    const double* scale = nullptr;
+    TESSERA_HOST_DEVICE Offset operator()(Offset i) const {
         const double size = std::abs(double(v[i]));
-        raise_to(largest, order_bits(scale == nullptr ? size : size / scale[i]));
+        return order_bits(scale == nullptr ? size : size / scale[i]);
     }
 };
 
-/// *largest = max(*largest, the bits of max |v_i|). On a CPU one thread without atomic operations
-/// is limited by the memory.
-template <class T>
-void measure_largest(const Context& context, std::span<const T> v, Offset* largest);
+/// *largest = max(*largest, sizes(i)) for i = 0 .. count - 1. On a CPU one thread without atomic
+/// operations is limited by the memory.
+TESSERA_BACKENDS(template <class T> void measure_largest(const Context& context, Offset count,
+                                                         const ElementSize<T>& sizes,
+                                                         Offset* largest);)
 
 /// Sums over entries of a row; those of rows of more than `max_plain` entries are compensated (Dot2
 /// of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
@@ -101,9 +99,10 @@ struct RowErrors {
             constexpr Offset max_plain = 0;
             row = row_terms(a, x, i, double(b[i]), 0, 1, max_plain);
         }
-        set(i, row);
+        raise_to(largest_error, set(i, row));
     }
-    TESSERA_HOST_DEVICE void set(Offset i, const RowTerms& row) const {
+    /// Returns the bits of the row's error.
+    TESSERA_HOST_DEVICE Offset set(Offset i, const RowTerms& row) const {
         const double residual = row.sum + row.error;
         const double size_b = std::abs(double(b[i]));
         const double largest_terms = row.size * std::bit_cast<double>(*largest_x);
@@ -113,7 +112,7 @@ struct RowErrors {
         const double divisor = row.terms + (is_small ? largest_terms : size_b);
         residuals[i] = T(residual);
         errors[i] = residual == 0 ? 0 : std::abs(residual) / divisor;
-        raise_to(largest_error, order_bits(errors[i]));
+        return order_bits(errors[i]);
     }
 };
 /// Runs the body for all rows; on a GPU several threads share a row, and all are compensated.

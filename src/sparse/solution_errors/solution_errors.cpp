@@ -1,5 +1,6 @@
 #include "tessera/solution_errors.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/context_state.hpp"
@@ -58,6 +59,15 @@ template <class T>
 void measure_rows(const Context& context, const RowErrors<T>& body) {
     cpu::for_each_index(context, body.a.rows, body);
 }
+
+template <class T>
+void measure_largest(const Context&, Offset count, const ElementSize<T>& sizes, Offset* largest) {
+    Offset found = *largest;
+    for (Offset i = 0; i < count; ++i) found = std::max(found, sizes(i));
+    *largest = found;
+}
+template void measure_largest(const Context&, Offset, const ElementSize<float>&, Offset*);
+template void measure_largest(const Context&, Offset, const ElementSize<double>&, Offset*);
 }  // namespace cpu
 
 template <class T>
@@ -74,7 +84,7 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     const Scratch<Offset> found(context, 3);
     Offset *largest_x = found.data(), *largest_error = largest_x + 1, *row_from_end = largest_x + 2;
     set_zero(context, found.view());
-    measure_largest(context, x, largest_x);
+    TESSERA_RUN(measure_largest<T>, context, matrix.columns, ElementSize<T>{x.data()}, largest_x);
     dot<T>(context, b, b, squares.data() + 1);
     RowErrors<T> body{matrix,   b.data(),      x.data(),      largest_x,
                       r.data(), errors.data(), largest_error, 0};
@@ -113,7 +123,8 @@ EquilibratedErrors equilibrated_errors(const Context& context, const CsrView<T>&
             break;
         }
     }
-    for_each_index(context, columns, LargestElement<T>{x.data(), column_scale, norms});
+    TESSERA_RUN(measure_largest<T>, context, columns, ElementSize<T>{x.data(), column_scale},
+                norms);
     for_each_index(context, rows,
                    ScaledNorms<T>{matrix, b.data(), x.data(), row_scale, column_scale, norms + 1,
                                   norms + 2, norms + 3});

@@ -9,7 +9,8 @@ namespace tessera::cuda {
 inline constexpr int block_loop_threads = 64;
 
 /// Rows with `lanes` threads each, which read that many blocks at a time, one number after the
-/// other, into shared memory: threads that each read a block of their own take twice as long.
+/// other, into shared memory: threads that each read a block of their own take twice as long. Of
+/// few long rows each is shared by the thread blocks of a column of the grid.
 template <class Value, class F>
 __global__ void __launch_bounds__(block_loop_threads)
     for_each_block_kernel(const __grid_constant__ BsrView<double> matrix, Value* values, int lanes,
@@ -21,7 +22,8 @@ __global__ void __launch_bounds__(block_loop_threads)
     if (i >= matrix.block_rows) return;
     double* const blocks = all_blocks + (int(threadIdx.x) - lane) * stride;
     const Offset end = matrix.row_offsets[i + 1];
-    for (Offset begin = matrix.row_offsets[i]; begin < end; begin += lanes) {
+    for (Offset begin = matrix.row_offsets[i] + lanes * Offset(blockIdx.y); begin < end;
+         begin += lanes * Offset(gridDim.y)) {
         const int count = int(min(Offset(lanes), end - begin));
         // Where number e of these blocks is held: stride - size numbers are left out after each.
         const auto place = [&](int e) {
@@ -51,10 +53,14 @@ void for_each_block(const Context& context, const BsrView<double>& matrix, Value
     if (matrix.blocks == 0) return;
     int lanes = 8;
     while (lanes < 32 && matrix.blocks > lanes * Offset(matrix.block_rows)) lanes *= 2;
+    const Offset pieces = matrix.blocks / (lanes * Offset(matrix.block_rows)),
+                 threads_to_fill_gpu = 1 << 17,
+                 wanted = threads_to_fill_gpu / (lanes * Offset(matrix.block_rows));
     const std::size_t memory =
         block_loop_threads * std::size_t(matrix.block_size() | 1) * sizeof(double);
-    for_each_block_kernel<<<blocks_for(matrix.block_rows, block_loop_threads / lanes),
-                            block_loop_threads, memory, stream_of(context)>>>(
+    const dim3 grid(blocks_for(matrix.block_rows, block_loop_threads / lanes),
+                    unsigned(std::max(Offset(1), std::min(pieces, wanted))));
+    for_each_block_kernel<<<grid, block_loop_threads, memory, stream_of(context)>>>(
         matrix, values, lanes, inverse_of(matrix.block_size()), f);
     TESSERA_CUDA(cudaGetLastError());
 }

@@ -17,7 +17,8 @@ BsrMatrix<double> whole_matrix(const Context& context, const Halo& halo,
     const Offset nodes = halo.all_nodes();
     require(nodes * view.height <= std::numeric_limits<Index>::max(),
             "amg: the ranks coarsen too little for one of them to hold what is left");
-    const Buffer<Offset> columns = global_columns(context, view, halo.numbering());
+    const Buffer<Offset> columns =
+        global_columns(context, matrix.column_indices().view(), halo.numbering());
     const std::vector<Offset> blocks = gather_to_host(communicator, context, view.blocks);
     std::vector<Offset> values = blocks;
     Offset all = 0;

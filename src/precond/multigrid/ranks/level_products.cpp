@@ -57,25 +57,16 @@ void multiply_joined(const Context& context, const Halo& halo, const BsrView<dou
     own.values() = {};
 }
 
-/// The numbering of the next level, one for its matrix and for P, and their patterns in it.
+/// The numbering of the next level, which is that of A P, and P in it.
 void number_coarse_level(const Context& context, const Communicator& communicator,
                          std::vector<Offset> starts, ProductsOverRanks& made,
                          DistributedLevel& coarse) {
     const Phase phase(context, "setup: numbering", 0, PhaseStep::setup);
-    const BsrView<double> matrix = std::as_const(made.result).view(),
-                          p = std::as_const(made.own_prolongator).view();
-    const Buffer<Offset> columns = global_columns(context, matrix, made.product.columns()),
-                         p_columns = global_columns(context, p, made.tentative.columns());
-    const auto foreign = [&](const BsrView<double>& rows, const Buffer<Offset>& global) {
-        const Numbering& own = made.tentative.columns();
-        return foreign_columns(context, rows.block_rows, rows.row_offsets, global, own.first,
-                               own.own, starts.back());
-    };
-    std::vector<Offset> ghosts = merged(foreign(matrix, columns), foreign(p, p_columns));
+    const Numbering& columns = made.product.columns();
     coarse.halo =
-        std::make_shared<const Halo>(context, communicator, std::move(starts), std::move(ghosts));
-    coarse.matrix = renumbered(context, matrix, columns, coarse.halo->numbering());
-    made.transfer = renumbered(context, p, p_columns, coarse.halo->numbering());
+        std::make_shared<const Halo>(context, communicator, std::move(starts), columns.ghosts);
+    made.transfer = renumbered(context, std::as_const(made.own_prolongator).view(),
+                               made.tentative.columns(), columns);
 }
 
 }  // namespace
@@ -114,16 +105,15 @@ DeviceVectors make_products(const Context& context, DistributedLevel& level,
         const BsrView<double> left = std::as_const(made.transposed.matrix).view(),
                               right = made.product.view();
         if (first) {
-            made.result = multiply_symmetric(context, left, right);
+            coarse.matrix = multiply_symmetric(context, left, right);
         } else {
-            update_symmetric_product(context, left, right, made.result);
+            update_symmetric_product(context, left, right, coarse.matrix);
         }
     });
     made.product.release_values();
     if (first) {
         number_coarse_level(context, halo.communicator(), std::move(starts), made, coarse);
     }
-    coarse.matrix.values() = std::move(made.result.values());
     made.transfer.values() = std::move(made.own_prolongator.values());
     set_dropped(context, tentative.dropped, coarse.matrix);
     return std::move(tentative.coarse);

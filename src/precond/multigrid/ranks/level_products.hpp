@@ -8,10 +8,10 @@ namespace tessera::multigrid {
 /// What makes the next level over ranks, own rows of each matrix. Once that is made, their patterns
 /// are kept, for updates, and no values.
 struct ProductsOverRanks {
-    Aggregates aggregates;                       ///< Sets of own nodes.
-    JoinedRows tentative, prolongator, product;  ///< T, P and A P with the rows of ghosts.
-    BsrMatrix<double> own_prolongator, own_product, result;  ///< P, A P and P^T (A P)
-    Transposed<double> transposed;                           ///< Own columns of P, transposed.
+    Aggregates aggregates;                           ///< Sets of own nodes.
+    JoinedRows tentative, prolongator, product;      ///< T, P and A P with the rows of ghosts.
+    BsrMatrix<double> own_prolongator, own_product;  ///< P and A P
+    Transposed<double> transposed;                   ///< Own columns of P, transposed.
     BsrMatrix<double> transfer;  ///< P with columns in the numbering of the next level.
 };
 
