@@ -235,16 +235,21 @@ struct FillValues {
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
         const Share share(pattern, shares, i);
         const Offset height = pattern.slice_height, width = share.slots, start = share.start,
-                     lane = share.lane, end = width * (share.number + 1) >> shares.exponent;
-        Offset k = width * share.number >> shares.exponent;
-        if (k == end) return;
+                     lane = share.lane;
+        if (width == 0) return;
         const Offset block_row = pattern.block_row(share.position);
         Stored* const first = values + start * (B * B) + lane;
         const Offset blocks = pattern.row_lengths[share.position];
         if (has_full_blocks<B>(matrix, block_row, blocks)) {
-            for (; k < end; ++k) copy_full_block(block_row, k, k < blocks, first);
+            // Shares read neighbouring blocks at once: their sectors of memory are then read once.
+            for (Offset k = share.number; k < width; k += shares.count()) {
+                copy_full_block(block_row, k, k < blocks, first);
+            }
             return;
         }
+        const Offset end = width * (share.number + 1) >> shares.exponent;
+        Offset k = width * share.number >> shares.exponent;
+        if (k == end) return;
         RowCursors<B, CsrView<S>> rows(matrix, block_row);
         if (k >= blocks) {
             skip_to(rows, rows.none);  // Pads only.
