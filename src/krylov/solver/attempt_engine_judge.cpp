@@ -85,12 +85,13 @@ bool is_balanced_on_parts(const Context& context, const CsrView<T>& matrix, std:
         return i;
     };
     for (Index i = 0; i < a.rows; ++i) {
+        const Index own = root(i);
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
             const auto j = std::size_t(a.column_indices[k]);
             if (a.values[k] == 0) continue;
             sums[j] += double(a.values[k]);
             sizes[j] += std::abs(double(a.values[k]));
-            part[std::size_t(root(Index(j)))] = root(i);
+            if (part[j] != own) part[std::size_t(root(Index(j)))] = own;
         }
     }
     struct Part {

@@ -1,6 +1,6 @@
 #include "tessera/detail/accurate_residual.hpp"
 
-#include "base/check_time.hpp"
+#include "base/parallel.hpp"
 #include "sparse/solution_errors/row_errors.hpp"
 
 namespace tessera {
@@ -14,13 +14,9 @@ std::vector<T> accurate_residual(const Context& context, const CsrView<T>& matri
     std::vector<T> r(b.size()), solution(x.size());
     copy_to_host(context, b, std::span<T>(r));
     copy_to_host(context, x, std::span<T>(solution));
-    for (std::size_t i = 0; i < r.size(); ++i) {
-        if (i % 1024 == 0) check_time();
-        constexpr Offset max_plain = 0;
-        const RowTerms row =
-            row_terms(a, solution.data(), Offset(i), double(r[i]), 0, 1, max_plain);
-        r[i] = T(row.sum + row.error);
-    }
+    in_pieces(0, Offset(r.size()), 1024, [&](Offset first, Offset last) {
+        cpu::measure_residuals<T>(context, a, r.data(), solution.data(), r.data(), first, last);
+    });
     return r;
 }
 

@@ -39,15 +39,17 @@ TESSERA_BACKENDS(template <class T> void measure_largest(const Context& context,
                                                          const ElementSize<T>& sizes,
                                                          Offset* largest);)
 
-/// Sums over entries of a row; those of rows of more than `max_plain` entries are compensated (Dot2
-/// of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005).
+// Functions of a row are inlined wherever they are used, so that the kernels of each instruction
+// set have copies of their own.
+
+/// Sums over entries of a row.
 struct RowTerms {
     double sum = 0;    ///< b_i - sum_j a_ij x_j, in double, without its error.
     double error = 0;  ///< The sum's, if it is compensated.
     double terms = 0;  ///< sum_j |a_ij x_j|.
     double size = 0;   ///< sum_j |a_ij|.
 
-    TESSERA_HOST_DEVICE void add(double term) {
+    [[gnu::always_inline]] TESSERA_HOST_DEVICE inline void add(double term) {
         const double before = sum;
         sum = before + term;
         const double added = sum - before;
@@ -55,26 +57,45 @@ struct RowTerms {
     }
 };
 
-/// Row i; with `lanes`, every `lanes`-th entry from number `lane` on.
+/// Row i, without the error of the sum.
 template <class T>
-TESSERA_HOST_DEVICE RowTerms row_terms(const CsrView<T>& a, const T* x, Offset i, double start,
-                                       int lane = 0, int lanes = 1, Offset max_plain = 1000) {
-    const Offset first = a.row_offsets[i], end = a.row_offsets[i + 1];
-    const bool compensates = end - first > max_plain;
+[[gnu::always_inline]] TESSERA_HOST_DEVICE inline RowTerms plain_terms(const CsrView<T>& a,
+                                                                       const T* x, Offset i,
+                                                                       double start) {
     RowTerms row{start};
-    for (Offset e = first + lane; e < end; e += lanes) {
+    for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
         const double value = double(a.values[e]), factor = double(x[a.column_indices[e]]);
-        const double term = -rounded_product(value, factor);
-        row.terms += std::abs(value) * std::abs(factor);
-        row.size += std::abs(value);
-        if (compensates) {
-            row.add(term);
-            row.error -= std::fma(value, factor, term);
-        } else {
-            row.sum += term;
-        }
+        row.terms += std::fabs(value) * std::fabs(factor);
+        row.size += std::fabs(value);
+        row.sum -= rounded_product(value, factor);
     }
     return row;
+}
+
+/// Row i with compensated sums (Dot2 of Ogita, Rump, Oishi, SIAM J. Sci. Comput. 26, 2005); with
+/// `lanes`, every `lanes`-th entry from number `lane` on.
+template <class T>
+[[gnu::always_inline]] TESSERA_HOST_DEVICE inline RowTerms compensated_terms(
+    const CsrView<T>& a, const T* x, Offset i, double start, int lane = 0, int lanes = 1) {
+    RowTerms row{start};
+    for (Offset e = a.row_offsets[i] + lane; e < a.row_offsets[i + 1]; e += lanes) {
+        const double value = double(a.values[e]), factor = double(x[a.column_indices[e]]);
+        const double term = -rounded_product(value, factor);
+        row.terms += std::fabs(value) * std::fabs(factor);
+        row.size += std::fabs(value);
+        row.add(term);
+        row.error -= std::fma(value, factor, term);
+    }
+    return row;
+}
+
+/// Row i; sums of more than 1,000 entries are compensated.
+template <class T>
+[[gnu::always_inline]] TESSERA_HOST_DEVICE inline RowTerms row_terms(const CsrView<T>& a,
+                                                                     const T* x, Offset i,
+                                                                     double start) {
+    const bool is_long = a.row_offsets[i + 1] - a.row_offsets[i] > 1000;
+    return is_long ? compensated_terms(a, x, i, start) : plain_terms(a, x, i, start);
 }
 
 /// The residual of each row and its componentwise backward error |r_i| / (|A| |x| + |b|)_i. Where
@@ -82,7 +103,6 @@ TESSERA_HOST_DEVICE RowTerms row_terms(const CsrView<T>& a, const T* x, Offset i
 /// |b_i| (M. Arioli, J. W. Demmel, I. S. Duff, SIAM J. Matrix Anal. Appl. 10, 1989).
 template <class T>
 struct RowErrors {
-    static constexpr int work = 32;
     CsrView<T> a;
     const T *b, *x;
     const Offset* largest_x;
@@ -91,33 +111,32 @@ struct RowErrors {
     Offset* largest_error;
     double max_rounding;  ///< Rounding errors of a row's sum that are larger are compensated.
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        RowTerms row = row_terms(a, x, i, double(b[i]));
-        const double entries = double(a.row_offsets[i + 1] - a.row_offsets[i]);
-        constexpr double roundoff = std::numeric_limits<double>::epsilon() / 2;
-        if (!(std::sqrt(entries) * roundoff * row.terms <= max_rounding)) {
-            constexpr Offset max_plain = 0;
-            row = row_terms(a, x, i, double(b[i]), 0, 1, max_plain);
-        }
-        raise_to(largest_error, set(i, row));
-    }
-    /// Returns the bits of the row's error.
-    TESSERA_HOST_DEVICE Offset set(Offset i, const RowTerms& row) const {
+    /// Sets the residual and the error of row i; `max_x`: *largest_x.
+    [[gnu::always_inline]] TESSERA_HOST_DEVICE inline double set(Offset i, const RowTerms& row,
+                                                                 double max_x) const {
         const double residual = row.sum + row.error;
-        const double size_b = std::abs(double(b[i]));
-        const double largest_terms = row.size * std::bit_cast<double>(*largest_x);
-        const double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+        const double size_b = std::fabs(double(b[i]));
+        const double largest_terms = row.size * max_x;
+        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
         const bool is_small =
             row.terms + size_b <= 1000.0 * double(a.rows) * roundoff * (largest_terms + size_b);
         const double divisor = row.terms + (is_small ? largest_terms : size_b);
+        const double error = residual == 0 ? 0 : std::fabs(residual) / divisor;
         residuals[i] = T(residual);
-        errors[i] = residual == 0 ? 0 : std::abs(residual) / divisor;
-        return order_bits(errors[i]);
+        errors[i] = error;
+        return error;
     }
 };
 /// Runs the body for all rows; on a GPU several threads share a row, and all are compensated.
 TESSERA_BACKENDS(template <class T>
                  void measure_rows(const Context& context, const RowErrors<T>& body);)
+
+namespace cpu {
+/// r_i = b_i - sum_j a_ij x_j with compensated sums, for rows first .. last - 1; r may be b.
+template <class T>
+void measure_residuals(const Context& context, const CsrView<T>& a, const T* b, const T* x, T* r,
+                       Offset first, Offset last);
+}  // namespace cpu
 
 /// *row_from_end = rows - (first row with the largest error).
 struct FindWorstRow {

@@ -27,30 +27,45 @@ __global__ void __launch_bounds__(measure_threads)
     if (threadIdx.x % 32 == 0) raise_to(largest, mine);
 }
 
-/// `lanes` threads of a warp share a row.
+/// Row i by `lanes` threads of a warp, all of whose threads take part; `reads`: whether these have
+/// a row.
+template <int lanes, class T>
+__device__ void measure_row(const RowErrors<T>& f, Offset i, bool reads, double max_x,
+                            Offset& largest) {
+    const int lane = int(threadIdx.x) % lanes;
+    RowTerms row;
+    if (reads) {
+        const double start = lane == 0 ? double(f.b[i]) : 0;
+        row = compensated_terms(f.a, f.x, i, start, lane, lanes);
+    }
+    for (int step = lanes / 2; step > 0; step /= 2) {
+        row.error += __shfl_down_sync(full_warp, row.error, step, lanes);
+        row.terms += __shfl_down_sync(full_warp, row.terms, step, lanes);
+        row.size += __shfl_down_sync(full_warp, row.size, step, lanes);
+        row.add(__shfl_down_sync(full_warp, row.sum, step, lanes));
+    }
+    if (reads && lane == 0) largest = max(largest, order_bits(f.set(i, row, max_x)));
+}
+
+/// `lanes` threads of a warp share a row, and all 32 of them one that is much longer.
 template <int lanes, class T>
 __global__ void __launch_bounds__(measure_threads)
     measure_kernel(const __grid_constant__ RowErrors<T> f) {
     begin_dependent();
     constexpr int rows_of_block = measure_threads / lanes;
-    const int lane = int(threadIdx.x) % lanes;
+    const double max_x = std::bit_cast<double>(*f.largest_x);
     Offset largest = 0;
     for (Offset first = Offset(blockIdx.x) * rows_of_block; first < f.a.rows;
          first += Offset(gridDim.x) * rows_of_block) {
         const Offset i = first + int(threadIdx.x) / lanes;
-        RowTerms row;
-        if (i < f.a.rows) {
-            constexpr Offset max_plain = 0;
-            const double start = lane == 0 ? double(f.b[i]) : 0;
-            row = row_terms(f.a, f.x, i, start, lane, lanes, max_plain);
+        const bool is_row = i < f.a.rows,
+                   is_long = is_row && f.a.row_offsets[i + 1] - f.a.row_offsets[i] > 64 * lanes;
+        measure_row<lanes>(f, i, is_row && !is_long, max_x, largest);
+        unsigned left = __ballot_sync(full_warp, is_long && int(threadIdx.x) % lanes == 0);
+        for (; left != 0; left &= left - 1) {
+            const Offset longer = __shfl_sync(full_warp, i, __ffs(int(left)) - 1);
+            measure_row<32>(f, longer, true, max_x, largest);
         }
-        for (int step = lanes / 2; step > 0; step /= 2) {
-            row.error += __shfl_down_sync(full_warp, row.error, step, lanes);
-            row.terms += __shfl_down_sync(full_warp, row.terms, step, lanes);
-            row.size += __shfl_down_sync(full_warp, row.size, step, lanes);
-            row.add(__shfl_down_sync(full_warp, row.sum, step, lanes));
-        }
-        if (i < f.a.rows && lane == 0) largest = max(largest, f.set(i, row));
     }
     largest = lanes_max(largest);
     if (threadIdx.x % 32 == 0) raise_to(f.largest_error, largest);

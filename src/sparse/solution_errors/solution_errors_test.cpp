@@ -1,5 +1,6 @@
 #include "tessera/solution_errors.hpp"
 
+#include <array>
 #include <cmath>
 
 #include "krylov/test_systems.hpp"
@@ -142,6 +143,28 @@ TEST(solution_errors, rounding_errors_above_the_tolerance_are_compensated) {
                 gamma<double>(n + 4) * exact + tolerance / 100 * std::sqrt(n) * norm(system.b));
         }
     }
+}
+
+/// Many threads share the largest entries of columns, which one or two threads measure alone.
+TEST(solution_errors, are_the_same_with_any_number_of_threads) {
+    const CsrMatrix<double> matrix =
+        problems::generate<double>(Context::cpu(), Spec("diffusion3d:45")).matrix;
+    ASSERT_GT(matrix.nonzeros(), 500'000);
+    auto random = generator();
+    const auto x = random_vector<double>(random, std::size_t(matrix.rows()));
+    std::vector<double> b;
+    for (const auto sum : product(matrix, x)) b.push_back(double(sum));
+    const auto found = [&](int threads) {
+        const Context cpu = Context::cpu(threads);
+        const auto a = matrix.view();
+        const auto rows = solution_errors<double>(cpu, a, b, x);
+        const auto scaled = equilibrated_errors<double>(cpu, a, b, x);
+        return std::array{rows.backward_error, rows.residual, double(rows.row), scaled.error,
+                          scaled.growth};
+    };
+    const auto expected = found(1);
+    EXPECT_GT(expected[0], 0);
+    for (const int threads : {2, 5}) EXPECT_EQ(found(threads), expected) << threads;
 }
 
 /// Neither the units of the equations nor those of the unknowns change the equilibrated error.
