@@ -1,9 +1,14 @@
 #pragma once
 
+#include <string_view>
+
 #include "tessera/choice.hpp"
 #include "tessera/precond.hpp"
 
 namespace tessera {
+
+/// Whether normalised words of a solver or preconditioner begin with the name.
+bool has_name(std::string_view words, std::string_view name);
 
 /// Whether another attempt may succeed after a solve with this report; `attempt_limit` is its
 /// Attempt::max_iterations.

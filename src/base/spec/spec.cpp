@@ -64,7 +64,7 @@ template <class Number>
 Number in_range(const std::string& what, std::string_view text, Number low, Number high) {
     Number number = 0;
     const std::string reason = parse(text, number);
-    require(reason.empty(), what, ": ", quoted(text), " is ", reason);
+    require(reason.empty(), what, ": '", text, "' is ", reason);
     if (number < low || number > high) {
         throw InvalidArgument(concat(what, ": ", text, " is not within ", low, "..", high));
     }
@@ -131,23 +131,23 @@ std::string parse_integer(std::string_view token, std::int64_t& number) {
 }
 
 Spec::Spec(const std::string& text) : name_(text, 0, text.find_first_of(":,")) {
-    require(!name_.empty(), "an option text needs a name: ", quoted(text));
+    require(!name_.empty(), "an option text needs a name: '", text, "'");
     for (std::size_t position = name_.size(); position < text.size();) {
         const bool after_name = text[position] == ':' && position == name_.size();
         const std::size_t comma = std::min(text.find(',', position + 1), text.size());
         const std::string item = text.substr(position + 1, comma - position - 1);
         position = comma;
         const std::size_t equals = item.find('=');
-        require(!item.empty() && equals != 0, "something is missing in ", quoted(text),
-                "; write NAME[:VALUE][,OPTION=VALUE]");
+        require(!item.empty() && equals != 0, "something is missing in '", text,
+                "'; write NAME[:VALUE][,OPTION=VALUE]");
         if (equals == std::string::npos && (after_name || is_value(item))) {
             values_.push_back(item);
             continue;
         }
         const std::string key = item.substr(0, equals);
         const bool flag = equals == std::string::npos;
-        require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, quoted(key),
-                " is given twice in ", quoted(text));
+        require(options_.emplace(key, flag ? "true" : item.substr(equals + 1)).second, "'", key,
+                "' is given twice in '", text, "'");
     }
 }
 

@@ -144,7 +144,7 @@ template <class T>
 bool AttemptEngine<T>::is_repeated() const {
     const Attempt& attempt = attempts_[attempt_];
     return have_factors_failed_[is_reduced() ? 1 : 0] &&
-           Spec(attempt.preconditioner).name() == "direct" && !is_by_lu(attempt);
+           has_name(attempt.preconditioner, "direct") && !is_by_lu(attempt);
 }
 
 template <class T>
@@ -169,7 +169,7 @@ void AttemptEngine<T>::make_system() {
         system_.emplace(context_, given_matrix_, format, *given_preconditioner_);
     } else {
         // Coarse levels of meshes do not fill up, whatever they take at first.
-        const bool is_amg = Spec(method_.preconditioner_text).name() == "amg";
+        const bool is_amg = has_name(method_.preconditioner_text, "amg");
         const bool has_more = has_rest_ || attempt_ + 1 < attempts_.size();
         const bool may_refuse = has_more && !(is_amg && is_known_mesh(facts()));
         system_.emplace(
@@ -187,8 +187,8 @@ void AttemptEngine<T>::make_iterative() {
     refinement_ = nullptr;
     iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
     const bool is_exact = given_operator_ == nullptr && given_preconditioner_ == nullptr &&
-                          Spec(method_.solver_text).name() == "richardson" &&
-                          Spec(method_.preconditioner_text).name() == "direct";
+                          has_name(method_.solver_text, "richardson") &&
+                          has_name(method_.preconditioner_text, "direct");
     if (!is_exact) return;
     auto refinement =
         std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),

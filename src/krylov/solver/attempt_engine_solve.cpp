@@ -150,7 +150,7 @@ template <class T>
 void AttemptEngine<T>::bring_exact_factors_next() {
     const auto next = std::ptrdiff_t(attempt_ + 1);
     const auto is_exact = [](const Attempt& attempt) {
-        return Spec(attempt.preconditioner).name() == "direct";
+        return has_name(attempt.preconditioner, "direct");
     };
     const auto found = std::find_if(attempts_.begin() + next, attempts_.end(), is_exact);
     if (found == attempts_.end()) return;
@@ -301,7 +301,7 @@ bool AttemptEngine<T>::has_attempt_for_singular() {
 template <class T>
 bool AttemptEngine<T>::is_trial_before_factors() const {
     return attempts_[attempt_].trial > 0 && attempt_ + 1 < attempts_.size() && !is_reduced() &&
-           Spec(attempts_[attempt_ + 1].preconditioner).name() == "direct";
+           has_name(attempts_[attempt_ + 1].preconditioner, "direct");
 }
 
 template <class T>

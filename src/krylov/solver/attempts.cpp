@@ -7,6 +7,10 @@
 
 namespace tessera {
 
+bool has_name(std::string_view words, std::string_view name) {
+    return words.substr(0, words.find_first_of(":,")) == name;
+}
+
 bool worth_another(const SolveReport& report, Offset attempt_limit) {
     switch (report.status) {
         case Status::breakdown:
