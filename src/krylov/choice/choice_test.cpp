@@ -259,6 +259,23 @@ TEST(choice, a_trial_decides_between_iterations_and_multigrid) {
     EXPECT_EQ(attempts.at(0).preconditioner.starts_with("direct"), !facts.on_gpu) << "a plane";
 }
 
+/// Exact factors follow a short trial where some diagonal entries only are negative, as in power
+/// networks: incomplete factors seldom suffice there.
+TEST(choice, large_networks) {
+    if (context().on_gpu()) GTEST_SKIP() << "for a CPU alone";
+    MatrixFacts facts;
+    facts.rows = 45'039;
+    facts.nonzeros = 344'767;
+    const auto second = [&] { return choose(facts, "auto", "auto", "auto").at(1); };
+    EXPECT_EQ(second().preconditioner, "direct,max_flops=1e09");
+    EXPECT_EQ(choose(facts, "auto", "auto", "auto").at(0).trial, 40);
+    facts.negative_diagonal = true;
+    EXPECT_TRUE(second().preconditioner.starts_with("ilu")) << "a flow, times -1";
+    facts.negative_diagonal = false;
+    facts.positive_diagonal = true;
+    EXPECT_TRUE(second().preconditioner.starts_with("ilu"));
+}
+
 /// Few steps reach many nodes of elements of second order, as in graphs that are no meshes.
 TEST(choice, solids_of_second_order_are_meshes) {
     MatrixFacts facts;
