@@ -25,8 +25,8 @@ class QuotientGraph {
 
   private:
     void fill_lists(const Offset* offsets, const Index* columns);
-    void insert(Index variable);
-    void remove(Index variable);
+    [[gnu::always_inline]] inline void insert(Index variable);
+    [[gnu::always_inline]] inline void remove(Index variable);
     Index take_pivot();
     void make_space(Offset entries);
     void form_element(Index pivot);

@@ -27,20 +27,24 @@ class AlternatingPaths {
 
     /// Matches a free row, and others anew; false where there is no path.
     bool augment(Index root) {
+        if (const Index j = free_column(root); j >= 0) {
+            row_of_column_[j] = root;
+            return true;
+        }
         queue_.assign(1, root);
         seen_[root] = root;
         for (std::size_t at = 0; at < queue_.size(); ++at) {
             const Index i = queue_[at];
-            if (const Index j = free_column(i); j >= 0) {
-                flip(root, i, j);
-                return true;
-            }
             for (Offset k = a_.row_offsets[i]; k < a_.row_offsets[i + 1]; ++k) {
                 const Index j = a_.column_indices[k], row = row_of_column_[j];
                 if (a_.values[k] == T(0) || seen_[row] == root) continue;
                 seen_[row] = root;
                 column_[row] = j;
                 from_[row] = i;
+                if (const Index end = free_column(row); end >= 0) {
+                    flip(root, row, end);
+                    return true;
+                }
                 queue_.push_back(row);
             }
         }

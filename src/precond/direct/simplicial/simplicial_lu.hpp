@@ -51,9 +51,14 @@ class SimplicialFactor<T>::Lu {
         f_.diagonal_.resize(x_.size());
         for (Index k = 0; k < a_.rows; ++k) diagonal_of_[k] = place_[k] = k;
         for (std::size_t b = 0; b + 1 < f_.block_begin_.size(); ++b) {
-            for (Index k = f_.block_begin_[b]; k < f_.block_begin_[b + 1]; ++k) {
+            const Index begin = f_.block_begin_[b], end = f_.block_begin_[b + 1];
+            if (end == begin + 1) {
+                if (!eliminate_alone(begin)) return false;
+                continue;
+            }
+            for (Index k = begin; k < end; ++k) {
                 if (k % 256 == 0) check_time();
-                if (!eliminate(k, f_.block_begin_[b + 1])) return false;
+                if (!eliminate(k, end)) return false;
             }
         }
         // Columns of U and of the couplings are steps from here on.
@@ -84,6 +89,35 @@ class SimplicialFactor<T>::Lu {
         take_place(k, pivot);
         shorten_searches(k, pivot);
         return f_.upper_.ids.size() + f_.lower_.ids.size() <= max_entries_;
+    }
+
+    /// Row k is a diagonal block.
+    bool eliminate_alone(Index k) {
+        if (k % 1024 == 0) check_time();
+        const Index i = f_.row_[k];
+        const double scaling = arrangement_.row_scaling[i];
+        double largest = f_.largest_entry_;
+        T d = 0;
+        for (Offset p = a_.row_offsets[i]; p < a_.row_offsets[i + 1]; ++p) {
+            const Index j = a_.column_indices[p], l = plan_.number[j];
+            const T value = T(scaling * double(a_.values[p]) * arrangement_.column_scaling[j]);
+            largest = std::max(largest, double(std::abs(value)));
+            if (l == k) {
+                d += value;
+            } else {
+                f_.couplings_.add(l, value);
+            }
+        }
+        f_.largest_entry_ = largest;
+        const double size = std::abs(double(d));
+        if (!(size > 0) || !std::isfinite(size)) return false;
+        f_.diagonal_[k] = d;
+        f_.counts_.note(size, k);
+        f_.lower_.end_row();
+        f_.upper_.end_row();
+        f_.couplings_.end_row();
+        step_[k] = k;
+        return true;
     }
 
     /// Row k of B in x_, the columns of the block that have no step yet in candidates_, and the
