@@ -58,6 +58,15 @@ TEST(attempt_by_rows, of_diagonal_matrices) {
     }
 }
 
+/// LDL^T of a small matrix does not ask for its sign; a large one is turned for cg.
+TEST(attempt_by_rows, of_negative_matrices) {
+    for (const bool is_small : {true, false}) {
+        CsrMatrix<double> matrix = problem(is_small ? "poisson2d:38" : "poisson2d:39");
+        for (double& value : matrix.values().view()) value = -value;
+        EXPECT_EQ(rows_suffice(matrix), is_small && !context().on_gpu());
+    }
+}
+
 /// Facts of the whole matrix change nothing.
 TEST(attempt_by_rows, does_not_depend_on_nodes) {
     int compared = 0;

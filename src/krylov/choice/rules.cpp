@@ -277,12 +277,14 @@ std::optional<Attempt> attempt_by_rows(const MatrixFacts& a) {
         !is_dominated_by_diagonal(a)) {
         return exact_factors(flops_of_products(a, 1000), few_operations);
     }
-    if (a.symmetric && !a.positive_diagonal && !a.negative_diagonal && !fills_up(a)) {
+    // More entries may be those of nodes of several unknowns.
+    const bool is_small =
+        a.rows < 1'500 && a.entries_per_row() < 30 && !is_dominated_by_diagonal(a);
+    // Large ones of one sign are turned, for cg.
+    if (a.symmetric && !a.positive_diagonal && (!a.negative_diagonal || is_small) && !fills_up(a)) {
         return exact_factors(flops_of_products(a, 500), few_operations);
     }
-    // More entries may be those of nodes of several unknowns.
-    if (a.symmetric && a.positive_diagonal && a.rows < 1'500 && a.entries_per_row() < 30 &&
-        !is_dominated_by_diagonal(a)) {
+    if (a.symmetric && a.positive_diagonal && is_small) {
         return exact_factors(flops_of_products(a, 50), few_operations);
     }
     return {};
