@@ -16,11 +16,14 @@ static double measure_range(const RowErrors<T>& f, double max_x, Offset first, O
     double largest = 0;
     for (Offset i = first; i < last; ++i) {
         const double start = double(f.b[i]);
-        RowTerms row = row_terms(f.a, f.x, i, start);
-        const double entries = double(f.a.row_offsets[i + 1] - f.a.row_offsets[i]);
-        if (!(std::sqrt(entries) * roundoff * row.terms <= f.max_rounding)) {
-            row = compensated_terms(f.a, f.x, i, start);
+        RowTerms row;
+        bool is_accurate = false;
+        if (f.max_rounding > 0) {
+            row = row_terms(f.a, f.x, i, start);
+            const double entries = double(f.a.row_offsets[i + 1] - f.a.row_offsets[i]);
+            is_accurate = std::sqrt(entries) * roundoff * row.terms <= f.max_rounding;
         }
+        if (!is_accurate) row = compensated_terms(f.a, f.x, i, start);
         const double error = f.set(i, row, max_x);
         if (!(error <= largest) && largest == largest) largest = error;
     }
