@@ -41,7 +41,8 @@ class Refinement final : public IterativeSolver<T> {
         Offset step = 0;
         double relative = 0, target = 0, seconds = 0;
         double before = std::numeric_limits<double>::infinity();  ///< The last backward error.
-        SolutionErrors errors, errors_before;                     ///< Those of the last x, too.
+        SolutionErrors errors;
+        SolutionErrors errors_before;  ///< The errors before the last step.
         int vector = 0;
         bool is_in_range = true, starts_at_zero = false;
     };
