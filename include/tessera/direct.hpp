@@ -10,7 +10,7 @@ namespace tessera {
 
 struct DirectOptions {
     /// A pivot is accepted if it is at least this times the largest entry of its column, 0..0.5;
-    /// others are delayed. Negative: 0.1 for LU, 0.01 for LDL^T.
+    /// others are delayed. Negative: 0.01.
     double threshold = -1;
     /// Permute large entries to the diagonal first. Not set: where some |a_ii| is smaller than 1e-3
     /// of the largest entries of both its row and its column, and the matrix is not dense.

@@ -180,7 +180,7 @@ def direct(
         Square; see `preconditioner`.
     threshold : float, optional
         A pivot is accepted if it is at least this times the largest entry of its column, 0 to 0.5;
-        by default 0.01 for L D L^T, 0.1 for L U.
+        by default 0.01.
     symmetric : bool
         False: L U also of symmetric matrices.
     max_flops : float, optional

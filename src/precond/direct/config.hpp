@@ -11,7 +11,7 @@ struct DirectConfig {
         R"([,threshold=U][,matching=auto|on|off][,symmetric=on|off][,max_flops=F]
                            exact factors: LDL^T of symmetric, LU of other matrices, for richardson
                            or gmres; threshold: least pivot over the largest entry of its column
-                           (0.01, LU 0.1); symmetric=off: LU also of symmetric matrices;
+                           (0.01); symmetric=off: LU also of symmetric matrices;
                            max_flops: refuse factorisations of more operations
 )";
     DirectOptions options;

@@ -65,10 +65,11 @@ struct Direct<T>::State {
         require(is_complete, is_finite ? "direct: the latest factorisation was not completed"
                                        : "direct: the matrix has a NaN or infinity");
     }
-    double threshold() const {
-        if (options.threshold >= 0) return options.threshold;
-        return report.symmetric ? 0.01 : 0.1;
-    }
+    //                                      0.1              0.01
+    //   plant of 30,000 rows, 7,100 delayed  286 ms, 34.9 A   202 ms, 28.0 A, 4,300 delayed
+    //   dw8192                               9.3, 12.9        8.7, 12.1
+    //   west0655, row by row                 0.56             0.49
+    double threshold() const { return options.threshold >= 0 ? options.threshold : 0.01; }
     bool has_pattern_of(const CsrView<T>& matrix) const {
         return matrix.rows == Index(row_offsets.size()) - 1 && matrix.columns == matrix.rows &&
                std::ranges::equal(matrix.row_offsets_span(), row_offsets) &&
