@@ -70,6 +70,17 @@ TEST(endings, a_small_residual_is_not_called_large) {
     EXPECT_NE(told(0.02).find("the true one did not"), std::string::npos);
 }
 
+/// A NaN of a processor has a sign, and so has the zero of "--rtol -0".
+TEST(endings, numbers_of_messages_have_no_senseless_sign) {
+    SolveReport report;
+    report.status = Status::max_iterations;
+    report.true_relative_residual = -std::numeric_limits<double>::quiet_NaN();
+    const std::string message = status_message(report, {}, -0.0, 0);
+    EXPECT_EQ(message.find("-nan"), std::string::npos) << message;
+    EXPECT_EQ(message.find("-0"), std::string::npos) << message;
+    EXPECT_NE(message.find("is nan, the target 0.00e+00"), std::string::npos) << message;
+}
+
 /// No product and so no residual shows what is in an element whose column is empty.
 TEST(endings, an_x_that_is_not_finite_is_not_returned) {
     const CsrMatrix<double> matrix = make_csr<double>(2, 2, {{}, {1}}, {{}, {-2}});

@@ -10,8 +10,6 @@ namespace tessera {
 
 namespace {
 
-std::string number(double value) { return number_text(value, std::chars_format::scientific, 2); }
-
 std::string breakdown_message(BreakdownCause cause) {
     switch (cause) {
         case BreakdownCause::indefinite_matrix:
@@ -50,6 +48,11 @@ bool has_diverged(const std::vector<double>& residuals) {
 
 }  // namespace
 
+std::string message_number(double value) {
+    const bool has_no_sign = value == 0 || std::isnan(value);
+    return number_text(has_no_sign ? std::abs(value) : value, std::chars_format::scientific, 2);
+}
+
 const char* to_string(Status status) {
     static constexpr const char* names[] = {
         "converged",      "max_iterations", "max_seconds",    "accuracy_lost", "stagnated",
@@ -61,8 +64,8 @@ const char* to_string(Status status) {
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks) {
     const std::string reached = "the relative residual is " +
-                                number(report.true_relative_residual) + ", the target " +
-                                number(target);
+                                message_number(report.true_relative_residual) + ", the target " +
+                                message_number(target);
     switch (report.status) {
         case Status::converged:
             return "";
@@ -108,7 +111,7 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
         case Status::unbalanced:
             return "||b - A x|| is small (" + reached + "), but in row " +
                    std::to_string(report.worst_row) + " the residual is " +
-                   number(report.backward_error) +
+                   message_number(report.backward_error) +
                    " of the sum of its terms: other rows are so much larger that they alone decide "
                    "the norm; scale the equations to one size, or replace penalties by conditions "
                    "that hold exactly.";
@@ -116,12 +119,12 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
             return "Solved to working accuracy (" + reached +
                    ", which is below what rounding "
                    "allows; the componentwise backward error is " +
-                   number(report.backward_error) + ").";
+                   message_number(report.backward_error) + ").";
         case Status::least_squares:
-            return "Solved in the sense of least squares: A is singular, b is not in its range, "
-                   "and "
-                   "no x has a smaller residual (the relative residual is " +
-                   number(report.true_relative_residual) + "); are supports missing?";
+            return "Solved in the sense of least squares: to working precision A is singular, b is "
+                   "not in its range, and no x has a smaller residual (the relative residual is " +
+                   message_number(report.true_relative_residual) +
+                   "); are supports missing, or does it need a higher precision?";
         case Status::singular:
             return "The matrix is singular (" + reached + "); are supports or equations missing?";
         case Status::interrupted:

@@ -7,6 +7,9 @@
 
 namespace tessera {
 
+/// A number of a message: in scientific notation; zero and NaN have no sign.
+std::string message_number(double value);
+
 /// How a solve ended and what to try next, in one sentence; empty when it converged. `target`:
 /// requested relative residual; `singular_blocks`: number of them in the preconditioner.
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,

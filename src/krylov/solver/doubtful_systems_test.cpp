@@ -236,6 +236,52 @@ TEST(doubtful_systems, small_pivots_in_float_do_not_make_a_matrix_singular) {
     EXPECT_LE(report.backward_error, 1e-5);
 }
 
+/// A single solve has an error of 2 %, what a second one adds is 4e-4 or, after one more step of
+/// the refinement, 8e-6 of x.
+TEST(doubtful_systems, steps_of_a_refinement_do_not_decide_what_is_singular) {
+    const auto body = problems::generate<float>(host(), Spec("cantilever3d:3,length=20")).matrix;
+    const CsrMatrix<float> placed = copy_to(context(), body);
+    Solver<float> solver(context(), "richardson", "direct");
+    solver.setup(placed);
+    auto random = generator();
+    std::uniform_real_distribution<float> load(0, 1);
+    for (int run = 0; run < 8; ++run) {
+        std::vector<float> right(std::size_t(body.rows()));
+        for (float& each : right) each = load(random);
+        const Buffer<float> b = copy_to_buffer(context(), right);
+        Buffer<float> x = copy_to_buffer(context(), std::vector<float>(right.size()));
+        const SolveReport report = solver.solve(b.view(), x.view());
+        EXPECT_TRUE(is_solved(report.status)) << report.message;
+    }
+}
+
+/// Regular, though not in float.
+TEST(doubtful_systems, least_squares_are_said_to_be_those_of_the_precision) {
+    const auto line = problems::generate<float>(host(), Spec("tridiagonal:100000"));
+    const CsrMatrix<float> placed = copy_to(context(), line.matrix);
+    const Buffer<float> b =
+        copy_to_buffer(context(), std::vector<float>(std::size_t(line.matrix.rows()), 1.0F));
+    Buffer<float> x = copy_to_buffer(context(), std::vector<float>(b.size()));
+    Solver<float> solver(context(), "minres", "none");
+    solver.setup(placed);
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_FALSE(is_solved(report.status));
+    EXPECT_NE(report.message.find("higher precision"), std::string::npos) << report.message;
+}
+
+/// Squares of x and of its residual leave the range of double.
+TEST(doubtful_systems, norms_beyond_the_squares_of_the_type) {
+    constexpr Index n = 1100;
+    const auto matrix = matrix_of<double>(n, [](Index i, Index j) {
+        return i == j ? 1.0 : i == j + 1 ? -1.9 : j == i + 1 ? 0.1 : 0.0;
+    });
+    const Solved solved = solve_auto(matrix, std::vector<double>(n, 1.0));
+    EXPECT_EQ(solved.report.status, Status::rounding_limit) << solved.report.message;
+    EXPECT_LE(solved.report.backward_error, gamma<double>(8));
+    EXPECT_TRUE(std::isfinite(solved.report.true_relative_residual));
+    EXPECT_GT(std::abs(solved.x.front()) + std::abs(solved.x.back()), 1e160);
+}
+
 /// The fourth power of a second difference, whose condition number is beyond the inverse of the
 /// roundoff.
 TEST(doubtful_systems, exact_factors_that_do_not_suffice_are_not_made_twice) {

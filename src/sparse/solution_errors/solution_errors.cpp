@@ -1,6 +1,8 @@
 #include "tessera/solution_errors.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/check_time.hpp"
@@ -8,6 +10,7 @@
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "sparse/solution_errors/row_errors.hpp"
+#include "sparse/norm.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {
@@ -113,8 +116,12 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     SolutionErrors result;
     result.backward_error = double_of(results[1]);
     if (results[1] != 0) result.row = Index(rows - results[2]);
-    result.residual = std::sqrt(double(norms[0]));
-    result.right_hand_side = std::sqrt(double(norms[1]));
+    const auto length = [&](double square, std::span<const T> v) {
+        const double limit = double(rows) * double(std::numeric_limits<T>::min());
+        return square >= limit && std::isfinite(square) ? std::sqrt(square) : norm<T>(context, v);
+    };
+    result.residual = results[1] == 0 && norms[0] == 0 ? 0 : length(double(norms[0]), r);
+    result.right_hand_side = length(double(norms[1]), b);
     return result;
 }
 

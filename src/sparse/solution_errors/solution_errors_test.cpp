@@ -351,6 +351,28 @@ TEST(solution_errors, a_solution_up_to_rounding_is_converged) {
     EXPECT_GT(converged, 10);
 }
 
+/// b - A x where A is the unit matrix; b, too, has elements whose squares leave the range.
+template <class T>
+void expect_norms_beyond_squares() {
+    const auto unit = matrix_of<T>(2, [](Index i, Index j) { return i == j ? T(1) : T(0); });
+    const int far = std::numeric_limits<T>::max_exponent * 3 / 4;
+    for (const int exponent : {far, -far}) {
+        const auto size = T(std::ldexp(1.0, exponent));
+        const SolutionErrors large_x = find(unit, {T(3), T(4)}, {3 * size, 4 * size}).errors;
+        const double residual = exponent > 0 ? std::ldexp(5.0, exponent) : 5;
+        EXPECT_NEAR(large_x.residual / residual, 1, gamma<T>(8));
+        EXPECT_NEAR(large_x.right_hand_side, 5, 5 * gamma<T>(8));
+        const SolutionErrors large_b = find(unit, {3 * size, 4 * size}, {T(0), T(0)}).errors;
+        EXPECT_NEAR(large_b.residual / std::ldexp(5.0, exponent), 1, gamma<T>(8));
+        EXPECT_EQ(large_b.residual, large_b.right_hand_side);
+    }
+}
+
+TEST(solution_errors, norms_beyond_the_squares_of_the_type) {
+    expect_norms_beyond_squares<float>();
+    expect_norms_beyond_squares<double>();
+}
+
 /// Where A is singular and b not in its range, x can grow until its backward error vanishes.
 TEST(solution_errors, a_singular_system_is_not_solved) {
     const Index n = 40;
