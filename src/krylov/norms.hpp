@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/rank_sums.hpp"
-#include "sparse/norm.hpp"
+#include "tessera/detail/norm.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -10,7 +10,7 @@
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "sparse/solution_errors/row_errors.hpp"
-#include "sparse/norm.hpp"
+#include "tessera/detail/norm.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera {

@@ -1,8 +1,7 @@
-#pragma once
+#include "tessera/detail/norm.hpp"
 
 #include <cmath>
 #include <limits>
-#include <span>
 
 #include "base/rank_sums.hpp"
 #include "base/scratch/scratch.hpp"
@@ -10,7 +9,6 @@
 
 namespace tessera {
 
-/// ||v||, also where squares leave the range of T, in work space of the Context. Waits.
 template <class T>
 double norm(const Context& context, std::span<const T> v) {
     using limits = std::numeric_limits<T>;
@@ -31,5 +29,8 @@ double norm(const Context& context, std::span<const T> v) {
     axpby<T>(context, factor, v, T(0), scaled.view());
     return std::sqrt(square_of(scaled.view())) / double(factor);
 }
+
+template double norm(const Context&, std::span<const float>);
+template double norm(const Context&, std::span<const double>);
 
 }  // namespace tessera
