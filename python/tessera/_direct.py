@@ -83,7 +83,8 @@ class Direct(Preconditioner):
         Warns
         -----
         RuntimeWarning
-            If a pivot is within rounding of zero: the matrix is singular to working precision.
+            If a pivot is a rounding error of zero, or the last refinement changes a solution by more
+            than 1 %: few digits are right, as the matrix is singular to working precision, or nearly.
 
         Examples
         --------
@@ -100,8 +101,6 @@ class Direct(Preconditioner):
         singular = self.report["singular"]
         if self.report["values"]["direct"]["null_pivots"] > 0:
             raise np.linalg.LinAlgError(singular)
-        if singular:
-            warnings.warn(f"{singular}; x may have no correct digit", RuntimeWarning, stacklevel=2)
         transposed = trans == "T"
         several = len(b.shape) == 2
 
@@ -111,8 +110,19 @@ class Direct(Preconditioner):
             return operator.rmatvec(x) if turned else operator.matvec(x)
 
         x = times(self, b, transposed)
+        change = None
         for _ in range(steps):
-            x = x + times(self, b - times(self._product(transposed), x, False), transposed)
+            change = times(self, b - times(self._product(transposed), x, False), transposed)
+            x = x + change
+        pivot = self.report["values"]["direct"]["smallest_pivot"]
+        if singular and (change is None or pivot <= 16 * np.finfo(self.dtype).eps):
+            warnings.warn(f"{singular}; x may have no correct digit", RuntimeWarning, stacklevel=2)
+        elif change is not None and bool((abs(change).sum(0) > 0.01 * abs(x).sum(0)).any()):
+            warnings.warn(
+                "the last refinement changed x by more than 1 %: few of its digits are right, as "
+                f"the matrix is ill-conditioned for {self.dtype} (see rcond)",
+                RuntimeWarning, stacklevel=2,
+            )
         return x
 
     def slogdet(self) -> Slogdet:

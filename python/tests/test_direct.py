@@ -1,5 +1,7 @@
 """Exact factors."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -59,6 +61,25 @@ def test_singular_to_working_precision():
     F = tessera.direct(sp.csr_matrix(np.array([[1.0, 3.0], [1.0, 3.0 + 4e-16]])))
     with pytest.warns(RuntimeWarning, match="singular to working precision"):
         F.solve(np.ones(2))
+
+
+def solved_in_float(text):
+    """The relative error of x for loads of one, and the messages of warnings."""
+    A = sp.csr_matrix(tessera.problems(text).A).astype(np.float32)
+    b = np.ones(A.shape[0], np.float32)
+    exact = tessera.direct(A.astype(float)).solve(b.astype(float))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x = tessera.direct(A).solve(b)
+    return np.linalg.norm(x - exact) / np.linalg.norm(exact), [str(one.message) for one in caught]
+
+
+def test_warns_where_few_digits_are_right():
+    error, messages = solved_in_float("tridiagonal:10000")
+    assert error > 0.01
+    assert len(messages) == 1 and "ill-conditioned for float32" in messages[0]
+    error, messages = solved_in_float("circuit:50")
+    assert error < 1e-3 and messages == []
 
 
 def test_new_values():
