@@ -5,6 +5,24 @@
 
 namespace tessera::test {
 
+namespace {
+
+void expect_named_start() {
+    const CsrMatrix<double> matrix =
+        copy_to(context(), problems::generate<double>(host(), "poisson2d:12").matrix);
+    std::vector<double> start(144, 0.0);
+    start[3] = std::numeric_limits<double>::quiet_NaN();
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>(144, 1.0));
+    Buffer<double> x = copy_to_buffer(context(), start);
+    Solver<double> solver(context(), "cg", "jacobi");
+    solver.setup(matrix);
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_EQ(report.status, Status::non_finite);
+    expect_contains(report.message, "Element 3 of the start is NaN or infinite");
+}
+
+}  // namespace
+
 /// Whatever the preconditioner finds first.
 TEST(non_finite, a_matrix_with_nan_is_named) {
     CsrMatrix<double> spoilt = problems::generate<double>(host(), "poisson2d:12").matrix;
@@ -39,6 +57,28 @@ TEST(non_finite, a_matrix_with_nan_is_named) {
             EXPECT_FALSE(solver.has_matrix());
         }
     }
+}
+
+/// Also by exact factors of a matrix that is singular, and in one column of several.
+TEST(non_finite, a_right_hand_side_with_infinity_is_named) {
+    const CsrMatrix<double> regular = problems::generate<double>(host(), "poisson2d:12").matrix;
+    const CsrMatrix<double> singular = matrix_of<double>(144, [](Index, Index) { return 1.0; });
+    for (const CsrMatrix<double>* matrix : {&regular, &singular}) {
+        const CsrMatrix<double> placed = copy_to(context(), *matrix);
+        std::vector<double> right(288, 1.0), start(288, 0.0);
+        right[150] = std::numeric_limits<double>::infinity();
+        const Buffer<double> b = copy_to_buffer(context(), right);
+        for (const char* solver : {"auto", "gmres:20"}) {
+            Buffer<double> x = copy_to_buffer(context(), start);
+            Solver<double> two(context(), solver, "auto");
+            two.setup(placed);
+            const auto reports = two.solve({b.data(), 144, 2, 144}, {x.data(), 144, 2, 144});
+            EXPECT_EQ(reports[0].status, Status::converged) << reports[0].message;
+            EXPECT_EQ(reports[1].status, Status::non_finite);
+            expect_contains(reports[1].message, "Row 6 of the right-hand side is NaN or infinite");
+        }
+    }
+    expect_named_start();
 }
 
 }  // namespace tessera::test

@@ -21,7 +21,8 @@ const std::vector<std::string> words = {"ones",
 
 std::uint64_t parse_seed(const std::string& text, const std::string& seed) {
     std::int64_t number = 0;
-    const std::string reason = parse_integer(seed, number);
+    std::string reason = parse_integer(seed, number);
+    if (number < 0) reason = "negative";
     if (!reason.empty()) {
         throw InvalidArgument("--rhs " + text + ": the seed '" + seed + "' is " + reason);
     }

@@ -96,6 +96,11 @@ TEST(plain_text, is_read_as_vectors) {
               "1;0;0;0;0;6;");
     EXPECT_NE(read("1\n2\n", 3).find("expected vectors of 3 elements, found 2"), std::string::npos);
     EXPECT_NE(read("1\nx\n3\n", 3).find("b.txt:2: value 'x'"), std::string::npos);
+    for (const std::string word : {"nan", "-Inf", "1e400"}) {  // Numbers, in the first line, too.
+        EXPECT_NE(read(word + "\n1\n2\n", 3).find("b.txt:1: value '" + word + "' is "),
+                  std::string::npos)
+            << read(word + "\n1\n2\n", 3);
+    }
     EXPECT_NE(read("rows\n", 3).find("the format is not known"), std::string::npos);
     // Decimal commas, or columns of integers: nobody knows.
     for (const std::string text :

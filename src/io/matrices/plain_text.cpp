@@ -2,6 +2,7 @@
 
 #include "io/formats.hpp"
 #include "io/text.hpp"
+#include "tessera/spec.hpp"
 
 namespace tessera::io {
 
@@ -35,13 +36,10 @@ bool has_decimal_commas(std::string line) {
     return std::ranges::all_of(words(line), has_decimal_comma);
 }
 
+/// Also one that is refused: out of range, NaN or infinite.
 bool is_number(std::string_view word) {
-    try {
-        real_of(word, "value");
-        return true;
-    } catch (const InputError&) {
-        return false;
-    }
+    double number = 0;
+    return parse_real(word, number) != "not a number";
 }
 
 }  // namespace

@@ -416,6 +416,15 @@ TEST(solve_on_devices, tiny_systems) {
     }
 }
 
+/// One block of 23 equal rows: no node has as many unknowns.
+TEST(solve_on_devices, a_dense_matrix) {
+    const CsrMatrix<double> dense =
+        matrix_of<double>(23, [](Index i, Index j) { return i == j ? 31.0 : 1.0; });
+    const GroupSolved found = solve_on(2, dense, std::vector<double>(23, 53));
+    EXPECT_EQ(found.report.solves.at(0).status, Status::converged);
+    for (const double value : found.x) EXPECT_NEAR(value, 1, 1e-6);
+}
+
 TEST(device_group, is_named_by_a_text) {
     const DeviceGroup group = DeviceGroup::from_text("3", "cpu", 1);
     ASSERT_EQ(group.size(), 3);

@@ -1,9 +1,11 @@
 #include "krylov/solver/attempt_engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "base/checks.hpp"
+#include "base/concat.hpp"
 #include "krylov/at_work.hpp"
 #include "krylov/attempts.hpp"
 #include "krylov/rules.hpp"
@@ -221,6 +223,28 @@ void AttemptEngine<T>::guarded(Work&& work) {
     } catch (...) {
         drop();
         throw;
+    }
+}
+
+/// Names a number that was not finite before the solve, which leaves such a start as it is.
+template <class T>
+void AttemptEngine<T>::explain_non_finite(std::span<const T> b, std::span<const T> x,
+                                          SolveReport& report) const {
+    if (report.status != Status::non_finite) return;
+    const auto first_in = [&](std::span<const T> v) {
+        std::vector<T> copied(v.size());
+        copy_to_host(context_, v, std::span<T>(copied));
+        const auto found = std::ranges::find_if(copied, [](T e) { return !std::isfinite(e); });
+        return found == copied.end() ? Offset(-1) : Offset(found - copied.begin());
+    };
+    if (const Offset row = first_in(b); row >= 0) {
+        report.message = concat("Row ", row, " of the right-hand side is NaN or infinite.");
+    } else if (const Offset element = first_in(x); element >= 0) {
+        report.message = concat("Element ", element, " of the start is NaN or infinite.");
+    } else if (given_operator_ == nullptr && system_ && system_->report().unusable.empty()) {
+        const Index in_matrix = first_non_finite_row(context_, given_matrix_);
+        if (in_matrix < 0) return;
+        report.message = concat("Row ", in_matrix, " of the matrix has a NaN or infinity.");
     }
 }
 

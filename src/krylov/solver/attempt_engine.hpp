@@ -128,6 +128,7 @@ class AttemptEngine {
     /// Preconditions from the other side, by other attempts where these suit it.
     void change_side();
     void explain_asymmetry(SolveReport& report) const;
+    void explain_non_finite(std::span<const T> b, std::span<const T> x, SolveReport& report) const;
     std::string singularity_of(const SolveReport& report) const;
     static void call_singular(SolveReport& report, const std::string& why);
     bool has_attempt_for_singular();

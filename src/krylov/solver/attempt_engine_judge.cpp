@@ -152,7 +152,12 @@ std::string AttemptEngine<T>::singularity_of(const SolveReport& report) const {
 template <class T>
 void AttemptEngine<T>::call_singular(SolveReport& report, const std::string& why) {
     report.status = Status::singular;
-    report.message = why + "; the relative residual is " + residual_text(report) + ".";
+    report.message = why + "; the relative residual is " + residual_text(report);
+    if (report.worst_row >= 0 && report.true_relative_residual <= default_rtol<T>) {
+        report.message += concat(", but in row ", report.worst_row, " the residual is ",
+                                 message_number(report.backward_error), " of the sum of its terms");
+    }
+    report.message += ".";
     report.message.front() = char(std::toupper(report.message.front()));
 }
 

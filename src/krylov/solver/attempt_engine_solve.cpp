@@ -247,7 +247,10 @@ std::vector<SolveReport> AttemptEngine<T>::solve(Vectors<const T> b, Vectors<T> 
         reports = null_space_.vectors() == 0 ? solve_by_attempts(b, x, rest)
                                              : solve_projected(b, x, rest);
     }
-    for (SolveReport& report : reports) report.setup_seconds += setup.seconds;
+    for (int j = 0; j < b.count; ++j) {
+        reports[std::size_t(j)].setup_seconds += setup.seconds;
+        explain_non_finite(b[j], x[j], reports[std::size_t(j)]);
+    }
     // Judging the solution takes time, too.
     if (b.count == 1) reports[0].seconds = now() - start - reports[0].setup_seconds;
     return reports;

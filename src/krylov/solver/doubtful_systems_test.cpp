@@ -269,6 +269,20 @@ TEST(doubtful_systems, least_squares_are_said_to_be_those_of_the_precision) {
     EXPECT_NE(report.message.find("higher precision"), std::string::npos) << report.message;
 }
 
+TEST(doubtful_systems, a_small_residual_of_a_singular_system_has_its_row_named) {
+    const CsrMatrix<double> matrix =
+        copy_to(context(), make_csr<double>(3, 3, {{0}, {1, 2}, {1, 2}}, {{1e12}, {1, 1}, {1, 1}}));
+    const Buffer<double> b = copy_to_buffer(context(), std::vector<double>{1e12, 1, 0});
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(3));
+    Solver<double> solver(context(), "richardson", "direct");
+    solver.setup(matrix);
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_EQ(report.status, Status::singular);
+    EXPECT_LE(report.true_relative_residual, 1e-8);
+    EXPECT_NE(report.message.find("but in row 2 the residual is 1.00e+00"), std::string::npos)
+        << report.message;
+}
+
 /// Squares of x and of its residual leave the range of double.
 TEST(doubtful_systems, norms_beyond_the_squares_of_the_type) {
     constexpr Index n = 1100;

@@ -13,7 +13,7 @@ using incomplete::ordering_name;
 
 IluOptions parse_ilu(Spec spec) {
     IluOptions options;
-    options.block = Index(spec.integer(0, options.block, 0, 32));
+    options.block = Index(spec.integer(0, options.block, 1, 32));
     options.fill = int(spec.integer("fill", options.fill, 0, 1000));
     options.method = choose(spec, "method", {IluStage::level, IluStage::jacobi});
     options.sweeps = int(spec.integer("sweeps", options.sweeps, 1, 1000));
