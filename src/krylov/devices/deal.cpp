@@ -40,7 +40,7 @@ Deal deal_out(const Context& cpu, const CsrView<double>& matrix, const ConfigOve
                  nodes = Offset(points.values.size()) / std::max(1, points.dimensions);
     const bool divides = nodes > 0 && rows > 0 && rows % nodes == 0;
     deal.by_coordinates = nodes > 0;
-    const auto found_unknowns = [&] {  // Of blocks of the pattern, if these are those of nodes.
+    const auto found_unknowns = [&] {  // Blocks of the pattern, if they can be those of nodes.
         const int found = find_facts(cpu, matrix, points).rows_per_node;
         return nodes == 0 && rows % found != 0 ? 1 : found;
     };
