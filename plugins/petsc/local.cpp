@@ -384,8 +384,9 @@ class IluMethod final : public LocalMethod {
 
   private:
     std::string text() const {
-        return "ilu:" + std::to_string(block_) + ",fill=" + std::to_string(fill_) +
-               ",method=" + tessera::to_string(method_) + (more_[0] ? "," : "") + more_;
+        return "ilu" + (block_ != 0 ? ":" + std::to_string(block_) : "") +
+               ",fill=" + std::to_string(fill_) + ",method=" + tessera::to_string(method_) +
+               (more_[0] ? "," : "") + more_;
     }
 
     PetscInt block_ = 0, fill_ = 0;

@@ -168,8 +168,8 @@ def ilu(
         raise ValueError(f"pivoting: {pivoting!r} is none of 'complete', 'partial', 'static'")
     if precision not in ("working", "f32"):
         raise ValueError(f"precision: {precision!r} is neither 'working' nor 'f32'")
-    size = 0 if block_size is None else whole(block_size, "block_size", 1, 32)
-    text = f"ilu:{size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
+    size = "" if block_size is None else f":{whole(block_size, 'block_size', 1, 32)}"
+    text = f"ilu{size},fill={whole(fill, 'fill', 0, 1000)},method={method}"
     text += f",sweeps={whole(sweeps, 'sweeps', 1, 1000)},delta={number(delta, 'delta', 0, 1)!r}"
     text += f",solve_sweeps={whole(solve_sweeps, 'solve_sweeps', 0, 1000)},precision={precision}"
     for name, choice in (("matching", matching), ("safeguard", safeguard)):

@@ -286,6 +286,10 @@ def _made(points: Any, blocks: _Cells, groups: list[tuple[str, int, _Cells]]) ->
     def flat(cells: _Cells) -> list[tuple[str, Any]]:
         return [(_SHAPES[kind], np.ascontiguousarray(nodes).ravel()) for kind, nodes in cells]
 
+    for name, _, _ in groups:
+        if not isinstance(name, str):
+            raise TypeError(f"nodes, faces, elements: {name!r} is no text, as names of groups are")
+        require_utf8(name, "nodes, faces, elements")
     return core.make_mesh(
         points, flat(blocks), [], [], [(name, axes, flat(cells)) for name, axes, cells in groups]
     )

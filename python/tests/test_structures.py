@@ -269,6 +269,10 @@ def test_meshes_that_would_be_misread():
         Mesh(grid(), {"quad": [[0, 1, 2, 2**32 + 3]]})
     with pytest.raises(ValueError, match="'?left'? is there twice"):
         Mesh(grid(), {"quad": QUADS}, nodes={"left": [0]}, faces={"left": [0, 1, 2]})
+    with pytest.raises(TypeError, match="faces, elements: 1 is no text, as names of groups are"):
+        Mesh(grid(), {"quad": QUADS}, nodes={1: [0]})
+    with pytest.raises(ValueError, match="is not UTF-8"):
+        Mesh(grid(), {"quad": QUADS}, nodes={"\ud800": [0]})
     assert Mesh(grid(), {"quad": QUADS}, nodes={"none": []}).nodes("none").size == 0
     with pytest.raises(ValueError, match="gravity: it needs a density"):
         pulled(gravity=(0, -9.81))

@@ -366,6 +366,13 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
         norms_ = norms_of_residual(square);
     }
     at_start_ = norms_;
+    // Rounding errors of such a start would hide b, or its residual leaves the range of T.
+    const bool is_far = !(norms_.true_norm * double(std::numeric_limits<T>::epsilon()) <= norm_b_);
+    if (is_far && shared_->norm.all_finite(caller_x_, work())) {
+        at_start_.true_norm = std::numeric_limits<double>::infinity();
+        fill(context(), T(0), this->x());
+        norms_ = residual_norms(this->x());
+    }
     status_ = status_at_start(norms_);
     if (status_) return finish();
     start();

@@ -1,5 +1,7 @@
+#include "base/concat.hpp"
 #include "krylov/test_systems.hpp"
 #include "support/blocks.hpp"
+#include "tessera/solver.hpp"
 
 // Systems far from 1 in scale, without a preconditioner, which would undo the scale of A.
 namespace tessera::test {
@@ -39,6 +41,33 @@ class CountedOperator final : public Operator<T> {
 };
 
 }  // namespace
+
+/// The residual of the start, in the scale of b, or its square leaves the range.
+TEST(matrix_scale, starts_that_are_far_away_are_left) {
+    for_reals([](auto real) {
+        using T = decltype(real);
+        const int unit = sizeof(T) == 8 ? 100 : 12;
+        const CsrMatrix<T> matrix = laplacian_2d<T>(15), placed = copy_to(context(), matrix);
+        const std::vector<T> ones(225, T(1));
+        Solver<T> exact(context(), "richardson", "direct");
+        exact.setup(placed);
+        for (const int of_b : {-9, -6, 0}) {
+            for (const int of_start : {0, 5, 10}) {
+                const std::vector<T> right = times_power(ones, of_b * unit),
+                                     start = times_power(ones, of_start * unit);
+                for (const std::string& solver : krylov_solvers()) {
+                    SCOPED_TRACE(concat(solver, " ", of_b * unit, " ", of_start * unit));
+                    const auto found = run(context(), solver, matrix, right, {}, start);
+                    EXPECT_EQ(found.report.status, Status::converged) << found.report.message;
+                }
+                const Buffer<T> b = copy_to_buffer(context(), right);
+                Buffer<T> x = copy_to_buffer(context(), start);
+                const SolveReport report = exact.solve(b.view(), x.view());
+                EXPECT_EQ(report.status, Status::converged) << report.message;
+            }
+        }
+    });
+}
 
 /// All arithmetic is that of A x = b, times powers of two.
 TEST(matrix_scale, a_scaled_system_has_the_same_solution_to_the_last_bit) {
