@@ -159,6 +159,9 @@ std::vector<T> read_vectors(const Context& cpu, const std::string& path, Index r
                              concat("expected vectors of ", rows, " elements, found ", found.rows,
                                     found.columns == 1 ? "" : " in each column"));
         }
+        if (found.columns == 0 && rows > 0) {
+            throw ParseError(name, 0, "expected vectors, found no column");
+        }
         return rounded<T>(std::move(values));
     });
 }

@@ -95,6 +95,8 @@ TEST(plain_text, is_read_as_vectors) {
     EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 1\n3 2 6\n", 3),
               "1;0;0;0;0;6;");
     EXPECT_NE(read("1\n2\n", 3).find("expected vectors of 3 elements, found 2"), std::string::npos);
+    EXPECT_NE(read("%%MatrixMarket matrix array real general\n3 0\n", 3).find("found no column"),
+              std::string::npos);
     EXPECT_NE(read("1\nx\n3\n", 3).find("b.txt:2: value 'x'"), std::string::npos);
     for (const std::string word : {"nan", "-Inf", "1e400"}) {  // Numbers, in the first line, too.
         EXPECT_NE(read(word + "\n1\n2\n", 3).find("b.txt:1: value '" + word + "' is "),
