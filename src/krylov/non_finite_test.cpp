@@ -79,6 +79,17 @@ TEST(non_finite, a_right_hand_side_with_infinity_is_named) {
         }
     }
     expect_named_start();
+    // Reduced systems, of which the row of infinity is none.
+    const CsrMatrix<double> diagonal =
+        copy_to(context(), make_csr<double>(3, 3, {{0}, {}, {2}}, {{1}, {}, {2}}));
+    const Buffer<double> b = copy_to_buffer(
+        context(), std::vector<double>{std::numeric_limits<double>::infinity(), 0, 1});
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(3));
+    Solver<double> solver(context());
+    solver.setup(diagonal);
+    const SolveReport report = solver.solve(b.view(), x.view());
+    EXPECT_EQ(report.status, Status::non_finite);
+    expect_contains(report.message, "Row 0 of the right-hand side is NaN or infinite");
 }
 
 }  // namespace tessera::test

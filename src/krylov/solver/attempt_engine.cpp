@@ -226,11 +226,12 @@ void AttemptEngine<T>::guarded(Work&& work) {
     }
 }
 
-/// Names a number that was not finite before the solve, which leaves such a start as it is.
+/// Names a number that was not finite before the solve, which leaves such a start as it is. Of a
+/// reduced system b may have been finite.
 template <class T>
 void AttemptEngine<T>::explain_non_finite(std::span<const T> b, std::span<const T> x,
                                           SolveReport& report) const {
-    if (report.status != Status::non_finite) return;
+    if (is_solved(report.status) || report.status == Status::interrupted) return;
     const auto first_in = [&](std::span<const T> v) {
         std::vector<T> copied(v.size());
         copy_to_host(context_, v, std::span<T>(copied));
@@ -238,7 +239,10 @@ void AttemptEngine<T>::explain_non_finite(std::span<const T> b, std::span<const 
         return found == copied.end() ? Offset(-1) : Offset(found - copied.begin());
     };
     if (const Offset row = first_in(b); row >= 0) {
+        report.status = Status::non_finite;
         report.message = concat("Row ", row, " of the right-hand side is NaN or infinite.");
+    } else if (report.status != Status::non_finite) {
+        return;
     } else if (const Offset element = first_in(x); element >= 0) {
         report.message = concat("Element ", element, " of the start is NaN or infinite.");
     } else if (given_operator_ == nullptr && system_ && system_->report().unusable.empty()) {

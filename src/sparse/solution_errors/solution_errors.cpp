@@ -159,8 +159,14 @@ EquilibratedErrors equilibrated_errors(const Context& context, const CsrView<T>&
                                   norms + 2, norms + 3});
     const std::vector<Offset> found = on_host(context, norms, 4);
     const double residual = double_of(found[1]), right_hand_side = double_of(found[2]);
-    const double terms = double_of(found[3]) * double_of(found[0]);
-    return {residual == 0 ? 0 : residual / (terms + right_hand_side), terms / right_hand_side};
+    const double row_sum = double_of(found[3]), largest_x = double_of(found[0]);
+    // Terms of A x may be beyond the range.
+    const bool is_large = largest_x > 1;
+    const double error = is_large ? residual / largest_x / (row_sum + right_hand_side / largest_x)
+                                  : residual / (row_sum * largest_x + right_hand_side);
+    const double growth =
+        is_large ? row_sum / right_hand_side * largest_x : row_sum * largest_x / right_hand_side;
+    return {residual == 0 ? 0 : error, growth};
 }
 
 template decltype(solution_errors<float>) solution_errors<float>;

@@ -366,6 +366,19 @@ void expect_norms_beyond_squares() {
         EXPECT_NEAR(large_b.residual / std::ldexp(5.0, exponent), 1, gamma<T>(8));
         EXPECT_EQ(large_b.residual, large_b.right_hand_side);
     }
+    // The sum of the absolute terms of a row leaves the range.
+    const auto mixed = matrix_of<T>(2, [](Index, Index j) { return j == 0 ? T(1) : T(0.75); });
+    for (const int exponent :
+         {std::numeric_limits<T>::max_exponent - 1, std::numeric_limits<T>::min_exponent + 1}) {
+        const auto size = T(std::ldexp(1.0, exponent));
+        const CsrMatrix<T> a = copy_to(context(), mixed);
+        const Buffer<T> b = copy_to_buffer(context(), std::vector<T>(2, size / 4)),
+                        x = copy_to_buffer(context(), std::vector<T>{size, -size});
+        const auto found = equilibrated_errors<T>(context(), a.view(), b.view(), x.view());
+        EXPECT_EQ(found.error, 0);
+        EXPECT_GT(found.growth, 1);
+        EXPECT_LT(found.growth, 16);
+    }
 }
 
 TEST(solution_errors, norms_beyond_the_squares_of_the_type) {
