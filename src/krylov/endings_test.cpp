@@ -79,6 +79,8 @@ TEST(endings, numbers_of_messages_have_no_senseless_sign) {
     EXPECT_EQ(message.find("-nan"), std::string::npos) << message;
     EXPECT_EQ(message.find("-0"), std::string::npos) << message;
     EXPECT_NE(message.find("is nan, the target 0.00e+00"), std::string::npos) << message;
+    const double unknown = std::numeric_limits<double>::quiet_NaN();  // b has NaN.
+    EXPECT_EQ(status_message(report, {}, unknown, 0).find("target"), std::string::npos);
 }
 
 /// No product and so no residual shows what is in an element whose column is empty.

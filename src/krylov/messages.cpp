@@ -63,9 +63,9 @@ const char* to_string(Status status) {
 
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks) {
-    const std::string reached = "the relative residual is " +
-                                message_number(report.true_relative_residual) + ", the target " +
-                                message_number(target);
+    std::string reached =
+        "the relative residual is " + message_number(report.true_relative_residual);
+    if (!std::isnan(target)) reached += ", the target " + message_number(target);
     switch (report.status) {
         case Status::converged:
             return "";
