@@ -41,6 +41,7 @@ tessera_instantiate(batched/invert/invert_small.cuh batched::cuda invert_any_siz
 set(ldu ${fixed} ${partial} ${full})
 set(llt ${fixed} ${full})
 set(ldlt ${fixed} ${bunch_kaufman} ${rook} ${full})
+tessera_instantiate(batched/factor/factor_triangles.cuh batched::cuda factorise_triangles ${ldlt})
 foreach(kind ldu llt ldlt)
   list(TRANSFORM ${kind} PREPEND "Factorisation::${kind}, ")
   tessera_instantiate(batched/factor/factor_any_size.cuh batched::cuda factorise_as ${${kind}})

@@ -17,7 +17,7 @@ BEGIN {
     public["tessera/detail/memory.hpp"] = public["tessera/detail/owners.hpp"] = 0
     public["tessera/detail/floating_point.hpp"] = 0
     public["tessera/detail/spmv_plan.hpp"] = public["tessera/detail/blocks.hpp"] = 1
-    public["tessera/detail/cells.hpp"] = 1
+    public["tessera/detail/cells.hpp"] = public["tessera/detail/ldlt_by_rows.hpp"] = 1
     public["tessera/detail/orientation.hpp"] = 2
     split("sliced vector_steps ordering bsr rank_rows symmetric_product largest_element norm accurate_residual", list, " ")
     for (i in list) public["tessera/detail/" list[i] ".hpp"] = 2

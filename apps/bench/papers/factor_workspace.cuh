@@ -11,8 +11,13 @@ template <class Method, int Width, class T>
 bool factor_width(const Context& context, Workspace workspace, const batched::FactorJob<T>& job) {
     using batched::cuda::factor_small;
     constexpr bool usual = batched::cuda::prefers_shared_memory<Method, T>(Width);
-    if ((workspace == Workspace::shared_memory) == usual) return false;
-    factor_small<Method, T, Width, !usual>(context, job);
+    const bool shared = workspace == Workspace::shared_memory;
+    // Small matrices are factored by another algorithm.
+    const bool other = Method::kind == batched::Factorisation::ldlt &&
+                       job.a.size <= tessera::cuda::max_triangle_rows;
+    if (shared == usual && !other) return false;
+    shared ? factor_small<Method, T, Width, true>(context, job, 0)
+           : factor_small<Method, T, Width, false>(context, job, 0);
     return true;
 }
 

@@ -165,20 +165,12 @@ __global__ void __launch_bounds__(factor_threads, blocks)
     }
 }
 
-/// Whether outputs other than info are requested.
-template <class T>
-bool wants_more_than_info(const FactorResults<T>& results) {
-    return results.perturbed != nullptr || results.perturbation != nullptr ||
-           results.smallest_pivot != nullptr || results.inertia != nullptr ||
-           results.log_determinant != nullptr || results.determinant_sign != nullptr;
-}
-
-/// The matrices of Width / 2 + 1 .. Width rows, or of 0 .. 4.
+/// The matrices of `smallest` .. Width rows.
 template <class Method, class T, int Width, bool shared = prefers_shared_memory<Method, T>(Width)>
-void factor_small(const Context& context, const FactorJob<T>& job) {
+void factor_small(const Context& context, const FactorJob<T>& job, int smallest) {
     constexpr int rows = shared ? 1 : rows_per_lane<Method>(Width);
     const auto run = [&](auto* kernel) {
-        launch_teams(context, job.a, job.plan, Width == 4 ? 0 : Width / 2 + 1, Width, Width,
+        launch_teams(context, job.a, job.plan, smallest, Width, Width,
                      factor_threads / Width * rows, factor_threads / 32 * rows, kernel, job,
                      wants_more_than_info(job.results));
     };
@@ -199,6 +191,7 @@ void factor_small(const Context& context, const FactorJob<T>& job) {
 /// Largest matrices first: they take longest.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job) {
+    constexpr bool ldlt = kind == Factorisation::ldlt, full = pivoting == Pivoting::full;
     using Method = std::conditional_t<
         kind == Factorisation::ldu, Ldu<pivoting>,
         std::conditional_t<kind == Factorisation::llt, Llt<pivoting>, Ldlt<pivoting>>>;
@@ -206,14 +199,23 @@ void factorise_as(const Context& context, const FactorJob<T>& job) {
         context, job.a, job.plan, max_warp_rows + 1, largest_size, factor_threads, 1, 1,
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
+    const bool by_triangles = ldlt && !job.by_rows;
     bool is_done = false;
-    if constexpr (kind == Factorisation::ldu && pivoting == Pivoting::full && sizeof(T) == 4) {
+    if constexpr (kind == Factorisation::ldu && full && sizeof(T) == 4) {
         is_done = ldu_by_compaction(context, job);
     }
-    if (!is_done) factor_small<Method, T, 32>(context, job);
-    factor_small<Method, T, 16>(context, job);
-    factor_small<Method, T, 8>(context, job);
-    factor_small<Method, T, 4>(context, job);
+    if (!is_done) {
+        factor_small<Method, T, 32>(context, job, by_triangles ? max_triangle_rows + 1 : 17);
+    }
+    if constexpr (ldlt) {
+        if (by_triangles) factorise_triangles<pivoting>(context, job);
+    }
+    if constexpr (!ldlt || full) {
+        if (by_triangles) return;
+        factor_small<Method, T, 16>(context, job, 9);
+        factor_small<Method, T, 8>(context, job, 5);
+        factor_small<Method, T, 4>(context, job, 0);
+    }
 }
 
 }  // namespace tessera::batched::cuda

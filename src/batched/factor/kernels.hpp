@@ -17,6 +17,7 @@ struct FactorJob {
     Pivoting pivoting = Pivoting::fixed;
     Factorisation factorisation = Factorisation::ldu;
     const Plan* plan = nullptr;  ///< Null for batches of one size.
+    bool by_rows = false;        ///< See ldlt_by_rows.
 };
 
 /// The threshold tau of matrix b, whose largest magnitude is `largest`; 0 where there is none.
@@ -43,6 +44,10 @@ namespace cuda {
 /// All sizes; each instance is compiled in a file of its own.
 template <Factorisation kind, Pivoting pivoting, class T>
 void factorise_as(const Context& context, const FactorJob<T>& job);
+
+/// LDL^T of the matrices of up to max_triangle_rows rows; factorise_as has the others.
+template <Pivoting pivoting, class T>
+void factorise_triangles(const Context& context, const FactorJob<T>& job);
 
 /// Contiguous batches of 8 or 16 rows, LDU with static or partial pivoting or LL^T with static
 /// pivoting; returns false and does nothing for others.

@@ -95,8 +95,7 @@ template <class Method, class T>
 constexpr bool prefers_shared_memory(int width) {
     if (sizeof(T) == 4 || Method::kind == batched::Factorisation::llt) return false;
     const bool ldlt = Method::kind == batched::Factorisation::ldlt;
-    if (width == 16) return ldlt || Method::full;
-    return width == 8 && ldlt && (Method::full || Method::ordered);
+    return Method::full && (width == 16 || (width == 8 && ldlt));
 }
 
 /// Rows per lane, in registers, for matrices of up to `width` rows.
@@ -115,6 +114,21 @@ template <class T>
 constexpr int factor_rotating_blocks(int width) {
     if (width == 32) return sizeof(T) == 4 ? 5 : 3;
     return width * int(sizeof(T)) >= 128 ? 3 : width * int(sizeof(T)) == 64 ? 4 : 8;
+}
+
+/// triangle_kernel, LDL^T of up to max_triangle_rows rows: threads and blocks, and the largest
+/// matrices with one lane and with two; larger ones have four.
+inline constexpr int max_triangle_rows = 24;
+inline constexpr int triangle_threads = 32;
+template <class T>
+inline constexpr int triangle_blocks = sizeof(T) == 8 ? 16 : 20;
+struct TriangleSizes {
+    int one;
+    int two;
+};
+template <class T>
+constexpr TriangleSizes triangle_sizes() {
+    return sizeof(T) == 8 ? TriangleSizes{8, 13} : TriangleSizes{11, 19};
 }
 
 /// factor_unrolled_kernel: lanes per matrix of 16 rows, and blocks for those of 8 and of 16 rows.

@@ -23,10 +23,9 @@ struct PivotColumns {
 };
 
 /// Right-looking LDL^T with 1 x 1 and 2 x 2 pivots and implicit pivoting; one row per thread. Rows
-/// are not moved. Both
-/// triangles are updated and the pivot columns are used, so that rounding errors may differ between
-/// the triangles. A 2 x 2 pivot takes two steps, one rank-1 update each, so that the teams of a
-/// warp stay in step.
+/// are not moved. Both triangles are updated and the pivot columns are used, so that rounding
+/// errors may differ between the triangles. A 2 x 2 pivot takes two steps, one rank-1 update each,
+/// so that the teams of a warp stay in step.
 template <Pivoting pivoting>
 struct Ldlt {
     static constexpr Factorisation kind = Factorisation::ldlt;

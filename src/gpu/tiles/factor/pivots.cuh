@@ -191,6 +191,66 @@ __device__ __forceinline__ PivotValue<T> pivot_value(const TeamMemory<T>& memory
     }
 }
 
+/// log x, not inlined.
+__device__ __noinline__ double rare_logarithm(double x) { return log(x); }
+
+/// The outputs of a factorisation that are computed from its pivots.
+template <class T>
+struct PivotTotals {
+    int info = 0;
+    int perturbed = 0;
+    T perturbation = T(0);
+    T smallest = std::numeric_limits<T>::infinity();
+    int negative = 0;
+    int zeros = 0;
+    double logarithm = 0;
+    bool failed = false;  ///< A pivot is not finite.
+
+    /// Adds the pivot in position s, or an eigenvalue of a 2 x 2 pivot, before (raw) and after the
+    /// threshold tau.
+    __device__ __forceinline__ void add(int s, T raw, T used, T tau) {
+        const T size = fabs(raw);
+        if (info == 0 && used == T(0)) info = s + 1;
+        perturbed += int(size < tau);
+        const T change = size < tau ? fabs(used - raw) : T(0);
+        perturbation = change > perturbation ? change : perturbation;
+        smallest = size < smallest ? size : smallest;
+        negative += int(used < T(0));
+        zeros += int(used == T(0));
+        logarithm += rare_logarithm(fabs(double(used)));
+    }
+    /// The pivot in position s is not finite.
+    __device__ __forceinline__ void fail(int s) {
+        failed = true;
+        if (info == 0) info = s + 1;
+    }
+    /// Writes the requested outputs of matrix b of n rows; odd: its permutations change the sign of
+    /// the determinant.
+    __device__ __forceinline__ void write(const FactorResults<T>& results, Offset b, int n,
+                                          bool odd = false) const {
+        if (results.info != nullptr) results.info[b] = info;
+        if (results.perturbed != nullptr) results.perturbed[b] = failed ? 0 : perturbed;
+        if (results.perturbation != nullptr) {
+            results.perturbation[b] = failed ? std::numeric_limits<T>::infinity() : perturbation;
+        }
+        if (results.smallest_pivot != nullptr) results.smallest_pivot[b] = failed ? T(0) : smallest;
+        if (results.inertia != nullptr) {
+            Index* const inertia = results.inertia + 3 * b;
+            inertia[0] = failed ? 0 : n - negative - zeros;
+            inertia[1] = failed ? 0 : negative;
+            inertia[2] = failed ? n : zeros;
+        }
+        if (results.log_determinant != nullptr) {
+            results.log_determinant[b] =
+                failed ? std::numeric_limits<T>::quiet_NaN() : T(logarithm);
+        }
+        if (results.determinant_sign != nullptr) {
+            const int sign = (negative % 2 != 0) != odd ? -1 : 1;
+            results.determinant_sign[b] = failed || zeros > 0 ? 0 : sign;
+        }
+    }
+};
+
 /// Writes the requested outputs of a matrix; more_than_info: outputs other than info are requested.
 /// Returns whether a pivot is not finite.
 template <Factorisation kind, class T, class Team>
@@ -200,49 +260,41 @@ __device__ __forceinline__ bool write_results(const Team& team, const TeamMemory
     const int s = team.lane();
     const PivotValue<T> pivot = pivot_value<kind>(memory, s, n, tau);
     const int fails = team.first(!pivot.finite);
-    const bool failed = fails < Team::threads;
+    PivotTotals<T> totals;
+    totals.failed = fails < Team::threads;
     const bool inside = s < n;
     const bool zero = inside && pivot.used == T(0);
     if (results.info != nullptr) {
         const int bad = team.first(zero || !pivot.finite);
-        if (s == 0 && active) results.info[b] = bad < Team::threads ? bad + 1 : 0;
+        totals.info = bad < Team::threads ? bad + 1 : 0;
+        if (!more_than_info && s == 0 && active) results.info[b] = totals.info;
     }
-    if (!more_than_info) return failed;
+    if (!more_than_info) return totals.failed;
     const T size = kind == Factorisation::llt ? pivot.raw : fabs(pivot.raw);
     const bool changed = inside && size < tau;
-    const int perturbed = team.count(changed);
+    totals.perturbed = team.count(changed);
     const T to = kind == Factorisation::llt ? tau : with_threshold(pivot.raw, tau);
-    const T change = team.max(changed ? fabs(to - pivot.raw) : T(0));
-    const T smallest = -team.max(inside ? -size : -std::numeric_limits<T>::infinity());
-    const int negative = team.count(inside && pivot.used < T(0));
-    const int zeros = team.count(zero);
-    double logarithm = 0;
+    totals.perturbation = team.max(changed ? fabs(to - pivot.raw) : T(0));
+    totals.smallest = -team.max(inside ? -size : -std::numeric_limits<T>::infinity());
+    totals.negative = team.count(inside && pivot.used < T(0));
+    totals.zeros = team.count(zero);
     if (results.log_determinant != nullptr) {
-        logarithm = team.sum(inside ? log(fabs(double(pivot.used))) : 0.0);
+        totals.logarithm = team.sum(inside ? log(fabs(double(pivot.used))) : 0.0);
     }
-    int sign = negative % 2 != 0 ? -1 : 1;
+    bool odd = false;
     if (kind == Factorisation::ldu && results.determinant_sign != nullptr) {
-        if (is_odd(team, memory.rows, n) != is_odd(team, memory.columns, n)) sign = -sign;
+        odd = is_odd(team, memory.rows, n) != is_odd(team, memory.columns, n);
     }
-    if (s != 0 || !active) return failed;
-    if (results.perturbed != nullptr) results.perturbed[b] = failed ? 0 : perturbed;
-    if (results.perturbation != nullptr) {
-        results.perturbation[b] = failed ? std::numeric_limits<T>::infinity() : change;
-    }
-    if (results.smallest_pivot != nullptr) results.smallest_pivot[b] = failed ? T(0) : smallest;
-    if (results.inertia != nullptr) {
-        Index* const inertia = results.inertia + 3 * b;
-        inertia[0] = failed ? 0 : n - negative - zeros;
-        inertia[1] = failed ? 0 : negative;
-        inertia[2] = failed ? n : zeros;
-    }
-    if (results.log_determinant != nullptr) {
-        results.log_determinant[b] = failed ? std::numeric_limits<T>::quiet_NaN() : T(logarithm);
-    }
-    if (results.determinant_sign != nullptr) {
-        results.determinant_sign[b] = failed || zeros > 0 ? 0 : sign;
-    }
-    return failed;
+    if (s == 0 && active) totals.write(results, b, n, odd);
+    return totals.failed;
+}
+
+/// Whether outputs other than info are requested.
+template <class T>
+bool wants_more_than_info(const FactorResults<T>& results) {
+    return results.perturbed != nullptr || results.perturbation != nullptr ||
+           results.smallest_pivot != nullptr || results.inertia != nullptr ||
+           results.log_determinant != nullptr || results.determinant_sign != nullptr;
 }
 
 }  // namespace

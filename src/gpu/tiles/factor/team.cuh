@@ -43,6 +43,7 @@ class WarpTeam {
     __device__ __forceinline__ T sum(T value) const {
         return lanes_sum<Lanes>(value);
     }
+    __device__ __forceinline__ int min(int value) const { return -max(-value); }
 
   private:
     /// Bit l: `predicate` of lane l of the team.
@@ -101,6 +102,7 @@ class BlockTeam {
     __device__ __forceinline__ T sum(T value) const {
         return reduce(lanes_sum(value), [](T a, T b) { return a + b; });
     }
+    __device__ __forceinline__ int min(int value) const { return -max(-value); }
 
   private:
     /// Reduces one value per warp, in ascending order of the warps.

@@ -106,16 +106,19 @@ struct WarpMatrices {
     unsigned long long* addresses;  ///< Shared memory for `count` addresses.
 };
 
-/// Copies `Bytes` to shared memory without waiting.
+/// Copies `Bytes` to shared memory, or to a shared address, without waiting.
 template <int Bytes>
-__device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
-    const unsigned address = unsigned(__cvta_generic_to_shared(to));
+__device__ __forceinline__ void copy_to_shared(unsigned address, const void* from) {
     if constexpr (Bytes == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from));
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from),
                      "n"(Bytes));
     }
+}
+template <int Bytes>
+__device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
+    copy_to_shared<Bytes>(unsigned(__cvta_generic_to_shared(to)), from);
 }
 /// Waits until all copies of this warp have arrived, for all its lanes.
 __device__ __forceinline__ void wait_for_copies() {

@@ -7,6 +7,7 @@
 
 #include "base/for_each.hpp"
 #include "base/zeros.hpp"
+#include "tessera/detail/ldlt_by_rows.hpp"
 #include "tessera/vector_ops.hpp"
 
 namespace tessera::incomplete {
@@ -101,7 +102,7 @@ void NumericFactor<T>::factor_diagonals(const Context& context, Index first, Ind
     results.perturbed = perturbed_.data() + first;
     results.smallest_pivot = smallest_.data() + first;
     if (symmetric()) {
-        batched::ldlt<T>(context, pivoting_, factors, factors, permutations, results, options);
+        batched::ldlt_by_rows<T>(context, pivoting_, factors, permutations, results, options);
         batched::inverse_from_factors<T>(context, batched::Factorisation::ldlt, factors,
                                          permutations, inverses);
         return;
