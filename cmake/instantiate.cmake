@@ -48,9 +48,8 @@ foreach(kind ldu llt ldlt)
 endforeach()
 list(FILTER ldu EXCLUDE REGEX full)
 list(FILTER llt EXCLUDE REGEX full)
-tessera_instantiate(batched/factor/unrolled/factor_unrolled.cuh batched::cuda factorise_unrolled
+tessera_instantiate(batched/factor/factor_per_thread.cuh batched::cuda factorise_per_thread
                     ${ldu} ${llt})
-tessera_instantiate(batched/factor/compaction/ldu_compaction.cuh batched::cuda ldu_by_compaction float)
 tessera_instantiate(batched/multiply/multiply_pipeline.cuh batched::cuda multiply_pipelined
                     float double)
 tessera_instantiate(batched/norm/norm_pipeline.cuh batched::cuda norm_pipelined float double)

@@ -200,13 +200,7 @@ void factorise_as(const Context& context, const FactorJob<T>& job) {
         factor_kernel<Method, T, BlockTeam<factor_threads>, SharedRows<T>, factor_large_blocks>,
         job, wants_more_than_info(job.results));
     const bool by_triangles = ldlt && !job.by_rows;
-    bool is_done = false;
-    if constexpr (kind == Factorisation::ldu && full && sizeof(T) == 4) {
-        is_done = ldu_by_compaction(context, job);
-    }
-    if (!is_done) {
-        factor_small<Method, T, 32>(context, job, by_triangles ? max_triangle_rows + 1 : 17);
-    }
+    factor_small<Method, T, 32>(context, job, by_triangles ? max_triangle_rows + 1 : 17);
     if constexpr (ldlt) {
         if (by_triangles) factorise_triangles<pivoting>(context, job);
     }

@@ -10,7 +10,7 @@ void dispatch(const Context& context, const FactorJob<T>& job) {
     const auto run = [&]<Pivoting pivoting>(std::integral_constant<Pivoting, pivoting>) {
         if (job.pivoting != pivoting) return;
         if constexpr (kind != Factorisation::ldlt && pivoting != Pivoting::full) {
-            if (factorise_unrolled<kind, pivoting>(context, job)) return;
+            if (factorise_per_thread<kind, pivoting>(context, job)) return;
         }
         factorise_as<kind, pivoting>(context, job);
     };

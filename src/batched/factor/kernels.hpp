@@ -49,15 +49,10 @@ void factorise_as(const Context& context, const FactorJob<T>& job);
 template <Pivoting pivoting, class T>
 void factorise_triangles(const Context& context, const FactorJob<T>& job);
 
-/// Contiguous batches of 8 or 16 rows, LDU with static or partial pivoting or LL^T with static
+/// Small matrices of contiguous batches, LDU with static or partial pivoting or LL^T with static
 /// pivoting; returns false and does nothing for others.
 template <Factorisation kind, Pivoting pivoting, class T>
-bool factorise_unrolled(const Context& context, const FactorJob<T>& job);
-
-/// LDU with full pivoting of the matrices of 17 .. 32 rows, FP32; returns false and does nothing if
-/// more than factors, permutations and info is requested.
-template <class T>
-bool ldu_by_compaction(const Context& context, const FactorJob<T>& job);
+bool factorise_per_thread(const Context& context, const FactorJob<T>& job);
 
 }  // namespace cuda
 

@@ -22,18 +22,6 @@ bool supports_per_thread(const InvertJob<T>& job) {
     return is_contiguous_aligned(job.a) && (!job.store || is_contiguous_aligned(job.x));
 }
 
-/// Shared memory of one warp: 32 matrices, padded so that lanes access their own matrices without
-/// bank conflicts.
-template <class T, int n>
-struct ThreadStage {
-    static constexpr int matrix_bytes = n * n * int(sizeof(T));
-    static constexpr int pad_bytes = matrix_bytes % 32 == 0 ? 16 : 0;
-    static constexpr int stride = (matrix_bytes + pad_bytes) / int(sizeof(T));
-    static constexpr int bytes = 32 * stride * int(sizeof(T));
-    /// Bytes that a thread moves at once: a divisor of `unit`.
-    static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
-};
-
 template <int n, class T>
 __device__ __forceinline__ T row_sum(const T (&a)[n * n], int i) {
     T sum = T(0);
@@ -109,7 +97,7 @@ template <class T, int n, int thread_blocks>
 __global__ void __launch_bounds__(32 * per_thread_warps, thread_blocks)
     invert_per_thread_kernel(const __grid_constant__ InvertJob<T> job, bool first_in_chain) {
     using Stage = ThreadStage<T, n>;
-    using Run = ContiguousTile<T, n, 32, 1, Stage::stride - n * n>;
+    using Run = typename Stage::Tile;
     extern __shared__ __align__(16) unsigned char memory[];
     if (begin_in_chain(first_in_chain)) return;
     T* const staged = reinterpret_cast<T*>(memory + int(threadIdx.x) / 32 * Stage::bytes);

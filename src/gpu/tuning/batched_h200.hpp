@@ -131,25 +131,19 @@ constexpr TriangleSizes triangle_sizes() {
     return sizeof(T) == 8 ? TriangleSizes{8, 13} : TriangleSizes{11, 19};
 }
 
-/// factor_unrolled_kernel: lanes per matrix of 16 rows, and blocks for those of 8 and of 16 rows.
-struct UnrolledTuning {
-    int lanes;
-    int blocks_of_8;
-    int blocks_of_16;
-};
+/// Rows of the largest matrices that are factored by one thread each.
 template <class T>
-constexpr UnrolledTuning unrolled_tuning(batched::Factorisation kind, batched::Pivoting pivoting) {
-    const bool is_double = sizeof(T) == 8;
-    if (kind == batched::Factorisation::llt) {
-        return is_double ? UnrolledTuning{4, 2, 3} : UnrolledTuning{2, 6, 3};
-    }
-    if (is_double) return {8, 2, 4};
-    return pivoting == batched::Pivoting::partial ? UnrolledTuning{4, 4, 4}
-                                                  : UnrolledTuning{2, 4, 3};
+constexpr int max_factor_per_thread(batched::Factorisation kind) {
+    if (kind == batched::Factorisation::llt) return sizeof(T) == 8 ? 13 : 16;
+    return sizeof(T) == 8 ? 10 : 14;
 }
-
-inline constexpr int compaction_warps = 2;  ///< Warps of factor_compact_kernel.
-inline constexpr int compaction_blocks = 6;
+/// Blocks of factor_per_thread_kernel, of four warps.
+template <class T>
+constexpr int thread_factor_blocks(int n, batched::Factorisation kind) {
+    if (sizeof(T) == 8) return n <= 4 ? 5 : n <= 6 ? 3 : 2;
+    if (kind == batched::Factorisation::llt) return n <= 8 ? 6 : n <= 12 ? 3 : 2;
+    return n <= 4 ? 8 : n <= 6 ? 6 : n <= 8 ? 4 : n <= 10 ? 3 : 2;
+}
 
 // Norms and products (gpu/matrix_pipeline.cuh, gpu/staged_batch.cuh).
 

@@ -50,4 +50,17 @@ struct ContiguousTile {
     }
 };
 
+/// 32 matrices, one for each lane of a warp, padded so that lanes access their own matrices without
+/// bank conflicts.
+template <class T, int n>
+struct ThreadStage {
+    static constexpr int matrix_bytes = n * n * int(sizeof(T));
+    static constexpr int pad_bytes = matrix_bytes % 32 == 0 ? 16 : 0;
+    static constexpr int stride = (matrix_bytes + pad_bytes) / int(sizeof(T));
+    static constexpr int bytes = 32 * stride * int(sizeof(T));
+    using Tile = ContiguousTile<T, n, 32, 1, stride - n * n>;
+    /// Bytes that a thread moves at once: a divisor of `unit`.
+    static constexpr int width(int unit) { return unit % 16 == 0 ? 16 : unit % 8 == 0 ? 8 : 4; }
+};
+
 }  // namespace tessera::cuda
