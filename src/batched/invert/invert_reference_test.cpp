@@ -5,27 +5,21 @@ namespace tessera::test {
 
 namespace {
 
-using reference::gauss_jordan_explicit;
 using reference::gauss_jordan_implicit;
 
-/// Inverts by both forms; they agree in `info`, and the left residual is bounded.
+/// The left residual is bounded.
 template <class T>
 void expect_inverted(Index n, const std::vector<T>& a, const char* what) {
-    std::vector<T> x = a, y = a;
+    std::vector<T> x = a;
     double growth = 0;
     ASSERT_EQ(gauss_jordan_implicit(n, x.data(), &growth), 0) << what << ", n = " << n;
-    ASSERT_EQ(gauss_jordan_explicit(n, y.data()), 0) << what << ", n = " << n;
     EXPECT_GE(growth, 1);
     EXPECT_LT(left_residual(n, a, x), growth) << what << ", n = " << n;
-    EXPECT_LT(left_residual(n, a, y), growth) << what << ", n = " << n;
 }
 
 template <class T>
 Index info_of(Index n, std::vector<T> a) {
-    std::vector<T> b = a;
-    const Index info = gauss_jordan_implicit(n, a.data());
-    EXPECT_EQ(gauss_jordan_explicit(n, b.data()), info);
-    return info;
+    return gauss_jordan_implicit(n, a.data());
 }
 
 }  // namespace
@@ -36,33 +30,15 @@ Index info_of(Index n, std::vector<T> a) {
 // X A = I for X = [  1/2  1/4  -1 ]
 //                 [  1/2   0    0 ]
 //                 [ -1/2   0    1 ]
-// All numbers are sums of few powers of two, so both forms give exactly this.
+// All numbers are sums of few powers of two: it is exactly this.
 TEST(invert_reference, worked_example) {
     for_reals([](auto real) {
         using T = decltype(real);
         const std::vector<T> a{0, 4, 0, 2, 0, 1, 0, 4, 1};
         const std::vector<T> inverse{T(0.5), T(0.5), T(-0.5), T(0.25), 0, 0, -1, 0, 1};
-        std::vector<T> x = a, y = a;
+        std::vector<T> x = a;
         EXPECT_EQ(gauss_jordan_implicit(3, x.data()), 0);
-        EXPECT_EQ(gauss_jordan_explicit(3, y.data()), 0);
         EXPECT_EQ(x, inverse);
-        EXPECT_EQ(y, inverse);
-    });
-}
-
-TEST(invert_reference, both_forms_agree_bitwise) {
-    for_reals([](auto real) {
-        using T = decltype(real);
-        auto random = generator();
-        for (Index n = 0; n <= 32; ++n) {
-            for (int round = 0; round < 20; ++round) {
-                const std::vector<T> a = random_block<T>(random, n);
-                std::vector<T> x = a, y = a;
-                EXPECT_EQ(gauss_jordan_implicit(n, x.data()), 0);
-                EXPECT_EQ(gauss_jordan_explicit(n, y.data()), 0);
-                ASSERT_EQ(x, y) << "n = " << n;
-            }
-        }
     });
 }
 

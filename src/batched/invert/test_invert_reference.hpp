@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "tessera/types.hpp"
@@ -10,12 +9,12 @@
 // Inversion by Gauss-Jordan elimination in plain loops, for float, double and long double. Blocks
 // are column-major: element (i, j) of an n x n block is a[i + j * n].
 // Source: Anzt, Dongarra, Flegar, Quintana-Orti, Variable-size batched Gauss-Jordan elimination for
-// block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019), Fig. 1 and 2.
+// block-Jacobi preconditioning on graphics processors, Parallel Computing 81 (2019), Fig. 2.
 //
-// Both return 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or
+// It returns 0, or k where the k-th pivot (1-based), or its reciprocal, is zero or not finite, or
 // n where only an entry of the inverse is not finite; the block is then left undefined. A pivot is
 // the first of the largest magnitudes among the remaining rows; NaN is chosen only if all others
-// are zeros, and then ends the elimination (every given NaN does in the end,
+// are zeros, and then ends the elimination.
 //
 // Pivoting among rows bounds the left residual: ||X A - I|| / (n eps ||A|| ||X||) stays below
 // max(1, pivot growth); the right one, ||A X - I||, can be far larger.
@@ -32,44 +31,7 @@ bool all_finite(Offset count, const T* values) {
     return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
 }
 
-/// Fig. 1: rows are swapped. Overwrites `a` with its inverse.
-template <class T>
-Index gauss_jordan_explicit(Index n, T* a) {
-    const auto at = [&](Index i, Index j) -> T& { return a[i + j * n]; };
-    std::vector<Index> p(static_cast<std::size_t>(n));
-    for (Index i = 0; i < n; ++i) p[std::size_t(i)] = i;
-    for (Index k = 0; k < n; ++k) {
-        Index pivot_row = k;
-        T largest = 0;
-        for (Index i = k; i < n; ++i) {
-            if (std::abs(at(i, k)) > largest) {
-                largest = std::abs(at(i, k));
-                pivot_row = i;
-            }
-        }
-        for (Index j = 0; j < n; ++j) std::swap(at(k, j), at(pivot_row, j));
-        std::swap(p[std::size_t(k)], p[std::size_t(pivot_row)]);
-
-        const T d = at(k, k);
-        if (!usable_pivot(d)) return k + 1;
-        for (Index i = 0; i < n; ++i) at(i, k) = i == k ? T(0) : -at(i, k) / d;
-        for (Index j = 0; j < n; ++j) {
-            if (j == k) continue;
-            for (Index i = 0; i < n; ++i) at(i, j) += at(i, k) * at(k, j);
-        }
-        for (Index j = 0; j < n; ++j) at(k, j) = (j == k ? T(1) : at(k, j)) / d;
-    }
-    if (!all_finite(Offset(n) * n, a)) return n;
-    const std::vector<T> d(a, a + Offset(n) * n);
-    for (Index j = 0; j < n; ++j) {
-        for (Index i = 0; i < n; ++i) {
-            at(i, p[std::size_t(j)]) = d[std::size_t(i + j * n)];
-        }
-    }
-    return 0;
-}
-
-/// Fig. 2: rows stay where they are; p[i] is the step in which row i was the pivot row.
+/// Overwrites `a` with its inverse. Rows stay where they are; p[i] is the step in which row i was the pivot row.
 /// `pivot_growth`, if not null, receives max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right
 /// of their pivots when they are chosen (the factor U of Gaussian elimination).
 template <class T>
