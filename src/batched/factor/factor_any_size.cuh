@@ -75,28 +75,6 @@ __device__ __forceinline__ void factorise(const TeamMatrix<T, Team>& matrix,
     write_outputs<Method::kind, false>(team, memory, job, more_than_info, n, b, active, tau);
 }
 
-/// Fallback of fast kernels: factors matrix_of(m) for the bits m of `remaining`, as the general
-/// kernel does. Not inlined, so that it costs the fast path no registers.
-template <class Method, int Lanes, class T, class Size, class MatrixOf>
-__device__ __noinline__ void factorise_fallback(const FactorJob<T>& job, unsigned remaining, Size n,
-                                                unsigned char* memory, MatrixOf matrix_of) {
-    using Team = WarpTeam<Lanes>;
-    const int number = int(threadIdx.x) % 32 / Lanes;
-    const auto shared = team_memory<T, Team>(memory, factor_bytes<T>(Lanes, Lanes), number, n);
-    while (remaining != 0) {
-        int m = __ffs(int(remaining)) - 1;
-        bool active = false;
-        for (int k = 0; k < 32 / Lanes && remaining != 0; ++k, remaining &= remaining - 1) {
-            if (k != number) continue;
-            m = __ffs(int(remaining)) - 1;
-            active = true;
-        }
-        __syncwarp();
-        factorise<Method, SharedRows<T>>(
-            TeamMatrix<T, Team>{Team(), shared, n, matrix_of(m), active}, job, false);
-    }
-}
-
 /// LDU, LL^T or LDL^T by Method; one matrix per team (4 to 32 lanes for up to 32 rows, a thread
 /// block for up to 128), one row and one column per thread. Rows are in registers or in shared
 /// memory and are not moved: the pivot row is broadcast through shared memory, and factors are

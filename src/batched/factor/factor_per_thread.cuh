@@ -103,13 +103,21 @@ struct ThreadElimination<Factorisation::llt, Pivoting::fixed> {
     }
 };
 
-/// Shared memory of a warp in bytes, its warps in a thread block, and the lanes per matrix of the
-/// fallback.
+/// Factors matrix b of n rows as the general kernels do, by a warp. Not inlined, so that it costs
+/// the fast path no registers.
+template <class Method, class T>
+__device__ __noinline__ void factorise_by_warp(const FactorJob<T>& job, Offset b, int n,
+                                               unsigned char* memory) {
+    using Team = WarpTeam<32>;
+    const auto shared = team_memory<T, Team>(memory, factor_bytes<T>(n, 32), 0, n);
+    __syncwarp();
+    factorise<Method, SharedRows<T>>(TeamMatrix<T, Team>{Team(), shared, n, b, true}, job, false);
+}
+
+/// Shared memory of a warp in bytes, and the warps of a thread block.
 template <class T, int n>
 struct ThreadFactorShape {
-    static constexpr int fallback_lanes = n <= 4 ? 4 : n <= 8 ? 8 : 16;
-    static constexpr int bytes =
-        std::max(ThreadStage<T, n>::bytes, factor_bytes<T>(n, fallback_lanes));
+    static constexpr int bytes = std::max(ThreadStage<T, n>::bytes, factor_bytes<T>(n, 32));
     static constexpr int warps = bytes > 16384 ? 1 : 4;
 };
 
@@ -140,6 +148,7 @@ __global__ void __launch_bounds__(32 * warps, blocks)
     const bool done =
         Elimination::template run<n>(a, row, threshold_of(job.options, first + m, T(1)));
     const unsigned failed = __ballot_sync(full_warp, !done && lane < count);
+    __syncwarp();  // Lanes without a matrix have read the last one.
     if (done && lane < count) {
         store_packs<width, n * n>(staged + lane * Stage::stride, a);
         if (job.results.info != nullptr) job.results.info[first + lane] = 0;
@@ -159,10 +168,10 @@ __global__ void __launch_bounds__(32 * warps, blocks)
         if (p.rows != nullptr) p.rows[to] = order[e];
         if (p.columns != nullptr) p.columns[to] = e % n;
     }
-    if (failed == 0) return;
-    __syncwarp();
-    factorise_fallback<typename Elimination::General, Shape::fallback_lanes>(
-        job, failed, std::integral_constant<int, n>(), memory, [=](int k) { return first + k; });
+    for (unsigned left = failed; left != 0; left &= left - 1) {
+        factorise_by_warp<typename Elimination::General>(job, first + __ffs(int(left)) - 1, n,
+                                                         memory);
+    }
 }
 
 }  // namespace
