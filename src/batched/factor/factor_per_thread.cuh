@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(32 * warps, blocks)
 
 template <Factorisation kind, Pivoting pivoting, class T>
 bool factorise_per_thread(const Context& context, const FactorJob<T>& job) {
-    constexpr int largest = max_factor_per_thread<T>(kind);
+    constexpr int largest = max_factor_per_thread<T>(kind, pivoting);
     if (!is_contiguous_aligned(job.a) || !is_contiguous_aligned(job.f) || job.a.size > largest ||
         wants_more_than_info(job.results) || job.options.relative) {
         return false;

@@ -133,8 +133,9 @@ constexpr TriangleSizes triangle_sizes() {
 
 /// Rows of the largest matrices that are factored by one thread each.
 template <class T>
-constexpr int max_factor_per_thread(batched::Factorisation kind) {
+constexpr int max_factor_per_thread(batched::Factorisation kind, batched::Pivoting pivoting) {
     if (kind == batched::Factorisation::llt) return 16;
+    if (pivoting == batched::Pivoting::fixed) return sizeof(T) == 8 ? 13 : 16;
     return sizeof(T) == 8 ? 11 : 14;
 }
 /// Blocks of factor_per_thread_kernel, of four warps.
