@@ -135,7 +135,8 @@ bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, std::span<T> r
         };
         // Rounding errors in sums of an x that a step did not make small are likely to matter.
         measure(look.step > 1 && look.relative > look.target ? 0 : rtol);
-        if (look.step == 0 && is_far<T>(errors) &&
+        const bool may_leave = look.step == 0 && options.max_iterations > 0;
+        if (may_leave && is_far<T>(errors) &&
             std::isfinite(norm(context_, std::span<const T>(x)))) {
             fill(context_, T(0), x);
             measure(rtol);
