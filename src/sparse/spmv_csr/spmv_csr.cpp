@@ -29,6 +29,26 @@ int choose_lanes(Index rows, double mean_length) {
     return lanes;
 }
 
+/// As ScanRowLengths of all rows in host memory, which needs no atomic operations.
+RowLengths row_lengths_on_host(Index rows, Offset nonzeros, const Offset* offsets) {
+    bool is_faulty = offsets[0] != 0 || offsets[rows] != nonzeros;
+    Offset longest = 0;
+    for (Index i = 0; i < rows; ++i) {
+        const Offset length = offsets[i + 1] - offsets[i];
+        is_faulty |= length < 0;
+        longest = std::max(longest, length);
+    }
+    return {is_faulty, longest};
+}
+
+RowLengths row_lengths(const Context& context, Index rows, Offset nonzeros, const Offset* offsets) {
+    if (!context.on_gpu()) return row_lengths_on_host(rows, nonzeros, offsets);
+    Buffer<RowLengths> found = zeros<RowLengths>(context, 1);
+    for_each_index(context, Offset(rows) + 1,
+                   ScanRowLengths{rows, nonzeros, offsets, found.data()});
+    return read_value(context, found.data());
+}
+
 }  // namespace
 
 template <class T>
@@ -37,10 +57,8 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     check_memory(context, "plan_spmv", matrix);
     SpmvPlan plan;
     plan.rows = matrix.rows;
-    Buffer<RowLengths> found = zeros<RowLengths>(context, 1);
-    for_each_index(context, Offset(matrix.rows) + 1,
-                   ScanRowLengths{matrix.rows, matrix.nonzeros, matrix.row_offsets, found.data()});
-    const RowLengths lengths = read_value(context, found.data());
+    const RowLengths lengths =
+        row_lengths(context, matrix.rows, matrix.nonzeros, matrix.row_offsets);
     require(lengths.fault == 0,
             "plan_spmv: the row offsets must ascend from 0 to the number of nonzeros");
     plan.long_row_threshold = context.on_gpu() ? long_row_on_gpu : long_row_on_cpu;
@@ -66,13 +84,16 @@ SpmvPlan plan_spmv(const Context& context, const CsrView<T>& matrix) {
     const Offset work = short_entries + 4 * Offset(matrix.rows);
     const Offset* const offsets = matrix.row_offsets;
     plan.row_starts.assign(1, 0);
-    Offset done = 0;
+    const auto end_of_part = [&] {
+        return (work * Offset(plan.row_starts.size()) + parts - 1) / parts;
+    };
+    Offset done = 0, end = end_of_part();
     for (Index i = 0; i < matrix.rows; ++i) {
         const Offset length = offsets[i + 1] - offsets[i];
         done += 4 + (length > plan.long_row_threshold ? 0 : length);
-        if (done * parts >= work * Offset(plan.row_starts.size()) && i + 1 < matrix.rows) {
-            plan.row_starts.push_back(i + 1);
-        }
+        if (done < end || i + 1 == matrix.rows) continue;
+        plan.row_starts.push_back(i + 1);
+        end = end_of_part();
     }
     plan.row_starts.push_back(matrix.rows);
     return plan;
