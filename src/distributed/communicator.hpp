@@ -73,4 +73,14 @@ std::vector<T> gather_to_host(const Communicator& communicator, const Context& c
     return gather_to_host<T>(communicator, context, std::span<const T>(&mine, 1));
 }
 
+/// Where the items of each rank begin among those of all, and after them the number of all. Waits.
+inline std::vector<Offset> starts_of_ranks(const Communicator& communicator, const Context& context,
+                                           Offset own) {
+    std::vector<Offset> starts{0};
+    for (const Offset count : gather_to_host(communicator, context, own)) {
+        starts.push_back(starts.back() + count);
+    }
+    return starts;
+}
+
 }  // namespace tessera

@@ -24,12 +24,7 @@ void check_parts(const Communicator& communicator, const RowsOfRank& rows, int b
 std::vector<Offset> first_nodes(const Context& context, const Communicator& communicator,
                                 const RowsOfRank& rows, int block) {
     on_all_ranks(communicator, [&] { check_parts(communicator, rows, block); });
-    std::vector<Offset> starts{0};
-    for (const Offset count :
-         gather_to_host(communicator, context, Offset(rows.own.rows / block))) {
-        starts.push_back(starts.back() + count);
-    }
-    return starts;
+    return starts_of_ranks(communicator, context, rows.own.rows / block);
 }
 
 /// Both parts in one matrix, with the columns of others after the own ones; `places`: of the

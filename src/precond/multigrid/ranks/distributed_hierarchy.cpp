@@ -25,6 +25,8 @@ DistributedHierarchy<C>::DistributedHierarchy(const Context& context, OwnRows ma
     levels_.back().matrix = std::move(matrix.rows);
     values_ = first_values(context, levels_.front().matrix.view(), options_);
     agree_on_inputs(context);
+    const Offset mine[] = {levels_.front().matrix.blocks()};
+    levels_.front().blocks = sums(context, mine)[0];
     const auto scale_last = [&] {
         norms_ = Buffer<double>(context, levels_.back().matrix.blocks());
         scale_level(context, levels_.size() - 1);
@@ -56,7 +58,8 @@ bool DistributedHierarchy<C>::has_pattern(const Context& context,
         for_each_index(context, a.block_rows, CompareBlocks{rows, a, differ.data()});
         same = read_value(context, differ.data()) == 0;
     }
-    return sum(context, same) == communicator().size();
+    const Offset mine[] = {same ? 0 : 1};
+    return sums(context, mine)[0] == 0;
 }
 
 template <class C>
@@ -77,12 +80,14 @@ void DistributedHierarchy<C>::update(const Context& context, BsrMatrix<double> r
     finish(context);
 }
 
+/// The sums of some numbers over all ranks.
 template <class C>
-Offset DistributedHierarchy<C>::sum(const Context& context, Offset mine) const {
+std::vector<Offset> DistributedHierarchy<C>::sums(const Context& context,
+                                                  std::span<const Offset> mine) const {
     const auto all = gather_to_host(communicator(), context, mine);
-    Offset total = 0;
-    for (const Offset number : all) total += number;
-    return total;
+    std::vector<Offset> totals(mine.size(), 0);
+    for (std::size_t k = 0; k < all.size(); ++k) totals[k % mine.size()] += all[k];
+    return totals;
 }
 
 /// The near-null space and the coordinates of the first level. A rank without nodes knows neither
@@ -146,7 +151,6 @@ void DistributedHierarchy<C>::scale_level(const Context& context, std::size_t l)
     const double pivot_error = l == 0 ? 0 : 64 * rounding_;
     scale_matrix(context, level.matrix, level.scaling, pivot_error, l, norms_, level.halo.get());
     scale_near_null(context, level.matrix.view(), level.scaling, near_null_);
-    level.blocks = sum(context, level.matrix.blocks());
     if (l == 0) return;
     DistributedLevel& finer = levels_[l - 1];
     BsrMatrix<double>&restriction = finer.products.transposed.matrix,
@@ -180,24 +184,24 @@ void DistributedHierarchy<C>::set_matrix_and_bound(const Context& context, std::
     cycle_.set_bound(l, level.lambda);
 }
 
-/// Aggregates of own nodes; `all`: how many all ranks have.
+/// Makes the aggregates of the last level.
 template <class C>
-Aggregates DistributedHierarchy<C>::make_aggregates(const Context& context, double theta,
-                                                    Offset& all) {
+void DistributedHierarchy<C>::make_aggregates(const Context& context, double theta) {
     const Phase phase(context, "setup: aggregates", 0, PhaseStep::setup);
-    const DistributedLevel& level = levels_.back();
+    DistributedLevel& level = levels_.back();
+    level.products = {};
     if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(), norms_,
                          has_coordinates_ ? options_.strength : AmgStrength::frobenius, theta,
                          coordinates_, level.halo.get());
     norms_ = {};
-    Aggregates aggregates =
+    level.products.aggregates =
         aggregate(context, graph,
                   min_neighbours_of_pass_2(options_, levels_.size() == 1, theta < options_.theta,
                                            near_null_.columns, level.halo->all_nodes()));
-    all = sum(context, aggregates.count);
-    return aggregates;
+    level.products.starts =
+        starts_of_ranks(communicator(), context, level.products.aggregates.count);
 }
 
 /// Makes the next level. Returns false if it would have hardly fewer unknowns, or too many entries.
@@ -209,9 +213,8 @@ bool DistributedHierarchy<C>::coarsen(const Context& context) {
         double(levels_.front().blocks) * levels_.front().matrix.view().block_size();
     double before = std::numeric_limits<double>::infinity();
     for (double theta = options_.theta;; theta /= 2) {
-        Offset all_aggregates = 0;
-        levels_[l].products = {};
-        levels_[l].products.aggregates = make_aggregates(context, theta, all_aggregates);
+        make_aggregates(context, theta);
+        const Offset all_aggregates = levels_[l].products.starts.back();
         // Aggregates of one rank each are smaller where parts are thin or scattered.
         if (all_aggregates == 0 || 5 * all_aggregates * near_null_.columns > 3 * all_rows) {
             return false;
@@ -219,7 +222,10 @@ bool DistributedHierarchy<C>::coarsen(const Context& context) {
         if (levels_[l].lambda == 0) set_matrix_and_bound(context, l);
         DistributedLevel coarse;
         DeviceVectors coarse_space = make_next(context, levels_[l], coarse);
-        coarse.blocks = sum(context, coarse.matrix.blocks());
+        const Offset mine[] = {coarse.matrix.blocks(), levels_[l].products.transfer.blocks()};
+        const std::vector<Offset> blocks = sums(context, mine);
+        coarse.blocks = blocks[0];
+        levels_[l].prolongator_blocks = blocks[1];
         const double entries = double(coarse.blocks) * coarse.matrix.view().block_size(),
                      complexity = operator_complexity() + entries / first_entries,
                      per_row = double(coarse.blocks) / double(all_aggregates);
@@ -236,7 +242,6 @@ bool DistributedHierarchy<C>::coarsen(const Context& context) {
                                        " blocks per row; all levels ", complexity,
                                        " times the matrix)"));
         }
-        levels_[l].prolongator_blocks = sum(context, levels_[l].products.transfer.blocks());
         near_null_ = std::move(coarse_space);
         const DeviceCoordinates own = means(context, levels_[l].products.aggregates, coordinates_);
         levels_.push_back(std::move(coarse));

@@ -50,7 +50,7 @@ class DistributedHierarchy {
 
   private:
     const Communicator& communicator() const { return levels_.front().halo->communicator(); }
-    Offset sum(const Context& context, Offset mine) const;
+    std::vector<Offset> sums(const Context& context, std::span<const Offset> mine) const;
     void agree_on_inputs(const Context& context);
     void make_near_null(const Context& context);
     void scale_level(const Context& context, std::size_t level);
@@ -58,7 +58,7 @@ class DistributedHierarchy {
     void set_matrix_and_bound(const Context& context, std::size_t level);
     DeviceVectors make_next(const Context& context, DistributedLevel& level,
                             DistributedLevel& coarse);
-    Aggregates make_aggregates(const Context& context, double theta, Offset& all);
+    void make_aggregates(const Context& context, double theta);
     void gather(const Context& context);
     void finish(const Context& context);
     void choose_values(const Context& context);

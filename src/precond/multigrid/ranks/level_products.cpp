@@ -15,15 +15,6 @@ void timed(const Context& context, const char* name, F&& f) {
     f();
 }
 
-/// Where the coarse nodes of each rank begin.
-std::vector<Offset> starts_of(const Context& context, const Communicator& communicator, Index own) {
-    std::vector<Offset> starts{0};
-    for (const Offset count : gather_to_host(communicator, context, Offset(own))) {
-        starts.push_back(starts.back() + count);
-    }
-    return starts;
-}
-
 /// P^T. Columns of own aggregates come first in the rows of P, so that their blocks have in these
 /// rows the places that they have among themselves.
 void transpose_own_columns(const Context& context, BsrView<double> p, Index own,
@@ -59,12 +50,10 @@ void multiply_joined(const Context& context, const Halo& halo, const BsrView<dou
 
 /// The numbering of the next level, which is that of A P, and P in it.
 void number_coarse_level(const Context& context, const Communicator& communicator,
-                         std::vector<Offset> starts, ProductsOverRanks& made,
-                         DistributedLevel& coarse) {
+                         ProductsOverRanks& made, DistributedLevel& coarse) {
     const Phase phase(context, "setup: numbering", 0, PhaseStep::setup);
     const Numbering& columns = made.product.columns();
-    coarse.halo =
-        std::make_shared<const Halo>(context, communicator, std::move(starts), columns.ghosts);
+    coarse.halo = std::make_shared<const Halo>(context, communicator, made.starts, columns.ghosts);
     made.transfer = renumbered(context, std::as_const(made.own_prolongator).view(),
                                made.tentative.columns(), columns);
 }
@@ -79,9 +68,7 @@ DeviceVectors make_products(const Context& context, DistributedLevel& level,
     ProductsOverRanks& made = level.products;
     const bool first = coarse.halo == nullptr;
     const Index own = made.aggregates.count;
-    std::vector<Offset> starts =
-        first ? starts_of(context, halo.communicator(), own) : coarse.halo->starts();
-    const Offset all = starts.back();
+    const Offset all = made.starts.back();
     const auto join = [&](const BsrMatrix<double>& rows, const Numbering& columns,
                           JoinedRows& joined) {
         const Phase phase(context, "setup: rows of others", 0, PhaseStep::setup);
@@ -89,7 +76,8 @@ DeviceVectors make_products(const Context& context, DistributedLevel& level,
     };
     TentativeProlongator tentative =
         tentative_prolongator(context, made.aggregates, near_null, a.height);
-    const Numbering own_columns(context, starts[std::size_t(halo.communicator().rank())], own, {});
+    const Numbering own_columns(context, made.starts[std::size_t(halo.communicator().rank())], own,
+                                {});
     join(tentative.prolongator, own_columns, made.tentative);
     timed(context, "setup: P", [&] {
         smooth_prolongator(context, a, made.aggregates.has_dense, made.tentative.view(),
@@ -111,9 +99,7 @@ DeviceVectors make_products(const Context& context, DistributedLevel& level,
         }
     });
     made.product.release_values();
-    if (first) {
-        number_coarse_level(context, halo.communicator(), std::move(starts), made, coarse);
-    }
+    if (first) number_coarse_level(context, halo.communicator(), made, coarse);
     made.transfer.values() = std::move(made.own_prolongator.values());
     set_dropped(context, tentative.dropped, coarse.matrix);
     return std::move(tentative.coarse);

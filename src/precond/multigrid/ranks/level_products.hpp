@@ -9,6 +9,7 @@ namespace tessera::multigrid {
 /// are kept, for updates, and no values.
 struct ProductsOverRanks {
     Aggregates aggregates;                           ///< Sets of own nodes.
+    std::vector<Offset> starts;                      ///< Where those of each rank begin.
     JoinedRows tentative, prolongator, product;      ///< T, P and A P with the rows of ghosts.
     BsrMatrix<double> own_prolongator, own_product;  ///< P and A P
     Transposed<double> transposed;                   ///< Own columns of P, transposed.
