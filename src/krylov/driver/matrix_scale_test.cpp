@@ -69,6 +69,29 @@ TEST(matrix_scale, starts_that_are_far_away_are_left) {
     });
 }
 
+TEST(matrix_scale, starts_that_are_far_away_are_kept_where_no_iteration_is_allowed) {
+    const CsrMatrix<double> matrix = laplacian_2d<double>(15), placed = copy_to(context(), matrix);
+    const std::vector<double> ones(225, 1.0), start = times_power(ones, 60);
+    SolveOptions options;
+    options.max_iterations = 0;
+    const auto expect_kept = [&](const SolveReport& report, const std::vector<double>& x) {
+        EXPECT_EQ(report.status, Status::max_iterations) << report.message;
+        EXPECT_GT(report.true_relative_residual, 1e16);
+        EXPECT_EQ(x, start);
+    };
+    for (const std::string& solver : krylov_solvers()) {
+        SCOPED_TRACE(solver);
+        const auto found = run(context(), solver, matrix, ones, options, start);
+        expect_kept(found.report, found.x);
+    }
+    Solver<double> exact(context(), "richardson", "direct");
+    exact.setup(placed);
+    const Buffer<double> b = copy_to_buffer(context(), ones);
+    Buffer<double> x = copy_to_buffer(context(), start);
+    const SolveReport report = exact.solve(b.view(), x.view(), options);
+    expect_kept(report, copy_to_host(context(), x));
+}
+
 /// All arithmetic is that of A x = b, times powers of two.
 TEST(matrix_scale, a_scaled_system_has_the_same_solution_to_the_last_bit) {
     for_reals([](auto real) {
