@@ -112,8 +112,16 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     dot<T>(context, b, b, squares.data() + 1);
     RowErrors<T> body{matrix,   b.data(),      x.data(),      largest_x,
                       r.data(), errors.data(), largest_error, 0};
+    const auto length = [&](double square, std::span<const T> v) {
+        const double limit = double(rows) * double(std::numeric_limits<T>::min());
+        return square >= limit && std::isfinite(square) ? std::sqrt(square) : norm<T>(context, v);
+    };
+    double norm_b = 0;
     if (!context.on_gpu()) {
-        body.max_rounding = tolerance / 100 * std::sqrt(double(squares.data()[1]) / double(rows));
+        norm_b = length(double(squares.data()[1]), b);
+        const double max_rounding = tolerance / 100 * norm_b / std::sqrt(double(rows));
+        // Sums that leave the range are NaN where they are compensated, infinite else.
+        if (std::isfinite(max_rounding)) body.max_rounding = max_rounding;
     }
     TESSERA_RUN(measure_rows<T>, context, body);
     for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
@@ -123,12 +131,8 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     SolutionErrors result;
     result.backward_error = double_of(results[1]);
     if (results[1] != 0) result.row = Index(rows - results[2]);
-    const auto length = [&](double square, std::span<const T> v) {
-        const double limit = double(rows) * double(std::numeric_limits<T>::min());
-        return square >= limit && std::isfinite(square) ? std::sqrt(square) : norm<T>(context, v);
-    };
     result.residual = results[1] == 0 && norms[0] == 0 ? 0 : length(double(norms[0]), r);
-    result.right_hand_side = length(double(norms[1]), b);
+    result.right_hand_side = context.on_gpu() ? length(double(norms[1]), b) : norm_b;
     return result;
 }
 

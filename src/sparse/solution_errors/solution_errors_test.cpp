@@ -145,6 +145,32 @@ TEST(solution_errors, rounding_errors_above_the_tolerance_are_compensated) {
     }
 }
 
+/// Sums are compensated where the squares of b leave the range, too, and are no solution where they
+/// leave it themselves.
+TEST(solution_errors, sums_near_the_end_of_the_range) {
+    const double tolerance = 1e-16;
+    const auto measured = [&](const CsrMatrix<double>& matrix, const std::vector<double>& right,
+                              const std::vector<double>& solution) {
+        const CsrMatrix<double> a = copy_to(context(), matrix);
+        const Buffer<double> b = copy_to_buffer(context(), right),
+                             x = copy_to_buffer(context(), solution);
+        return solution_errors<double>(context(), a.view(), b.view(), x.view(), tolerance);
+    };
+    CancellingSystem system(40);
+    const SolutionErrors usual = measured(system.matrix, system.b, system.x);
+    for (double& value : system.matrix.values().view()) value = std::ldexp(value, 600);
+    for (double& value : system.b) value = std::ldexp(value, 600);
+    const SolutionErrors large = measured(system.matrix, system.b, system.x);
+    EXPECT_EQ(large.residual, std::ldexp(usual.residual, 600));
+    EXPECT_EQ(large.backward_error, usual.backward_error);
+    const auto scales = matrix_of<double>(2, [](Index i, Index j) {
+        return i != j ? 0 : i == 0 ? 1e200 : 1;
+    });
+    const SolutionErrors beyond = measured(scales, {1e200, 1}, {1e200, 1});
+    EXPECT_FALSE(beyond.backward_error <= 1) << beyond.backward_error;
+    EXPECT_FALSE(std::isfinite(beyond.residual)) << beyond.residual;
+}
+
 /// Many threads share the largest entries of columns, which one or two threads measure alone.
 TEST(solution_errors, are_the_same_with_any_number_of_threads) {
     const CsrMatrix<double> matrix =
