@@ -59,7 +59,7 @@ TEST(non_finite, a_matrix_with_nan_is_named) {
     }
 }
 
-/// Also by exact factors of a matrix that is singular, and in one column of several.
+/// Exact factors of a singular matrix name it, too, and in one column of several.
 TEST(non_finite, a_right_hand_side_with_infinity_is_named) {
     const CsrMatrix<double> regular = problems::generate<double>(host(), "poisson2d:12").matrix;
     const CsrMatrix<double> singular = matrix_of<double>(144, [](Index, Index) { return 1.0; });

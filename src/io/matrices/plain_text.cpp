@@ -36,7 +36,7 @@ bool has_decimal_commas(std::string line) {
     return std::ranges::all_of(words(line), has_decimal_comma);
 }
 
-/// Also one that is refused: out of range, NaN or infinite.
+/// Whether a word is a number, be it one that is refused: out of range, NaN or infinite.
 bool is_number(std::string_view word) {
     double number = 0;
     return parse_real(word, number) != "not a number";

@@ -7,8 +7,8 @@
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
-// Loop bodies of for_each_index that measure a solution row by row. A number that several rows
-// raise is held as the bits of a double that is not negative, which have its order.
+// Functions and loop bodies of for_each_index that measure a solution row by row. A number that
+// several rows raise is held as the bits of a double that is not negative, which have its order.
 namespace tessera {
 
 TESSERA_HOST_DEVICE inline Offset order_bits(double value) { return std::bit_cast<Offset>(value); }

@@ -29,7 +29,7 @@ int choose_lanes(Index rows, double mean_length) {
     return lanes;
 }
 
-/// As ScanRowLengths of all rows in host memory, which needs no atomic operations.
+/// What ScanRowLengths finds, of rows in host memory, without atomic operations.
 RowLengths row_lengths_on_host(Index rows, Offset nonzeros, const Offset* offsets) {
     bool is_faulty = offsets[0] != 0 || offsets[rows] != nonzeros;
     Offset longest = 0;

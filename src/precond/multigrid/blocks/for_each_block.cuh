@@ -9,8 +9,8 @@ namespace tessera::cuda {
 inline constexpr int block_loop_threads = 64;
 
 /// Rows with `lanes` threads each, which read that many blocks at a time, one number after the
-/// other, into shared memory: threads that each read a block of their own take twice as long. Of
-/// few long rows each is shared by the thread blocks of a column of the grid.
+/// other, into shared memory: threads that each read a block of their own take twice as long. Few
+/// long rows are shared by the thread blocks of a column of the grid.
 template <class Value, class F>
 __global__ void __launch_bounds__(block_loop_threads)
     for_each_block_kernel(const __grid_constant__ BsrView<double> matrix, Value* values, int lanes,
