@@ -2,7 +2,6 @@
 // diagonal block of a rank.
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "device.hpp"

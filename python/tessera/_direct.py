@@ -113,11 +113,14 @@ class Direct(Preconditioner):
         change = None
         for _ in range(steps):
             change = times(self, b - times(self._product(transposed), x, False), transposed)
-            x = x + change
+            with np.errstate(invalid="ignore"):  # Infinities.
+                x = x + change
         pivot = self.report["values"]["direct"]["smallest_pivot"]
         if singular and (change is None or pivot <= 16 * np.finfo(self.dtype).eps):
             warnings.warn(f"{singular}; x may have no correct digit", RuntimeWarning, stacklevel=2)
-        elif change is not None and bool((abs(change).sum(0) > 0.01 * abs(x).sum(0)).any()):
+            return x
+        small = change is None or abs(change).sum(0) <= 0.01 * abs(x).sum(0)
+        if not np.all(small | ~np.isfinite(b).all(0)):
             warnings.warn(
                 "the last refinement changed x by more than 1 %: few of its digits are right, as "
                 f"the matrix is ill-conditioned for {self.dtype} (see rcond)",

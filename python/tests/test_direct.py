@@ -63,6 +63,16 @@ def test_singular_to_working_precision():
         F.solve(np.ones(2))
 
 
+def test_a_solution_beyond_the_range_is_warned_of():
+    F = tessera.direct(sp.diags_array([1.0, 1e-300]))
+    with pytest.warns(RuntimeWarning, match="few of its digits are right"):
+        x = F.solve(np.full(2, 1e10))
+    assert not np.isfinite(x).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert np.isnan(F.solve(np.array([np.nan, 0.0]))).any()
+
+
 def solved_in_float(text):
     """The relative error of x for loads of one, and the messages of warnings."""
     A = sp.csr_matrix(tessera.problems(text).A).astype(np.float32)

@@ -39,6 +39,7 @@ void renumber_columns(const Context& context, std::span<const Index> columns,
     auto at = after.ghosts.begin();
     for (const Offset ghost : before.ghosts) {
         at = std::lower_bound(at, after.ghosts.end(), ghost);
+        require(at != after.ghosts.end() && *at == ghost, "a numbering lacks ghost ", ghost);
         places.push_back(after.own + Index(at - after.ghosts.begin()));
     }
     const Buffer<Index> places_of_device = copy_to_buffer(context, places);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <limits>
-
 #include "base/for_each.hpp"
 #include "sparse/count_blocks.hpp"
 #include "sparse/round_to_f16.hpp"
