@@ -149,6 +149,8 @@ class AttemptEngine {
     const SoftModes<T>& soft_modes();
     bool is_lost_in_rounding(Look& look);
     bool lacks_pivots() const;
+    bool is_outside_range(const Operator<T>& factors, std::span<const T> b) const;
+    bool may_be_solved_by_lu(std::span<const T> b) const;
     bool has_digits(const Look& look);
     bool is_at_rounding_limit(Look& look);
     void notify(const AttemptEvent& event) const {
@@ -175,6 +177,7 @@ class AttemptEngine {
     mutable std::optional<NullSpace<T>> null_space_of_given_;  ///< Looked for where it is asked.
     /// Why the matrix is singular, as exact factors found it before minres.
     std::string found_singular_;
+    bool may_lu_solve_ = false;               ///< A matrix that was found singular.
     std::optional<double> largest_of_given_;  ///< max |a_ij|; likewise.
     std::optional<ReducedSystem<T>> reduced_;
     MatrixFacts reduced_facts_;

@@ -301,6 +301,7 @@ bool AttemptEngine<T>::has_attempt_for_singular() {
     if (std::ranges::any_of(attempts_, is_by_lu)) return false;
     const std::size_t next = attempt_ + 1;
     if (is_exact() && has_next() && attempts_[next].solver == "minres") return true;
+    if (!may_lu_solve_) return false;
     attempts_.insert(attempts_.begin() + std::ptrdiff_t(next), lu_of_symmetric(facts()));
     on_reduced_.insert(on_reduced_.begin() + std::ptrdiff_t(next), is_reduced());
     return true;
@@ -354,6 +355,7 @@ std::vector<SolveReport> AttemptEngine<T>::solve_by_attempts(Vectors<const T> b,
             }
             if (std::string why = singularity_of(solved[j]); !why.empty()) {
                 found_singular_ = std::move(why);
+                may_lu_solve_ = may_be_solved_by_lu(b[int(j)]);
             }
             if (!found_singular_.empty() && may_be_due_to_matrix(solved[j].status)) {
                 call_singular(solved[j], found_singular_);

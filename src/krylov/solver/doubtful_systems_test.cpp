@@ -18,6 +18,7 @@ struct Solved {
     std::string preconditioner;
     int failed = 0;          ///< Attempts.
     int failed_factors = 0;  ///< Attempts with exact factors that failed after some iterations.
+    int by_lu = 0;           ///< Attempts with LU of a symmetric matrix.
 };
 
 Solved solve_auto(const CsrMatrix<double>& matrix, const std::vector<double>& right) {
@@ -27,6 +28,8 @@ Solved solve_auto(const CsrMatrix<double>& matrix, const std::vector<double>& ri
     Solved solved;
     Solver<double> solver(context());
     solver.on_attempt([&](const AttemptEvent& event) {
+        solved.by_lu += event.kind == AttemptEvent::Kind::ready &&
+                        event.attempt.preconditioner.ends_with("symmetric=off");
         solved.failed += event.kind == AttemptEvent::Kind::failed;
         solved.failed_factors += event.kind == AttemptEvent::Kind::failed &&
                                  event.attempt.preconditioner.starts_with("direct") &&
@@ -312,8 +315,8 @@ TEST(doubtful_systems, exact_factors_that_do_not_suffice_are_not_made_twice) {
 }
 
 /// Flows along the edges of a graph of a ring and chords, with weights of 1e-12 to 1e12, and
-/// potentials of all its nodes but one.
-CsrMatrix<double> network(std::mt19937_64& random, Index nodes) {
+/// potentials of its nodes from number `first` on: without 0 they are free by a constant.
+CsrMatrix<double> network(std::mt19937_64& random, Index nodes, Index first = 1) {
     std::uniform_real_distribution<double> exponent(-12, 12);
     std::vector<std::pair<Index, Index>> edges;
     for (Index node = 0; node < nodes; ++node) {
@@ -326,10 +329,10 @@ CsrMatrix<double> network(std::mt19937_64& random, Index nodes) {
     for (Index e = 0; e < count; ++e) {
         const auto [from, to] = edges[std::size_t(e)];
         entries.push_back({e, e, std::pow(10, exponent(random))});
-        if (from > 0) entries.push_back({e, count + from - 1, 1});
-        if (to > 0) entries.push_back({e, count + to - 1, -1});
+        if (from >= first) entries.push_back({e, count + from - first, 1});
+        if (to >= first) entries.push_back({e, count + to - first, -1});
     }
-    return symmetric_of(count + nodes - 1, entries);
+    return symmetric_of(count + nodes - first, entries);
 }
 
 TEST(doubtful_systems, lu_solves_what_symmetric_factors_find_singular) {
@@ -344,6 +347,37 @@ TEST(doubtful_systems, lu_solves_what_symmetric_factors_find_singular) {
         by_lu += solved.preconditioner.ends_with("symmetric=off");
     }
     EXPECT_GT(by_lu, 0) << "all were easy";
+}
+
+TEST(doubtful_systems, lu_is_left_out_where_a_null_vector_excludes_solutions) {
+    auto random = generator();
+    int singular = 0;
+    for (int trial = 0; trial < 20; ++trial) {
+        const auto matrix = network(random, 60, 0);
+        const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+        const Solved solved = solve_auto(matrix, b);
+        singular += solved.report.status == Status::singular;
+        EXPECT_EQ(solved.by_lu, 0) << trial << " " << solved.report.message;
+    }
+    EXPECT_GT(singular, 10);
+}
+
+/// Laplacians of two rings, one of them negative, with weights of 1 and 2 in turn: singular.
+TEST(doubtful_systems, lu_is_left_out_where_the_diagonal_scales_both) {
+    constexpr Index n = 100;
+    const auto matrix = matrix_of<double>(n, [](Index i, Index j) {
+        if (i == j) return i < n / 2 ? 3.0 : -3.0;
+        const bool is_half = (i < n / 2) == (j < n / 2);
+        const bool is_next = is_half && (i % (n / 2) + 1) % (n / 2) == j % (n / 2);
+        const bool is_previous = is_half && (j % (n / 2) + 1) % (n / 2) == i % (n / 2);
+        if (!is_next && !is_previous) return 0.0;
+        const double weight = (is_next ? i : j) % 2 == 0 ? 1 : 2;
+        return i < n / 2 ? -weight : weight;
+    });
+    auto random = generator();
+    const Solved solved = solve_auto(matrix, random_vector<double>(random, n));
+    EXPECT_FALSE(is_solved(solved.report.status)) << solved.report.message;
+    EXPECT_EQ(solved.by_lu, 0) << solved.report.message;
 }
 
 }  // namespace
