@@ -339,9 +339,9 @@ bool AttemptEngine<T>::is_outside_range(const Operator<T>& factors, std::span<co
 /// neither matches rows, both scale by the diagonal: large entries beside a diagonal that is not
 /// small do not occur in symmetric matrices. Networks, which it solves, fill up little.
 ///                                                LDL^T alone  LU as well
-///   plat1919, not matched                              4.6 ms    8.7
-///   bcsstk33, not matched                            2.0 s       7.0
-///   stokes64, matched, 2,500 operations an entry      63 ms    133
+///   plat1919, not matched                              6.6 ms   12.3
+///   bcsstk33, not matched                            1.3 s     4.2
+///   stokes64, matched, 2,500 operations an entry      79 ms    147
 template <class T>
 bool AttemptEngine<T>::may_be_solved_by_lu(std::span<const T> b) const {
     const auto* const factors = dynamic_cast<const Direct<T>*>(system_->preconditioner());
