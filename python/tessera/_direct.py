@@ -119,8 +119,11 @@ class Direct(Preconditioner):
         if singular and (change is None or pivot <= 16 * np.finfo(self.dtype).eps):
             warnings.warn(f"{singular}; x may have no correct digit", RuntimeWarning, stacklevel=2)
             return x
-        small = change is None or abs(change).sum(0) <= 0.01 * abs(x).sum(0)
-        if not np.all(small | ~np.isfinite(b).all(0)):
+        if change is None:
+            return x
+        given: Any = b
+        small = abs(change).sum(0) <= 0.01 * abs(x).sum(0)  # Not where the change is NaN.
+        if bool((~small & (abs(given).sum(0) < np.inf)).any()):
             warnings.warn(
                 "the last refinement changed x by more than 1 %: few of its digits are right, as "
                 f"the matrix is ill-conditioned for {self.dtype} (see rcond)",

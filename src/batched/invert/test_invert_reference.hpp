@@ -31,9 +31,9 @@ bool all_finite(Offset count, const T* values) {
     return std::all_of(values, values + count, [](T value) { return std::isfinite(value); });
 }
 
-/// Overwrites `a` with its inverse. Rows stay where they are; p[i] is the step in which row i was the pivot row.
-/// `pivot_growth`, if not null, receives max(1, max |u_kj| / max |a_ij|), u_kj the pivot rows right
-/// of their pivots when they are chosen (the factor U of Gaussian elimination).
+/// Overwrites `a` with its inverse. Rows stay where they are; p[i] is the step in which row i was
+/// the pivot row. `pivot_growth`, if not null, receives max(1, max |u_kj| / max |a_ij|), u_kj the
+/// pivot rows right of their pivots when they are chosen (the factor U of Gaussian elimination).
 template <class T>
 Index gauss_jordan_implicit(Index n, T* a, double* pivot_growth = nullptr) {
     const auto at = [&](Index i, Index j) -> T& { return a[i + j * n]; };
