@@ -16,6 +16,13 @@ namespace tessera {
 /// is the last one. Strictly, as 0.9 times the smallest numbers is rounded to themselves.
 inline bool is_reduced(double now, double before) { return now < before && now <= 0.9 * before; }
 
+/// Whether rounding errors of a start with a residual of this norm would hide b, or the residual
+/// leaves the range of T: a start of 0 is better.
+template <class T>
+bool is_far_start(double residual, double norm_b) {
+    return !(residual * double(std::numeric_limits<T>::epsilon()) <= norm_b);
+}
+
 /// Norms of vectors in the memory of a Context, on the host. Every function waits.
 template <class T>
 class Norms {

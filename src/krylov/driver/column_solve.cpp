@@ -366,9 +366,8 @@ std::optional<SolveReport> ColumnSolve<T>::open(int column, int index, std::span
         norms_ = norms_of_residual(square);
     }
     at_start_ = norms_;
-    // Rounding errors of such a start would hide b, or its residual leaves the range of T.
-    const bool is_far = !(norms_.true_norm * double(std::numeric_limits<T>::epsilon()) <= norm_b_);
-    const bool may_leave = is_far && options().max_iterations > 0;
+    const bool may_leave =
+        is_far_start<T>(norms_.true_norm, norm_b_) && options().max_iterations > 0;
     if (may_leave && shared_->norm.all_finite(caller_x_, work())) {
         at_start_.true_norm = std::numeric_limits<double>::infinity();
         fill(context(), T(0), this->x());

@@ -6,7 +6,7 @@
 
 #include "base/phases.hpp"
 #include "krylov/messages.hpp"
-#include "tessera/detail/norm.hpp"
+#include "krylov/norms.hpp"
 #include "tessera/solution_errors.hpp"
 
 namespace tessera {
@@ -23,13 +23,6 @@ bool is_in_range(double norm_b) {
     constexpr double epsilon = double(limits::epsilon());
     return norm_b > std::sqrt(double(limits::min())) / (epsilon * epsilon) &&
            norm_b < std::sqrt(double(limits::max()) * epsilon);
-}
-
-/// Whether rounding errors of a start hide b, or its residual leaves the range of T: 0 is better.
-template <class T>
-bool is_far(const SolutionErrors& of_start) {
-    constexpr double epsilon = double(std::numeric_limits<T>::epsilon());
-    return !(of_start.residual * epsilon <= of_start.right_hand_side);
 }
 
 /// The errors of x = 0, in host memory.
@@ -136,7 +129,7 @@ bool Refinement<T>::look_at(std::span<const T> b, std::span<T> x, std::span<T> r
         // Rounding errors in sums of an x that a step did not make small are likely to matter.
         measure(look.step > 1 && look.relative > look.target ? 0 : rtol);
         const bool may_leave = look.step == 0 && options.max_iterations > 0;
-        if (may_leave && is_far<T>(errors) &&
+        if (may_leave && is_far_start<T>(errors.residual, errors.right_hand_side) &&
             std::isfinite(norm(context_, std::span<const T>(x)))) {
             fill(context_, T(0), x);
             measure(rtol);

@@ -89,12 +89,15 @@ template <class T>
     return row;
 }
 
-/// Row i; sums of more than 1,000 entries are compensated.
+/// Plain sums have at most so many entries.
+constexpr Offset max_plain_entries = 1000;
+
+/// Row i; sums of more entries are compensated.
 template <class T>
 [[gnu::always_inline]] TESSERA_HOST_DEVICE inline RowTerms row_terms(const CsrView<T>& a,
                                                                      const T* x, Offset i,
                                                                      double start) {
-    const bool is_long = a.row_offsets[i + 1] - a.row_offsets[i] > 1000;
+    const bool is_long = a.row_offsets[i + 1] - a.row_offsets[i] > max_plain_entries;
     return is_long ? compensated_terms(a, x, i, start) : plain_terms(a, x, i, start);
 }
 

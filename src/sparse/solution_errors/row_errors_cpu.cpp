@@ -18,10 +18,10 @@ static double measure_range(const RowErrors<T>& f, double max_x, Offset first, O
         const double start = double(f.b[i]);
         RowTerms row;
         bool is_accurate = false;
-        if (f.max_rounding > 0) {
-            row = row_terms(f.a, f.x, i, start);
-            const double entries = double(f.a.row_offsets[i + 1] - f.a.row_offsets[i]);
-            is_accurate = std::sqrt(entries) * roundoff * row.terms <= f.max_rounding;
+        const Offset entries = f.a.row_offsets[i + 1] - f.a.row_offsets[i];
+        if (f.max_rounding > 0 && entries <= max_plain_entries) {
+            row = plain_terms(f.a, f.x, i, start);
+            is_accurate = std::sqrt(double(entries)) * roundoff * row.terms <= f.max_rounding;
         }
         if (!is_accurate) row = compensated_terms(f.a, f.x, i, start);
         const double error = f.set(i, row, max_x);
