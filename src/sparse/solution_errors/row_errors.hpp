@@ -11,7 +11,10 @@
 // several rows raise is held as the bits of a double that is not negative, which have its order.
 namespace tessera {
 
-TESSERA_HOST_DEVICE inline Offset order_bits(double value) { return std::bit_cast<Offset>(value); }
+/// The bits of |value|. A NaN, whose sign is any, is above all numbers.
+TESSERA_HOST_DEVICE inline Offset order_bits(double value) {
+    return std::bit_cast<Offset>(value) & std::numeric_limits<Offset>::max();
+}
 
 /// a b, rounded by itself: the compiler must not join it with a sum.
 TESSERA_HOST_DEVICE inline double rounded_product(double a, double b) {
