@@ -73,6 +73,9 @@ struct AmgOptions {
     /// A level that would have too many entries, as those of graphs that are no meshes, ends the
     /// setup with InvalidArgument; otherwise it is left out.
     bool refuses_fill = false;
+    /// The arrays of the matrix keep their place, pattern and values until the next update or the
+    /// end of this object: they are read again where values are needed, and not copied.
+    bool matrix_stays = false;
 };
 
 /// A level of a hierarchy, as reported.

@@ -24,6 +24,8 @@ struct PreconditionerInputs {
     /// Another preconditioner follows if this one cannot be set up: amg refuses graphs whose coarse
     /// levels fill up (AmgOptions::refuses_fill), block_ldlt large factors (max_growth).
     bool has_alternative = false;
+    /// The matrix keeps its place and values until an update (AmgOptions::matrix_stays).
+    bool matrix_stays = false;
 };
 
 /// A preconditioner and its options, parsed from a text; docs/guide/options.md explains them,

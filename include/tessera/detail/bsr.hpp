@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "tessera/csr.hpp"
@@ -117,14 +118,15 @@ TESSERA_API TripleProduct<T> symmetric_triple_product(const Context& context, Bs
                                                       const BsrView<T>& a);
 /// This product, or nothing where A P or P^T (A P) takes more than `max_operations`
 /// multiplications, which are estimated before each is begun: products of graphs that are no meshes
-/// fill up.
+/// fill up. `release`, if any, is called when A is not needed any more.
 template <class T>
-TESSERA_API std::optional<TripleProduct<T>> bounded_triple_product(const Context& context,
-                                                                   BsrMatrix<T> p,
-                                                                   const BsrView<T>& a,
-                                                                   double max_operations);
+TESSERA_API std::optional<TripleProduct<T>> bounded_triple_product(
+    const Context& context, BsrMatrix<T> p, const BsrView<T>& a, double max_operations,
+    const std::function<void()>& release = {});
 /// Values anew for other values of A, and of P, which `products.p` has, on their patterns.
+/// `release` as above.
 template <class T>
-TESSERA_API void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products);
+TESSERA_API void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products,
+                        const std::function<void()>& release = {});
 
 }  // namespace tessera

@@ -310,10 +310,10 @@ void DeviceGroupSolver::State::solve_part(const Communicator& communicator, Grou
         Buffer<double> x = part_of(work.start[j]);
         SolveOptions options = work.options_of(rank, j);
         options.max_seconds = std::max(0.0, options.max_seconds - (now() - begin));
-        const SolveReport report = part.solver->solve(b.view(), x.view(), options);
+        const SolveReport solved = part.solver->solve(b.view(), x.view(), options);
         put_items_of_rank(cpu, copy_to_host(own, x), deal.block, deal.partition, rank,
                           work.x_of(j));
-        if (rank == 0) work.reports.push_back(report);
+        if (rank == 0) work.reports.push_back(solved);
         communicator.agree(nullptr);  // After it all know whether the observer has failed.
         if (work.error) return;
     }

@@ -178,7 +178,7 @@ void AttemptEngine<T>::make_system() {
             context_, matrix_in_use(), preconditioner_matrix(), format, *method_.preconditioner,
             PreconditionerInputs{format, is_reduced() ? reduced_coordinates_ : coordinates_,
                                  is_reduced() ? reduced_near_null_ : near_null_,
-                                 facts().natural_blocks, known_symmetry(), may_refuse});
+                                 facts().natural_blocks, known_symmetry(), may_refuse, true});
     }
     make_iterative();
 }

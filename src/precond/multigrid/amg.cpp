@@ -14,6 +14,7 @@
 #include "precond/multigrid/config.hpp"
 #include "precond/multigrid/hierarchy.hpp"
 #include "precond/multigrid/setup/padding.hpp"
+#include "precond/pattern_hash.hpp"
 #include "tessera/detail/blocks.hpp"
 #include "tessera/detail/vector_steps.hpp"
 
@@ -73,11 +74,11 @@ struct Amg<T>::State {
         require_argument("block", padded_rows % options.block == 0, "amg: nodes of ", options.block,
                          " unknowns do not divide a matrix of ", rows, " rows");
         choose_near_null(context);
-        auto blocks = blocks_of(context, matrix, padding, options.block);
+        hash = pattern_hash(context, matrix);
         if (options.single_precision) {
-            make<float>(context, std::move(blocks));
+            make<float>(context, matrix);
         } else {
-            make<T>(context, std::move(blocks));
+            make<T>(context, matrix);
         }
     }
 
@@ -150,15 +151,24 @@ struct Amg<T>::State {
         if (!warning.empty()) warnings.push_back(warning);
     }
 
+    /// The matrix in blocks, again.
+    typename multigrid::Hierarchy<float>::FirstMatrix again(const CsrView<T>& matrix) const {
+        if (!options.matrix_stays) return {};
+        return [this, matrix](const Context& context) {
+            return blocks_of(context, matrix, padding, options.block);
+        };
+    }
+
     template <class C>
-    void make(const Context& context, BsrMatrix<double> blocks) {
+    void make(const Context& context, const CsrView<T>& matrix) {
         resolved_options = options;
         resolved_options.near_null_kind = near_null_kind;
         if (options.coarse_rows == 0) {
             resolved_options.coarse_rows = automatic_coarse_rows(padded_rows, context.on_gpu());
         }
         hierarchy = std::make_unique<multigrid::Hierarchy<C>>(
-            context, std::move(blocks), resolved_options, std::numeric_limits<T>::epsilon());
+            context, blocks_of(context, matrix, padding, options.block), resolved_options,
+            std::numeric_limits<T>::epsilon(), again(matrix));
         visit([&](const auto& made) { reserve_work(context, made.cycle(), 1); });
     }
 
@@ -176,13 +186,12 @@ struct Amg<T>::State {
     void update(const Context& context, const CsrView<T>& matrix) {
         require(matrix.nonzeros == nonzeros,
                 "amg: update needs a matrix of the pattern that it was set up with");
-        auto blocks = blocks_of(context, matrix, padding, options.block);
+        require(pattern_hash(context, matrix) == hash,
+                "amg: update needs the pattern that the hierarchy was made for");
+        recovered.reset();
+        raised = 0;
         visit([&](auto& made) {
-            require(made.has_pattern(context, blocks.view()),
-                    "amg: update needs the pattern that the hierarchy was made for");
-            recovered.reset();
-            raised = 0;
-            made.update(context, std::move(blocks));
+            made.update(context, blocks_of(context, matrix, padding, options.block), again(matrix));
         });
     }
 
@@ -285,6 +294,7 @@ struct Amg<T>::State {
     AmgOptions resolved_options;  ///< `options` with automatic choices replaced by their results.
     Index rows, padded_rows = 0;
     Offset nonzeros;
+    std::uint64_t hash = 0;  ///< The matrix's pattern_hash.
     multigrid::Padding padding;
     AmgNearNull near_null_kind = AmgNearNull::automatic;
     std::string near_null_name;
@@ -354,8 +364,7 @@ std::vector<AmgLevel> Amg<T>::levels() const {
         std::vector<AmgLevel> levels;
         Offset transfers = 0;
         for (const multigrid::Level& level : made.levels()) {
-            levels.push_back({level.nodes(), level.matrix.view().height, level.matrix.blocks(),
-                              level.lambda, transfers});
+            levels.push_back({level.nodes, level.block, level.blocks, level.lambda, transfers});
             transfers = level.prolongator_blocks;
         }
         return levels;

@@ -210,6 +210,43 @@ TEST(amg_hard, recovers) {
     }
 }
 
+/// The values of a matrix that stays in its place are read again for what keeps a copy of them
+/// else: other aggregates, other types of values, and another cycle.
+TEST(amg_hard, a_matrix_that_stays_in_its_place_is_read_again) {
+    const auto body = copy_to(context(), cube(10).matrix()),
+               stiff = copy_to(context(), cube(10).matrix(",contrast=1e9")),
+               plate =
+                   copy_to(context(), problems::generate<double>(host(), "poisson2d:90").matrix);
+    const auto check = [&](const CsrMatrix<double>& matrix, AmgOptions options) {
+        const std::vector<double> ones(std::size_t(matrix.rows()), 1.0);
+        std::vector<std::vector<double>> found;
+        for (const bool stays : {false, true}) {
+            options.matrix_stays = stays;
+            Amg<double> m(context(), matrix.view(), options);
+            for (int update = 0; update < 2; ++update) {
+                found.push_back(applied(m, ones));
+                EXPECT_TRUE(m.recover(context(), m.recoveries()));
+                found.push_back(applied(m, ones));
+                m.update(context(), matrix.view());
+            }
+            found.push_back(applied(m, ones));
+        }
+        const std::size_t half = found.size() / 2;
+        for (std::size_t k = 0; k < half; ++k) {
+            EXPECT_TRUE(same_bits(found[k], found[half + k])) << k;
+        }
+        EXPECT_FALSE(same_bits(found[0], found[1]));
+    };
+    for (const bool single : {false, true}) {
+        check(body, cube(10).options(single));
+        check(stiff, cube(10).options(single));
+        check(plate, {.coarse_rows = 100, .single_precision = single});
+    }
+    AmgOptions one_level;
+    one_level.max_levels = 1;
+    check(plate, one_level);
+}
+
 /// 80 neighbours with 1/80 of the diagonal each: a threshold of 0.02 calls none of them strong.
 TEST(amg_hard, many_weak_couplings_matter) {
     constexpr Index n = 60;

@@ -137,7 +137,10 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const
     chosen.near_null = used.near_null;
     chosen.natural_blocks = inputs.natural_blocks;
     chosen.refuses_fill = inputs.has_alternative;
-    if (!symmetric_part) return std::make_unique<Amg<T>>(context, matrix, chosen);
+    if (!symmetric_part) {
+        chosen.matrix_stays = inputs.matrix_stays;
+        return std::make_unique<Amg<T>>(context, matrix, chosen);
+    }
     return std::make_unique<OfSymmetricPart<T>>(context, matrix, [&](const CsrView<T>& part) {
         return std::make_unique<Amg<T>>(context, part, chosen);
     });
@@ -146,9 +149,9 @@ std::unique_ptr<Preconditioner<T>> AmgConfig::make(const Context& context, const
 Offset AmgConfig::bytes(Index rows, Offset nonzeros, Offset bytes_per_value) const {
     // As measured for Poisson's equation and elasticity in 2 and 3 dimensions, 0 to 50 % above
     // them; stretched elements may take several times as much.
-    const Offset entry = 28 + (options.single_precision ? 0 : bytes_per_value);
+    const Offset entry = 22 + (options.single_precision ? 0 : bytes_per_value);
     const Offset part = symmetric_part ? 2 * (bytes_per_value + Offset(sizeof(Index))) : 0;
-    return (entry + part) * nonzeros + 360 * Offset(rows);
+    return (entry + part) * nonzeros + 240 * Offset(rows);
 }
 
 template <class T>

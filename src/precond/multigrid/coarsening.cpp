@@ -30,9 +30,10 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
     const char* reason = "";
     for (;; theta /= 2) {
         level.products = {};
+        if (levels_.size() == 1) restore_first_level(context, near_null);
         if (!choose_aggregates(context, level, theta, coordinates, near_null.columns)) {
             // The sum of many weak couplings may be large.
-            const bool coupled = level.matrix.blocks() > level.nodes();
+            const bool coupled = level.matrix.blocks() > level.nodes;
             if (!coupled || theta <= min_theta) return false;
             reason = level.aggregates.count > 0 ? ", for few couplings are stronger"
                                                 : ", as no coupling is stronger";
@@ -41,10 +42,10 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         if (cycle_.size() < levels_.size()) {
             set_matrix_and_bound(context, levels_.size() - 1);
             // Here a setup takes most memory; to make this matrix again costs 1 % of its time.
-            if (levels_.size() == 1) cycle_.release_matrix(0);
+            if (levels_.size() == 1 && !first_matrix_) cycle_.release_matrix(0);
         }
-        std::optional<DeviceVectors> coarse_space = make_products(
-            context, level, near_null, max_products * double(levels_.front().matrix.entries()));
+        std::optional<DeviceVectors> coarse_space =
+            make_products(context, level, near_null, max_products * levels_.front().entries());
         if (!coarse_space) {
             const Index count = level.aggregates.count;
             if (options_.refuses_fill || theta <= min_theta || count >= 0.9 * aggregates_before) {
@@ -56,8 +57,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         }
         const BsrMatrix<double>& coarse = level.products.result;
         const double entries = double(coarse.entries());
-        const double complexity =
-            operator_complexity() + entries / double(levels_.front().matrix.entries());
+        const double complexity = operator_complexity() + entries / levels_.front().entries();
         const double per_row = double(coarse.blocks()) / level.aggregates.count;
         const bool dense = complexity > max_complexity ||
                            (per_row > max_blocks_per_row && 2 * per_row < level.aggregates.count);
@@ -80,7 +80,7 @@ bool Hierarchy<C>::coarsen(const Context& context, DeviceVectors& near_null,
         break;
     }
     BsrMatrix<double> coarse = std::move(level.products.result);
-    levels_.emplace_back().matrix = std::move(coarse);
+    levels_.emplace_back(std::move(coarse));
     return true;
 }
 
@@ -100,8 +100,8 @@ template <class C>
 bool Hierarchy<C>::choose_aggregates(const Context& context, Level& level, double theta,
                                      const DeviceCoordinates& coordinates, int columns) {
     const Phase phase(context, "setup: aggregates", 0, PhaseStep::setup);
-    const int second_pass = min_neighbours_of_pass_2(
-        options_, &level == &levels_.front(), theta < options_.theta, columns, level.nodes());
+    const int second_pass = min_neighbours_of_pass_2(options_, &level == &levels_.front(),
+                                                     theta < options_.theta, columns, level.nodes);
     if (norms_.empty()) norms_ = block_norms(context, level.matrix.view());  // Second attempt.
     const NodeGraph graph =
         strong_couplings(context, level.matrix.view(), norms_,
@@ -135,20 +135,25 @@ void Hierarchy<C>::warn_of_dropped(const std::vector<Index>& dropped, int column
 /// than `max_operations`.
 template <class C>
 std::optional<DeviceVectors> Hierarchy<C>::make_products(const Context& context, Level& level,
-                                                         const DeviceVectors& near_null,
+                                                         DeviceVectors& near_null,
                                                          double max_operations) {
     const Phase phase(context, "setup: products", 0, PhaseStep::setup);
     const BsrView<double> a = level.matrix.view();
-    TentativeProlongator tentative = make_prolongator(context, level, near_null, level.products.p);
-    if (&level == &levels_.front() && !options_.near_null->values.empty()) {
-        warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
+    TentativeProlongator tentative =
+        make_prolongator(context, level, a, near_null, level.products.p);
+    if (&level == &levels_.front()) {
+        near_null.values = {};
+        if (!options_.near_null->values.empty()) {
+            warn_of_dropped(copy_to_host(context, tentative.dropped), near_null.columns);
+        }
     }
     level.prolongator_blocks = level.products.p.blocks();
+    const auto release_matrix = [&] { release_first_matrix(level); };
     if (level.products.product.blocks() > 0) {
-        tessera::update(context, a, level.products);
+        tessera::update(context, a, level.products, release_matrix);
     } else {
-        auto products =
-            bounded_triple_product(context, std::move(level.products.p), a, max_operations);
+        auto products = bounded_triple_product(context, std::move(level.products.p), a,
+                                               max_operations, release_matrix);
         if (!products) return std::nullopt;
         level.products = std::move(*products);
     }
@@ -160,9 +165,9 @@ std::optional<DeviceVectors> Hierarchy<C>::make_products(const Context& context,
 /// Makes the prolongator of the aggregates, on its pattern if it has one.
 template <class C>
 TentativeProlongator Hierarchy<C>::make_prolongator(const Context& context, const Level& level,
+                                                    const BsrView<double>& a,
                                                     const DeviceVectors& near_null,
                                                     BsrMatrix<double>& prolongator) const {
-    const BsrView<double> a = level.matrix.view();
     TentativeProlongator tentative =
         tentative_prolongator(context, level.aggregates, near_null, a.height);
     smooth_prolongator(context, a, level.aggregates.has_dense, tentative.prolongator.view(),
@@ -171,12 +176,13 @@ TentativeProlongator Hierarchy<C>::make_prolongator(const Context& context, cons
     return tentative;
 }
 
-#define TESSERA_INSTANTIATE(C)                                                               \
-    template bool Hierarchy<C>::coarsen(const Context&, DeviceVectors&, DeviceCoordinates&); \
-    template std::optional<DeviceVectors> Hierarchy<C>::make_products(                       \
-        const Context&, Level&, const DeviceVectors&, double);                               \
-    template TentativeProlongator Hierarchy<C>::make_prolongator(                            \
-        const Context&, const Level&, const DeviceVectors&, BsrMatrix<double>&) const;
+#define TESSERA_INSTANTIATE(C)                                                                 \
+    template bool Hierarchy<C>::coarsen(const Context&, DeviceVectors&, DeviceCoordinates&);   \
+    template std::optional<DeviceVectors> Hierarchy<C>::make_products(const Context&, Level&,  \
+                                                                      DeviceVectors&, double); \
+    template TentativeProlongator Hierarchy<C>::make_prolongator(                              \
+        const Context&, const Level&, const BsrView<double>&, const DeviceVectors&,            \
+        BsrMatrix<double>&) const;
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -42,16 +42,17 @@ void set_transfers(const Context& context, std::size_t l, const Buffer<double>& 
 
 template <class C>
 Hierarchy<C>::Hierarchy(const Context& context, BsrMatrix<double> matrix, const AmgOptions& options,
-                        double rounding)
+                        double rounding, FirstMatrix again)
     : options_(options),
       rounding_(rounding),
+      first_matrix_(std::move(again)),
       cycle_(options.smoothing_steps),
       values_(first_values(context, matrix.view(), options)) {
     require(matrix.view().block_rows == matrix.view().block_columns &&
                 matrix.view().height == matrix.view().width,
             "amg: the matrix and its blocks must be square");
     check_options(matrix.view().block_rows, options);
-    levels_.emplace_back().matrix = std::move(matrix);
+    levels_.emplace_back(std::move(matrix));
     DeviceCoordinates coordinates = coordinates_of(context, options);
     DeviceVectors space =
         near_null_space(context, levels_.front().matrix.view(), options, coordinates);
@@ -79,6 +80,7 @@ void Hierarchy<C>::choose_values(const Context& context) {
         return;
     }
     values_ = ValueFormat::working;
+    if (!has_first_matrix()) levels_.front().matrix = scaled_first_matrix(context);
     for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
         cycle_.set_matrix(context, l, levels_[l].matrix.view(), values_);
         cycle_.set_bound(l, levels_[l].lambda);
@@ -118,6 +120,31 @@ void Hierarchy<C>::release(BsrMatrix<double>& matrix) const {
     }
 }
 
+/// The first scaled matrix, made anew.
+template <class C>
+BsrMatrix<double> Hierarchy<C>::scaled_first_matrix(const Context& context) const {
+    BsrMatrix<double> matrix = first_matrix_(context);
+    apply_scaling(context, matrix, levels_.front().scaling);
+    return matrix;
+}
+
+/// Makes anew what make_products has released of the first level.
+template <class C>
+void Hierarchy<C>::restore_first_level(const Context& context, DeviceVectors& near_null) {
+    Level& first = levels_.front();
+    if (!has_first_matrix()) first.matrix = scaled_first_matrix(context);
+    if (!near_null.values.empty()) return;
+    near_null =
+        near_null_space(context, first.matrix.view(), options_, coordinates_of(context, options_));
+    scale_near_null(context, first.matrix.view(), first.scaling, near_null);
+}
+
+/// Releases the matrix of a level, if it is the first and can be made anew.
+template <class C>
+void Hierarchy<C>::release_first_matrix(const Level& level) {
+    if (&level == &levels_.front() && first_matrix_) levels_.front().matrix = {};
+}
+
 /// Sets the matrix of a level in the cycle, and the upper bound of its eigenvalues.
 template <class C>
 void Hierarchy<C>::set_matrix_and_bound(const Context& context, std::size_t l) {
@@ -143,6 +170,7 @@ template <class C>
 void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
     warnings_.resize(setup_warnings_);
     const Level& last = levels_.back();
+    if (levels_.size() == 1) restore_first_level(context, near_null);
     coarsest_near_null_ = std::move(near_null);
     if (solves_last_level()) {
         const Phase phase(context, "setup: coarsest", 0, PhaseStep::setup);
@@ -165,6 +193,7 @@ void Hierarchy<C>::finish(const Context& context, DeviceVectors near_null) {
             "is not fixed: right-hand sides without such parts are solved");
     }
     choose_values(context);
+    if (levels_.size() > 1) release_first_matrix(levels_.front());
     complete_ = true;
 }
 
@@ -172,20 +201,26 @@ template <class C>
 template <class D>
 std::unique_ptr<Cycle<D>> Hierarchy<C>::make_cycle(const Context& context) const {
     auto made = std::make_unique<Cycle<D>>(options_.smoothing_steps);
-    DeviceVectors space = near_null_space(context, levels_.front().matrix.view(), options_,
-                                          coordinates_of(context, options_));
+    const BsrMatrix<double> first =
+        has_first_matrix() ? BsrMatrix<double>() : scaled_first_matrix(context);
+    const auto matrix_of = [&](std::size_t l) {
+        return l == 0 && !has_first_matrix() ? first.view() : levels_[l].matrix.view();
+    };
+    DeviceVectors space =
+        near_null_space(context, matrix_of(0), options_, coordinates_of(context, options_));
     for (std::size_t l = 0; l + (solves_last_level() ? 1 : 0) < levels_.size(); ++l) {
         const Level& level = levels_[l];
-        made->set_matrix(context, l, level.matrix.view(), ValueFormat::working);
+        const BsrView<double> matrix = matrix_of(l);
+        made->set_matrix(context, l, matrix, ValueFormat::working);
         made->set_bound(l, level.lambda);
         if (l + 1 == levels_.size()) break;
-        scale_near_null(context, level.matrix.view(), level.scaling, space);
+        scale_near_null(context, matrix, level.scaling, space);
         BsrMatrix<double> p;
-        space = make_prolongator(context, level, space, p).coarse;
+        space = make_prolongator(context, level, matrix, space, p).coarse;
         Transposed<double> transposed = transposed_pattern(context, std::as_const(p).view());
         transpose_values(context, std::as_const(p).view(), transposed);
         set_transfers(context, l, levels_[l + 1].scaling, p, transposed, *made,
-                      [](BsrMatrix<double>& matrix) { matrix = {}; });
+                      [](BsrMatrix<double>& transfer) { transfer = {}; });
     }
     const Level& last = levels_.back();
     if (solves_last_level()) {
@@ -206,26 +241,15 @@ void Hierarchy<C>::set_bounds(Cycle<D>& cycle, double factor) const {
 template <class C>
 double Hierarchy<C>::operator_complexity() const {
     double entries = 0;
-    for (const Level& level : levels_) entries += double(level.matrix.entries());
-    return entries / std::max(1.0, double(levels_.front().matrix.entries()));
+    for (const Level& level : levels_) entries += level.entries();
+    return entries / std::max(1.0, levels_.front().entries());
 }
 
 template <class C>
-bool Hierarchy<C>::has_pattern(const Context& context, const BsrView<double>& matrix) const {
-    const BsrView<double> a = levels_.front().matrix.view();
-    if (matrix.block_rows != a.block_rows || matrix.block_columns != a.block_columns ||
-        matrix.height != a.height || matrix.width != a.width || matrix.blocks != a.blocks) {
-        return false;
-    }
-    Buffer<int> differ = zeros<int>(context, 1);
-    for_each_index(context, a.block_rows, CompareBlocks{matrix, a, differ.data()});
-    return copy_to_host(context, differ)[0] == 0;
-}
-
-template <class C>
-void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix) {
+void Hierarchy<C>::update(const Context& context, BsrMatrix<double> matrix, FirstMatrix again) {
     complete_ = singular_ = false;
     keeps_patterns_ = true;
+    first_matrix_ = std::move(again);
     levels_.front().matrix = std::move(matrix);
     DeviceVectors space = near_null_space(context, levels_.front().matrix.view(), options_,
                                           coordinates_of(context, options_));

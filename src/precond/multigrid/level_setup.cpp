@@ -124,6 +124,12 @@ bool scale_matrix(const Context& context, BsrMatrix<double>& matrix, Buffer<doub
     return found.singular != 0;
 }
 
+void apply_scaling(const Context& context, BsrMatrix<double>& matrix,
+                   const Buffer<double>& scaling) {
+    Buffer<double> no_norms;
+    scale_blocks(context, std::as_const(matrix).view(), scaling, matrix.values(), no_norms, {});
+}
+
 void scale_near_null(const Context& context, const BsrView<double>& matrix,
                      const Buffer<double>& scaling, DeviceVectors& near_null) {
     for_each_index(

@@ -44,6 +44,10 @@ bool scale_matrix(const Context& context, BsrMatrix<double>& matrix, Buffer<doub
                   double pivot_error, std::size_t level, Buffer<double>& norms,
                   const Halo* halo = nullptr);
 
+/// Scales a matrix by such a scaling.
+void apply_scaling(const Context& context, BsrMatrix<double>& matrix,
+                   const Buffer<double>& scaling);
+
 /// B_i becomes S_i^-T B_i for the near-null vectors B of a level.
 void scale_near_null(const Context& context, const BsrView<double>& matrix,
                      const Buffer<double>& scaling, DeviceVectors& near_null);

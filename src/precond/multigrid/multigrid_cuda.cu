@@ -27,7 +27,6 @@ TESSERA_FOR_EACH(SumNearness)
 TESSERA_FOR_EACH(AddNearness)
 TESSERA_FOR_EACH(WeighCouplings)
 TESSERA_FOR_EACH(CopyStrong)
-TESSERA_FOR_EACH(FirstStrong)
 TESSERA_FOR_EACH(ClearAggregates)
 TESSERA_FOR_EACH(BeginSearch)
 TESSERA_FOR_EACH(SmallestNearby)
@@ -65,7 +64,7 @@ template void for_each_block(const Context&, const BsrView<double>&, double*, co
 template void for_each_block(const Context&, const BsrView<double>&, double*, const ScaleColumns&);
 template void for_each_block(const Context&, const BsrView<double>&, const double*,
                              const MeasureBlock&);
-template void exclusive_scan(const Context&, Offset, IsStrong, Offset*);
+template void exclusive_scan(const Context&, Offset, CountStrong, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<float>, Offset*);
 template void exclusive_scan(const Context&, Offset, PaddedLength<double>, Offset*);
 

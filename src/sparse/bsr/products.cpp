@@ -44,11 +44,18 @@ void mirror(const Context& context, const char* who, BsrMatrix<T>& matrix) {
             "mirror image");
 }
 
+/// The values of A P.
 template <class T>
-void sum_triple(const Context& context, const BsrView<T>& a, TripleProduct<T>& products) {
-    const BsrView<T> p = std::as_const(products.p).view();
-    sum(context, a, p, products.product);
-    transpose_values(context, p, products.transposed);
+void sum_first(const Context& context, const BsrView<T>& a, TripleProduct<T>& products,
+               const std::function<void()>& release) {
+    sum(context, a, std::as_const(products.p).view(), products.product);
+    if (release) release();
+}
+
+/// The values of P^T and P^T (A P).
+template <class T>
+void sum_second(const Context& context, TripleProduct<T>& products) {
+    transpose_values(context, std::as_const(products.p).view(), products.transposed);
     products.p.values() = {};
     sum(context, std::as_const(products.transposed.matrix).view(),
         std::as_const(products.product).view(), products.result, true);
@@ -140,7 +147,8 @@ BsrMatrix<T> triple_product(const Context& context, const BsrView<T>& p, const B
 
 template <class T>
 std::optional<TripleProduct<T>> bounded_triple_product(const Context& context, BsrMatrix<T> given_p,
-                                                       const BsrView<T>& a, double max_operations) {
+                                                       const BsrView<T>& a, double max_operations,
+                                                       const std::function<void()>& release) {
     TripleProduct<T> products;
     products.p = std::move(given_p);
     const BsrView<T> p = std::as_const(products.p).view();
@@ -150,13 +158,14 @@ std::optional<TripleProduct<T>> bounded_triple_product(const Context& context, B
     };
     const bool is_bounded = std::isfinite(max_operations);
     if (is_bounded && exceeds(a, p)) return std::nullopt;
-    products.transposed = transposed_pattern(context, p);
     products.product = pattern_of(context, a, p);
+    sum_first(context, a, products, release);
+    products.transposed = transposed_pattern(context, p);
     const BsrView<T> left = std::as_const(products.transposed.matrix).view(),
                      right = std::as_const(products.product).view();
     if (is_bounded && exceeds(left, right)) return std::nullopt;
     products.result = pattern_of(context, left, right);
-    sum_triple(context, a, products);
+    sum_second(context, products);
     return products;
 }
 
@@ -168,27 +177,30 @@ TripleProduct<T> symmetric_triple_product(const Context& context, BsrMatrix<T> p
 }
 
 template <class T>
-void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products) {
+void update(const Context& context, const BsrView<T>& a, TripleProduct<T>& products,
+            const std::function<void()>& release) {
     bsr::check_triple("update", std::as_const(products.p).view(), a);
-    sum_triple(context, a, products);
+    sum_first(context, a, products, release);
+    sum_second(context, products);
 }
 
-#define TESSERA_INSTANTIATE(T)                                                                    \
-    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);         \
-    template BsrMatrix<T> pattern_of_product(const Context&, const BsrView<T>&,                   \
-                                             const BsrView<T>&);                                  \
-    template BsrMatrix<T> multiply_symmetric(const Context&, const BsrView<T>&,                   \
-                                             const BsrView<T>&);                                  \
-    template void update_symmetric_product(const Context&, const BsrView<T>&, const BsrView<T>&,  \
-                                           BsrMatrix<T>&);                                        \
-    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,            \
-                                 BsrMatrix<T>&);                                                  \
-    template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&);   \
-    template TripleProduct<T> symmetric_triple_product(const Context&, BsrMatrix<T>,              \
-                                                       const BsrView<T>&);                        \
-    template std::optional<TripleProduct<T>> bounded_triple_product(const Context&, BsrMatrix<T>, \
-                                                                    const BsrView<T>&, double);   \
-    template void update(const Context&, const BsrView<T>&, TripleProduct<T>&);
+#define TESSERA_INSTANTIATE(T)                                                                   \
+    template BsrMatrix<T> multiply(const Context&, const BsrView<T>&, const BsrView<T>&);        \
+    template BsrMatrix<T> pattern_of_product(const Context&, const BsrView<T>&,                  \
+                                             const BsrView<T>&);                                 \
+    template BsrMatrix<T> multiply_symmetric(const Context&, const BsrView<T>&,                  \
+                                             const BsrView<T>&);                                 \
+    template void update_symmetric_product(const Context&, const BsrView<T>&, const BsrView<T>&, \
+                                           BsrMatrix<T>&);                                       \
+    template void update_product(const Context&, const BsrView<T>&, const BsrView<T>&,           \
+                                 BsrMatrix<T>&);                                                 \
+    template BsrMatrix<T> triple_product(const Context&, const BsrView<T>&, const BsrView<T>&);  \
+    template TripleProduct<T> symmetric_triple_product(const Context&, BsrMatrix<T>,             \
+                                                       const BsrView<T>&);                       \
+    template std::optional<TripleProduct<T>> bounded_triple_product(                             \
+        const Context&, BsrMatrix<T>, const BsrView<T>&, double, const std::function<void()>&);  \
+    template void update(const Context&, const BsrView<T>&, TripleProduct<T>&,                   \
+                         const std::function<void()>&);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 

@@ -7,76 +7,17 @@
 
 #include "base/for_each.hpp"
 #include "precond/incomplete/symbolic/pattern_view.hpp"
+#include "precond/rows_of_thread.hpp"
 #include "tessera/csr.hpp"
 
 // Loop bodies of for_each_index: one thread per entry, slot or block row of a matrix in its grid.
 
 namespace tessera::incomplete {
 
-/// *sum += value, where several i may do so at once.
-TESSERA_HOST_DEVICE inline void add_to(std::uint64_t* sum, std::uint64_t value) {
-#ifdef __CUDA_ARCH__
-    atomicAdd(reinterpret_cast<unsigned long long*>(sum), value);
-#else
-    std::atomic_ref<std::uint64_t>(*sum).fetch_add(value, std::memory_order_relaxed);
-#endif
-}
-
 /// Pivots of all diagonal blocks.
 struct PivotSummary {
     double smallest = std::numeric_limits<double>::infinity();  ///< Smallest magnitude.
     Offset perturbed = 0;                                       ///< Number of raised pivots.
-};
-
-/// The rows that each of many threads visits: a range of its own or, where `lanes` threads share a
-/// row, whose entries they read side by side, every so-many-th row.
-struct RowsOfThread {
-    /// Elements of a result; thread t adds to number t % results, as atomic operations on one
-    /// address wait for each other.
-    static constexpr Offset results = 1024;
-    Offset rows = 0;
-    int lanes = 1;
-    Offset threads = 0;  ///< A multiple of `lanes`.
-
-    RowsOfThread(bool on_gpu, Offset row_count) : rows(row_count), lanes(on_gpu ? 8 : 1) {
-        const Offset max_threads = on_gpu ? 1 << 19 : 4096;
-        threads = rows * lanes < max_threads ? rows * lanes : max_threads;
-    }
-    /// f(row, lane) for the rows of a thread.
-    template <class F>
-    TESSERA_HOST_DEVICE void visit(Offset thread, F&& f) const {
-        const Offset teams = threads / lanes, team = thread / lanes;
-        const bool in_ranges = lanes == 1;
-        const Offset end = in_ranges ? rows * (team + 1) / teams : rows;
-        for (Offset row = in_ranges ? rows * team / teams : team; row < end;
-             row += in_ranges ? 1 : teams) {
-            f(row, thread % lanes);
-        }
-    }
-};
-
-/// Adds the hashes of the entries of the rows of a thread to one of RowsOfThread::results sums. Two
-/// patterns with different entries have equal sums of these with a probability of 2^-64.
-template <class T>
-struct HashPattern {
-    static constexpr int work = 256;
-    RowsOfThread rows;
-    CsrView<T> matrix;
-    std::uint64_t* sums;
-
-    TESSERA_HOST_DEVICE void operator()(Offset thread) const {
-        std::uint64_t own = 0;
-        rows.visit(thread, [&](Offset i, Offset lane) {
-            for (Offset e = matrix.row_offsets[i] + lane; e < matrix.row_offsets[i + 1];
-                 e += rows.lanes) {
-                std::uint64_t z = std::uint64_t(i) << 32 | std::uint64_t(matrix.column_indices[e]);
-                z = (z + 1) * 0x9e3779b97f4a7c15U;
-                z = (z ^ (z >> 32)) * 0xbf58476d1ce4e5b9U;
-                own += z ^ (z >> 29);
-            }
-        });
-        add_to(sums + thread % RowsOfThread::results, own);
-    }
 };
 
 /// Adds |i - j| of the entries (i, j) of the rows of a thread to one of RowsOfThread::results sums.

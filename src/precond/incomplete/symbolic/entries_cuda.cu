@@ -4,7 +4,6 @@
 
 namespace tessera::cuda {
 
-TESSERA_FOR_EACH_REAL(incomplete::HashPattern)
 TESSERA_FOR_EACH_REAL(incomplete::SumDistances)
 TESSERA_FOR_EACH_REAL(incomplete::CheckTriangle)
 TESSERA_FOR_EACH_REAL(incomplete::ClampScale)

@@ -5,6 +5,7 @@
 #include "base/concat.hpp"
 #include "base/for_each.hpp"
 #include "base/zeros.hpp"
+#include "precond/pattern_hash.hpp"
 
 namespace tessera::incomplete {
 
@@ -29,16 +30,6 @@ Offset checked_bytes(const Context& context, const BlockPattern& pattern, Index 
     throw OutOfMemory(concat(arrays.who, ": ", pattern.blocks() + pattern.block_rows, " blocks of ",
                              k, " x ", k, " need ", megabytes(bytes), ", ", megabytes(free),
                              " are free; ", arrays.remedy));
-}
-
-/// A hash of the pattern of a matrix.
-template <class T>
-std::uint64_t hash_of(const Context& context, const CsrView<T>& matrix) {
-    const RowsOfThread rows(context.on_gpu(), matrix.rows);
-    Buffer<std::uint64_t> sums = zeros<std::uint64_t>(context, RowsOfThread::results);
-    for_each_index(context, rows.threads, HashPattern<T>{rows, matrix, sums.data()});
-    const auto found = copy_to_host(context, sums);
-    return std::accumulate(found.begin(), found.end(), std::uint64_t(0));
 }
 
 }  // namespace
@@ -83,7 +74,7 @@ SymbolicFactor::SymbolicFactor(const Context& context, Grid the_grid, BlockPatte
              upload(pattern.update_offsets, update_offsets),
              upload(pattern.left, left),
              upload(pattern.right, right)};
-    pattern_hash = hash_of(context, matrix);
+    pattern_hash = tessera::pattern_hash(context, matrix);
     slot_of_column = copy_to_buffer(context, grid.slot_of_column);
     slots = copy_to_buffer(context, grid.slots);
     if (grid.row_of_column.empty()) return;
@@ -97,7 +88,7 @@ bool SymbolicFactor::has_pattern_of(const Context& context, const CsrView<T>& ma
     if (matrix.rows != grid.rows || matrix.columns != grid.rows || matrix.nonzeros != nonzeros) {
         return false;
     }
-    return hash_of(context, matrix) == pattern_hash;
+    return tessera::pattern_hash(context, matrix) == pattern_hash;
 }
 
 template <class T>

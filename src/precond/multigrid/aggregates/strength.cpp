@@ -6,6 +6,7 @@
 #include "precond/multigrid/aggregates/node_graph.hpp"
 #include "precond/multigrid/aggregates/strength_rows.hpp"
 #include "precond/multigrid/blocks/for_each_block.hpp"
+#include "tessera/vector_ops.hpp"
 
 namespace tessera::multigrid {
 
@@ -50,9 +51,11 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
                               theta,
                               diagonal_roots.data(),
                               nearness_roots.data()};
-    // How many strong blocks there are before each one, and whether any node is dense.
-    Buffer<Offset> positions(context, matrix.blocks + 2);
-    Offset* const any_dense = positions.data() + matrix.blocks + 1;
+    // How many strong blocks there are before each part, and whether any node is dense.
+    const RowParts parts{matrix.row_offsets, lanes};
+    const Offset part_count = Offset(nodes) * lanes;
+    Buffer<Offset> positions(context, part_count + 2);
+    Offset* const any_dense = positions.data() + part_count + 1;
     context.state().fill_bytes(any_dense, 0, sizeof(Offset));
     for_each_index(context, nodes,
                    MeasureDiagonal{matrix, dense, norms.data(), diagonal_roots.data(),
@@ -63,21 +66,22 @@ NodeGraph strong_couplings(const Context& context, const BsrView<double>& matrix
         for_each_index(context, sums.size(), SumNearness{couplings, sums.data()});
         for_each_index(context, nodes, AddNearness{sums.data(), nearness_roots.data()});
     }
-    for_each_index(context, Offset(nodes) * lanes,
+    for_each_index(context, part_count,
                    WeighCouplings{lanes, couplings, weights.data(), graph.alone.data()});
-    exclusive_scan(context, matrix.blocks, IsStrong{weights.data()}, positions.data());
+    exclusive_scan(context, part_count, CountStrong{parts, weights.data()}, positions.data());
     Offset totals[2];
     copy_to_host(context, std::as_const(positions).view().last(2), std::span<Offset>(totals));
     const Offset count = totals[0];
     graph.has_dense = totals[1] != 0;
     graph.row_offsets = Buffer<Offset>(context, Offset(nodes) + 1);
+    copy(context, std::as_const(positions).view().subspan(std::size_t(part_count), 1),
+         graph.row_offsets.view().last(1));
     graph.neighbours = Buffer<Index>(context, count);
     graph.weights = Buffer<float>(context, count);
-    for_each_index(context, Offset(nodes) + 1,
-                   FirstStrong{matrix.row_offsets, positions.data(), graph.row_offsets.data()});
-    for_each_index(context, matrix.blocks,
-                   CopyStrong{matrix.column_indices, weights.data(), positions.data(),
-                              graph.neighbours.data(), graph.weights.data()});
+    for_each_index(
+        context, part_count,
+        CopyStrong{parts, matrix.column_indices, weights.data(), positions.data(),
+                   graph.row_offsets.data(), graph.neighbours.data(), graph.weights.data()});
     return graph;
 }
 

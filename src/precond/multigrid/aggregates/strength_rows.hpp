@@ -134,35 +134,50 @@ struct WeighCouplings {
     }
 };
 
-/// 1 for strong blocks, else 0.
-struct IsStrong {
-    const float* weights;
-    TESSERA_HOST_DEVICE Offset operator()(Offset k) const { return weights[k] >= 0; }
-};
-
-/// The strong blocks, one after the other: `positions` are how many there are before each block.
-struct CopyStrong {
-    static constexpr int work = 4;
-    const Index* columns;
-    const float* weights;
-    const Offset* positions;
-    Index* neighbours;
-    float* strong_weights;
-
-    TESSERA_HOST_DEVICE void operator()(Offset k) const {
-        if (weights[k] < 0) return;
-        neighbours[positions[k]] = columns[k];
-        strong_weights[positions[k]] = weights[k];
+/// The blocks of a row in `lanes` parts of one size, one after the other.
+struct RowParts {
+    const Offset* row_offsets;
+    int lanes;
+    /// The first block of a part; its last one is before the first of the next.
+    TESSERA_HOST_DEVICE Offset first(Offset part) const {
+        const Offset i = part / lanes, begin = row_offsets[i];
+        const int lane = int(part % lanes);
+        return lane == 0 ? begin : begin + (row_offsets[i + 1] - begin) * lane / lanes;
     }
 };
 
-/// The first strong block of each row.
-struct FirstStrong {
-    static constexpr int work = 4;
-    const Offset *row_offsets, *positions;
+/// The strong blocks of each part.
+struct CountStrong {
+    RowParts parts;
+    const float* weights;
+    TESSERA_HOST_DEVICE Offset operator()(Offset part) const {
+        Offset count = 0;
+        const Offset end = parts.first(part + 1);
+        for (Offset k = parts.first(part); k < end; ++k) count += weights[k] >= 0;
+        return count;
+    }
+};
+
+/// The strong blocks of a part, one after the other from number `positions` of it on.
+struct CopyStrong {
+    static constexpr int work = 32;
+    RowParts parts;
+    const Index* columns;
+    const float* weights;
+    const Offset* positions;
     Offset* strong_offsets;
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        strong_offsets[i] = positions[row_offsets[i]];
+    Index* neighbours;
+    float* strong_weights;
+
+    TESSERA_HOST_DEVICE void operator()(Offset part) const {
+        Offset to = positions[part];
+        if (part % parts.lanes == 0) strong_offsets[part / parts.lanes] = to;
+        const Offset end = parts.first(part + 1);
+        for (Offset k = parts.first(part); k < end; ++k) {
+            if (weights[k] < 0) continue;
+            neighbours[to] = columns[k];
+            strong_weights[to++] = weights[k];
+        }
     }
 };
 

@@ -150,8 +150,7 @@ std::vector<AmgLevel> DistributedAmg<T>::levels() const {
         transfers = gathered.front().prolongator_blocks;
         for (std::size_t l = 1; l < gathered.size(); ++l) {
             const multigrid::Level& level = gathered[l];
-            levels.push_back({level.nodes(), level.matrix.view().height, level.matrix.blocks(),
-                              level.lambda, transfers});
+            levels.push_back({level.nodes, level.block, level.blocks, level.lambda, transfers});
             transfers = level.prolongator_blocks;
         }
         return levels;
