@@ -1,3 +1,4 @@
+#include "base/concat.hpp"
 #include "base/find_csr_entry.hpp"
 #include "krylov/test_systems.hpp"
 #include "support/messages.hpp"
@@ -56,6 +57,27 @@ TEST(non_finite, a_matrix_with_nan_is_named) {
                             "row 4 of the matrix has a NaN or infinity");
             EXPECT_FALSE(solver.has_matrix());
         }
+    }
+}
+
+/// Also where the methods that are tried see it as a singular block or a breakdown.
+TEST(non_finite, a_matrix_with_nan_is_named_by_the_methods_of_auto) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const Index n : {3, 20, 400}) {
+        const CsrMatrix<double> matrix =
+            copy_to(context(), matrix_of<double>(n, [&](Index i, Index j) {
+                        if (i == n / 2 && j == i) return nan;
+                        return i == j ? 4.0 : std::abs(i - j) == 1 ? -1.0 : 0.0;
+                    }));
+        Solver<double> solver(context());
+        solver.setup(matrix);
+        const Buffer<double> b =
+            copy_to_buffer(context(), std::vector<double>(std::size_t(n), 1.0));
+        Buffer<double> x = copy_to_buffer(context(), std::vector<double>(std::size_t(n)));
+        const SolveReport report = solver.solve(b.view(), x.view());
+        EXPECT_EQ(report.status, Status::non_finite) << n;
+        expect_contains(report.message,
+                        concat("ow ", n / 2, " of the matrix has a NaN or infinity"));
     }
 }
 

@@ -241,15 +241,23 @@ void AttemptEngine<T>::explain_non_finite(std::span<const T> b, std::span<const 
     if (const Offset row = first_in(b); row >= 0) {
         report.status = Status::non_finite;
         report.message = concat("Row ", row, " of the right-hand side is NaN or infinite.");
-    } else if (report.status != Status::non_finite) {
         return;
-    } else if (const Offset element = first_in(x); element >= 0) {
-        report.message = concat("Element ", element, " of the start is NaN or infinite.");
-    } else if (given_operator_ == nullptr && system_ && system_->report().unusable.empty()) {
-        const Index in_matrix = first_non_finite_row(context_, given_matrix_);
-        if (in_matrix < 0) return;
-        report.message = concat("Row ", in_matrix, " of the matrix has a NaN or infinity.");
     }
+    const bool is_non_finite = report.status == Status::non_finite;
+    if (const Offset element = is_non_finite ? first_in(x) : -1; element >= 0) {
+        report.message = concat("Element ", element, " of the start is NaN or infinite.");
+        return;
+    }
+    // Some methods see nothing of a NaN but a pivot that is none.
+    const bool may_be_due_to_nan = is_non_finite || report.status == Status::singular_block ||
+                                   report.status == Status::breakdown ||
+                                   report.status == Status::singular;
+    const bool is_known = system_ && system_->report().first_non_finite_row >= 0;
+    if (!may_be_due_to_nan || given_operator_ != nullptr || (is_non_finite && is_known)) return;
+    const Index in_matrix = first_non_finite_row(context_, given_matrix_);
+    if (in_matrix < 0) return;
+    report.status = Status::non_finite;
+    report.message = concat("Row ", in_matrix, " of the matrix has a NaN or infinity.");
 }
 
 template <class T>
