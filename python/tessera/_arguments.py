@@ -65,6 +65,8 @@ def number(
         result = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}") from None
+    except OverflowError:  # A whole number.
+        raise ValueError(f"{name}: the number is beyond the range of float64") from None
     if not result >= least:
         what = "a number" if least == -np.inf else f"at least {least:g}"
         raise ValueError(f"{name}: {value} is not {what}")

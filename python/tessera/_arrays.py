@@ -47,13 +47,19 @@ __all__ = [
 _kinds: dict[type, Kind] = {np.ndarray: NUMPY}
 
 
+def _is_jax_array(array: Any) -> bool:
+    """Whether an object of JAX is an array; its sparse matrices are none."""
+    jax = sys.modules.get("jax")
+    return jax is None or isinstance(array, jax.Array)
+
+
 def _find_kind(array: Any) -> Kind | None:
     if isinstance(array, (np.ndarray, np.generic, list, tuple, float, int)):
         return NUMPY
     module = type(array).__module__.split(".")[0]
     for name, kind in (("cupy", CUPY), ("jax", JAX), ("jaxlib", JAX), ("warp", WARP)):
         if module == name:
-            return kind
+            return None if kind is JAX and not _is_jax_array(array) else kind
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         return TORCH

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import HOST, NUMPY, Kind
+from ._arrays import HOST, NUMPY, Kind, about
 from ._backend import core
 from ._contexts import in_order, place_text
 from ._matrices import build, is_matrix, take_apart
@@ -89,7 +89,8 @@ def function_map(
         result = function(kind.finished(own, None))
         _checked_result(result, size, name)
         # Tensors of torch may need gradients, such as the results of modules.
-        numbers = np.asarray(result.detach() if hasattr(result, "detach") else result)
+        with about(name):
+            numbers = NUMPY.view(result.detach() if hasattr(result, "detach") else result).array
         if numbers.dtype.kind == "c":
             raise TypeError(
                 f"{name}: complex numbers are not supported, the function returned some"

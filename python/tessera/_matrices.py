@@ -208,7 +208,7 @@ def _scipy(a: Any, name: str) -> Parts:
         raise TypeError(f"{name}: complex values are not supported")
     shape = (int(a.shape[0]), int(a.shape[1]))
     layout = a.format
-    if layout == "coo":
+    if layout == "coo" and hasattr(a, "row"):  # As that of the package sparse has not.
         return _coo(shape, a.row, a.col, a.data, name)
     if layout == "bsr":
         height, width = a.blocksize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -390,7 +391,7 @@ def _of_gmsh(gmsh: Any) -> Mesh:
 def _read(path: str) -> Mesh:
     require_utf8(path, "mesh")
     if not os.path.exists(path):
-        raise FileNotFoundError(path)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     return Mesh._of_core(core.read_mesh(host_context(), path))
 
 

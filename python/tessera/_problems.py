@@ -19,7 +19,7 @@ from ._coordinates import check_coordinates, coordinates_of
 from ._errors import raise_named
 from ._matrices import build, take_apart
 from ._operators import SparseMatrix
-from ._texts import require_utf8
+from ._texts import require_utf8, text_of_path
 
 __all__ = ["Problem", "find_blocks", "info", "problems", "read", "read_vector", "write"]
 
@@ -104,17 +104,8 @@ def problems(name: str, dtype: Any = np.float64) -> Problem:
     return Problem(_matrix(arrays), load, coordinates, block, text)
 
 
-def _path(path: Any) -> str:
-    try:
-        found = os.fsdecode(path)
-    except TypeError:
-        raise TypeError(f"path: expected a path, got {type(path).__name__}") from None
-    require_utf8(found, "path")
-    return found
-
-
 def _existing(path: Any) -> str:
-    found = _path(path)
+    found = text_of_path(path, "path")
     if not os.path.exists(found):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), found)
     return found
@@ -182,7 +173,8 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
 
 
 def read_vector(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
-    """Reads a vector: Matrix Market with one column or row, or PETSc binary.
+    """Reads a vector: Matrix Market with one column or row, PETSc binary, or text with numbers
+    alone.
 
     Parameters
     ----------
@@ -245,9 +237,11 @@ def write(path: str | os.PathLike[str], a: Any, symmetry: str = "general") -> No
     >>> print(open(path).read().splitlines()[0])
     %%MatrixMarket matrix coordinate real symmetric
     """
+    if not isinstance(symmetry, str):
+        raise TypeError(f"symmetry: expected a text, got {type(symmetry).__name__}")
     if symmetry not in ("general", "symmetric", "skew_symmetric"):
         raise ValueError(f"symmetry: {symmetry!r} is none of general, symmetric, skew_symmetric")
-    file = _path(path)
+    file = text_of_path(path, "path")
     try:
         if (np.ndim(a) if isinstance(a, list) else getattr(a, "ndim", 0)) == 1:
             given = view(a, "a")

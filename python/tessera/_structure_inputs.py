@@ -83,10 +83,9 @@ def rotation_of(
 
 def materials_of(mesh: Mesh, **given: Any) -> list[_Material]:
     """Each material by its region or group, "" for all others."""
-    regions = sorted({r for value in given.values() if isinstance(value, Mapping) for r in value})
-    for name, value in given.items():
-        if not isinstance(value, Mapping):
-            continue
+    dicts = {name: value for name, value in given.items() if isinstance(value, Mapping)}
+    regions = sorted({group_name(r, name) for name, value in dicts.items() for r in value})
+    for name, value in dicts.items():
         is_given = np.zeros(sum(len(cells) for _, cells in mesh.cells), bool)
         for region in value:
             elements: Any = core.elements_of(mesh._core, region)
@@ -127,7 +126,7 @@ def at_nodes(mesh: Mesh, given: Any, name: str) -> Any:
 def vectors_of(mesh: Mesh, given: Any, name: str) -> list[tuple[str, Sequence[float]]]:
     """A vector of each group; several of one group may follow each other."""
     axes = mesh.points.shape[1]
-    return [(g, _vector(f, axes, f"{name}[{g!r}]")) for g, f in _pairs(given)]
+    return [(g, _vector(f, axes, f"{name}[{g!r}]")) for g, f in pairs_of(given, name)]
 
 
 def _moment(given: Any, axes: int, name: str) -> tuple[float, float, float]:
@@ -137,31 +136,47 @@ def _moment(given: Any, axes: int, name: str) -> tuple[float, float, float]:
     return 0.0, 0.0, number(given, name, -np.inf, finite=True)
 
 
-def _pairs(given: Any) -> list[tuple[str, Any]]:
-    return list(given.items()) if isinstance(given, Mapping) else list(given or [])
+def group_name(given: Any, name: str) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"{name}: {given!r} is no text, as names of groups are")
+    return given
+
+
+def pairs_of(given: Any, name: str) -> list[tuple[str, Any]]:
+    """What a dict has for each group; or such pairs, of which several may have one group."""
+    if given is None:
+        return []
+    pairs = list(given.items()) if isinstance(given, Mapping) else given
+    if not isinstance(pairs, list) or not all(isinstance(p, tuple) and len(p) == 2 for p in pairs):
+        raise TypeError(f"{name}: expected a dict by names of groups, got {given!r}")
+    return [(group_name(group, name), value) for group, value in pairs]
 
 
 def joined(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Loads of all cases and of one: those of groups together, others in place of the common."""
     loads = {name: own.get(name, given) for name, given in common.items()}
     for name in ("load", "moment", "traction", "pressure"):
-        loads[name] = _pairs(common[name]) + _pairs(own.get(name))
+        loads[name] = pairs_of(common[name], name) + pairs_of(own.get(name), name)
     return loads
 
 
 def equations_of(mesh: Mesh, rigid: Any, couple: Any, tie: Any, equations: Any) -> Any:
     """The groups of rigid bodies, couplings and ties, and the rows of C u = g."""
-    groups = [rigid] if isinstance(rigid, str) else list(rigid)
-    pairs = _pairs(couple)
+    if not isinstance(rigid, (str, Sequence)):
+        raise TypeError(f"rigid: expected names of groups, got {rigid!r}")
+    groups = [rigid] if isinstance(rigid, str) else [group_name(g, "rigid") for g in rigid]
+    pairs = pairs_of(couple, "couple")
+    ties = [(g, group_name(to, f"tie[{g!r}]")) for g, to in pairs_of(tie, "tie")]
     axes = mesh.points.shape[1]
     for group, given in pairs:
         allowed = "xyz"[:axes]
-        if given != "plane" and (not given or not set(given) <= set(allowed)):
+        is_text = isinstance(given, str) and given
+        if given != "plane" and not (is_text and set(given) <= set(allowed)):
             raise ValueError(
                 f"couple[{group!r}]: expected letters of {allowed!r}, or 'plane', got {given!r}"
             )
     if equations is None:
-        return core.make_equations(groups, pairs, _pairs(tie), None, None, None, None)
+        return core.make_equations(groups, pairs, ties, None, None, None, None)
     if not isinstance(equations, Sequence) or len(equations) != 2:
         raise TypeError(f"equations: expected a matrix and numbers (C, g), got {equations!r}")
     matrix, numbers = equations
@@ -170,7 +185,7 @@ def equations_of(mesh: Mesh, rigid: Any, couple: Any, tie: Any, equations: Any) 
     if values.ndim > 1 or (values.ndim == 1 and len(values) != len(offsets) - 1):
         raise ValueError(f"equations: {len(offsets) - 1} rows, but g has the shape {values.shape}")
     values = np.ascontiguousarray(np.broadcast_to(values, len(offsets) - 1))
-    return core.make_equations(groups, pairs, _pairs(tie), offsets, columns, coefficients, values)
+    return core.make_equations(groups, pairs, ties, offsets, columns, coefficients, values)
 
 
 def _rows_of(matrix: Any, size: int) -> tuple[Any, Any, Any]:
@@ -193,7 +208,8 @@ def _rows_of(matrix: Any, size: int) -> tuple[Any, Any, Any]:
 def _temperatures(mesh: Mesh, given: Any) -> tuple[float, list[tuple[str, float]], Any]:
     """The changes of all elements, of regions, and of nodes."""
     if isinstance(given, Mapping):
-        of = [(g, number(t, f"temperature[{g!r}]", -np.inf, finite=True)) for g, t in given.items()]
+        pairs = pairs_of(given, "temperature")
+        of = [(g, number(t, f"temperature[{g!r}]", -np.inf, finite=True)) for g, t in pairs]
         return 0.0, of, None
     if np.ndim(given) == 0:
         return number(given, "temperature", -np.inf, finite=True), [], None
@@ -230,9 +246,9 @@ def loads_of(mesh: Mesh, given: Mapping[str, Any]) -> Any:
     everywhere, in_regions, at_all_nodes = _temperatures(mesh, given["temperature"])
     return core.make_loads(
         vectors_of(mesh, given["load"], "load"),
-        [(g, _moment(m, axes, f"moment[{g!r}]")) for g, m in _pairs(given["moment"])],
+        [(g, _moment(m, axes, f"moment[{g!r}]")) for g, m in pairs_of(given["moment"], "moment")],
         vectors_of(mesh, given["traction"], "traction"),
-        [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in _pairs(given["pressure"])],
+        [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in pairs_of(given["pressure"], "pressure")],
         None if force is None else _vector(force, axes, "body_force"),
         (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
         spin,

@@ -40,14 +40,16 @@ from ._structure_inputs import (
     at_nodes,
     equations_of,
     fixed_of,
+    group_name,
     joined,
     loads_of,
     materials_of,
+    pairs_of,
     rotation_of,
     vectors_of,
 )
 from ._structure_results import ErrorEstimate, Resultant, Section, von_mises
-from ._texts import require_utf8
+from ._texts import text_of_path
 
 __all__ = ["ErrorEstimate", "Mesh", "Resultant", "Section", "Structure", "von_mises"]
 
@@ -201,10 +203,11 @@ class Structure:
         grows = list(expansion.values()) if isinstance(expansion, Mapping) else expansion
         if np.any(heated) and not np.any(grows):
             raise ValueError("temperature: it needs an expansion")
-        both = sorted(set(fix or {}) & set(rotate or {}))
+        fixed, rotated = pairs_of(fix, "fix"), pairs_of(rotate, "rotate")
+        both = sorted({group for group, _ in fixed} & {group for group, _ in rotated})
         if both:
             raise ValueError(f"rotate: {both[0]!r} is in fix, too")
-        if rotate and plane == "axisymmetric":
+        if rotated and plane == "axisymmetric":
             raise ValueError("rotate: a body of revolution cannot rotate")
         loads = {
             "load": load,
@@ -228,8 +231,8 @@ class Structure:
                 orthotropic=orthotropic,
                 expansion=expansion,
             ),
-            [fixed_of(self.mesh, group, given) for group, given in (fix or {}).items()],
-            [rotation_of(self.mesh, group, given) for group, given in (rotate or {}).items()],
+            [fixed_of(self.mesh, group, given) for group, given in fixed],
+            [rotation_of(self.mesh, group, given) for group, given in rotated],
             vectors_of(self.mesh, spring, "spring"),
             equations_of(self.mesh, rigid, couple, tie, equations),
             loads_of(self.mesh, loads),
@@ -278,8 +281,8 @@ class Structure:
         case._core = core.make_case(
             host_context(),
             self._core,
-            [fixed_of(self.mesh, group, u) for group, u in given.get("fix", {}).items()],
-            [rotation_of(self.mesh, group, u) for group, u in given.get("rotate", {}).items()],
+            [fixed_of(self.mesh, group, u) for group, u in pairs_of(given.get("fix"), "fix")],
+            [rotation_of(self.mesh, group, u) for group, u in pairs_of(given.get("rotate"), "rotate")],
             loads_of(self.mesh, own),
         )
         case.load = case._core.load
@@ -430,7 +433,8 @@ class Structure:
             On the surface of the structure, where nothing lies behind, what acts there with the
             opposite sign.
         """
-        normal, centre, force, moment = self._core.section(host_context(), self._all(x), group)
+        name = group_name(group, "group")
+        normal, centre, force, moment = self._core.section(host_context(), self._all(x), name)
         axes = self.mesh.points.shape[1]
         force, moment = self._resultant(force, moment)
         return Section(force, moment, np.asarray(centre)[:axes], np.asarray(normal)[:axes])
@@ -477,8 +481,7 @@ class Structure:
         x : array of shape (n,) or (nodes, dimensions), or (n, k) of k load cases
             A solution, or the displacements of all nodes.
         """
-        file = os.fspath(path)
-        require_utf8(file, "path")
+        file = text_of_path(path, "path")
         if not self.cases:
             fields = self._fields(x, "")
         else:

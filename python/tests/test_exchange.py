@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from conftest import Arrays, general, vector
 
 import tessera
@@ -115,3 +116,15 @@ def test_what_an_exchanged_array_of_a_gpu_cannot_do_names_it():
     back = arrays.module.from_dlpack(batched.inv(given))
     np.testing.assert_allclose(arrays.numpy(back), np.linalg.inv(K))
     batched.cond(given, reciprocal=True)
+
+
+def test_coordinates_of_other_libraries():
+    """A matrix in the format "coo" whose arrays have other names, as of the package sparse."""
+
+    class Coordinates:
+        def __init__(self, matrix):
+            self.shape, self.dtype, self.format = matrix.shape, matrix.dtype, "coo"
+            self.tocsr = matrix.tocsr
+
+    a = sp.csr_array([[2.0, 1.0], [0.0, 4.0]])
+    np.testing.assert_array_equal(tessera.matrix(Coordinates(a)) @ np.ones(2), [3, 4])

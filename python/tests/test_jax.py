@@ -49,3 +49,11 @@ def test_integers_are_computed_in_double(arrays):
 def test_traced_arrays_are_refused_by_name(arrays):
     with pytest.raises(TypeError, match="a: "):
         arrays.module.jit(batched.inv)(np.eye(2)[None])
+
+
+def test_sparse_matrices_of_jax_are_refused_by_name(arrays):
+    sparse = pytest.importorskip("jax.experimental.sparse")
+    matrix = sparse.BCOO.fromdense(arrays.array(np.eye(3)))
+    for call in (tessera.solve, tessera.cg):
+        with pytest.raises(TypeError, match="A: expected an array, got BCOO"):
+            call(matrix, np.ones(3))

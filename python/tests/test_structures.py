@@ -203,6 +203,23 @@ def test_wrong_arguments_are_named():
         ({"node_displacements": masked}, TypeError, "node_displacements: entries are masked"),
         (good | {"equations": (np.eye(18)[:1] * 1j, 0)}, TypeError, "equations: complex values"),
         (good | {"expansion": [1j], "temperature": 3}, TypeError, "expansion: complex values"),
+        ({"fix": "left"}, TypeError, "fix: expected a dict by names of groups, got 'left'"),
+        ({"fix": {1: 0}}, TypeError, "fix: 1 is no text, as names of groups are"),
+        (good | {"rotate": ["right"]}, TypeError, "rotate: expected a dict"),
+        (good | {"load": {1: (1, 0)}}, TypeError, "load: 1 is no text"),
+        (good | {"traction": "right"}, TypeError, "traction: expected a dict"),
+        (good | {"pressure": 3}, TypeError, "pressure: expected a dict"),
+        (good | {"moment": {None: 3}}, TypeError, "moment: None is no text"),
+        (good | {"spring": [1, 2]}, TypeError, "spring: expected a dict"),
+        (good | {"rigid": 3}, TypeError, "rigid: expected names of groups, got 3"),
+        (good | {"rigid": ["right", 3]}, TypeError, "rigid: 3 is no text"),
+        (good | {"couple": "right"}, TypeError, "couple: expected a dict"),
+        (good | {"couple": {"right": 3}}, ValueError, r"couple\['right'\]: expected letters"),
+        (good | {"tie": {"right": 3}}, TypeError, r"tie\['right'\]: 3 is no text"),
+        (good | {"young": {1: 3.0}}, TypeError, "young: 1 is no text"),
+        (good | {"temperature": {1: 3}, "expansion": 1}, TypeError, "temperature: 1 is no text"),
+        (good | {"cases": {"a": {"load": 3}}}, TypeError, "load: expected a dict"),
+        (good | {"cases": {"a": {"fix": "left"}}}, TypeError, "fix: expected a dict"),
     ]
     for options, error, text in wrong:
         with pytest.raises(error, match=text):
@@ -229,6 +246,10 @@ def test_wrong_arguments_are_named():
     p = pulled(load={"right": (3, 0)})
     with pytest.raises(ValueError, match=r"x: the shape \(3,\) is neither"):
         p.stresses(np.zeros(3))
+    with pytest.raises(TypeError, match="group: 3 is no text"):
+        p.section(3, np.zeros(len(p.load)))
+    with pytest.raises(TypeError, match="path: expected a path, got NoneType"):
+        p.write(None, np.zeros(len(p.load)))
     with pytest.raises(ValueError, match="at: 'gauss'"):
         p.stresses(np.zeros(len(p.load)), at="gauss")
 
