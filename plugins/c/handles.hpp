@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -38,7 +39,8 @@ struct tessera_matrix {
 
 namespace c_interface {
 
-/// Keeps the message of a failed call for tessera_message; returns the error.
+/// Keeps the message of a failed call for tessera_message, without the name of a function of C++ at
+/// its start; returns the error.
 tessera_error fail(tessera_error error, const char* message) noexcept;
 
 /// f() in the default floating-point environment; exceptions become error codes.
@@ -59,6 +61,8 @@ tessera_error guarded(F&& f) noexcept {
     } catch (const tessera::Error& error) {
         return fail(TESSERA_FILE_ERROR, error.what());
     } catch (const std::bad_alloc&) {
+        return fail(TESSERA_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::length_error&) {  // More than any memory.
         return fail(TESSERA_OUT_OF_MEMORY, "out of memory");
     } catch (const std::exception& error) {
         return fail(TESSERA_INTERNAL_ERROR, error.what());

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "handles.hpp"
 #include "tessera/detail/report_json.hpp"
@@ -138,7 +139,11 @@ void solve_vectors(tessera_solver* solver, int32_t count, const void* b, int64_t
 /// Where memory for a message runs out it is left empty.
 tessera_error c_interface::fail(tessera_error error, const char* message) noexcept {
     try {
-        latest_message = message;
+        std::string_view text(message);
+        const std::size_t end = text.find(": ");
+        const bool names_function = text.starts_with("borrow_") || text.starts_with("Solver::");
+        if (names_function && end != text.npos) text.remove_prefix(end + 2);
+        latest_message = text;
     } catch (...) {
         latest_message.clear();
     }

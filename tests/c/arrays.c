@@ -66,6 +66,7 @@ static void huge_sizes(tessera_context* context) {
                                             of.row_offsets, 32, of.column_indices, of.values, sort,
                                             &matrix),
                   TESSERA_INVALID_ARGUMENT, "offsets");
+            CHECK(strncmp(tessera_message(), "row ", 4) == 0);
         }
         FAILS(tessera_matrix_create_bsr(context, TESSERA_DOUBLE, rows, rows, 2, huge[k], 64,
                                         of.row_offsets, 32, of.column_indices, of.values, 0, 0,

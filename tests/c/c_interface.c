@@ -150,6 +150,8 @@ static void null_spaces(tessera_context* context, tessera_type type) {
           "a size is negative");
     FAILS(tessera_solver_set_null_space(solver, rows, 2, vectors, rows - 1),
           TESSERA_INVALID_ARGUMENT, "the leading dimension is below the number of rows");
+    FAILS(tessera_solver_set_null_space(solver, INT32_MAX, INT32_MAX, vectors, INT32_MAX),
+          TESSERA_OUT_OF_MEMORY, "memory");
     SUCCEEDS(tessera_solver_set_null_space(solver, rows - 1, 1, vectors, rows));
     FAILS(tessera_solver_setup(solver, matrix), TESSERA_INVALID_ARGUMENT, "null space");
     SUCCEEDS(tessera_solver_set_null_space(solver, rows, 2, vectors, rows + 3));

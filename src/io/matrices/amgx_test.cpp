@@ -112,6 +112,12 @@ TEST(plain_text, is_read_as_vectors) {
         EXPECT_NE(found.find(text[0] == '#' ? "b.txt:2:" : "b.txt:1:"), std::string::npos) << found;
     }
     EXPECT_EQ(read("1, 3\n2, 4\n", 2), "1;2;3;4;");
+    // Empty cells of a table; a comma may end a line.
+    EXPECT_EQ(read("1,2,\n3,", 3), "1;2;3;");
+    for (const std::string text : {"1\n2,,3\n", "1\n,2\n3\n", "1\n2; ;3\n", "1\n2,3,,\n"}) {
+        const std::string found = read(text, 3);
+        EXPECT_NE(found.find("b.txt:2: a number is missing"), std::string::npos) << text << found;
+    }
     EXPECT_EQ(read("1,3.\n2,4\n", 2), "1;2;3;4;");
     EXPECT_EQ(read("1,-3\n2,4\n", 2), "1;2;-3;4;");
 }

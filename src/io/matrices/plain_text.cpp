@@ -17,6 +17,18 @@ std::vector<std::string_view> numbers_of(std::string& line) {
     return words(line);
 }
 
+/// Whether a number is missing before a comma or semicolon. One that ends a line follows its last
+/// number.
+bool lacks_number(std::string_view line) {
+    bool has_number = false;
+    for (const char c : line) {
+        const bool divides = c == ',' || c == ';';
+        if (divides && !has_number) return true;
+        has_number = !divides && (has_number || !is_blank(c));
+    }
+    return false;
+}
+
 /// Whether a word may be one number with a decimal comma: digits, a comma, digits.
 bool has_decimal_comma(std::string_view word) {
     const auto remove_digits = [&] {
@@ -71,6 +83,7 @@ DenseColumns parse_plain_text(InputFile&& file) {
             if (line.empty() || is_comment(line)) continue;
             if (rows == 0) first_line = lines.number();
             may_have_decimal_commas = may_have_decimal_commas && has_decimal_commas(line);
+            expect(!lacks_number(line), "a number is missing between commas, or before one");
             const auto found = numbers_of(line);
             for (const std::string_view word : found) by_rows.push_back(real_of(word, "value"));
             if (rows == 0) width = found.size();
