@@ -61,8 +61,12 @@ SizeClass size_class(const View& a, const Plan* plan, Index n) {
     return n == a.size ? SizeClass{0, a.count} : SizeClass{0, 0};
 }
 
+/// Operations between looks at time limits: less than a millisecond.
+inline constexpr double operations_between_looks = 1e6;
+
 /// work(for_sets) for every part of the batch, in parallel; for_sets(f) calls f(set) for the part's
-/// sets in ascending order of size. cost(n) > 0: operations for a matrix of n rows.
+/// sets in ascending order of size. cost(n) > 0: operations for a matrix of n rows. A TimeLimit of
+/// the caller may end it between two sets.
 template <class View, class Plan, class Cost, class Work>
 void for_batch_parts(const Context& context, const View& a, const Plan* plan, Cost&& cost,
                      Work&& work) {
@@ -79,6 +83,7 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
         work([&](auto&& f) {
             BatchSet set;
             double before = 0;  // Cost of smaller matrices.
+            double unseen = 0;  // Cost since the last look at time limits.
             for (Index n = 0; n <= largest; ++n) {
                 const auto [begin, end] = size_class(a, plan, n);
                 const Offset lanes = n <= 32 ? lane_alignment : 1;
@@ -95,7 +100,12 @@ void for_batch_parts(const Context& context, const View& a, const Plan* plan, Co
                         set.members[k] =
                             plan != nullptr ? plan->order()[position + k] : Index(position) + k;
                     }
+                    if (unseen > operations_between_looks) {
+                        check_time();
+                        unseen = 0;
+                    }
                     f(set);
+                    unseen += double(set.count) * cost(n);
                 }
                 before += double(end - begin) * cost(n);
             }
