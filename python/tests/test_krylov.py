@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -300,3 +301,27 @@ def test_rows_that_the_norm_hides_are_warned_of(arrays):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert tessera.cg(arrays.csr(spd()), arrays.array(vector(60)))[1] == 0
+
+
+def test_rounding_errors_that_hide_the_residual_are_no_convergence():
+    """Rows of different sizes: info is 0 for the true residual, whatever double makes of it."""
+    random = np.random.default_rng(5)
+    told = 0
+    for _ in range(100):
+        n = int(random.integers(2, 30))
+        scales = 10.0 ** random.uniform(-8, 8, n)
+        a = sp.random_array((n, n), density=min(1, 3 / n), rng=random) + 2 * sp.eye_array(n)
+        a = sp.csr_array(sp.diags_array(scales) @ a)
+        b = random.standard_normal(n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x, info = tessera.gmres(a, b, rtol=1e-3, M="direct")
+        exact = [[Fraction(float(v)) for v in row] for row in a.toarray()]
+        r = [
+            Fraction(float(b[i])) - sum(v * Fraction(float(x[j])) for j, v in enumerate(row))
+            for i, row in enumerate(exact)
+        ]
+        residual = np.linalg.norm([float(v) for v in r]) / np.linalg.norm(b)
+        told += info == 0
+        assert info != 0 or residual <= 1.02e-3
+    assert told > 50

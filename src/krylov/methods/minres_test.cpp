@@ -209,6 +209,16 @@ TEST(minres, ends_at_the_least_squares_solution) {
     }
 }
 
+/// Where the start is far away, its residual hides the rest of b from ||A r|| / (||A|| ||r||).
+TEST(minres, no_residual_above_b_is_called_the_smallest) {
+    const CsrMatrix<double> diagonal = matrix_of<double>(2, [](Index i, Index j) {
+        return i != j ? 0.0 : i == 0 ? std::ldexp(1.0, 50) : 1.0;
+    });
+    const std::vector<double> b(2, 1.0), start{1, 1000};
+    const auto solved = run(context(), "minres", diagonal, b, {}, start);
+    EXPECT_LE(solved.report.true_relative_residual, 1.01);
+}
+
 TEST(minres, says_when_the_preconditioner_is_not_positive_definite) {
     const Context where = context();
     auto random = generator();
