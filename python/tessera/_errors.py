@@ -50,7 +50,7 @@ def raise_named(
         raise error
     names = _NAMES | names
     # The name of a C++ function.
-    text = re.sub(r"^(borrow_\w+|write_\w+|block_triangular_solve): ", "", str(error))
+    text = re.sub(r"^(borrow_\w+|write_\w+|block_triangular_solve|null space): ", "", str(error))
     found = text if matrix is None else fault(matrix, text)
     name = names["matrix"] if found != text else names.get(argument, default)
     raise ValueError(f"{name}: {found}") from None

@@ -50,7 +50,7 @@ def test_arguments():
         tessera.solve(A, B, nullspace="rigid_body")
     with pytest.raises(ValueError, match="nullspace: the shape"):
         tessera.solve(A, B, nullspace=np.ones(3))
-    with pytest.raises(ValueError, match="nullspace: .*is not 0"):
+    with pytest.raises(ValueError, match="^nullspace: A times vector 0 is not 0"):
         tessera.solve(A, B, nullspace=X)
     with pytest.raises(ValueError, match="nullspace: it needs a matrix"):
         tessera.Solver(lambda x: A @ x, nullspace="constant")
