@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._arguments import flag, number, whole
+from ._arrays import require_real, source_of, view
 from ._backend import core
 from ._errors import raise_named
 from ._operators import LinearOperator
@@ -96,6 +97,11 @@ class Direct(Preconditioner):
         if trans not in ("N", "T"):
             raise ValueError(f"trans: {trans!r} is neither 'N' nor 'T'")
         steps = whole(refinements, "refinements", 0, 100)
+        found = view(b, "b")
+        require_real(found.dtype, "b")
+        if len(found.shape) not in (1, 2) or found.shape[0] != self.shape[0]:
+            raise ValueError(f"b: the shape {found.shape} does not fit {self.shape[:1]}")
+        b = source_of(b, found)
         if self.report["unusable"]:
             raise ValueError(self.report["unusable"])
         singular = self.report["singular"]

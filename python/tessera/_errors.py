@@ -20,6 +20,10 @@ _NAMES = {
 }
 
 
+# Names of C++ functions, with which their messages begin.
+_CPP_NAMES = r"^(borrow_\w+|write_\w+|block_triangular_solve|polynomial_terms|null space): "
+
+
 def refuse_pickle(held: object) -> NoReturn:
     """What pickle and copy get of an object whose memory is the library's."""
     raise TypeError(
@@ -49,8 +53,7 @@ def raise_named(
     if argument is None:
         raise error
     names = _NAMES | names
-    # The name of a C++ function.
-    text = re.sub(r"^(borrow_\w+|write_\w+|block_triangular_solve|null space): ", "", str(error))
+    text = re.sub(_CPP_NAMES, "", str(error))
     found = text if matrix is None else fault(matrix, text)
     name = names["matrix"] if found != text else names.get(argument, default)
     raise ValueError(f"{name}: {found}") from None

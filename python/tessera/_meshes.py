@@ -82,9 +82,11 @@ def _cells(given: Any, name: str) -> _Cells:
     return result
 
 
-def _refuse_elements_twice(blocks: _Cells) -> None:
-    """An element that is there twice is twice as stiff, and its faces are no surface."""
-    for kind, nodes in blocks:
+def _refuse_elements_twice(blocks: _Cells, name: str) -> None:
+    """An element that is there twice is twice as stiff, and its faces are no surface; a face has
+    twice the load."""
+    for kind in dict.fromkeys(kind for kind, _ in blocks):
+        nodes = np.concatenate([cells for of, cells in blocks if of == kind])
         ordered = np.sort(nodes, axis=1).astype(np.int64)
         keys = ordered @ (np.int64(0x9E3779B97F4A7C1) ** np.arange(1, 1 + nodes.shape[1]))
         order = np.argsort(keys, kind="stable")
@@ -93,7 +95,10 @@ def _refuse_elements_twice(blocks: _Cells) -> None:
         if same.any():
             place = alike[np.argmax(same)]
             first, second = sorted((int(order[place]), int(order[place + 1])))
-            raise ValueError(f"cells: {kind} {first} and {second} have the same nodes")
+            raise ValueError(
+                f"{name}: {kind} {first} and {second} have the same nodes; an element that is there "
+                "twice would count twice"
+            )
 
 
 def _selection(chosen: Any, points: Any, name: str) -> Any:
@@ -172,7 +177,7 @@ class Mesh:
         for kind, _ in blocks:
             if _dimensions(kind) != axes:
                 raise ValueError(f"cells: {kind} are no elements of points in {axes} dimensions")
-        _refuse_elements_twice(blocks)
+        _refuse_elements_twice(blocks, "cells")
         names = [*(nodes or {}), *(faces or {}), *(elements or {})]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
@@ -287,13 +292,20 @@ def _made(points: Any, blocks: _Cells, groups: list[tuple[str, int, _Cells]]) ->
     def flat(cells: _Cells) -> list[tuple[str, Any]]:
         return [(_SHAPES[kind], np.ascontiguousarray(nodes).ravel()) for kind, nodes in cells]
 
-    for name, _, _ in groups:
+    for name, _, cells in groups:
         if not isinstance(name, str):
             raise TypeError(f"nodes, faces, elements: {name!r} is no text, as names of groups are")
         require_utf8(name, "nodes, faces, elements")
+        _refuse_elements_twice([pair for pair in cells if pair[0] != "vertex"], f"group {name!r}")
     return core.make_mesh(
         points, flat(blocks), [], [], [(name, axes, flat(cells)) for name, axes, cells in groups]
     )
+
+
+def _is_any(chosen: Any) -> bool:
+    """Whether numbers or a mask choose anything."""
+    array = np.asarray(chosen)
+    return bool(array.any() if array.dtype == bool else array.size)
 
 
 def _of_meshio(mesh: Any) -> Mesh:
@@ -333,9 +345,10 @@ def _of_meshio(mesh: Any) -> Mesh:
         if len(parts) != len(known):
             raise ValueError(f"mesh: the set {name!r} has {len(parts)} parts, not {len(known)}")
         cells = [
-            (kind, nodes[np.asarray(part, int)])
-            for (kind, nodes), part in zip(known, parts, strict=False)
-            if part is not None and len(part)
+            pair
+            for block, part in zip(known, parts, strict=False)
+            if part is not None and _is_any(part)
+            for pair in _elements([block], part, f"mesh: the set {name!r}")
         ]
         # Abaqus writes sets of nodes and of elements with one name.
         if name in point_sets and all(_dimensions(kind) == axes for kind, _ in cells):
@@ -348,12 +361,19 @@ def _of_meshio(mesh: Any) -> Mesh:
         if name not in sets:
             groups.append((name, 0, [("vertex", np.asarray(chosen)[:, None])]))
     checked = [(name, axes_of, _cells(cells, f"mesh: {name}")) for name, axes_of, cells in groups]
-    return Mesh._of_core(_made(points_of(points, "mesh"), _cells(blocks, "mesh"), checked))
+    elements = _cells(blocks, "mesh")
+    _refuse_elements_twice(elements, "mesh")
+    return Mesh._of_core(_made(points_of(points, "mesh"), elements, checked))
 
 
 def _of_skfem(mesh: Any) -> Mesh:
     try:
         plain = importlib.import_module("skfem.io.meshio").to_meshio(mesh)
+    except ModuleNotFoundError:
+        raise ImportError(
+            "mesh: that of scikit-fem is taken by the package meshio, which is not installed: pip "
+            "install meshio"
+        ) from None
     except KeyError:
         raise TypeError(f"mesh: {type(mesh).__name__} has no form in meshio") from None
     blocks = [(block.type, np.asarray(block.data)) for block in plain.cells]
@@ -361,6 +381,7 @@ def _of_skfem(mesh: Any) -> Mesh:
     blocks = [(kind, cells) for kind, cells in blocks if _dimensions(kind) == axes]
     points = np.asarray(plain.points, float)[:, :axes]
     checked = _cells(blocks, "mesh")
+    _refuse_elements_twice(checked, "mesh")
     surface = core.surface(host_context(), _made(points, checked, []))
     groups: list[tuple[str, int, _Cells]] = []
     for name, facets in (mesh.boundaries or {}).items():

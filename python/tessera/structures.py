@@ -62,8 +62,8 @@ class Structure:
     Parameters
     ----------
     mesh : Mesh, path, or a mesh of another package
-        A `Mesh`; a Gmsh file; a mesh of meshio or scikit-fem, whose sets and boundaries are the
-        groups; or the module ``gmsh``, whose current model is taken.
+        A `Mesh`; a Gmsh file; a mesh of meshio, or of scikit-fem where meshio is installed, whose
+        sets and boundaries are the groups; or the module ``gmsh``, whose current model is taken.
     young, poisson, density : float, or dict of floats by region or group of elements
         Young's modulus, Poisson's ratio, and mass per volume (for `gravity`).
     orthotropic : sequence of 9 or 15 floats, or dict of them by region or group, optional
@@ -152,6 +152,8 @@ class Structure:
     ------
     TypeError, ValueError
         For unknown groups, inverted elements, wrong numbers, and supports that allow a motion.
+    ImportError
+        For a mesh of scikit-fem without the package meshio.
 
     Examples
     --------

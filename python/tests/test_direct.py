@@ -108,6 +108,11 @@ def test_arguments():
         tessera.direct(A, threshold=0.7)
     with pytest.raises(ValueError, match="trans: 'H'"):
         tessera.direct(A).solve(np.ones(3), "H")
+    assert tessera.direct(A).solve([1.0, 2, 3]).tolist() == [1, 2, 3]
+    for b, error in ((np.ones(4), ValueError), (np.ones((3, 1, 1)), ValueError),
+                     (1j * np.ones(3), TypeError), (None, TypeError)):  # fmt: skip
+        with pytest.raises(error, match="^b: "):
+            tessera.direct(A).solve(b)
     P = tessera.problems("poisson2d:20").A
     with pytest.raises(ValueError, match="max_flops"):
         tessera.direct(P, max_flops=10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from structure_support import QUADS, bar, grid, pulled
@@ -157,6 +159,34 @@ def test_meshes_of_meshio():
     assert Structure(tagged, fix={"left": 0}, body_force=(0, 1)).mesh.groups == ["left", "plate"]
 
 
+def test_meshes_of_meshio_that_would_be_misread():
+    meshio = pytest.importorskip("meshio", reason="meshio is not installed")
+    cells = [("quad", QUADS[:2]), ("quad", QUADS[2:]), ("line", [[1, 0], [2, 1]])]
+    twice = [*cells[:2], ("quad", QUADS[:1]), cells[2]]  # As of two groups of a file of Gmsh 2.2.
+    points = grid()
+    chosen = Structure(
+        meshio.Mesh(points, cells, cell_sets={"left": [[], [], np.array([False, True])]}),
+        fix={"left": 0},
+    ).mesh  # fmt: skip
+    assert chosen.nodes("left").tolist() == [1, 2]
+    for mesh, error, text in (
+        (meshio.Mesh(points, twice), ValueError, "mesh: quad 0 and 4 have the same nodes"),
+        (meshio.Mesh(points, cells, cell_sets={"left": [[], [], [2]]}), ValueError,
+         "mesh: the set 'left': there are 2 elements"),
+        (meshio.Mesh(points, cells, cell_sets={"left": [[], [], [-1]]}), ValueError,
+         "mesh: the set 'left': there are 2 elements"),
+        (meshio.Mesh(points, cells, cell_sets={"left": [[], [], [0.9]]}), TypeError,
+         "mesh: the set 'left': expected numbers"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=text):
+            Structure(mesh, fix={"left": 0})
+    faces = [("line", [[6, 7], [7, 8]]), ("line", [[8, 7]])]
+    with pytest.raises(ValueError, match="group 'right': line 1 and 2 have the same nodes"):
+        Mesh(points, {"quad": QUADS}, faces={"right": faces})
+    with pytest.raises(ValueError, match="cells: quad 0 and 4 have the same nodes"):
+        Mesh(points, [("quad", QUADS), ("quad", QUADS[:1])])
+
+
 def test_meshes_of_scikit_fem():
     skfem = pytest.importorskip("skfem", reason="scikit-fem is not installed")
     pytest.importorskip("meshio", reason="meshio is not installed")
@@ -170,6 +200,14 @@ def test_meshes_of_scikit_fem():
         p = Structure(mesh, poisson=0, fix={"left": 0}, load={"right": (1,) + (0,) * (axes - 1)})
         u = p.displacements(p.solve(rtol=1e-12).x)
         np.testing.assert_allclose(u[:, 0], p.mesh.points[:, 0], atol=1e-9)
+
+
+def test_meshes_of_scikit_fem_without_meshio(monkeypatch):
+    skfem = pytest.importorskip("skfem", reason="scikit-fem is not installed")
+    monkeypatch.setitem(sys.modules, "meshio", None)
+    monkeypatch.delitem(sys.modules, "skfem.io.meshio", raising=False)
+    with pytest.raises(ImportError, match="mesh: .* scikit-fem .* pip install meshio"):
+        Structure(skfem.MeshQuad(), fix={})
 
 
 def test_wrong_arguments_are_named():
