@@ -103,6 +103,8 @@ TEST_F(cli, misspelt_words_name_the_nearest) {
         EXPECT_EQ(outcome.out, "");
         expect_contains(outcome.err, "did you mean " + nearest + "?");
     }
+    expect_contains(run({"solve", "-"}).err,
+                    "there is no file or problem '-'; the standard input is /dev/stdin");
 }
 
 TEST_F(cli, wrong_use_gives_exit_code_2_one_line_and_no_json) {

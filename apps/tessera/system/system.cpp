@@ -33,6 +33,7 @@ std::string not_found_message(const std::string& text, const std::vector<std::st
     const std::size_t colon = std::min({text.find(':'), text.find(','), text.size()});
     const std::string problem = nearest_word(text.substr(0, colon), problems);
     std::string message = "there is no file or problem '" + text + "'";
+    if (text == "-") return message + "; the standard input is /dev/stdin";
     if (!problem.empty()) return message + "; did you mean '" + problem + text.substr(colon) + "'?";
     if (!file.empty()) return message + "; did you mean '" + (folder / file).string() + "'?";
     message += "; give a matrix file, a mesh (.msh) or one of the problems";

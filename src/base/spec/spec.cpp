@@ -80,7 +80,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
     std::size_t best = std::max<std::size_t>(1, word.size() / 3) + 1;
     for (const std::string& candidate : candidates) {
         const std::size_t distance = edit_distance(word, candidate);
-        if (distance < best) {
+        if (distance < best && distance < word.size()) {  // With a letter in common.
             best = distance;
             nearest = candidate;
         }

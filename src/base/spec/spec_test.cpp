@@ -40,6 +40,11 @@ TEST(spec, nothing_is_near_a_very_long_word) {
     EXPECT_EQ(nearest_word(std::string(std::size_t(1) << 20, 'a'), {"stop", word}), "");
 }
 
+TEST(spec, nothing_is_near_a_word_without_a_letter_of_it) {
+    EXPECT_EQ(nearest_word("-", {"e"}), "");
+    EXPECT_EQ(nearest_word("cq", {"xy", "cg"}), "cg");
+}
+
 TEST(spec, rejects_invalid_texts) {
     EXPECT_EQ(message_of([] { Spec(""); }), "an option text needs a name: ''");
     for (const std::string text : {"a:1,,b", "a:", "a:1,", "a:=2"}) {
