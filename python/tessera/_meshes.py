@@ -17,6 +17,8 @@ from ._contexts import host_context
 from ._coordinates import points_of
 from ._texts import require_utf8
 
+_parse_error: Any = vars(core)["ParseError"]  # The stub of the core has no exceptions.
+
 # The names of meshio, by those of the library.
 _NAMES = {
     "point": "vertex",
@@ -403,10 +405,15 @@ def _of_skfem(mesh: Any) -> Mesh:
 
 
 def _of_gmsh(gmsh: Any) -> Mesh:
+    if not gmsh.isInitialized():
+        raise ValueError("mesh: gmsh has no model; call gmsh.initialize(), and make one with a mesh")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.msh")
         gmsh.write(path)
-        return _read(path)
+        try:
+            return _read(path)
+        except _parse_error as error:
+            raise _parse_error(str(error).replace(path, "the model of gmsh")) from None
 
 
 def _read(path: str) -> Mesh:

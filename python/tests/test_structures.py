@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -200,6 +202,19 @@ def test_meshes_of_scikit_fem():
         p = Structure(mesh, poisson=0, fix={"left": 0}, load={"right": (1,) + (0,) * (axes - 1)})
         u = p.displacements(p.solve(rtol=1e-12).x)
         np.testing.assert_allclose(u[:, 0], p.mesh.points[:, 0], atol=1e-9)
+
+
+def test_models_of_gmsh(monkeypatch):
+    """By a module of that name that writes what a test says."""
+    gmsh = ModuleType("gmsh")
+    monkeypatch.setitem(sys.modules, "gmsh", gmsh)
+    gmsh.isInitialized = lambda: False
+    with pytest.raises(ValueError, match="mesh: gmsh has no model; call gmsh.initialize"):
+        Structure(gmsh)
+    gmsh.isInitialized = lambda: True
+    gmsh.write = lambda path: Path(path).write_text("$MeshFormat\n2.2 0 8\n$EndMeshFormat\n")
+    with pytest.raises(tessera.ParseError, match="^the model of gmsh: the mesh has no triangles"):
+        Structure(gmsh)
 
 
 def test_meshes_of_scikit_fem_without_meshio(monkeypatch):
