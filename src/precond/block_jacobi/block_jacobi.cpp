@@ -186,7 +186,8 @@ void BlockJacobi<T>::State::fetch_summary(const Context& where) {
 
 template <class T>
 void BlockJacobi<T>::State::require_blocks() const {
-    require(!bytes.empty(), "block Jacobi: there are no blocks, as an update ran out of memory");
+    require(blocks.rows == 0 || !bytes.empty(),
+            "block Jacobi: there are no blocks, as an update ran out of memory");
 }
 
 template <class T>
@@ -275,10 +276,10 @@ void BlockJacobi<T>::State::apply(const Context& where, bool transposed, Vectors
     check_vectors("block Jacobi", "z", z, blocks.rows);
     require(r.count == z.count, "block Jacobi: r has ", r.count, " vectors, z has ", z.count);
     require_blocks();
+    if (r.count == 0 || blocks.rows == 0) return;
     const double moved = double(bytes.size() - 16) + 2.0 * r.count * blocks.rows * sizeof(T) +
                          double(blocks.count) * (sizeof(Index) + sizeof(Offset));
     const Phase phase(where, "apply", moved);
-    if (r.count == 0 || blocks.rows == 0) return;
     TESSERA_RUN(apply<T>, where, stored(), transposed, r, z);
 }
 

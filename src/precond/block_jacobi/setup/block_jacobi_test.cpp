@@ -54,6 +54,9 @@ TEST(block_jacobi, no_rows_and_one_block) {
         EXPECT_EQ(jacobi.copy_inverses(context()).size(), 0);
         EXPECT_EQ(to_host(context(), jacobi.details().offsets), std::vector<Offset>{0});
         jacobi.apply(context(), {}, {});
+        BlockJacobiOptions adaptive;
+        adaptive.precision = BlockPrecision::adaptive;
+        invert(context(), nothing, adaptive).apply(context(), {}, {});
         for (const Index n : {1, 2, 17, 32}) {
             expect_all_inverted(context(), make_case<T>(random, {random_block<T>(random, n)}));
         }
