@@ -479,11 +479,13 @@ class Structure:
         Parameters
         ----------
         path : path
-            Of the file.
+            Of the file; it ends in .vtu.
         x : array of shape (n,) or (nodes, dimensions), or (n, k) of k load cases
             A solution, or the displacements of all nodes.
         """
         file = text_of_path(path, "path")
+        if not file.endswith(".vtu"):
+            raise ValueError(f"path: {file!r} must end in .vtu, by which ParaView knows the format")
         if not self.cases:
             fields = self._fields(x, "")
         else:

@@ -303,6 +303,8 @@ def test_wrong_arguments_are_named():
         p.section(3, np.zeros(len(p.load)))
     with pytest.raises(TypeError, match="path: expected a path, got NoneType"):
         p.write(None, np.zeros(len(p.load)))
+    with pytest.raises(ValueError, match="path: 'part.vtk' must end in .vtu"):
+        p.write("part.vtk", np.zeros(len(p.load)))
     with pytest.raises(ValueError, match="at: 'gauss'"):
         p.stresses(np.zeros(len(p.load)), at="gauss")
 
