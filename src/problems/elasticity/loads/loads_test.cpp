@@ -123,6 +123,30 @@ TEST(loads, pressure_needs_the_surface) {
     }
 }
 
+TEST(loads, faces_are_those_of_elements) {
+    Model model;
+    model.mesh = meshes::rectangle(CellShape::quadrilateral, 2, 1);
+    model.mesh.groups.push_back({"across", 1, {{CellShape::segment, {0, 5}}}});
+    const auto expect_refused = [](const Model& wrong, const std::string& what) {
+        test::expect_contains(test::message_of([&] { elasticity::assemble(test::host(), wrong); }),
+                              "the " + what +
+                                  " on 'across' is on the node 0 and others, which are no face of "
+                                  "an element");
+    };
+    Model pulled = model, forced = model, turned = model, held = model;
+    pulled.tractions = {{"across", elasticity::constant({1, 0, 0})}};
+    forced.forces = {{"across", {1, 0, 0}}};
+    turned.moments = {{"across", {0, 0, 1}}};
+    held.springs = {{"across", {1, 1, 0}}};
+    expect_refused(pulled, "traction");
+    expect_refused(forced, "force");
+    expect_refused(turned, "moment");
+    expect_refused(held, "spring");
+    model.mesh.groups.back().cells[0].nodes = {2, 3};  // Between two elements.
+    model.forces = forced.forces;
+    EXPECT_GT(elasticity::assemble(test::host(), model).matrix.rows(), 0);
+}
+
 /// The resultant of a pressure on an edge is that on its chord, however it is curved: here so far
 /// that the middle of the corners of the triangle is not on the inner side of some normals.
 TEST(loads, pressure_on_a_curved_edge) {

@@ -49,6 +49,27 @@ int direction_of_face(CellShape shape, std::span<const Index> element_nodes,
     return 0;
 }
 
+constexpr const char* no_face = " and others, which are no face of an element";
+
+/// Throws InvalidArgument where `what` is on an edge or a face that no element has.
+void check_faces(const Elements& elements, const NodeElements& node_elements,
+                 const MeshGroup& group, const char* what) {
+    if (group.dimensions == 0) return;
+    for (const Cells& cells : group.cells) {
+        const auto size = std::size_t(node_count(cells.shape));
+        for (std::size_t first = 0; first < cells.nodes.size(); first += size) {
+            const auto corner_nodes =
+                std::span(cells.nodes).subspan(first, std::size_t(corners(cells.shape)));
+            const auto has_face = [&](Index element) {
+                return direction_of_face(elements.shape(element), elements.nodes(element),
+                                         corner_nodes) != 0;
+            };
+            require(std::ranges::any_of(node_elements[corner_nodes[0]], has_face), what, " on '",
+                    group.name, "' is on the node ", corner_nodes[0], no_face);
+        }
+    }
+}
+
 }  // namespace
 
 int outward_direction(const Elements& elements, const NodeElements& node_elements,
@@ -66,8 +87,7 @@ int outward_direction(const Elements& elements, const NodeElements& node_element
         found = direction;
         owner = element;
     }
-    require(found != 0, what, " is on the node ", corner_nodes[0],
-            " and others, which are no face of an element");
+    require(found != 0, what, " is on the node ", corner_nodes[0], no_face);
     return found;
 }
 
@@ -308,6 +328,7 @@ void add_surface_loads(const Model& model, const Elements& elements,
         const MeshGroup& group = mesh.group(loaded.first);
         check_cells(mesh, group, mesh.dimensions - 1, "the load",
                     concat("a traction needs ", faces), node_elements);
+        check_faces(elements, node_elements, group, "the traction");
         require(traction != nullptr, "the traction on group '", group.name, "' has no function");
         add(loaded.first, [&](LoadSum& sum) { add_traction(model, group, traction, sum); });
     }
@@ -315,12 +336,14 @@ void add_surface_loads(const Model& model, const Elements& elements,
         const MeshGroup& group = mesh.group(loaded.first);
         check_cells(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1, "the load",
                     concat("a force needs ", faces, " or points"), node_elements);
+        check_faces(elements, node_elements, group, "the force");
         add(loaded.first, [&](LoadSum& sum) { add_force(model, group, loaded.second, sum); });
     }
     for (const auto& loaded : model.moments) {
         const MeshGroup& group = mesh.group(loaded.first);
         check_cells(mesh, group, group.dimensions == 0 ? 0 : mesh.dimensions - 1, "the load",
                     concat("a moment needs ", faces, " or points"), node_elements);
+        check_faces(elements, node_elements, group, "the moment");
         add(loaded.first, [&](LoadSum& sum) { add_moment(model, group, loaded.second, sum); });
         system.load_shares.back().moment = loaded.second;
     }
@@ -331,6 +354,9 @@ void add_surface_loads(const Model& model, const Elements& elements,
         add(loaded.first, [&](LoadSum& sum) {
             add_pressure(model, elements, node_elements, group, loaded.second, sum);
         });
+    }
+    for (const auto& spring : model.springs) {
+        check_faces(elements, node_elements, mesh.group(spring.first), "the spring");
     }
     check_node_values(mesh, "forces", model.node_forces);
     if (!model.node_forces.empty()) {
