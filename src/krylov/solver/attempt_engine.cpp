@@ -187,14 +187,15 @@ void AttemptEngine<T>::make_system() {
 template <class T>
 void AttemptEngine<T>::make_iterative() {
     refinement_ = nullptr;
-    iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
     const bool is_exact = given_operator_ == nullptr && given_preconditioner_ == nullptr &&
                           has_name(method_.solver_text, "richardson") &&
                           has_name(method_.preconditioner_text, "direct");
-    if (!is_exact) return;
-    auto refinement =
-        std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
-                                        *system_->preconditioner(), std::move(iterative_));
+    if (!is_exact) {
+        iterative_ = method_.solver->make(context_, system_->matrix(), system_->preconditioner());
+        return;
+    }
+    auto refinement = std::make_unique<Refinement<T>>(context_, matrix_in_use(), system_->matrix(),
+                                                      *system_->preconditioner(), method_.solver);
     refinement_ = refinement.get();
     iterative_ = std::move(refinement);
 }

@@ -151,7 +151,8 @@ class AttemptEngine {
     bool lacks_pivots() const;
     bool is_outside_range(const Operator<T>& factors, std::span<const T> b) const;
     bool may_be_solved_by_lu(std::span<const T> b) const;
-    bool has_digits(const Look& look);
+    bool find_digits(const Look& look);
+    bool has_digits(Look& look);
     bool is_at_rounding_limit(Look& look);
     void notify(const AttemptEvent& event) const {
         if (listener_) listener_(event);

@@ -12,6 +12,7 @@
 #include "krylov/row_scan.hpp"
 #include "krylov/solver/attempt_engine.hpp"
 #include "tessera/detail/accurate_residual.hpp"
+#include "tessera/detail/errors_of_symmetric.hpp"
 #include "tessera/detail/largest_element.hpp"
 #include "tessera/direct.hpp"
 #include "tessera/vector_ops.hpp"
@@ -168,11 +169,16 @@ struct AttemptEngine<T>::Look {
     const Context& context;
     const CsrView<T>& matrix;
     std::span<const T> b, x;
+    bool is_symmetric;  ///< The matrix, as far as that is known.
     SolutionErrors errors;
     std::optional<EquilibratedErrors> scaled = {};
+    std::optional<bool> has_digits = {};
 
     const EquilibratedErrors& equilibrated() {
-        if (!scaled) scaled = equilibrated_errors<T>(context, matrix, b, x);
+        if (!scaled) {
+            scaled = is_symmetric ? equilibrated_errors_of_symmetric<T>(context, matrix, b, x)
+                                  : equilibrated_errors<T>(context, matrix, b, x);
+        }
         return *scaled;
     }
 };
@@ -204,7 +210,11 @@ SolveReport AttemptEngine<T>::judged(std::span<const T> b, std::span<T> x,
         if (is_definite) soft_modes().correct(context_, given_matrix_, b, x);
         const bool is_known = tries == 0 && measured && null_space_.vectors() == 0;
         const double rtol = options.rtol.value_or(default_rtol<T>);
-        Look look{context_, given_matrix_, b, x,
+        Look look{context_,
+                  given_matrix_,
+                  b,
+                  x,
+                  facts_.symmetric && !was_updated_,
                   is_known ? *measured : solution_errors<T>(context_, given_matrix_, b, x, rtol)};
         const SolutionErrors& errors = look.errors;
         if (errors.right_hand_side == 0 || !std::isfinite(errors.residual)) return report;
@@ -359,7 +369,7 @@ bool AttemptEngine<T>::may_be_solved_by_lu(std::span<const T> b) const {
 ///   mechanisms, but for rounding     adds 4e-7 and more; a single solve 0.03 and more
 ///   in float: long bodies            adds 8e-6 to 4e-4;  a single solve 0.02
 template <class T>
-bool AttemptEngine<T>::has_digits(const Look& look) {
+bool AttemptEngine<T>::find_digits(const Look& look) {
     if (!is_exact() || lacks_pivots()) return false;
     constexpr double max_change = sizeof(T) == 8 ? 1.5e-7 : 1e-4;
     constexpr double max_error = sizeof(T) == 8 ? 2e-3 : 0.03;
@@ -382,6 +392,12 @@ bool AttemptEngine<T>::has_digits(const Look& look) {
     solve_once(one_vector(b), one_vector(r.view()), options);
     axpbypcz<T>(context_, T(1), x, T(1), change.view(), T(-1), r.view());
     return norm<T>(context_, r.view()) <= max_error * size;
+}
+
+template <class T>
+bool AttemptEngine<T>::has_digits(Look& look) {
+    if (!look.has_digits) look.has_digits = find_digits(look);
+    return *look.has_digits;
 }
 
 /// Whether x is as accurate as a stable direct solver would make it, and A not singular for b, of

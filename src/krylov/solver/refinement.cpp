@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/phases.hpp"
+#include "base/scratch/scratch.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
 #include "tessera/solution_errors.hpp"
@@ -53,7 +54,6 @@ std::vector<SolveReport> Refinement<T>::solve(Vectors<const T> b, Vectors<T> x,
     errors_.assign(std::size_t(b.count), {});
     for (int first = 0; first < b.count; first += max_together) {
         const int count = std::min(max_together, b.count - first);
-        reserve(count);
         const Vectors<const T> right(b.data + first * b.leading, b.size, count, b.leading);
         const Vectors<T> left(x.data + first * x.leading, x.size, count, x.leading);
         for (SolveReport& report : refine(right, left, options, first)) {
@@ -63,14 +63,13 @@ std::vector<SolveReport> Refinement<T>::solve(Vectors<const T> b, Vectors<T> x,
     return reports;
 }
 
+/// Whether each row's residual is as large as rounding x makes it, and their norm far from the
+/// target: another step cannot reach it.
 template <class T>
-void Refinement<T>::reserve(int count) {
-    const Offset needed = Offset(count) * matrix_.rows;
-    if (residual_.size() >= needed) return;
-    residual_ = Buffer<T>(context_, needed);
-    change_ = Buffer<T>(context_, needed);
-    now_ = Buffer<T>(context_, needed);
-    before_ = Buffer<T>(context_, needed);
+bool Refinement<T>::is_at_rounding(const Look& look) {
+    constexpr double rounding = 2 * double(std::numeric_limits<T>::epsilon());
+    return look.step > 0 && look.errors.backward_error <= rounding &&
+           look.relative > 10 * look.target;
 }
 
 /// Writes what is known of x to the report; whether the solve ends with it, by the status.
@@ -96,7 +95,7 @@ bool Refinement<T>::ends(const Look& look, std::span<T> x, const SolveOptions& o
         if (look.step == 0 || is_accurate || no_longer_falls) return end(Status::converged);
     }
     if (!std::isfinite(look.relative)) return end(Status::non_finite);
-    if (no_longer_falls) return end(Status::accuracy_lost);
+    if (no_longer_falls || is_at_rounding(look)) return end(Status::accuracy_lost);
     if (look.step == max_steps) return end(Status::accuracy_lost);
     if (look.step >= options.max_iterations) return end(Status::max_iterations);
     if (look.seconds >= options.max_seconds) return end(Status::max_seconds);
@@ -159,11 +158,12 @@ template <class T>
 std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
                                                const SolveOptions& options, int first) {
     const double start = tessera::now();
-    const auto vectors = [&](Buffer<T>& buffer) {
-        return Vectors<T>(buffer.data(), b.size, b.count, b.size);
+    const Scratch<T> work(context_, 4 * b.size * b.count);
+    const auto vectors = [&](int k) {
+        return Vectors<T>(work.data() + k * b.size * b.count, b.size, b.count, b.size);
     };
-    const Vectors<T> now = vectors(now_), residual = vectors(residual_), change = vectors(change_);
-    const Vectors<T> before = vectors(before_);
+    const Vectors<T> now = vectors(0), residual = vectors(1), change = vectors(2);
+    const Vectors<T> before = vectors(3);
     std::vector<SolveReport> reports(std::size_t(b.count));
     std::vector<Look> looks(reports.size());
     std::vector<bool> has_ended(reports.size(), false);
@@ -187,7 +187,7 @@ std::vector<SolveReport> Refinement<T>::refine(Vectors<const T> b, Vectors<T> x,
     for (int j = 0; j < b.count; ++j) {
         SolveReport& report = reports[j];
         if (!looks[j].is_in_range) {
-            report = plain_->solve(b[j], x[j], options);
+            report = config_->make(context_, product_, &factors_)->solve(b[j], x[j], options);
             continue;
         }
         if (has_risen(looks[j])) {

@@ -9,24 +9,22 @@ namespace tessera {
 
 /// Iterative refinement with exact factors, x += M^-1 (b - A x): the solver richardson where M is
 /// `direct`. It looks at the residual of each row, not at its norm alone, and ends as converged, or
-/// where the componentwise backward error no longer falls by half (accuracy_lost): x is then as
-/// accurate as the factors make it, though it may be so large that rounding its elements alone
-/// leaves a residual larger than b. Where b is 0, or its norm near the limits of T, `plain`
-/// solves, which scales b.
+/// where the componentwise backward error no longer falls by half, or is that of rounding x
+/// (accuracy_lost): x is then as accurate as the factors make it, though it may be so large that
+/// rounding its elements alone leaves a residual larger than b. Where b is 0, or its norm near the
+/// limits of T, the solver that `config` makes solves, which scales b.
 /// Source: M. Arioli, J. W. Demmel, I. S. Duff, "Solving sparse linear systems with sparse backward
 /// error", SIAM J. Matrix Anal. Appl. 10 (1989), pp. 165-190.
 template <class T>
 class Refinement final : public IterativeSolver<T> {
   public:
     Refinement(const Context& context, const CsrView<T>& matrix, const Operator<T>& product,
-               const Operator<T>& factors, std::unique_ptr<IterativeSolver<T>> plain)
+               const Operator<T>& factors, std::shared_ptr<const SolverConfig> config)
         : context_(context),
           matrix_(matrix),
           product_(product),
           factors_(factors),
-          plain_(std::move(plain)) {
-        reserve(1);
-    }
+          config_(std::move(config)) {}
 
     SolveReport solve(std::span<const T> b, std::span<T> x, const SolveOptions& options) override;
     std::vector<SolveReport> solve(Vectors<const T> b, Vectors<T> x,
@@ -46,8 +44,8 @@ class Refinement final : public IterativeSolver<T> {
         int vector = 0;
         bool is_in_range = true, starts_at_zero = false;
     };
-    void reserve(int count);
     static bool has_risen(const Look& look);
+    static bool is_at_rounding(const Look& look);
     bool look_at(std::span<const T> b, std::span<T> x, std::span<T> residual, double start,
                  Look& look, const SolveOptions& options, SolveReport& report);
     bool ends(const Look& look, std::span<T> x, const SolveOptions& options, SolveReport& report);
@@ -58,8 +56,7 @@ class Refinement final : public IterativeSolver<T> {
     CsrView<T> matrix_;
     const Operator<T>& product_;
     const Operator<T>& factors_;
-    std::unique_ptr<IterativeSolver<T>> plain_;
-    Buffer<T> residual_, change_, now_, before_;
+    const std::shared_ptr<const SolverConfig> config_;
     std::vector<std::optional<SolutionErrors>> errors_;
 };
 

@@ -96,6 +96,25 @@ TEST(refinement, the_start_is_taken_back_where_there_is_no_solution) {
     EXPECT_NEAR(report.true_relative_residual, residual(free, b, start).norm / norm(b), 1e-9);
 }
 
+/// The residual of a long beam is that of rounding x, 1e-5 of b and more: steps do not change it.
+TEST(refinement, ends_where_rounding_x_leaves_the_residual) {
+    constexpr Index n = 1500;
+    const CsrMatrix<double> beam = matrix_of<double>(n, [](Index i, Index j) {
+        constexpr double weights[] = {6, -4, 1};
+        return std::abs(i - j) <= 2 ? weights[std::abs(i - j)] : 0.0;
+    });
+    const CsrMatrix<double> matrix = copy_to(context(), beam);
+    Solver<double> solver(context(), "richardson", "direct");
+    solver.setup(matrix);
+    Buffer<double> x = copy_to_buffer(context(), std::vector<double>(n, 0));
+    const SolveReport report =
+        solver.solve(copy_to_buffer(context(), std::vector<double>(n, 1)), x);
+    EXPECT_EQ(report.status, Status::rounding_limit) << report.message;
+    EXPECT_EQ(report.iterations, 1);
+    EXPECT_GE(report.true_relative_residual, 1e-6);
+    EXPECT_LE(report.backward_error, 2 * std::numeric_limits<double>::epsilon());
+}
+
 /// A huge x is judged by a further solve; the x beside it by errors that were measured before.
 TEST(refinement, a_column_beside_one_that_is_solved_again) {
     constexpr Index n = 56;  // The elements of U^-1 e_n double from row to row.

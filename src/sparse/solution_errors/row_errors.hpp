@@ -52,11 +52,12 @@ struct RowTerms {
     double terms = 0;  ///< sum_j |a_ij x_j|.
     double size = 0;   ///< sum_j |a_ij|.
 
-    [[gnu::always_inline]] TESSERA_HOST_DEVICE inline void add(double term) {
+    /// Adds a term less its rounding error.
+    [[gnu::always_inline]] TESSERA_HOST_DEVICE inline void add(double term, double rounding = 0) {
         const double before = sum;
         sum = before + term;
         const double added = sum - before;
-        error += (before - (sum - added)) + (term - added);
+        error += ((before - (sum - added)) + (term - added)) - rounding;
     }
 };
 
@@ -86,8 +87,7 @@ template <class T>
         const double term = -rounded_product(value, factor);
         row.terms += std::fabs(value) * std::fabs(factor);
         row.size += std::fabs(value);
-        row.add(term);
-        row.error -= std::fma(value, factor, term);
+        row.add(term, std::fma(value, factor, term));
     }
     return row;
 }

@@ -3,8 +3,10 @@
 #include <array>
 #include <cmath>
 
+#include "base/find_csr_entry.hpp"
 #include "krylov/test_systems.hpp"
 #include "tessera/detail/accurate_residual.hpp"
+#include "tessera/detail/errors_of_symmetric.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/solver.hpp"
 
@@ -193,27 +195,47 @@ TEST(solution_errors, are_the_same_with_any_number_of_threads) {
     for (const int threads : {2, 5}) EXPECT_EQ(found(threads), expected) << threads;
 }
 
+double unit(Index i) { return std::exp2(5 * (i % 7) - 12); }
+
+/// A Laplacian in other units.
+CsrMatrix<double> laplacian_in_units(Index points) {
+    const CsrMatrix<double> plain = laplacian_2d<double>(points);
+    const CsrView<double> a = plain.view();
+    return matrix_of<double>(a.rows, [&](Index i, Index j) {
+        const Offset e = find_csr_entry(a, i, j);
+        return e < 0 ? 0.0 : a.values[e] * unit(i) * unit(j);
+    });
+}
+
+/// The rows of a symmetric matrix alone give the errors that rows and columns give.
+TEST(solution_errors, symmetric_matrices_are_equilibrated_by_rows) {
+    const CsrMatrix<double> matrix = laplacian_in_units(40);
+    auto random = generator();
+    const auto x = random_vector<double>(random, std::size_t(matrix.rows()));
+    const auto b = random_vector<double>(random, std::size_t(matrix.rows()));
+    for (const int threads : {1, 2, 5}) {
+        const Context cpu = Context::cpu(threads);
+        const auto whole = equilibrated_errors<double>(cpu, matrix.view(), b, x);
+        const auto by_rows = equilibrated_errors_of_symmetric<double>(cpu, matrix.view(), b, x);
+        EXPECT_GT(whole.error, 0);
+        EXPECT_EQ(by_rows.error, whole.error);
+        EXPECT_EQ(by_rows.growth, whole.growth);
+    }
+}
+
 /// Neither the units of the equations nor those of the unknowns change the equilibrated error.
 TEST(solution_errors, the_equilibrated_error_knows_no_units) {
     const CsrMatrix<double> plain = laplacian_2d<double>(12);
     auto random = generator();
     const auto x = random_vector<double>(random, std::size_t(plain.rows()));
     const auto b = random_vector<double>(random, std::size_t(plain.rows()));
-    const auto unit = [](Index i) { return std::exp2(5 * (i % 7) - 12); };
-    const CsrMatrix<double> scaled = matrix_of<double>(plain.rows(), [&](Index i, Index j) {
-        const CsrView<double> a = plain.view();
-        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-            if (a.column_indices[e] == j) return a.values[e] * unit(i) * unit(j);
-        }
-        return 0.0;
-    });
     std::vector<double> scaled_x = x, scaled_b = b;
     for (Index i = 0; i < plain.rows(); ++i) {
         scaled_x[std::size_t(i)] /= unit(i);
         scaled_b[std::size_t(i)] *= unit(i);
     }
     const double before = find(plain, b, x).equilibrated;
-    const double after = find(scaled, scaled_b, scaled_x).equilibrated;
+    const double after = find(laplacian_in_units(12), scaled_b, scaled_x).equilibrated;
     EXPECT_LE(after, 4 * before);
     EXPECT_GE(after, before / 4);
 }
