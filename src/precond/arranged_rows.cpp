@@ -30,22 +30,27 @@ struct RowSizes {
 /// has_small_diagonal by one thread: without atomic operations one is as fast as several.
 template <class T>
 bool has_small_diagonal_on_host(const CsrView<T>& a) {
-    std::vector<double> diagonal(std::size_t(a.rows), 0), in_row(diagonal), in_column(diagonal);
+    struct Sizes {
+        double diagonal = 0, in_row = 0, in_column = 0;
+    };
+    std::vector<Sizes> sizes(std::size_t(a.rows));
     for (Index i = 0; i < a.rows; ++i) {
         if (i % 1024 == 0) check_time();
+        double diagonal = 0, largest = 0;
         for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
             const Index j = a.column_indices[e];
             const double size = std::abs(double(a.values[e]));
-            in_row[i] = std::max(in_row[i], size);
-            in_column[j] = std::max(in_column[j], size);
-            if (i == j) diagonal[i] = size;
+            largest = std::max(largest, size);
+            sizes[j].in_column = std::max(sizes[j].in_column, size);
+            if (i == j) diagonal = size;
         }
-        if (diagonal[i] == 0) return true;
+        if (diagonal == 0) return true;
+        sizes[i].diagonal = diagonal;
+        sizes[i].in_row = largest;
     }
-    for (std::size_t i = 0; i < diagonal.size(); ++i) {
-        if (is_small(diagonal[i], std::min(in_row[i], in_column[i]))) return true;
-    }
-    return false;
+    return std::ranges::any_of(sizes, [](const Sizes& one) {
+        return is_small(one.diagonal, std::min(one.in_row, one.in_column));
+    });
 }
 
 }  // namespace

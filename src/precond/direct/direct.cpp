@@ -144,7 +144,9 @@ bool Direct<T>::State::update_on_device(const Context& gpu, const CsrView<T>& ma
 template <class T>
 void Direct<T>::State::bring_to_host(const Context& given) {
     if (!device || is_on_host || !is_complete) return;
-    factor_on_host(copy_to_host(given, device->matrix()).view());
+    const CsrMatrix<T> matrix = copy_to_host(given, device->matrix());
+    measure(matrix.view());
+    factor_on_host(matrix.view());
     if (!is_on_host) is_complete = is_in_range = true;  // Those on the device are.
 }
 

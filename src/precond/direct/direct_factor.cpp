@@ -22,14 +22,19 @@ void require_few(double flops, double max_flops) {
                           "preconditioner");
 }
 
-/// ||A||_1.
+/// ||A||_1; not finite where an entry is not.
 template <class T>
 double column_norm(const CsrView<T>& matrix) {
     std::vector<double> sums(std::size_t(matrix.columns), 0);
     for (Offset k = 0; k < matrix.nonzeros; ++k) {
         sums[matrix.column_indices[k]] += std::abs(double(matrix.values[k]));
     }
-    return sums.empty() ? 0 : *std::ranges::max_element(sums);
+    double largest = 0;
+    for (const double sum : sums) {
+        if (std::isnan(sum)) return sum;
+        largest = std::max(largest, sum);
+    }
+    return largest;
 }
 
 }  // namespace
@@ -79,11 +84,17 @@ void Direct<T>::State::plan_fronts(const CsrView<T>& matrix, std::vector<Index> 
 }
 
 template <class T>
+void Direct<T>::State::measure(const CsrView<T>& matrix) {
+    norm = column_norm(matrix);
+    is_finite = std::isfinite(norm) || first_non_finite_row(host, matrix) < 0;
+}
+
+template <class T>
 void Direct<T>::State::compute(const Context& given, const CsrView<T>& matrix,
                                const CsrView<T>& on_host) {
     is_complete = is_on_host = false;
     device.reset();
-    is_finite = first_non_finite_row(host, on_host) < 0;
+    measure(on_host);
     if (!is_finite) return;
     const bool is_first = !is_analysed();
     // Options of pivots are for fronts, as are plans that serve a GPU later.
@@ -109,7 +120,6 @@ template <class T>
 bool Direct<T>::State::factor_by_rows(const CsrView<T>& matrix) {
     const double start = now();
     if (!simplicial.compute(matrix, arrangement, *row_plan, threshold())) return false;
-    norm = column_norm(matrix);
     memory.set(row_plan->bytes() + simplicial.bytes());
     report.largest_front = 0;
     report.factor_entries = simplicial.entries();
@@ -135,7 +145,6 @@ void Direct<T>::State::report_pivots(const direct::PivotCounts& pivots, double l
 template <class T>
 void Direct<T>::State::factor_on_host(const CsrView<T>& matrix) {
     const double start = now();
-    norm = column_norm(matrix);
     factor.compute(host, matrix, arrangement, fronts, threshold());
     memory.set(fronts.bytes() + factor.peak_bytes());
     memory.set(fronts.bytes() + factor.bytes());
@@ -152,6 +161,7 @@ void Direct<T>::State::factor_on_host(const CsrView<T>& matrix) {
 #define TESSERA_INSTANTIATE(T)                                                                     \
     template void Direct<T>::State::analyse(const CsrView<T>&, bool);                              \
     template void Direct<T>::State::plan_fronts(const CsrView<T>&, std::vector<Index>);            \
+    template void Direct<T>::State::measure(const CsrView<T>&);                                    \
     template void Direct<T>::State::compute(const Context&, const CsrView<T>&, const CsrView<T>&); \
     template bool Direct<T>::State::factor_by_rows(const CsrView<T>&);                             \
     template void Direct<T>::State::factor_on_host(const CsrView<T>&);

@@ -44,6 +44,8 @@ struct Direct<T>::State {
     bool factor_by_rows(const CsrView<T>& matrix);
     void report_pivots(const direct::PivotCounts& pivots, double largest,
                        const std::vector<Index>& row_of_step);
+    /// Finds the norm, and whether all values are finite.
+    void measure(const CsrView<T>& matrix);
     /// Factors the values of a matrix, which is also in host memory.
     void compute(const Context& given, const CsrView<T>& matrix, const CsrView<T>& on_host);
     void factor_on_host(const CsrView<T>& matrix);

@@ -23,7 +23,9 @@ class AlternatingPaths {
           look_(a.row_offsets, a.row_offsets + a.rows),
           seen_(look_.size(), -1),
           column_(look_.size()),
-          from_(look_.size()) {}
+          from_(look_.size()) {
+        queue_.reserve(look_.size());
+    }
 
     /// Matches a free row, and others anew; false where there is no path.
     bool augment(Index root) {
@@ -85,7 +87,8 @@ AnyMatching match_any(const CsrView<T>& a) {
     const auto rows = std::size_t(a.rows);
     AnyMatching result{std::vector<Index>(rows, -1), std::vector<double>(rows, 0),
                        std::vector<double>(rows, 0)};
-    std::vector<double> diagonal(rows, 0), in_row(rows, 0);
+    std::vector<double> diagonal(rows, 0);
+    // The largest entries of rows and columns, at first.
     std::vector<double>&row_scaling = result.row_scaling, &column_scaling = result.column_scaling;
     const auto for_each_entry = [&](Index i, auto&& use) {
         for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
@@ -94,19 +97,22 @@ AnyMatching match_any(const CsrView<T>& a) {
     };
     for (Index i = 0; i < a.rows; ++i) {
         if (i % 1024 == 0) check_time();
+        double largest = 0;
         for_each_entry(i, [&](Index j, double size) {
-            in_row[i] = std::max(in_row[i], size);
+            largest = std::max(largest, size);
             column_scaling[j] = std::max(column_scaling[j], size);
             if (i == j) diagonal[i] = size;
         });
+        row_scaling[i] = largest;
     }
     for (Index i = 0; i < a.rows; ++i) {
-        if (!is_small(diagonal[i], std::min(in_row[i], column_scaling[i]))) {
+        if (!is_small(diagonal[i], std::min(row_scaling[i], column_scaling[i]))) {
             result.row_of_column[i] = i;
         }
     }
     for (double& scaling : column_scaling) scaling = inverse(scaling);
     std::vector<Index> free_rows;
+    free_rows.reserve(rows);
     for (Index i = 0; i < a.rows; ++i) {
         if (i % 1024 == 0) check_time();
         double largest = 0, best = 0;
@@ -127,6 +133,7 @@ AnyMatching match_any(const CsrView<T>& a) {
             free_rows.push_back(i);
         }
     }
+    if (free_rows.empty()) return result;
     AlternatingPaths<T> paths(a, result.row_of_column);
     for (const Index i : free_rows) {
         check_time();

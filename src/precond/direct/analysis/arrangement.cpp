@@ -53,6 +53,7 @@ void equilibrate(const CsrView<T>& a, std::vector<double>& row_scaling,
 std::vector<Index> order_pairs(const Context& cpu, const PatternView& pattern,
                                const std::vector<Index>& partner) {
     std::vector<Index> vertex(std::size_t(pattern.rows), -1), first_row;
+    first_row.reserve(vertex.size());
     for (Index i = 0; i < pattern.rows; ++i) {
         if (vertex[i] >= 0) continue;
         vertex[i] = vertex[partner[i]] = Index(first_row.size());
@@ -71,6 +72,7 @@ std::vector<Index> order_pairs(const Context& cpu, const PatternView& pattern,
     };
     const GatheredRows graph = gather_rows(cpu.threads(), vertices, gather);
     std::vector<Index> order;
+    order.reserve(vertex.size());
     for (const Index v : minimum_degree(vertices, graph.offsets.data(), graph.items.data())) {
         order.push_back(first_row[v]);
         if (partner[first_row[v]] != first_row[v]) order.push_back(partner[first_row[v]]);
@@ -96,7 +98,10 @@ bool has_symmetric_pattern(const CsrView<T>& a) {
 
 /// The order of a pattern, of which many rows may be empty.
 std::vector<Index> order_coupled(const PatternView& pattern) {
-    std::vector<Index> number(std::size_t(pattern.rows), -1), order, coupled, columns;
+    const auto rows = std::size_t(pattern.rows);
+    std::vector<Index> number(rows), order, coupled, columns;
+    order.reserve(rows);
+    coupled.reserve(rows);
     for (Index i = 0; i < pattern.rows; ++i) {
         if (pattern.row(i).empty()) {
             order.push_back(i);
@@ -105,8 +110,9 @@ std::vector<Index> order_coupled(const PatternView& pattern) {
             coupled.push_back(i);
         }
     }
-    std::vector<Offset> offsets{0};
+    std::vector<Offset> offsets;
     offsets.reserve(coupled.size() + 1);
+    offsets.push_back(0);
     columns.reserve(std::size_t(pattern.offsets[pattern.rows]));
     for (const Index i : coupled) {
         for (const Index j : pattern.row(i)) columns.push_back(number[j]);

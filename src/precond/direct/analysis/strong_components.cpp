@@ -15,22 +15,30 @@ Index strong_components(const CsrView<T>& matrix, const std::vector<Index>& row_
     constexpr Index is_unseen = -2, is_open = -1;  // Or the component.
     std::vector<Index>& state = block_of_column;
     state.assign(columns, is_unseen);
-    std::vector<Index> number(columns), lowest(columns), open(columns), path(columns);
-    std::vector<Offset> next(columns);
+    struct Column {
+        Offset next;  ///< The entry of its row that is looked at next.
+        Index number, lowest;
+    };
+    std::vector<Column> seen(columns);
+    std::vector<Index> open(columns), path(columns);
     Index found = 0, components = 0;
     std::size_t opened = 0, depth = 0;
     const auto enter = [&](Index j) {
         state[j] = is_open;
-        number[j] = lowest[j] = found++;
-        next[j] = matrix.row_offsets[row_of_column[j]];
+        seen[j] = {matrix.row_offsets[row_of_column[j]], found, found};
+        ++found;
         open[opened++] = j;
         path[depth++] = j;
         if (found % 1024 == 0) check_time();
     };
     const auto leave = [&](Index j) {
         --depth;
-        if (depth > 0) lowest[path[depth - 1]] = std::min(lowest[path[depth - 1]], lowest[j]);
-        if (lowest[j] != number[j]) return;
+        const Column& column = seen[j];
+        if (depth > 0) {
+            Index& before = seen[path[depth - 1]].lowest;
+            before = std::min(before, column.lowest);
+        }
+        if (column.lowest != column.number) return;
         Index member;
         do {
             member = open[--opened];
@@ -44,18 +52,18 @@ Index strong_components(const CsrView<T>& matrix, const std::vector<Index>& row_
         while (depth > 0) {
             const Index j = path[depth - 1];
             const Offset end = matrix.row_offsets[row_of_column[j] + 1];
-            Offset k = next[j];
-            Index least = lowest[j], unseen = -1;
+            Offset k = seen[j].next;
+            Index least = seen[j].lowest, unseen = -1;
             for (; k < end && unseen < 0; ++k) {
                 const Index other = matrix.column_indices[k];
                 if (state[other] == is_unseen) {
                     unseen = other;
                 } else if (state[other] == is_open) {
-                    least = std::min(least, number[other]);
+                    least = std::min(least, seen[other].number);
                 }
             }
-            next[j] = k;
-            lowest[j] = least;
+            seen[j].next = k;
+            seen[j].lowest = least;
             if (unseen >= 0) {
                 enter(unseen);
             } else {

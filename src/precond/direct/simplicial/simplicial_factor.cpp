@@ -19,6 +19,7 @@ bool SimplicialFactor<T>::compute(const CsrView<T>& matrix, const Arrangement& a
     row_.resize(column_.size());
     for (std::size_t k = 0; k < row_.size(); ++k) row_[k] = arrangement.row_of_column[column_[k]];
     block_begin_.clear();
+    block_begin_.reserve(std::size_t(arrangement.blocks) + 1);
     const std::vector<Index>& block = arrangement.block_of_column;
     for (Index k = 0; k < matrix.rows; ++k) {
         if (k == 0 || block[column_[k]] != block[column_[k - 1]]) block_begin_.push_back(k);

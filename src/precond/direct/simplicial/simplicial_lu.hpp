@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check_time.hpp"
 #include "precond/direct/simplicial/simplicial_factor.hpp"
@@ -29,14 +30,10 @@ class SimplicialFactor<T>::Lu {
           threshold_(threshold),
           max_entries_(std::size_t(plan.max_entries())),
           x_(std::size_t(matrix.rows), T(0)),
-          seen_(x_.size(), -1),
-          step_(x_.size(), -1),
-          diagonal_of_(x_.size()),
-          place_(x_.size()),
-          search_end_(x_.size(), -1),
+          places_(x_.size()),
+          steps_(x_.size()),
           reach_(x_.size()),
-          stack_(x_.size()),
-          next_(x_.size()) {}
+          stack_(x_.size()) {}
 
     bool compute() {
         const auto expected = std::size_t(plan_.offsets.back());
@@ -49,7 +46,8 @@ class SimplicialFactor<T>::Lu {
             f_.couplings_.values.reserve(std::size_t(a_.nonzeros));
         }
         f_.diagonal_.resize(x_.size());
-        for (Index k = 0; k < a_.rows; ++k) diagonal_of_[k] = place_[k] = k;
+        candidates_.reserve(x_.size());
+        for (Index k = 0; k < a_.rows; ++k) steps_[k].diagonal = places_[k].row = k;
         for (std::size_t b = 0; b + 1 < f_.block_begin_.size(); ++b) {
             const Index begin = f_.block_begin_[b], end = f_.block_begin_[b + 1];
             if (end == begin + 1) {
@@ -62,10 +60,10 @@ class SimplicialFactor<T>::Lu {
             }
         }
         // Columns of U and of the couplings are steps from here on.
-        for (Index& id : f_.upper_.ids) id = step_[id];
-        for (Index& id : f_.couplings_.ids) id = step_[id];
-        std::vector<Index> column(step_.size());
-        for (Index l = 0; l < a_.rows; ++l) column[step_[l]] = plan_.order[l];
+        for (Index& id : f_.upper_.ids) id = places_[id].step;
+        for (Index& id : f_.couplings_.ids) id = places_[id].step;
+        std::vector<Index> column(x_.size());
+        for (Index l = 0; l < a_.rows; ++l) column[places_[l].step] = plan_.order[l];
         f_.column_ = std::move(column);
         return true;
     }
@@ -116,7 +114,7 @@ class SimplicialFactor<T>::Lu {
         f_.lower_.end_row();
         f_.upper_.end_row();
         f_.couplings_.end_row();
-        step_[k] = k;
+        places_[k].step = k;
         return true;
     }
 
@@ -137,12 +135,12 @@ class SimplicialFactor<T>::Lu {
                 continue;
             }
             x_[l] += value;
-            if (seen_[l] == k) continue;
-            seen_[l] = k;
-            if (step_[l] < 0) {
+            Place& place = places_[l];
+            if (std::exchange(place.seen, k) == k) continue;
+            if (place.step < 0) {
                 candidates_.push_back(l);
             } else {
-                search(k, step_[l]);
+                search(k, place.step);
             }
         }
         f_.largest_entry_ = largest;
@@ -151,24 +149,22 @@ class SimplicialFactor<T>::Lu {
     /// Depth first through the rows of U from a step.
     void search(Index k, Index start) {
         std::size_t depth = 0;
-        const auto enter = [&](Index j) {
-            stack_[depth] = j;
-            next_[depth++] = f_.upper_.offsets[j];
-        };
+        const auto enter = [&](Index j) { stack_[depth++] = {j, f_.upper_.offsets[j]}; };
         enter(start);
         while (depth > 0) {
-            const Index j = stack_[depth - 1];
-            const Offset end = search_end_[j] >= 0 ? search_end_[j] : f_.upper_.offsets[j + 1];
-            Offset& p = next_[depth - 1];
+            const Index j = stack_[depth - 1].step;
+            const Offset known_end = steps_[j].search_end;
+            const Offset end = known_end >= 0 ? known_end : f_.upper_.offsets[j + 1];
+            Offset& p = stack_[depth - 1].next;
             Index found = -1;
             while (p < end && found < 0) {
                 const Index l = f_.upper_.ids[p++];
-                if (seen_[l] == k) continue;
-                seen_[l] = k;
-                if (step_[l] < 0) {
+                Place& place = places_[l];
+                if (std::exchange(place.seen, k) == k) continue;
+                if (place.step < 0) {
                     candidates_.push_back(l);
                 } else {
-                    found = step_[l];
+                    found = place.step;
                 }
             }
             if (found >= 0) {
@@ -201,38 +197,37 @@ class SimplicialFactor<T>::Lu {
             }
         }
         if (!(largest > 0) || !std::isfinite(largest)) return false;
-        const Index l = diagonal_of_[k];
-        if (step_[l] < 0 && seen_[l] == k && std::abs(double(x_[l])) >= threshold_ * largest) {
-            pivot = l;
-        }
+        const Index l = steps_[k].diagonal;
+        const bool is_candidate = places_[l].step < 0 && places_[l].seen == k;
+        if (is_candidate && std::abs(double(x_[l])) >= threshold_ * largest) pivot = l;
         return true;
     }
 
     /// Gives a column its step; the row that it is the diagonal of takes the diagonal of row k.
     void take_place(Index k, Index pivot) {
-        const Index diagonal = diagonal_of_[k];
+        const Index diagonal = steps_[k].diagonal;
         if (diagonal != pivot) {
-            const Index other = place_[pivot];
-            diagonal_of_[other] = diagonal;
-            place_[diagonal] = other;
-            diagonal_of_[k] = pivot;
+            const Index other = places_[pivot].row;
+            steps_[other].diagonal = diagonal;
+            places_[diagonal].row = other;
+            steps_[k].diagonal = pivot;
         }
-        step_[pivot] = k;
+        places_[pivot].step = k;
     }
-    Index pivot_place(Index step) const { return diagonal_of_[step]; }
+    Index pivot_place(Index step) const { return steps_[step].diagonal; }
 
     /// Rows of U before that have the pivot column and a part of row k: searches through them find
     /// the rest of their columns by row k. Their columns that have a step are put first.
     void shorten_searches(Index k, Index pivot) {
         for (Offset q = f_.lower_.offsets[k]; q < f_.lower_.offsets[k + 1]; ++q) {
             const Index j = f_.lower_.ids[q];
-            if (search_end_[j] >= 0) continue;
+            if (steps_[j].search_end >= 0) continue;
             Index* const ids = f_.upper_.ids.data();
             const Offset begin = f_.upper_.offsets[j], end = f_.upper_.offsets[j + 1];
             if (std::find(ids + begin, ids + end, pivot) == ids + end) continue;
             Offset head = begin, tail = end;
             while (head < tail) {
-                if (step_[ids[head]] >= 0) {
+                if (places_[ids[head]].step >= 0) {
                     ++head;
                 } else {
                     --tail;
@@ -240,7 +235,7 @@ class SimplicialFactor<T>::Lu {
                     std::swap(f_.upper_.values[head], f_.upper_.values[tail]);
                 }
             }
-            search_end_[j] = tail;
+            steps_[j].search_end = tail;
         }
     }
 
@@ -250,14 +245,25 @@ class SimplicialFactor<T>::Lu {
     const RowPlan& plan_;
     const double threshold_;
     const std::size_t max_entries_;
+    /// A column, known by its place in the order of elimination.
+    struct Place {
+        Index seen = -1;  ///< The last row that came to it.
+        Index step = -1;  ///< -1: none yet.
+        Index row = 0;    ///< It is on the diagonal of that row.
+    };
+    struct Step {
+        Offset search_end = -1;  ///< Where searches in a row of U end; -1: nowhere before.
+        Index diagonal = 0;      ///< The place on the diagonal, at last the pivot.
+    };
+    struct Searched {
+        Index step = 0;
+        Offset next = 0;  ///< The entry of its row of U that is looked at next.
+    };
     std::vector<T> x_;
-    std::vector<Index> seen_;
-    std::vector<Index> step_;         ///< The step of each place; -1: none yet.
-    std::vector<Index> diagonal_of_;  ///< The place on the diagonal of a row, at last its pivot.
-    std::vector<Index> place_;        ///< Its inverse.
-    std::vector<Offset> search_end_;  ///< Where searches in a row of U end; -1: nowhere before.
-    std::vector<Index> reach_, stack_, candidates_;
-    std::vector<Offset> next_;
+    std::vector<Place> places_;
+    std::vector<Step> steps_;
+    std::vector<Index> reach_, candidates_;
+    std::vector<Searched> stack_;
     std::size_t top_ = 0;  ///< First of reach_ in use.
 };
 
