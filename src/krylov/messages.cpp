@@ -63,45 +63,48 @@ const char* to_string(Status status) {
 
 std::string status_message(const SolveReport& report, BreakdownCause cause, double target,
                            Offset singular_blocks) {
-    std::string reached =
-        "the relative residual is " + message_number(report.true_relative_residual);
-    if (!std::isnan(target)) reached += ", the target " + message_number(target);
+    const auto reached = [&] {
+        std::string text =
+            "the relative residual is " + message_number(report.true_relative_residual);
+        if (!std::isnan(target)) text += ", the target " + message_number(target);
+        return text;
+    };
     switch (report.status) {
         case Status::converged:
             return "";
         case Status::max_iterations:
-            return "Not converged in the iterations allowed (" + reached +
+            return "Not converged in the iterations allowed (" + reached() +
                    "); allow more, or use a stronger preconditioner or another method.";
         case Status::max_seconds:
-            return "Out of time (" + reached + "); allow more, or use a stronger preconditioner.";
+            return "Out of time (" + reached() + "); allow more, or use a stronger preconditioner.";
         case Status::accuracy_lost:
             if (report.true_relative_residual <= target) {
                 return "x has such large elements that the rounding errors of A x are a share of "
                        "b: its residual says nothing (" +
-                       reached +
+                       reached() +
                        "); the matrix is singular to working precision for this b, or it needs a "
                        "higher precision.";
             }
             // Rounding error alone leaves much less than that.
             if (report.true_relative_residual > 0.01) {
-                return "The recursive residual fell, the true one did not (" + reached +
+                return "The recursive residual fell, the true one did not (" + reached() +
                        "); the matrix is probably singular, and b not in its range (are supports "
                        "missing?), or it needs a higher precision.";
             }
-            return "Rounding error limits the true residual (" + reached +
+            return "Rounding error limits the true residual (" + reached() +
                    "); use a larger rtol, a higher precision or a better scaled matrix.";
         case Status::stagnated:
-            return "The residual no longer decreases (" + reached +
+            return "The residual no longer decreases (" + reached() +
                    "); use a stronger preconditioner or another method, such as gmres with a "
                    "longer restart.";
         case Status::breakdown:
             return breakdown_message(cause);
         case Status::non_finite:
             if (has_diverged(report.residuals)) {
-                return "The residual grew beyond all bounds (" + reached +
+                return "The residual grew beyond all bounds (" + reached() +
                        "); use another method or preconditioner.";
             }
-            return "NaN or infinity appeared (" + reached +
+            return "NaN or infinity appeared (" + reached() +
                    "); check the matrix, the right-hand side and the start for such numbers and "
                    "for values near the limits of the precision, or use another method.";
         case Status::singular_block:
@@ -109,14 +112,14 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                    (singular_blocks == 1 ? " singular block" : " singular blocks") +
                    "; replace them with singular=shift or singular=identity.";
         case Status::unbalanced:
-            return "||b - A x|| is small (" + reached + "), but in row " +
+            return "||b - A x|| is small (" + reached() + "), but in row " +
                    std::to_string(report.worst_row) + " the residual is " +
                    message_number(report.backward_error) +
                    " of the sum of its terms: other rows are so much larger that they alone decide "
                    "the norm; scale the equations to one size, or replace penalties by conditions "
                    "that hold exactly.";
         case Status::rounding_limit:
-            return "Solved to working accuracy (" + reached +
+            return "Solved to working accuracy (" + reached() +
                    ", which is below what rounding "
                    "allows; the componentwise backward error is " +
                    message_number(report.backward_error) + ").";
@@ -126,10 +129,10 @@ std::string status_message(const SolveReport& report, BreakdownCause cause, doub
                    message_number(report.true_relative_residual) +
                    "); are supports missing, or does it need a higher precision?";
         case Status::singular:
-            return "The matrix is singular (" + reached + "); are supports or equations missing?";
+            return "The matrix is singular (" + reached() + "); are supports or equations missing?";
         case Status::interrupted:
             return "Interrupted after " + std::to_string(report.iterations) +
-                   (report.iterations == 1 ? " iteration (" : " iterations (") + reached + ").";
+                   (report.iterations == 1 ? " iteration (" : " iterations (") + reached() + ").";
     }
     return "";
 }

@@ -40,8 +40,8 @@ bool has_small_diagonal_on_host(const CsrView<T>& a) {
         for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
             const Index j = a.column_indices[e];
             const double size = std::abs(double(a.values[e]));
-            largest = std::max(largest, size);
-            sizes[j].in_column = std::max(sizes[j].in_column, size);
+            if (size > largest) largest = size;
+            if (size > sizes[j].in_column) sizes[j].in_column = size;
             if (i == j) diagonal = size;
         }
         if (diagonal == 0) return true;

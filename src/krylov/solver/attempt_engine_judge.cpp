@@ -2,17 +2,16 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "base/concat.hpp"
 #include "base/scratch/scratch.hpp"
 #include "krylov/attempts.hpp"
 #include "krylov/messages.hpp"
 #include "krylov/norms.hpp"
-#include "krylov/row_scan.hpp"
 #include "krylov/solver/attempt_engine.hpp"
+#include "krylov/solver/vanishing_sums.hpp"
 #include "tessera/detail/accurate_residual.hpp"
-#include "tessera/detail/errors_of_symmetric.hpp"
+#include "tessera/detail/equilibrated_errors.hpp"
 #include "tessera/detail/largest_element.hpp"
 #include "tessera/direct.hpp"
 #include "tessera/vector_ops.hpp"
@@ -38,81 +37,6 @@ bool can_be_judged(Status status) {
         default:
             return false;
     }
-}
-
-/// "row" or "column" where the entries of each of them sum to zero up to rounding, which makes the
-/// matrix singular; else null.
-template <class T>
-const char* what_sums_to_zero(const Context& context, const CsrView<T>& matrix) {
-    CsrMatrix<T> copied;
-    if (context.on_gpu()) copied = copy_to_host(context, matrix);
-    const CsrView<T> a = context.on_gpu() ? copied.view() : matrix;
-    struct Sum {
-        double value = 0, size = 0;
-        void add(double entry) {
-            value += entry;
-            size += std::abs(entry);
-        }
-        bool vanishes() const { return std::abs(value) <= balance_limit<T> * size; }
-    };
-    std::vector<Sum> rows(std::size_t(a.rows)), columns(std::size_t(a.columns));
-    for (Index i = 0; i < a.rows; ++i) {
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            rows[std::size_t(i)].add(double(a.values[k]));
-            columns[std::size_t(a.column_indices[k])].add(double(a.values[k]));
-        }
-    }
-    if (std::ranges::all_of(rows, &Sum::vanishes)) return "row";
-    return std::ranges::all_of(columns, &Sum::vanishes) ? "column" : nullptr;
-}
-
-/// Whether b sums to zero on each part of the matrix, connected to no other, whose columns sum to
-/// zero: else no x solves A x = b, as 1^T A = 0 on that part. Up to rounding.
-template <class T>
-bool is_balanced_on_parts(const Context& context, const CsrView<T>& matrix, std::span<const T> b) {
-    CsrMatrix<T> copied;
-    std::vector<T> copied_b;
-    if (context.on_gpu()) {
-        copied = copy_to_host(context, matrix);
-        copied_b.resize(b.size());
-        copy_to_host(context, b, std::span<T>(copied_b));
-        b = copied_b;
-    }
-    const CsrView<T> a = context.on_gpu() ? copied.view() : matrix;
-    std::vector<double> sums(b.size(), 0), sizes(b.size(), 0);
-    std::vector<Index> part(b.size());
-    std::iota(part.begin(), part.end(), 0);
-    const auto root = [&](Index i) {
-        while (part[std::size_t(i)] != i) i = part[std::size_t(i)] = part[part[std::size_t(i)]];
-        return i;
-    };
-    for (Index i = 0; i < a.rows; ++i) {
-        const Index own = root(i);
-        for (Offset k = a.row_offsets[i]; k < a.row_offsets[i + 1]; ++k) {
-            const auto j = std::size_t(a.column_indices[k]);
-            if (a.values[k] == 0) continue;
-            sums[j] += double(a.values[k]);
-            sizes[j] += std::abs(double(a.values[k]));
-            if (part[j] != own) part[std::size_t(root(Index(j)))] = own;
-        }
-    }
-    struct Part {
-        bool is_floating = true;
-        double rows = 0, sum = 0;
-    };
-    std::vector<Part> parts(b.size());
-    double square = 0;
-    for (std::size_t i = 0; i < b.size(); ++i) {
-        Part& one = parts[std::size_t(root(Index(i)))];
-        if (!(std::abs(sums[i]) <= balance_limit<T> * sizes[i])) one.is_floating = false;
-        one.rows += 1;
-        one.sum += double(b[i]);
-        square += double(b[i]) * double(b[i]);
-    }
-    const double limit = 1000 * double(std::numeric_limits<T>::epsilon()) / 2 * std::sqrt(square);
-    return std::ranges::all_of(parts, [&](const Part& one) {
-        return !one.is_floating || std::abs(one.sum) <= limit * std::sqrt(one.rows);
-    });
 }
 
 }  // namespace
@@ -166,18 +90,30 @@ void AttemptEngine<T>::call_singular(SolveReport& report, const std::string& why
 /// A solution that is judged, and its errors, which are measured once.
 template <class T>
 struct AttemptEngine<T>::Look {
+    static constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+    static constexpr double max_error = 10 * roundoff;  ///< Of a stable direct solver.
+    static constexpr double max_growth = 1e-3 / roundoff;
     const Context& context;
     const CsrView<T>& matrix;
     std::span<const T> b, x;
     bool is_symmetric;  ///< The matrix, as far as that is known.
     SolutionErrors errors;
-    std::optional<EquilibratedErrors> scaled = {};
+    std::optional<EquilibratedErrors> bounds = {}, scaled = {};
     std::optional<bool> has_digits = {};
 
+    /// Whether x has not grown, as its rows tell alone.
+    bool is_moderate() {
+        if (!bounds) {
+            bounds = bounds_of_equilibrated_errors<T>(context, matrix, b, x, errors.backward_error);
+        }
+        return bounds->growth <= max_growth;
+    }
+    /// Bounds where they are within the limits.
     const EquilibratedErrors& equilibrated() {
         if (!scaled) {
-            scaled = is_symmetric ? equilibrated_errors_of_symmetric<T>(context, matrix, b, x)
-                                  : equilibrated_errors<T>(context, matrix, b, x);
+            scaled = is_moderate() && bounds->error <= max_error ? *bounds
+                     : is_symmetric ? equilibrated_errors_of_symmetric<T>(context, matrix, b, x)
+                                    : equilibrated_errors<T>(context, matrix, b, x);
         }
         return *scaled;
     }
@@ -293,7 +229,7 @@ bool AttemptEngine<T>::is_lost_in_rounding(Look& look) {
     // Sizes first: the growth takes as long as several products.
     const double size = *largest_of_given_ * largest_element<T>(context_, x);
     const double mean_b = look.errors.right_hand_side / std::sqrt(double(b.size()));
-    if (size * roundoff < 0.1 * share * mean_b) return false;
+    if (size * roundoff < 0.1 * share * mean_b || look.is_moderate()) return false;
     return look.equilibrated().growth >= share / roundoff && !has_digits(look);
 }
 
@@ -405,15 +341,14 @@ bool AttemptEngine<T>::has_digits(Look& look) {
 template <class T>
 bool AttemptEngine<T>::is_at_rounding_limit(Look& look) {
     const std::span<const T> b = look.b;
-    constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
     if (!(look.errors.backward_error <= 0.1 * default_rtol<T>)) return false;
     const EquilibratedErrors& scaled = look.equilibrated();
-    if (!(scaled.error <= 10 * roundoff)) return false;
+    if (!(scaled.error <= Look::max_error)) return false;
     const auto is_regular = [&] {  // As exact factors found it.
         return is_exact() && what_sums_to_zero(context_, given_matrix_) == nullptr &&
                (system_->report().singular.empty() || has_digits(look));
     };
-    const bool has_grown = !(scaled.growth <= 1e-3 / roundoff);
+    const bool has_grown = !(scaled.growth <= Look::max_growth);
     if (has_grown && !is_regular()) return false;
     if (!is_balanced_on_parts(context_, given_matrix_, b)) return false;
     const bool is_hidden = has_grown && look.errors.residual >= 0.1 * look.errors.right_hand_side;
@@ -424,7 +359,7 @@ bool AttemptEngine<T>::is_at_rounding_limit(Look& look) {
     const Scratch<T> kept(context_, Offset(b.size()));
     copy<T>(context_, b, kept.view());
     const double removed = null_space.remove_from(context_, kept.view());
-    return removed <= 1000 * roundoff * norm(context_, b);
+    return removed <= 1000 * Look::roundoff * norm(context_, b);
 }
 
 /// What a method that was named has not looked for: the null space of a symmetric matrix.

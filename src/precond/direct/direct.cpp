@@ -311,12 +311,14 @@ PreconditionerReport Direct<T>::make_report() const {
                                                  : "the latest factorisation was not completed";
         return result;
     }
-    ReportValues values{{"factorisation", report.symmetric ? "LDL^T" : "LU"},
-                        {"flops", report.flops},
-                        {"factor_entries", report.factor_entries}};
+    ReportValues values;
+    values.reserve(12);
+    values.push_back({"factorisation", report.symmetric ? "LDL^T" : "LU"});
+    values.push_back({"flops", report.flops});
+    values.push_back({"factor_entries", report.factor_entries});
     if (state_->device) {
         values.push_back({"library", "cuDSS"});
-        result.values = {{"direct", std::move(values)}};
+        result.values.push_back({"direct", std::move(values)});
         return result;
     }
     values.push_back({"factor_bytes", report.factor_bytes});
@@ -331,7 +333,7 @@ PreconditionerReport Direct<T>::make_report() const {
     }
     values.push_back({"null_pivots", Offset(report.null_pivots)});
     values.push_back({"smallest_pivot", report.smallest_pivot});
-    result.values = {{"direct", std::move(values)}};
+    result.values.push_back({"direct", std::move(values)});
     result.singular = singularity<T>(report, rows());
     return result;
 }

@@ -117,16 +117,20 @@ struct RowErrors {
     Offset* largest_error;
     double max_rounding;  ///< Rounding errors of a row's sum that are larger are compensated.
 
+    [[gnu::always_inline]] TESSERA_HOST_DEVICE static inline bool is_small(const RowTerms& row,
+                                                                           double size_b,
+                                                                           double max_x,
+                                                                           Index rows) {
+        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
+        return row.terms + size_b <= 1000.0 * double(rows) * roundoff * (row.size * max_x + size_b);
+    }
     /// Sets the residual and the error of row i; `max_x`: *largest_x.
     [[gnu::always_inline]] TESSERA_HOST_DEVICE inline double set(Offset i, const RowTerms& row,
                                                                  double max_x) const {
         const double residual = row.sum + row.error;
         const double size_b = std::fabs(double(b[i]));
-        const double largest_terms = row.size * max_x;
-        constexpr double roundoff = double(std::numeric_limits<T>::epsilon()) / 2;
-        const bool is_small =
-            row.terms + size_b <= 1000.0 * double(a.rows) * roundoff * (largest_terms + size_b);
-        const double divisor = row.terms + (is_small ? largest_terms : size_b);
+        const double divisor =
+            row.terms + (is_small(row, size_b, max_x, a.rows) ? row.size * max_x : size_b);
         const double error = residual == 0 ? 0 : std::fabs(residual) / divisor;
         residuals[i] = T(residual);
         errors[i] = error;

@@ -1,6 +1,7 @@
 #include "tessera/solution_errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,7 +11,8 @@
 #include "base/phases.hpp"
 #include "base/scratch/scratch.hpp"
 #include "sparse/solution_errors/row_errors.hpp"
-#include "tessera/detail/errors_of_symmetric.hpp"
+#include "tessera/detail/equilibrated_errors.hpp"
+#include "tessera/detail/largest_element.hpp"
 #include "tessera/detail/norm.hpp"
 #include "tessera/vector_ops.hpp"
 
@@ -89,9 +91,9 @@ bool equilibrate_on_host(Offset count, Offset* largest, double* scale) {
     return changed;
 }
 
-template <class T>
-std::vector<T> on_host(const Context& context, const T* numbers, std::size_t count) {
-    std::vector<T> copy(count);
+template <std::size_t count, class T>
+std::array<T, count> on_host(const Context& context, const T* numbers) {
+    std::array<T, count> copy;
     copy_to_host(context, std::span<const T>(numbers, count), std::span<T>(copy));
     return copy;
 }
@@ -147,8 +149,8 @@ SolutionErrors solution_errors(const Context& context, const CsrView<T>& matrix,
     TESSERA_RUN(measure_rows<T>, context, body);
     for_each_index(context, rows, FindWorstRow{errors.data(), largest_error, rows, row_from_end});
     dot<T>(context, r, r, squares.data());
-    const std::vector<Offset> results = on_host(context, found.data(), 3);
-    const std::vector<T> norms = on_host(context, squares.data(), 2);
+    const auto results = on_host<3>(context, found.data());
+    const auto norms = on_host<2>(context, squares.data());
     SolutionErrors result;
     result.backward_error = double_of(results[1]);
     if (results[1] != 0) result.row = Index(rows - results[2]);
@@ -196,7 +198,7 @@ EquilibratedErrors measure_equilibrated(const Context& context, const CsrView<T>
     for_each_index(context, rows,
                    ScaledNorms<T>{matrix, b.data(), x.data(), row_scale, column_scale, norms + 1,
                                   norms + 2, norms + 3});
-    const std::vector<Offset> found = on_host(context, norms, 4);
+    const auto found = on_host<4>(context, norms);
     const double residual = double_of(found[1]), right_hand_side = double_of(found[2]);
     const double row_sum = double_of(found[3]), largest_x = double_of(found[0]);
     // Terms of A x may be beyond the range.
@@ -223,6 +225,33 @@ EquilibratedErrors equilibrated_errors_of_symmetric(const Context& context,
     return measure_equilibrated(context, matrix, b, x, true);
 }
 
+template <class T>
+EquilibratedErrors bounds_of_equilibrated_errors(const Context& context, const CsrView<T>& matrix,
+                                                 std::span<const T> b, std::span<const T> x,
+                                                 double backward_error) {
+    constexpr double unknown = std::numeric_limits<double>::infinity();
+    if (context.on_gpu()) return {unknown, unknown};
+    const double max_x = largest_element(context, x);
+    double growth = 0;
+    Offset longest = 0;
+    bool has_small = false;
+    for (Index i = 0; i < matrix.rows; ++i) {
+        if (i % 1024 == 0) check_time();
+        const Offset begin = matrix.row_offsets[i], end = matrix.row_offsets[i + 1];
+        RowTerms row;
+        for (Offset e = begin; e < end; ++e) {
+            const double size = std::abs(double(matrix.values[e]));
+            row.size += size;
+            row.terms += size * std::abs(double(x[std::size_t(matrix.column_indices[e])]));
+        }
+        const double size_b = std::abs(double(b[std::size_t(i)]));
+        has_small = has_small || RowErrors<T>::is_small(row, size_b, max_x, matrix.rows);
+        if (row.terms > 0) growth = std::max(growth, row.terms / size_b);
+        longest = std::max(longest, end - begin);
+    }
+    return {has_small ? unknown : backward_error, 4 * double(longest) * growth};
+}
+
 template decltype(solution_errors<float>) solution_errors<float>;
 template decltype(solution_errors<double>) solution_errors<double>;
 template decltype(equilibrated_errors<float>) equilibrated_errors<float>;
@@ -230,5 +259,7 @@ template decltype(equilibrated_errors<double>) equilibrated_errors<double>;
 template decltype(equilibrated_errors_of_symmetric<float>) equilibrated_errors_of_symmetric<float>;
 template decltype(equilibrated_errors_of_symmetric<double>)
     equilibrated_errors_of_symmetric<double>;
+template decltype(bounds_of_equilibrated_errors<float>) bounds_of_equilibrated_errors<float>;
+template decltype(bounds_of_equilibrated_errors<double>) bounds_of_equilibrated_errors<double>;
 
 }  // namespace tessera

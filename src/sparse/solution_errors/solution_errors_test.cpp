@@ -6,7 +6,7 @@
 #include "base/find_csr_entry.hpp"
 #include "krylov/test_systems.hpp"
 #include "tessera/detail/accurate_residual.hpp"
-#include "tessera/detail/errors_of_symmetric.hpp"
+#include "tessera/detail/equilibrated_errors.hpp"
 #include "tessera/problems.hpp"
 #include "tessera/solver.hpp"
 
@@ -221,6 +221,30 @@ TEST(solution_errors, symmetric_matrices_are_equilibrated_by_rows) {
         EXPECT_EQ(by_rows.error, whole.error);
         EXPECT_EQ(by_rows.growth, whole.growth);
     }
+}
+
+/// The rows alone bound the errors after scaling; a b_i of 0 leaves the growth unbounded.
+TEST(solution_errors, rows_bound_the_equilibrated_errors) {
+    const Context cpu = Context::cpu(2);
+    const CsrMatrix<double> matrix = laplacian_in_units(15);
+    auto random = generator();
+    auto x = random_vector<double>(random, std::size_t(matrix.rows()));
+    for (Index i = 0; i < matrix.rows(); ++i) x[std::size_t(i)] /= unit(i);
+    std::vector<double> b;
+    for (const auto sum : product(matrix, x)) b.push_back(double(sum) * (1 + 1e-10));
+    for (const double size : {1.0, 1e6, 1e12}) {  // Of x, beside what b asks for.
+        for (double& value : x) value += (size - 1) * 1e-3 / unit(Index(&value - x.data()));
+        const auto errors = solution_errors<double>(cpu, matrix.view(), b, x);
+        const auto found = equilibrated_errors<double>(cpu, matrix.view(), b, x);
+        const auto bounds =
+            bounds_of_equilibrated_errors<double>(cpu, matrix.view(), b, x, errors.backward_error);
+        EXPECT_LE(found.error, bounds.error * (1 + 1e-5));
+        EXPECT_LE(found.growth, bounds.growth);
+        EXPECT_TRUE(std::isfinite(bounds.growth));
+    }
+    b[20] = 0;
+    EXPECT_TRUE(
+        std::isinf(bounds_of_equilibrated_errors<double>(cpu, matrix.view(), b, x, 1e-16).growth));
 }
 
 /// Neither the units of the equations nor those of the unknowns change the equilibrated error.

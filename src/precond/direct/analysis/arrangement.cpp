@@ -252,8 +252,9 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
-    // A symmetric matrix may lack the mirror images of negligible entries.
-    if (!symmetric || !has_symmetric_pattern(matrix)) {
+    // A symmetric matrix may lack the mirror images of negligible entries; others may have them all.
+    const bool is_in_place = symmetric || (result.blocks == 1 && !result.matched);
+    if (!is_in_place || !has_symmetric_pattern(matrix)) {
         result.symmetric_pattern = block_pattern(matrix, result);
     }
     return result;
