@@ -26,10 +26,14 @@ bool is_scaled(const Context& context, const CsrView<T>& a, std::span<const T> r
 template <class T>
 Buffer<double> diagonal_scaling(const Context& context, const CsrView<T>& a);
 
+/// The same of a matrix in host memory where it has no small diagonal, else empty.
+template <class T>
+std::vector<double> scaling_of_large_diagonal(const CsrView<T>& a);
+
 /// Whether entries of S A S, S the diagonal_scaling, are far above its diagonal of ones, as where
 /// the rows of a matrix are in other units than its columns. Waits.
 template <class T>
-bool has_large_entries(const Context& context, const CsrView<T>& a, const Buffer<double>& scaling);
+bool has_large_entries(const Context& context, const CsrView<T>& a, const double* scaling);
 
 /// has_small_diagonal or has_large_entries. Waits.
 template <class T>

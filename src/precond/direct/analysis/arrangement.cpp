@@ -227,13 +227,10 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     Arrangement result;
     result.symmetric = symmetric;
     result.memory_share = options.memory_share;
-    const bool has_small = has_small_diagonal(cpu, matrix);
-    bool is_weak = has_small;
-    Buffer<double> scaling;
-    if (!has_small) {
-        scaling = diagonal_scaling(cpu, matrix);
-        is_weak = !symmetric && has_large_entries(cpu, matrix, scaling);
-    }
+    std::vector<double> scaling = scaling_of_large_diagonal(matrix);
+    const bool has_small = matrix.rows > 0 && scaling.empty();
+    const bool is_weak =
+        has_small || (!symmetric && has_large_entries(cpu, matrix, scaling.data()));
     result.matched = options.matching ? *options.matching : is_weak && !is_dense(matrix);
     result.structural_rank = matrix.rows;
     result.row_of_column.resize(std::size_t(matrix.rows));
@@ -244,15 +241,17 @@ Arrangement arrange(const Context& cpu, const CsrView<T>& matrix, bool symmetric
     } else if (is_weak && is_dense(matrix)) {
         equilibrate(matrix, result.row_scaling, result.column_scaling);
     } else {
-        if (has_small) scaling = diagonal_scaling(cpu, matrix);
-        result.row_scaling = result.column_scaling = copy_to_host(cpu, scaling);
+        if (has_small) scaling = copy_to_host(cpu, diagonal_scaling(cpu, matrix));
+        result.row_scaling = scaling;
+        result.column_scaling = std::move(scaling);
     }
     round_to_powers_of_two(result.row_scaling);
     round_to_powers_of_two(result.column_scaling);
     if (!symmetric) {
         result.blocks = strong_components(matrix, result.row_of_column, result.block_of_column);
     }
-    // A symmetric matrix may lack the mirror images of negligible entries; others may have them all.
+    // A symmetric matrix may lack the mirror images of negligible entries; others may have them
+    // all.
     const bool is_in_place = symmetric || (result.blocks == 1 && !result.matched);
     if (!is_in_place || !has_symmetric_pattern(matrix)) {
         result.symmetric_pattern = block_pattern(matrix, result);
