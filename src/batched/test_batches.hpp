@@ -19,6 +19,9 @@ struct HostBatch {
     std::vector<T> values;
 
     Index count() const { return Index(sizes.size()); }
+    Index rows(Index b) const { return sizes[std::size_t(b)]; }
+    T* at(Index b) { return values.data() + offsets[std::size_t(b)]; }
+    const T* at(Index b) const { return values.data() + offsets[std::size_t(b)]; }
     void add(Index n, const std::vector<T>& matrix) {
         sizes.push_back(n);
         offsets.push_back(Offset(values.size()));
@@ -123,72 +126,74 @@ Outcome<T> inverted(const Context& context, const HostBatch<T>& batch, bool info
     return outcome;
 }
 
-/// Random matrices of n rows in the memory of a Context with gaps between columns and matrices, and
-/// the same matrices packed on the host.
+/// Matrices of one size in the memory of a Context: `first` values before them, `gap` after each
+/// column and 2 `gap` after each matrix, all of which are `guard`.
 template <class T>
-struct PaddedBatch {
-    PaddedBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
-        : count(count_), n(n_), leading(n_ + 3), stride(leading * n_ + 5) {
-        const std::vector<T> values = random_vector<T>(random, std::size_t(stride * count));
-        device_values = copy_to_buffer(context, values);
-        std::vector<const T*> addresses;
-        for (Index b = 0; b < count; ++b) {
-            batch.add(n, block_of<T>(n, [&](Index i, Index j) {
-                          return values[std::size_t(b * stride + i + j * leading)];
-                      }));
-            addresses.push_back(device_values.data() + b * stride);
-        }
+struct PlacedBatch {
+    static constexpr T guard = T(-1234.5);
+
+    PlacedBatch(const Context& context, const HostBatch<T>& batch, Offset gap = 0,
+                Offset first_ = 0)
+        : count(batch.count()),
+          n(batch.sizes.at(0)),
+          first(first_),
+          leading(n + gap),
+          stride(leading * n + 2 * gap),
+          values(copy_to_buffer(context, spread(batch.values))) {
+        std::vector<T*> addresses;
+        for (Index b = 0; b < count; ++b) addresses.push_back(values.data() + first + b * stride);
         starts = copy_to_buffer(context, addresses);
     }
-    batched::BatchView<const T> strided() const {
-        return batched::BatchView<const T>::strided(count, n, leading, stride,
-                                                    device_values.data());
+    /// Values of the batch, one matrix after the other, in these places; guards elsewhere.
+    std::vector<T> spread(const std::vector<T>& packed) const {
+        std::vector<T> all(std::size_t(first + count * stride + 16), guard);
+        for (Index b = 0; b < count; ++b) {
+            for (Index j = 0; j < n; ++j) {
+                std::copy_n(packed.begin() + (Offset(b) * n + j) * n, n,
+                            all.begin() + first + b * stride + j * leading);
+            }
+        }
+        return all;
     }
-    batched::BatchView<const T> pointers() const {
-        return batched::BatchView<const T>::pointers(count, n, leading, starts.data());
+    batched::BatchView<T> strided() {
+        return batched::BatchView<T>::strided(count, n, leading, stride, values.data() + first);
+    }
+    batched::BatchView<T> pointers() {
+        return batched::BatchView<T>::pointers(count, n, leading, starts.data());
     }
 
     Index count;
     Index n;
+    Offset first;
     Offset leading;
     Offset stride;
-    HostBatch<T> batch;
-    Buffer<T> device_values;
-    Buffer<const T*> starts;
+    Buffer<T> values;
+    Buffer<T*> starts;
 };
 
-/// Random matrices of n rows in the memory of a Context, contiguous, twice: at a maximally aligned
-/// address and one value after it. Many of them, but with few different values.
+/// Matrices of n rows, contiguous. Many of them, but with few different values.
 template <class T>
-struct RunBatch {
-    RunBatch(const Context& context, std::mt19937_64& random, Index count_, Index n_)
-        : count(count_), n(n_) {
-        const std::vector<T> some = random_vector<T>(random, 65521);
-        for (std::size_t k = 0; k < std::size_t(count * n * n); ++k) {
-            values.push_back(some[k % some.size()]);
-        }
-        device_values = copy_to_buffer(context, values);
-        values.insert(values.begin(), T(0));
-        misaligned_values = copy_to_buffer(context, values);
-        values.erase(values.begin());
+HostBatch<T> repetitive_batch(std::mt19937_64& random, Index count, Index n) {
+    const std::vector<T> some = random_vector<T>(random, 65521);
+    HostBatch<T> batch;
+    for (Index b = 0; b < count; ++b) {
+        batch.add(n, block_of<T>(n, [&](Index i, Index j) {
+                      return some[std::size_t((Offset(b) * n + j) * n + i) % some.size()];
+                  }));
     }
-    batched::BatchView<const T> aligned() const {
-        return batched::BatchView<const T>::uniform(count, n, device_values.data());
-    }
-    batched::BatchView<const T> misaligned() const {  // One value after an aligned address.
-        return batched::BatchView<const T>::uniform(count, n, misaligned_values.data() + 1);
-    }
-    std::vector<T> matrix(Index b) const {
-        const auto first = values.begin() + Offset(b) * n * n;
-        return {first, first + n * n};
-    }
+    return batch;
+}
 
-    Offset count;
-    Index n;
-    std::vector<T> values;
-    Buffer<T> device_values;
-    Buffer<T> misaligned_values;
-};
+/// What every operation refuses: expect(a view of a wrong batch) for some. `values`: any address.
+template <class T, class Expect>
+void for_wrong_batches(T* values, Expect&& expect) {
+    using View = batched::BatchView<T>;
+    expect(View::uniform(-1, 3, values));
+    expect(View::uniform(4, batched::largest_size + 1, values));
+    expect(View::uniform(4, -1, values));
+    expect(View::strided(4, 3, 2, 9, values));
+    expect(View::uniform(4, 3, nullptr));
+}
 
 /// A type in which residuals of T have negligible rounding errors.
 template <class T>
@@ -277,7 +282,7 @@ void expect_failures_only_near_singular(const HostBatch<T>& batch, const Outcome
                                         const char* what) {
     for (Index b = 0; b < batch.count(); ++b) {
         if (outcome.info[std::size_t(b)] == 0) continue;
-        const Index n = batch.sizes[std::size_t(b)];
+        const Index n = batch.rows(b);
         const auto a = batch.matrix(b);
         std::vector<Wider<T>> x(a.begin(), a.end());
         if (reference::gauss_jordan_implicit(n, x.data()) != 0) continue;

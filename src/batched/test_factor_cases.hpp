@@ -45,7 +45,7 @@ void expect_random_factors(const Method& method) {
 /// Whether the factors of matrix b, found in a wider type, leave the range of T.
 template <class T>
 bool leaves_range(const Method& method, const HostBatch<T>& batch, Index b) {
-    const Index n = batch.sizes[std::size_t(b)];
+    const Index n = batch.rows(b);
     const auto a = dense_of<Wider<T>>(method, batch, b);
     std::vector<Wider<T>> factors = a.values;
     std::vector<Index> p(static_cast<std::size_t>(n)), q = p;
@@ -105,7 +105,7 @@ void expect_non_finite(const Method& method) {
     const auto expected = factored(context(), method, good);
     HostBatch<T> bad = good;
     for (Index b = 0; b < bad.count(); b += 3) {
-        const Index n = bad.sizes[std::size_t(b)];
+        const Index n = bad.rows(b);
         Index i = Index(random() % std::uint64_t(n)), j = Index(random() % std::uint64_t(n));
         if (i < j) std::swap(i, j);
         bad.values[std::size_t(bad.offsets[std::size_t(b)] + i + j * n)] = b % 2 ? nan : infinity;
@@ -147,7 +147,7 @@ void expect_no_neighbours(const Method& method) {
     }
     const auto order = random_order(random, batch.count());
     HostBatch<T> mixed;
-    for (const Index b : order) mixed.add(batch.sizes[std::size_t(b)], batch.matrix(b));
+    for (const Index b : order) mixed.add(batch.rows(b), batch.matrix(b));
     const auto found = factored(context(), method, mixed);
     for (Index k = 0; k < batch.count(); ++k) {
         const Index b = order[std::size_t(k)];
@@ -160,54 +160,9 @@ void expect_no_neighbours(const Method& method) {
     }
     for (const Index b : {3, 40}) {
         HostBatch<T> alone;
-        alone.add(batch.sizes[std::size_t(b)], batch.matrix(b));
+        alone.add(batch.rows(b), batch.matrix(b));
         EXPECT_TRUE(same_bits(factored(context(), method, alone).values,
                               batch.matrix_in(expected.values, b)));
-    }
-}
-
-/// Uniform batches: contiguous, with gaps, by addresses, as parts of a mixed batch.
-template <class T>
-void expect_layouts(const Method& method) {
-    auto random = generator();
-    const Context where = context();
-    for (const Index n : {1, 3, 4, 7, 8, 13, 16, 20, 27, 31, 32, 33, 50}) {
-        const Index count = 19;
-        const auto batch = random_batch<T>(random, method, count, n, n);
-        const auto expected = factored(where, method, batch);
-        const Offset ld = n + 3, stride = ld * n + 5;
-        std::vector<T> padded(std::size_t(count * stride), T(-7));
-        for (Index b = 0; b < count; ++b) {
-            for (Index j = 0; j < n; ++j) {
-                std::copy_n(batch.values.begin() + batch.offsets[std::size_t(b)] + j * n, n,
-                            padded.begin() + b * stride + j * ld);
-            }
-        }
-        Buffer<T> device = copy_to_buffer(where, padded);
-        std::vector<T*> addresses;
-        for (Index b = 0; b < count; ++b) addresses.push_back(device.data() + b * stride);
-        const Buffer<T*> starts = copy_to_buffer(where, addresses);
-        Buffer<T> uniform(where, Offset(count) * n * n);
-        Buffer<Index> rows(where, count * n), columns(where, count * n);
-        using View = batched::BatchView<T>;
-        // Out of the gaps into a run, then in place by addresses.
-        factor<T>(where, method, View::strided(count, n, ld, stride, device.data()),
-                  View::uniform(count, n, uniform.data()), {rows.data(), columns.data(), n});
-        EXPECT_TRUE(same_bits(copy_to_host(where, uniform), expected.values)) << n;
-        EXPECT_EQ(copy_to_host(where, rows), expected.rows);
-        EXPECT_EQ(copy_to_host(where, columns), expected.columns);
-        const auto addressed = View::pointers(count, n, ld, starts.data());
-        factor<T>(where, method, addressed, addressed, {rows.data(), columns.data(), n});
-        const std::vector<T> found = copy_to_host(where, device);
-        for (Index b = 0; b < count; ++b) {
-            for (Index j = 0; j < n; ++j) {
-                for (Index i = 0; i < ld; ++i) {
-                    const T wanted =
-                        i < n ? expected.values[std::size_t((b * n + j) * n + i)] : T(-7);
-                    ASSERT_EQ(found[std::size_t(b * stride + j * ld + i)], wanted) << n;
-                }
-            }
-        }
     }
 }
 
@@ -309,8 +264,8 @@ void expect_lower_triangle(const Method& method) {
     const auto batch = random_batch<T>(random, method, 60, 1, 40);
     HostBatch<T> half = batch;
     for (Index b = 0; b < half.count(); ++b) {
-        const Index n = half.sizes[std::size_t(b)];
-        T* a = half.values.data() + half.offsets[std::size_t(b)];
+        const Index n = half.rows(b);
+        T* a = half.at(b);
         for (Index j = 0; j < n; ++j) {
             for (Index i = 0; i < j; ++i) a[i + j * n] = std::numeric_limits<T>::quiet_NaN();
         }

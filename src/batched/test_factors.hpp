@@ -118,16 +118,18 @@ struct DeviceFactors {
     Buffer<T> perturbation, smallest, log_determinant;
 };
 
-/// Factors with all optional outputs; in place on request.
+/// Factors with all optional outputs, or with info alone; in place on request.
 template <class T>
 HostFactors<T> factored(const Context& context, const Method& method, const HostBatch<T>& batch,
-                        const batched::FactorOptions<T>& options = {}, bool in_place = false) {
+                        const batched::FactorOptions<T>& options = {}, bool in_place = false,
+                        bool info_alone = false) {
     DeviceBatch<T> device(context, batch);
     DeviceFactors<T> factors(context, batch.sizes);
     Buffer<T> values(context, Offset(batch.values.size()));
     auto f = device.view();
     if (!in_place) f.values = values.data();
-    factor<T>(context, method, device.view(), f, factors.permutations(), factors.results(),
+    factor<T>(context, method, device.view(), f, factors.permutations(),
+              info_alone ? batched::FactorResults<T>{factors.info.data()} : factors.results(),
               options);
     HostFactors<T> host;
     host.values = copy_to_host(context, in_place ? device.values : values);
@@ -219,8 +221,8 @@ Parts<Real> parts_of(Factorisation factorisation, Index n, const T* f, bool& cle
 /// Matrix b as its factorisation reads it.
 template <class Real, class T>
 Dense<Real> dense_of(const Method& method, const HostBatch<T>& batch, Index b) {
-    const Index n = batch.sizes[std::size_t(b)];
-    const T* a = batch.values.data() + batch.offsets[std::size_t(b)];
+    const Index n = batch.rows(b);
+    const T* a = batch.at(b);
     Dense<Real> dense(n);
     for (Index j = 0; j < n; ++j) {
         for (Index i = 0; i < n; ++i) {
@@ -237,6 +239,35 @@ Dense<Real> permuted(const Dense<Real>& a, const Index* p, const Index* q) {
         for (Index i = 0; i < a.n; ++i) result.at(i, j) = a.at(p[i], q[j]);
     }
     return result;
+}
+
+/// The matrix of which `permuted` makes a.
+template <class Real>
+Dense<Real> unpermuted(const Dense<Real>& a, const Index* p, const Index* q) {
+    Dense<Real> result(a.n);
+    for (Index j = 0; j < a.n; ++j) {
+        for (Index i = 0; i < a.n; ++i) result.at(p[i], q[j]) = a.at(i, j);
+    }
+    return result;
+}
+
+/// ||b - A x||_inf stays below 10 n eps ||S |x|||_inf, S = |L| |D| |U| in the order of A.
+template <class T>
+void expect_small_residual(const Dense<Wider<T>>& a, const Dense<Wider<T>>& sizes, const T* b,
+                           const T* x, const std::string& what) {
+    double residual = 0, bound = 0;
+    for (Index i = 0; i < a.n; ++i) {
+        Wider<T> rest = b[i], sum = 0;
+        for (Index j = 0; j < a.n; ++j) {
+            rest -= a.at(i, j) * x[j];
+            sum += sizes.at(i, j) * std::abs(Wider<T>(x[j]));
+        }
+        const bool finite = std::isfinite(rest);
+        residual = std::max(residual, finite ? double(std::abs(rest)) : INFINITY);
+        bound = std::max(bound, double(sum));
+    }
+    EXPECT_LE(residual, 10.0 * a.n * double(std::numeric_limits<T>::epsilon()) * bound)
+        << what << ", n = " << a.n;
 }
 
 inline bool is_permutation(Index n, const Index* p) {
@@ -329,7 +360,7 @@ void expect_factors(const Method& method, const HostBatch<T>& batch, const HostF
         const std::string& fault = faults[std::size_t(b)];
         if (!except(b)) {
             EXPECT_TRUE(fault.empty()) << method.name() << ", " << what << ", matrix " << b
-                                       << ", n = " << batch.sizes[std::size_t(b)] << ": " << fault;
+                                       << ", n = " << batch.rows(b) << ": " << fault;
         }
     }
 }

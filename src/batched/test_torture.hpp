@@ -99,25 +99,31 @@ std::vector<T> saddle_point(std::mt19937_64& random, Index n, Index definite) {
     });
 }
 
+/// A symmetric matrix with other scales, and near the ends of the range.
+template <class T>
+void add_scaled(Zoo<T>& zoo, Index n, const std::vector<T>& some) {
+    using Limits = std::numeric_limits<T>;
+    const auto power = [&](Index i) { return n > 1 ? 24 * i / (n - 1) - 12 : 0; };
+    const auto add = [&](const char* name, auto&& exponent) {
+        zoo.add(name, n, [&](Index i, Index j) {
+            return std::ldexp(some[std::size_t(i + j * n)], exponent(i, j));
+        });
+    };
+    add("scaled rows and columns", [&](Index i, Index j) { return power(i) + power(j); });
+    add("scaled the other way", [&](Index i, Index j) { return -power(i) - power(j); });
+    add("near the smallest values", [](Index, Index) { return Limits::min_exponent + 14; });
+    add("near the largest values", [](Index, Index) { return Limits::max_exponent - 14; });
+}
+
 template <class T>
 void add_symmetric(Zoo<T>& zoo, std::mt19937_64& random, Index n) {
     const auto some = random_symmetric<T>(random, n);
     const auto at = [&](Index i, Index j) { return some[std::size_t(i + j * n)]; };
-    const auto power = [&](Index i) { return n > 1 ? 24 * i / (n - 1) - 12 : 0; };
-    zoo.add("scaled rows and columns", n,
-            [&](Index i, Index j) { return std::ldexp(at(i, j), power(i) + power(j)); });
-    zoo.add("scaled the other way", n,
-            [&](Index i, Index j) { return std::ldexp(at(i, j), -power(i) - power(j)); });
+    add_scaled(zoo, n, some);
     zoo.add("zero diagonal", n,
             [&](Index i, Index j) { return i == j && n > 1 ? T(0) : at(i, j); });
     zoo.add("small diagonal", n,
             [&](Index i, Index j) { return i == j ? std::ldexp(at(i, j), -20) : at(i, j); });
-    zoo.add("near the smallest values", n, [&](Index i, Index j) {
-        return std::ldexp(at(i, j), std::numeric_limits<T>::min_exponent + 12);
-    });
-    zoo.add("near the largest values", n, [&](Index i, Index j) {
-        return std::ldexp(at(i, j), std::numeric_limits<T>::max_exponent - 14);
-    });
     zoo.add("exact", n, exact_symmetric<T>(random, n));
     zoo.add("saddle point", n, saddle_point<T>(random, n, (2 * n + 2) / 3));
     zoo.add("tridiagonal", n, [](Index i, Index j) {
@@ -127,20 +133,8 @@ void add_symmetric(Zoo<T>& zoo, std::mt19937_64& random, Index n) {
 
 template <class T>
 void add_definite(Zoo<T>& zoo, std::mt19937_64& random, Index n) {
-    const auto some = random_definite<T>(random, n, 0.01);
-    const auto at = [&](Index i, Index j) { return some[std::size_t(i + j * n)]; };
-    const auto power = [&](Index i) { return n > 1 ? 24 * i / (n - 1) - 12 : 0; };
+    add_scaled(zoo, n, random_definite<T>(random, n, 0.01));
     zoo.add("identity", n, [](Index i, Index j) { return i == j; });
-    zoo.add("scaled rows and columns", n,
-            [&](Index i, Index j) { return std::ldexp(at(i, j), power(i) + power(j)); });
-    zoo.add("scaled the other way", n,
-            [&](Index i, Index j) { return std::ldexp(at(i, j), -power(i) - power(j)); });
-    zoo.add("near the smallest values", n, [&](Index i, Index j) {
-        return std::ldexp(at(i, j), std::numeric_limits<T>::min_exponent + 14);
-    });
-    zoo.add("near the largest values", n, [&](Index i, Index j) {
-        return std::ldexp(at(i, j), std::numeric_limits<T>::max_exponent - 14);
-    });
     zoo.add("Laplace", n, [](Index i, Index j) {
         return i == j ? 2 : i - j == 1 || j - i == 1 ? -1 : 0;
     });

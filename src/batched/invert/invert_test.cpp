@@ -43,39 +43,26 @@ TEST(invert, worked_example) {
     });
 }
 
-TEST(invert, random_of_every_size) {
+TEST(invert, random_matrices) {
     for_reals([](auto real) {
         using T = decltype(real);
         auto random = generator();
+        const auto expect = [&](Index count, Index low, Index high, const char* what) {
+            expect_all_inverted(random_batch<T>(random, count, low, high), what, random_bound);
+        };
         for (Index n = 1; n <= 32; ++n) {
-            for (int round = 0; round < (full_run() ? 50 : 1); ++round) {
-                expect_all_inverted(random_batch<T>(random, 2000, n, n), "random", random_bound);
-            }
+            for (int round = 0; round < (full_run() ? 50 : 1); ++round)
+                expect(2000, n, n, "random");
         }
-    });
-}
-
-TEST(invert, random_of_large_sizes) {
-    for_reals([](auto real) {
-        using T = decltype(real);
-        auto random = generator();
         for (Index n = 33; n <= batched::largest_size; n += full_run() ? 1 : 5) {
-            expect_all_inverted(random_batch<T>(random, full_run() ? 100 : 9, n, n), "large",
-                                random_bound);
+            expect(full_run() ? 100 : 9, n, n, "large");
         }
-        expect_all_inverted(random_batch<T>(random, 3, 128, 128), "largest", random_bound);
-    });
-}
-
-TEST(invert, random_of_mixed_sizes) {
-    for_reals([](auto real) {
-        using T = decltype(real);
-        auto random = generator();
-        expect_all_inverted(random_batch<T>(random, 2500, 0, 32), "mixed", random_bound);
-        expect_all_inverted(random_batch<T>(random, 70000, 0, 4), "many", random_bound);
-        expect_all_inverted(random_batch<T>(random, 200, 0, 128), "mixed, large", random_bound);
-        expect_all_inverted(random_batch<T>(random, 1, 32, 32), "one", random_bound);
-        expect_all_inverted(random_batch<T>(random, 5, 0, 0), "empty", random_bound);
+        expect(3, 128, 128, "largest");
+        expect(2500, 0, 32, "mixed");
+        expect(70000, 0, 4, "many");
+        expect(200, 0, 128, "mixed, large");
+        expect(1, 32, 32, "one");
+        expect(5, 0, 0, "empty");
         expect_all_inverted(HostBatch<T>(), "none");
     });
 }
@@ -89,7 +76,7 @@ TEST(invert, zoo) {
             const Outcome<T> outcome = with_condition ? inverted(context(), zoo.batch)
                                                       : inverted(context(), zoo.batch, true);
             for (Index b = 0; b < zoo.batch.count(); ++b) {
-                const Index n = zoo.batch.sizes[std::size_t(b)];
+                const Index n = zoo.batch.rows(b);
                 auto copy = zoo.batch.matrix(b);
                 const bool fails = reference::gauss_jordan_implicit(n, copy.data()) != 0;
                 EXPECT_EQ(outcome.info[std::size_t(b)] != 0, fails)
@@ -114,7 +101,7 @@ TEST(invert, exactly_where_arithmetic_is) {
         }
         const Outcome<T> outcome = inverted(context(), batch);
         for (Index b = 0; b < batch.count(); ++b) {
-            const Index n = batch.sizes[std::size_t(b)];
+            const Index n = batch.rows(b);
             auto expected = batch.matrix(b);
             ASSERT_EQ(reference::gauss_jordan_implicit(n, expected.data()), 0);
             EXPECT_EQ(batch.matrix_in(outcome.inverses, b), expected) << "n = " << n;
@@ -186,8 +173,8 @@ TEST(invert, what_is_not_finite_fails_alone) {
                                                        large ? batched::largest_size : 24);
             HostBatch<T> broken = sound;
             for (Index b = 0; b < sound.count(); b += 3) {
-                const auto n = std::size_t(sound.sizes[std::size_t(b)]);
-                T* values = broken.values.data() + broken.offsets[std::size_t(b)];
+                const auto n = std::size_t(sound.rows(b));
+                T* values = broken.at(b);
                 if (b % 4 == 0) {
                     std::fill(values, values + n * n, T(0));
                 } else {

@@ -66,8 +66,8 @@ template <class T>
 void expect_product(const HostBatch<T>& batch, const Product<T>& given, const std::vector<T>& y) {
     std::vector<bool> is_result(y.size(), false);
     for (Index b = 0; b < batch.count(); ++b) {
-        const Index n = batch.sizes[std::size_t(b)];
-        const T* a = batch.values.data() + batch.offsets[std::size_t(b)];
+        const Index n = batch.rows(b);
+        const T* a = batch.at(b);
         for (Index v = 0; v < given.vectors; ++v) {
             const auto start = std::size_t(given.offsets[std::size_t(b)] + v * given.leading);
             for (Index i = 0; i < n; ++i) {
@@ -151,15 +151,15 @@ TEST(multiply, strides_and_pointers) {
         const Context where = context();
         auto random = generator();
         for (const Index n : {1, 2, 3, 5, 8, 17, 32, 70}) {
-            const PaddedBatch<T> padded(where, random, 45, n);
+            const HostBatch<T> batch = random_batch<T>(random, 45, n, n);
+            PlacedBatch<T> apart(where, batch, 3), contiguous(where, batch);
             for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
                 const auto given =
-                    random_product<T>(random, padded.batch.sizes, 2, T(1.5), T(0.5), transpose);
-                const auto y = multiplied<T>(where, padded.strided(), given);
-                expect_product(padded.batch, given, y);
-                EXPECT_TRUE(same_bits(y, multiplied<T>(where, padded.pointers(), given)));
-                DeviceBatch<T> packed(where, padded.batch);
-                EXPECT_TRUE(same_bits(y, multiplied<T>(where, packed.view(), given)));
+                    random_product<T>(random, batch.sizes, 2, T(1.5), T(0.5), transpose);
+                const auto y = multiplied<T>(where, apart.strided(), given);
+                expect_product(batch, given, y);
+                EXPECT_TRUE(same_bits(y, multiplied<T>(where, apart.pointers(), given)));
+                EXPECT_TRUE(same_bits(y, multiplied<T>(where, contiguous.strided(), given)));
             }
         }
     });
@@ -171,12 +171,11 @@ TEST(multiply, contiguous_matrices) {
         const Context where = context();
         auto random = generator();
         const auto expect = [&](Index count, Index n, T beta) {
-            const RunBatch<T> run(where, random, count, n);
+            const HostBatch<T> batch = repetitive_batch<T>(random, count, n);
+            PlacedBatch<T> aligned(where, batch), misaligned(where, batch, 0, 1);
             const std::vector<T> x = random_vector<T>(random, std::size_t(count * n));
-            const auto product_at = [&](const batched::BatchView<const T>& a, Offset offset) {
-                std::vector<T> given, before;
-                given.assign(std::size_t(offset), T(guard));
-                before = given;
+            const auto product_at = [&](PlacedBatch<T>& placed, Offset offset) {
+                std::vector<T> given(static_cast<std::size_t>(offset), T(guard)), before = given;
                 given.insert(given.end(), x.begin(), x.end());
                 before.insert(before.end(), x.rbegin(), x.rend());
                 before.push_back(T(guard));
@@ -185,18 +184,17 @@ TEST(multiply, contiguous_matrices) {
                 const batched::VectorsView<const T> from{
                     1, 0, n, nullptr, device_x.data() + offset, nullptr};
                 const batched::VectorsView<T> to{1, 0, n, nullptr, y.data() + offset, nullptr};
-                batched::multiply(where, T(1.5), a, Transpose::no, from, beta, to);
+                batched::multiply<T>(where, T(1.5), placed.strided(), Transpose::no, from, beta,
+                                     to);
                 std::vector<T> found = copy_to_host(where, y);
                 EXPECT_EQ(found.back(), T(guard))
                     << "written past the end of the vectors, n = " << n;
                 found.erase(found.begin(), found.begin() + offset);
                 return found;
             };
-            const std::vector<T> y = product_at(run.aligned(), 0);
-            EXPECT_TRUE(same_bits(y, product_at(run.aligned(), 1)))
-                << "n = " << n << ", beta " << beta;
-            EXPECT_TRUE(same_bits(y, product_at(run.misaligned(), 0)))
-                << "n = " << n << ", beta " << beta;
+            const std::vector<T> y = product_at(aligned, 0);
+            EXPECT_TRUE(same_bits(y, product_at(aligned, 1))) << "n = " << n << ", beta " << beta;
+            EXPECT_TRUE(same_bits(y, product_at(misaligned, 0))) << "n = " << n << ", " << beta;
         };
         for (Index n = 1; n <= 33; ++n) {
             for (const Index count : {1, 3, 45, 301}) {
@@ -233,10 +231,7 @@ TEST(multiply, misuse_throws) {
     const View a = View::uniform(4, 3, values.data());
     const Vectors x{1, 3, 3, nullptr, values.data(), nullptr};
     const Results y{1, 3, 3, nullptr, other.data(), nullptr};
-    expect_rejected(View::uniform(-1, 3, values.data()), x, y);
-    expect_rejected(View::uniform(4, 129, values.data()), x, y);
-    expect_rejected(View::strided(4, 3, 2, 9, values.data()), x, y);
-    expect_rejected(View::uniform(4, 3, nullptr), x, y);
+    for_wrong_batches(values.data(), [&](const View& wrong) { expect_rejected(wrong, x, y); });
     expect_rejected(a, {1, 3, 3, nullptr, nullptr, nullptr}, y);
     expect_rejected(a, x, {1, 3, 3, nullptr, nullptr, nullptr});
     expect_rejected(a, x, {1, 3, 0, nullptr, other.data(), nullptr});

@@ -40,7 +40,7 @@ void expect_norms(const HostBatch<T>& batch, const char* what) {
     for (const bool inf : {true, false}) {
         const std::vector<T> norms = norms_of<T>(device_batch.view(), inf);
         for (Index b = 0; b < batch.count(); ++b) {
-            const T expected = expected_norm(batch.sizes[std::size_t(b)], batch.matrix(b), inf);
+            const T expected = expected_norm(batch.rows(b), batch.matrix(b), inf);
             const T found = norms[std::size_t(b)];
             if (std::isnan(expected)) {
                 ASSERT_TRUE(std::isnan(found)) << what << ", matrix " << b;
@@ -79,7 +79,7 @@ TEST(norm, values_that_are_not_finite) {
         auto random = generator();
         HostBatch<T> batch = random_batch<T>(random, 600, 1, 40);
         for (Index b = 0; b < batch.count(); b += 2) {
-            const auto n = std::size_t(batch.sizes[std::size_t(b)]);
+            const auto n = std::size_t(batch.rows(b));
             T& value =
                 batch.values[std::size_t(batch.offsets[std::size_t(b)]) + random() % (n * n)];
             const T values[] = {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity(),
@@ -90,44 +90,31 @@ TEST(norm, values_that_are_not_finite) {
     });
 }
 
-TEST(norm, strides_and_pointers) {
-    for_reals([](auto real) {
-        using T = decltype(real);
-        const Context where = context();
-        auto random = generator();
-        for (const Index n : {1, 2, 3, 5, 8, 17, 32, 70}) {
-            const PaddedBatch<T> padded(where, random, 45, n);
-            for (const bool inf : {true, false}) {
-                const auto strided = norms_of<T>(padded.strided(), inf);
-                for (Index b = 0; b < padded.count; ++b) {
-                    EXPECT_EQ(strided[std::size_t(b)],
-                              expected_norm(n, padded.batch.matrix(b), inf));
-                }
-                EXPECT_TRUE(same_bits(strided, norms_of<T>(padded.pointers(), inf)));
-            }
-        }
-    });
-}
-
-TEST(norm, contiguous_matrices) {
+TEST(norm, layouts) {
     for_reals([](auto real) {
         using T = decltype(real);
         const Context where = context();
         auto random = generator();
         const auto expect = [&](Index count, Index n, Index step) {
-            const RunBatch<T> run(where, random, count, n);
+            const HostBatch<T> batch = repetitive_batch<T>(random, count, n);
             for (const bool inf : {true, false}) {
-                const auto norms = norms_of<T>(run.aligned(), inf);
-                EXPECT_TRUE(same_bits(norms, norms_of<T>(run.misaligned(), inf))) << "n = " << n;
+                PlacedBatch<T> contiguous(where, batch), misaligned(where, batch, 0, 1);
+                const auto norms = norms_of<T>(contiguous.strided(), inf);
+                EXPECT_TRUE(same_bits(norms, norms_of<T>(misaligned.strided(), inf))) << n;
                 for (Index b = 0; b < count; b += step) {
-                    ASSERT_EQ(norms[std::size_t(b)], expected_norm(n, run.matrix(b), inf))
+                    ASSERT_EQ(norms[std::size_t(b)], expected_norm(n, batch.matrix(b), inf))
                         << "matrix " << b << ", n = " << n;
                 }
+                if (count != 45) continue;
+                PlacedBatch<T> apart(where, batch, 3);
+                EXPECT_TRUE(same_bits(norms, norms_of<T>(apart.strided(), inf))) << n;
+                EXPECT_TRUE(same_bits(norms, norms_of<T>(apart.pointers(), inf))) << n;
             }
         };
         for (Index n = 1; n <= 33; ++n) {
             for (const Index count : {1, 3, 45, 301}) expect(count, n, 1);
         }
+        expect(45, 70, 1);
         // More than a GPU processes at once.
         for (const Index n : {5, 16}) expect(12000003 / (n * n), n, 997);
     });
@@ -138,21 +125,17 @@ TEST(norm, misuse_throws) {
     using View = batched::BatchView<const double>;
     Buffer<double> values(where, 64);
     Buffer<double> norms(where, 4);
-    const double* a = values.data();
     const auto expect_rejected = [&](const View& view, double* to,
                                      const batched::Plan* plan = nullptr) {
         EXPECT_THROW(batched::norm_inf(where, view, to, plan), InvalidArgument);
         EXPECT_THROW(batched::norm_one(where, view, to, plan), InvalidArgument);
     };
-    expect_rejected(View::uniform(-1, 2, a), norms.data());
-    expect_rejected(View::uniform(1, 129, a), norms.data());
-    expect_rejected(View::uniform(1, -1, a), norms.data());
-    expect_rejected(View::strided(2, 3, 2, 9, a), norms.data());
-    expect_rejected(View::uniform(2, 3, nullptr), norms.data());
-    expect_rejected(View::uniform(2, 3, a), nullptr);
+    for_wrong_batches(values.data(), [&](const View& a) { expect_rejected(a, norms.data()); });
+    const View a = View::uniform(3, 2, values.data());
+    expect_rejected(a, nullptr);
     const Buffer<Index> sizes = copy_to_buffer(where, std::vector<Index>{1, 2});
     const batched::Plan plan(where, 2, sizes.data());
-    expect_rejected(View::uniform(3, 2, a), norms.data(), &plan);
+    expect_rejected(a, norms.data(), &plan);
     batched::norm_inf(where, View::uniform(0, 3, nullptr), static_cast<double*>(nullptr));
 }
 

@@ -101,8 +101,7 @@ template <class T>
 HostBatch<T> transposed(const HostBatch<T>& batch) {
     HostBatch<T> result;
     for (Index b = 0; b < batch.count(); ++b) {
-        result.add(batch.sizes[std::size_t(b)],
-                   transpose(batch.sizes[std::size_t(b)], batch.matrix(b)));
+        result.add(batch.rows(b), transpose(batch.rows(b), batch.matrix(b)));
     }
     return result;
 }
@@ -115,38 +114,19 @@ void expect_solved(const HostBatch<T>& batch, const Vectors<T>& b, const Solved<
     using Real = Wider<T>;
     const Method method = method_of(structure);
     for (Index m = 0; m < batch.count(); ++m) {
-        const Index n = batch.sizes[std::size_t(m)];
+        const Index n = batch.rows(m);
         const Index info = found.info[std::size_t(m)];
         if (n == 0 || (info != 0 && info != n + 1)) continue;
         const auto a = dense_of<Real>(method, batch, m);
         std::vector<Real> factors = a.values;
         std::vector<Index> p(static_cast<std::size_t>(n)), q = p;
-        std::iota(p.begin(), p.end(), 0);
-        q = p;
         reference_factor<Real>(method, n, 0, factors, p, q);
         bool clean = false;
         const auto product = parts_of<Real>(method.factorisation, n, factors.data(), clean).sizes();
-        if (method.symmetric()) q = p;
+        const auto sizes = unpermuted(product, p.data(), method.symmetric() ? p.data() : q.data());
         for (Index v = 0; v < b.count; ++v) {
-            const T* const x = found.x.of(m, v, n);
-            double residual = 0, bound = 0;
-            std::vector<Real> sizes(std::size_t(n), 0);
-            for (Index j = 0; j < n; ++j) {
-                for (Index i = 0; i < n; ++i) {
-                    sizes[std::size_t(p[i])] += product.at(i, j) * std::abs(Real(x[q[j]]));
-                }
-            }
-            for (Index i = 0; i < n; ++i) {
-                Real rest = b.of(m, v, n)[i];
-                for (Index j = 0; j < n; ++j) rest -= a.at(i, j) * Real(x[j]);
-                residual = std::max(residual, double(std::abs(rest)));
-                bound = std::max(bound, double(sizes[std::size_t(i)]));
-                if (!(std::abs(rest) < std::numeric_limits<double>::infinity()))
-                    residual = INFINITY;
-            }
-            EXPECT_LE(residual, 10.0 * n * double(std::numeric_limits<T>::epsilon()) * bound)
-                << what << ", " << method.name() << ", matrix " << m << ", n = " << n << ", vector "
-                << v;
+            expect_small_residual(a, sizes, b.of(m, v, n), found.x.of(m, v, n),
+                                  std::string(what) + ", " + method.name());
         }
     }
 }
@@ -193,14 +173,14 @@ TEST(systems, torture) {
             // Solutions of systems near the ends of the range leave it.
             const std::string& name = zoo.names[std::size_t(m)];
             if (name.starts_with("near the") || name.starts_with("graded")) continue;
-            batch.add(zoo.batch.sizes[std::size_t(m)], zoo.batch.matrix(m));
+            batch.add(zoo.batch.rows(m), zoo.batch.matrix(m));
         }
         const auto b = random_vectors(random, batch, 1);
         const auto found = solved(context(), batch, b, Structure::general);
         expect_solved(batch, b, found, Structure::general, "zoo");
         for (Index m = 0; m < batch.count(); ++m) {
             if (found.info[std::size_t(m)] == 0) continue;
-            const Index n = batch.sizes[std::size_t(m)];
+            const Index n = batch.rows(m);
             const auto a = batch.matrix(m);
             std::vector<Wider<T>> x(a.begin(), a.end());
             if (reference::gauss_jordan_implicit(n, x.data()) != 0) continue;
@@ -352,26 +332,14 @@ TEST(systems, same_bits_in_any_layout) {
         for (const Structure structure : structures) {
             for (const Index n : sizes_from(1)) {
                 const Index count = n > 34 ? 5 : 67;
-                const PaddedBatch<T> padded(context(), random, count, n);
-                HostBatch<T> batch;
-                std::vector<T> spread = copy_to_host(context(), padded.device_values);
-                for (Index m = 0; m < count; ++m) {
-                    const auto a = random_matrix<T>(random, method_of(structure), n);
-                    batch.add(n, a);
-                    for (Index j = 0; j < n; ++j) {
-                        std::copy_n(a.begin() + j * n, n,
-                                    spread.begin() + m * padded.stride + j * padded.leading);
-                    }
-                }
+                const auto batch = random_batch<T>(random, method_of(structure), count, n, n);
+                PlacedBatch<T> apart(context(), batch, 3);
                 const auto b = random_vectors(random, batch, 4);
                 const auto expected = solved(context(), batch, b, structure);
                 EXPECT_TRUE(same_bits(solved(context(), batch, b, structure), expected));
-                const Buffer<T> memory = copy_to_buffer(context(), spread);
                 const Buffer<T> right = copy_to_buffer(context(), b.values);
                 Buffer<T> x(context(), Offset(b.values.size()));
-                batched::solve<T>(context(),
-                                  batched::BatchView<const T>::strided(
-                                      count, n, padded.leading, padded.stride, memory.data()),
+                batched::solve<T>(context(), apart.strided(),
                                   {4, n, Offset(4) * n, nullptr, right.data()},
                                   {4, n, Offset(4) * n, nullptr, x.data()}, structure);
                 EXPECT_TRUE(test::same_bits(copy_to_host(context(), x), expected.x.values)) << n;
@@ -395,7 +363,7 @@ TEST(systems, same_bits_in_any_layout) {
             const auto together = solved(context(), mixed, b, structure);
             for (Index m = 0; m < 200; m += 11) {
                 HostBatch<T> one;
-                const Index n = mixed.sizes[std::size_t(m)];
+                const Index n = mixed.rows(m);
                 one.add(n, mixed.matrix(m));
                 Vectors<T> right(one, 1);
                 right.values.assign(b.of(m, 0, n), b.of(m, 0, n) + n);
