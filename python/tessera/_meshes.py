@@ -98,8 +98,8 @@ def _refuse_elements_twice(blocks: _Cells, name: str) -> None:
             place = alike[np.argmax(same)]
             first, second = sorted((int(order[place]), int(order[place + 1])))
             raise ValueError(
-                f"{name}: {kind} {first} and {second} have the same nodes; an element that is there "
-                "twice would count twice"
+                f"{name}: {kind} {first} and {second} have the same nodes; an element that is "
+                "there twice would count twice"
             )
 
 
@@ -406,7 +406,7 @@ def _of_skfem(mesh: Any) -> Mesh:
 
 def _of_gmsh(gmsh: Any) -> Mesh:
     if not gmsh.isInitialized():
-        raise ValueError("mesh: gmsh has no model; call gmsh.initialize(), and make one with a mesh")
+        raise ValueError("mesh: gmsh has no model; call gmsh.initialize() and make one with a mesh")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.msh")
         gmsh.write(path)

@@ -244,11 +244,12 @@ def loads_of(mesh: Mesh, given: Mapping[str, Any]) -> Any:
     force, gravity = given["body_force"], given["gravity"]
     spin, point = _spin(mesh, given["spin"])
     everywhere, in_regions, at_all_nodes = _temperatures(mesh, given["temperature"])
+    pressures = pairs_of(given["pressure"], "pressure")
     return core.make_loads(
         vectors_of(mesh, given["load"], "load"),
         [(g, _moment(m, axes, f"moment[{g!r}]")) for g, m in pairs_of(given["moment"], "moment")],
         vectors_of(mesh, given["traction"], "traction"),
-        [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in pairs_of(given["pressure"], "pressure")],
+        [(g, number(p, f"pressure[{g!r}]", -np.inf)) for g, p in pressures],
         None if force is None else _vector(force, axes, "body_force"),
         (0.0, 0.0, 0.0) if gravity is None else _vector(gravity, axes, "gravity"),
         spin,

@@ -276,6 +276,7 @@ class Structure:
             if given.get(load) is not None and not self._has_density:
                 raise ValueError(f"{what}: {load} needs a density")
         own = joined(common, given)
+        fixed, rotated = pairs_of(given.get("fix"), "fix"), pairs_of(given.get("rotate"), "rotate")
         case = Structure.__new__(Structure)
         case.mesh, case.matrix, case.coordinates = self.mesh, self.matrix, self.coordinates
         case.near_null = self.near_null
@@ -283,8 +284,8 @@ class Structure:
         case._core = core.make_case(
             host_context(),
             self._core,
-            [fixed_of(self.mesh, group, u) for group, u in pairs_of(given.get("fix"), "fix")],
-            [rotation_of(self.mesh, group, u) for group, u in pairs_of(given.get("rotate"), "rotate")],
+            [fixed_of(self.mesh, group, u) for group, u in fixed],
+            [rotation_of(self.mesh, group, u) for group, u in rotated],
             loads_of(self.mesh, own),
         )
         case.load = case._core.load
