@@ -60,7 +60,10 @@ def _matrix_among(names: list[str], file: str) -> str:
 
 def read_npz(file: str, dtype: Any) -> Any:
     """The matrix of scipy.sparse.save_npz as a csr_array; Damaged where it is none of real numbers."""
-    import scipy.sparse as sp
+    try:
+        import scipy.sparse as sp
+    except ModuleNotFoundError:
+        raise ImportError(f"{file}: SciPy reads such files; pip install scipy") from None
 
     with _named_damage(file):
         try:

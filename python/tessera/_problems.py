@@ -140,6 +140,8 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
         If there is no such file.
     ValueError
         If the path is not UTF-8.
+    ImportError
+        For a file of scipy.sparse.save_npz without SciPy.
 
     Examples
     --------

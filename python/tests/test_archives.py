@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import sys
 import tarfile
 import zipfile
 
@@ -115,3 +116,10 @@ def test_errors_name_the_file_that_was_given(tmp_path):
     path.write_bytes(lzma.compress(b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 2 3\n"))
     with pytest.raises(tessera.ParseError, match=f"^{path}:3: column 2"):
         tessera.read(path)
+
+
+def test_files_of_scipy_without_scipy(tmp_path, monkeypatch):
+    sp.save_npz(tmp_path / "a.npz", A)
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(ImportError, match="a.npz: SciPy reads such files; pip install scipy"):
+        tessera.read(tmp_path / "a.npz")
