@@ -56,6 +56,11 @@ def _matrix(arrays: tuple[Any, ...]) -> Any:
     try:
         sparse = importlib.import_module("scipy.sparse")
     except ImportError:
+        if rows != columns:
+            raise ImportError(
+                f"the matrix has {rows} rows and {columns} columns, of which (indptr, indices, data) "
+                "says nothing; pip install scipy"
+            ) from None
         return indptr, indices, data
     return sparse.csr_array((data, indices, indptr), shape=(rows, columns), copy=False)
 
@@ -141,7 +146,7 @@ def read(path: str | os.PathLike[str], dtype: Any = np.float64) -> Any:
     ValueError
         If the path is not UTF-8.
     ImportError
-        For a file of scipy.sparse.save_npz without SciPy.
+        Without SciPy for a file of scipy.sparse.save_npz, and for a matrix that is not square.
 
     Examples
     --------

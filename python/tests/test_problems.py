@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def test_vectors_of_files(arrays, tmp_path, ending):
     for given in (b.tolist(), arrays.array(b)):
         tessera.write(path, given)
         np.testing.assert_array_equal(tessera.read_vector(path), b)
+
+
+def test_matrices_without_scipy(tmp_path, monkeypatch):
+    tessera.write(tmp_path / "a.mtx", np.eye(3))
+    tessera.write(tmp_path / "tall.mtx", np.eye(3)[:, :2])
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    assert [len(array) for array in tessera.read(tmp_path / "a.mtx")] == [4, 3, 3]
+    with pytest.raises(ImportError, match="3 rows and 2 columns"):
+        tessera.read(tmp_path / "tall.mtx")
 
 
 def test_paths_in_bytes(tmp_path):
