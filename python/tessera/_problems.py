@@ -58,8 +58,8 @@ def _matrix(arrays: tuple[Any, ...]) -> Any:
     except ImportError:
         if rows != columns:
             raise ImportError(
-                f"the matrix has {rows} rows and {columns} columns, of which (indptr, indices, data) "
-                "says nothing; pip install scipy"
+                f"the matrix has {rows} rows and {columns} columns, which (indptr, indices, data) "
+                "cannot say; pip install scipy"
             ) from None
         return indptr, indices, data
     return sparse.csr_array((data, indices, indptr), shape=(rows, columns), copy=False)
