@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/find_csr_entry.hpp"
 #include "base/for_each.hpp"
 #include "tessera/csr.hpp"
 
@@ -56,6 +57,33 @@ TESSERA_HOST_DEVICE inline bool is_small(double diagonal, double other) {
     return !(diagonal >= 1e-3 * other) || diagonal == 0;
 }
 
+/// |a_ii|.
+template <class T>
+TESSERA_HOST_DEVICE double diagonal_size(const CsrView<T>& a, Offset i) {
+    const Offset e = find_csr_entry(a, Index(i), Index(i));
+    return e < 0 ? 0 : std::abs(double(a.values[e]));
+}
+
+/// Sets *found where a diagonal entry is small beside the largest entry of its row alone; `lanes`
+/// threads share a row.
+template <class T>
+struct FindSmallInRow {
+    static constexpr int work = 64;
+    int lanes;
+    CsrView<T> a;
+    int* found;
+
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        const double diagonal = diagonal_size(a, i);
+        bool small = diagonal == 0;
+        for (Offset e = a.row_offsets[i] + place % lanes; e < a.row_offsets[i + 1]; e += lanes) {
+            small = small || is_small(diagonal, std::abs(double(a.values[e])));
+        }
+        if (small) raise_flag(found);
+    }
+};
+
 /// Sets *found where a diagonal entry is small.
 struct FindSmallDiagonal {
     static constexpr int work = 4;
@@ -95,28 +123,30 @@ struct ScaleDiagonal {
     double* scaling;
 
     TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        double diagonal = 0, largest = 0;
-        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
-            const double size = std::abs(double(a.values[e]));
-            if (size > largest) largest = size;
-            if (a.column_indices[e] == i) diagonal = size;
+        double size = diagonal_size(a, i);
+        if (!(size > 0)) {
+            for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+                const double other = std::abs(double(a.values[e]));
+                if (other > size) size = other;
+            }
         }
-        if (diagonal == 0) diagonal = largest;
-        scaling[i] = diagonal > 0 ? 1 / std::sqrt(diagonal) : 1;
+        scaling[i] = size > 0 ? 1 / std::sqrt(size) : 1;
     }
 };
 
-/// Sets *found where an entry of S A S is larger than `bound`.
+/// Sets *found where an entry of S A S is larger than `bound`; `lanes` threads share a row.
 template <class T>
 struct FindLargeEntry {
     static constexpr int work = 64;
+    int lanes;
     CsrView<T> a;
     const double* scaling;
     double bound;
     int* found;
 
-    TESSERA_HOST_DEVICE void operator()(Offset i) const {
-        for (Offset e = a.row_offsets[i]; e < a.row_offsets[i + 1]; ++e) {
+    TESSERA_HOST_DEVICE void operator()(Offset place) const {
+        const Offset i = place / lanes;
+        for (Offset e = a.row_offsets[i] + place % lanes; e < a.row_offsets[i + 1]; e += lanes) {
             const double size = scaling[i] * std::abs(double(a.values[e]));
             if (size * scaling[a.column_indices[e]] > bound) raise_flag(found);
         }
