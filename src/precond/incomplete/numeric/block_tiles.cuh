@@ -60,13 +60,19 @@ class LaneRectangles {
             for (int i = 0; i < rows; ++i) f(row_ + i, column_ + j, values_[j][i]);
         }
     }
-    /// C -= V W^T.
+    /// C -= V W^T, or V W.
+    template <bool transposes_w = true>
     __device__ __forceinline__ void subtract_product(const T* v, const T* w) {
 #pragma unroll 8
         for (int p = 0; p < k; ++p) {
             T a[rows], b[columns];
             load_adjacent(v + p * k + row_, a);
-            load_adjacent(w + p * k + column_, b);
+            if constexpr (transposes_w) {
+                load_adjacent(w + p * k + column_, b);
+            } else {
+#pragma unroll
+                for (int j = 0; j < columns; ++j) b[j] = w[p + (column_ + j) * k];
+            }
 #pragma unroll
             for (int j = 0; j < columns; ++j) {
 #pragma unroll
@@ -101,15 +107,18 @@ class TensorTiles {
             }
         }
     }
+    template <bool transposes_w = true>
     __device__ __forceinline__ void subtract_product(const double* v, const double* w) {
 #pragma unroll
         for (int p = 0; p < k; p += 4) {
-            const int offset = lane_ / 4 + (p + lane_ % 4) * k;
+            const int row = lane_ / 4, term = p + lane_ % 4, offset = row + term * k;
             double a[tiles], b[tiles];
 #pragma unroll
             for (int i = 0; i < tiles; ++i) a[i] = -v[offset + 8 * i];
 #pragma unroll
-            for (int j = 0; j < tiles; ++j) b[j] = w[offset + 8 * j];
+            for (int j = 0; j < tiles; ++j) {
+                b[j] = w[transposes_w ? offset + 8 * j : term + (row + 8 * j) * k];
+            }
 #pragma unroll
             for (int i = 0; i < tiles; ++i) {
 #pragma unroll

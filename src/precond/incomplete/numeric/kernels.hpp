@@ -20,6 +20,17 @@ struct LevelFactor {
     T* smallest = nullptr;
 };
 
+/// Arrays of the blocks of a triangle, for schur_blocks.
+template <class T>
+struct TriangleArrays {
+    const T* from = nullptr;  ///< The blocks A_ij; null: there is no such triangle.
+    const T* v = nullptr;
+    const T* w = nullptr;
+    const T* multipliers = nullptr;  ///< X_j; not read without v_out.
+    T* v_out = nullptr;              ///< Null: not written.
+    T* w_out = nullptr;              ///< Null: not written.
+};
+
 /// The kernels of the factorisation. Blocks are k x k, column-major, one after the other. Ranges of
 /// block rows and of blocks are first .. last - 1. Sums run in the order of their lists, so
 /// bits do not depend on threads or on how a range is split. None waits or allocates.
@@ -28,8 +39,7 @@ struct LevelFactor {
 ///   made symmetric by the mean with its transpose, for the block rows of the range. `from` has the
 ///   blocks A_ii, of a symmetric matrix their lower triangles; it may be `b`.
 /// schur_blocks: W_ij = A_ij - sum_k V_ik W_jk^T over the updates of the block, and V_ij = W_ij
-///   X_j^T with the blocks X_j of `multipliers`, for the blocks of the range. `from`, which has the
-///   blocks A_ij, `v` and `w` are read, `v_out` and `w_out` written, if not null; they may be the
+///   X_j, for the blocks of the range in two triangles. Arrays that are read and written may be the
 ///   same, as the updates of a level's blocks lie outside the level.
 /// scale_blocks: B_ij = B_ij X_j^T for all blocks.
 TESSERA_BACKENDS(template <class T>
@@ -37,8 +47,8 @@ TESSERA_BACKENDS(template <class T>
                                       Index last, const T* from, const T* v, const T* w, T* b);
                  template <class T>
                  void schur_blocks(const Context& context, const PatternView<T>& a, Offset first,
-                                   Offset last, const T* from, const T* v, const T* w,
-                                   const T* multipliers, T* v_out, T* w_out);
+                                   Offset last, const TriangleArrays<T>& lower,
+                                   const TriangleArrays<T>& upper);
                  template <class T>
                  void scale_blocks(const Context& context, const PatternView<T>& a,
                                    const T* multipliers, T* blocks);)

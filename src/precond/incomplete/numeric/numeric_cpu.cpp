@@ -86,11 +86,12 @@ void schur_diagonals_of(const PatternView<T>& a, Index first, Index last, const 
 }
 
 template <class T>
-void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T* from, const T* v,
-                     const T* w, const T* multipliers, T* v_out, T* w_out) {
+void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last,
+                     const TriangleArrays<T>& arrays) {
+    const auto [from, v, w, multipliers, v_out, w_out] = arrays;
     with_block_size(a.k, [&](auto size) HWY_ATTR {
         constexpr Index k = decltype(size)::value;
-        T block[k * k], product[k * k];
+        T block[k * k], product[k * k], transposed[k * k];
         const Index only = 0;
         for (Offset b = first; b < last; ++b) {
             std::copy_n(from + b * k * k, k * k, block);
@@ -100,8 +101,9 @@ void schur_blocks_of(const PatternView<T>& a, Offset first, Offset last, const T
                                  a.right + triple, v, w, block);
             if (w_out != nullptr) std::copy(block, block + k * k, w_out + b * k * k);
             if (v_out == nullptr) continue;
-            subtract_products<k>(1, &only, &only, block, multipliers + Offset(a.columns[b]) * k * k,
-                                 product);
+            const T* const x = multipliers + Offset(a.columns[b]) * k * k;
+            for (Index e = 0; e < k * k; ++e) transposed[e] = x[e / k + e % k * k];
+            subtract_products<k>(1, &only, &only, block, transposed, product);
             for (Index e = 0; e < k * k; ++e) v_out[b * k * k + e] = -product[e];
         }
     });
@@ -150,13 +152,14 @@ void schur_diagonals(const Context& context, const PatternView<T>& a, Index firs
 
 template <class T>
 void schur_blocks(const Context& context, const PatternView<T>& a, Offset first, Offset last,
-                  const T* from, const T* v, const T* w, const T* multipliers, T* v_out, T* w_out) {
+                  const TriangleArrays<T>& lower, const TriangleArrays<T>& upper) {
     const auto f = TESSERA_SIMD(context, schur_blocks_of<T>);
     parallel_ranges(
         context.threads(), last - first,
         [&](Offset start, Offset stop) {
             in_pieces(start, stop, rows_between_looks, [&](Offset begin, Offset end) {
-                f(a, first + begin, first + end, from, v, w, multipliers, v_out, w_out);
+                f(a, first + begin, first + end, lower);
+                if (upper.from != nullptr) f(a, first + begin, first + end, upper);
             });
         },
         std::max<Offset>(1, parallel_grain / (Offset(a.k) * a.k * a.k)));

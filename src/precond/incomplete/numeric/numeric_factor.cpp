@@ -36,10 +36,11 @@ NumericFactor<T>::NumericFactor(const Context& context, SymbolicFactor symbolic,
     }
     for (Buffer<T>* of_rows : {&thresholds_, &smallest_}) *of_rows = Buffer<T>(context, m);
     perturbed_ = Buffer<Index>(context, m);
-    // Schur updates of block rows and of blocks use the partial sums in turn.
+    // Schur updates of block rows and of blocks use the partial sums in turn, both triangles at
+    // once.
     const Offset pieces =
         std::max(symbolic_.split_rows.pieces.size(), symbolic_.split_updates.pieces.size());
-    partial_blocks_ = Buffer<T>(context, pieces * k * k);
+    partial_blocks_ = Buffer<T>(context, (symmetric() ? 1 : 2) * pieces * k * k);
     view_.split_rows = symbolic_.split_rows.view(partial_blocks_.data());
     view_.split_columns = symbolic_.split_columns.template view<T>(nullptr);
     view_.split_updates = symbolic_.split_updates.view(partial_blocks_.data());
@@ -111,9 +112,15 @@ void NumericFactor<T>::factor_diagonals(const Context& context, Index first, Ind
     batched::ldu<T>(context, pivoting_, factors, factors, permutations, results, options);
     batched::inverse_from_factors<T>(context, batched::Factorisation::ldu, factors, permutations,
                                      inverses);
-    for_each_index(context, Offset(last - first) * k * k,
-                   TransposeBlocks<T>{k, to.inverses[lower].data() + begin,
-                                      to.inverses[upper].data() + begin});
+}
+
+template <class T>
+void NumericFactor<T>::transpose_inverses(const Context& context) {
+    if (symmetric()) return;
+    FactorSet& set = sets_[std::size_t(current_)];
+    for_each_index(
+        context, set.inverses[lower].size(),
+        TransposeBlocks<T>{view_.k, set.inverses[lower].data(), set.inverses[upper].data()});
 }
 
 /// Schur complements, factors and inverses of the diagonal blocks from start.row to end.row, then
@@ -129,11 +136,11 @@ void NumericFactor<T>::factor_range(const Context& context, LevelStart start, Le
     TESSERA_RUN(schur_diagonals<T>, context, view_, first, last, matrix.diagonal, v, other,
                 to.factors.data());
     factor_diagonals(context, first, last, to);
-    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, matrix.lower, v, other,
-                in_triangle(to.inverses, upper).data(), to.v[lower].data(), w_out);
-    if (symmetric()) return;
-    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, matrix.upper, other, v,
-                nullptr, nullptr, to.v[upper].data());
+    const TriangleArrays<T> below{matrix.lower,       v,    other, to.inverses[lower].data(),
+                                  to.v[lower].data(), w_out};
+    TriangleArrays<T> above;
+    if (!symmetric()) above = {matrix.upper, other, v, nullptr, nullptr, to.v[upper].data()};
+    TESSERA_RUN(schur_blocks<T>, context, view_, start.block, end.block, below, above);
 }
 
 template <class T>
@@ -171,6 +178,7 @@ void NumericFactor<T>::factor_by_levels(const Context& context) {
             }
         }
     }
+    transpose_inverses(context);
     scale_upper(context);
 }
 
@@ -205,6 +213,7 @@ void NumericFactor<T>::factor_diagonal(const Context& context) {
     start_from_zero(context);
     factor_range(context, {0, 0}, {view_.block_rows, 0}, sets_[0], w_[0].data(), sets_[0],
                  w_[0].data());
+    transpose_inverses(context);
     upper_is_scaled_ = true;
 }
 
@@ -231,6 +240,7 @@ void NumericFactor<T>::sweep(const Context& context) {
                  w_[current_w_].data(), sets_[next], w_[1 - current_w_].data());
     current_ = next;
     current_w_ = 1 - current_w_;
+    transpose_inverses(context);
     if (first_sweep_) best_ = current_;
     first_sweep_ = false;
 }

@@ -119,6 +119,8 @@ class NumericFactor {
     void factor_range(const Context& context, LevelStart start, LevelStart end,
                       const FactorSet& from, const T* w, FactorSet& to, T* w_out);
     void factor_diagonals(const Context& context, Index first, Index last, FactorSet& to);
+    /// X^T of all X of the current set.
+    void transpose_inverses(const Context& context);
 
     SymbolicFactor symbolic_;
     batched::Pivoting pivoting_ = batched::Pivoting::full;
